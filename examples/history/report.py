@@ -65,7 +65,7 @@ async def read_commit(commit):
     try:
         commit.changes = read_changes(await git.git_show(repo_path=REPOSITORY, revision=commit.sha))
     except ToolError as error:
-        print(f"{commit.entity}: {error}")
+        print(f"{commit.entity} not read: {str(error).splitlines()[0]}")
     return commit
 
 
@@ -187,9 +187,9 @@ async def main():
     written, graph = await asyncio.gather(filesystem.read_text_file(path="report.md"), memory.read_graph())
     assert written["content"] == report
 
-    print(f"{len(commits)} commits by {len(people)} people; {len(files)} of the files they changed")
-    print(f"graph:  {len(graph['entities'])} entities, {len(graph['relations'])} relations (graph.jsonl)")
-    print(f"report: {len(report.splitlines())} lines (report.md)")
+    print(f"history: {len(commits)} commits, {len(people)} authors, {len(files)} of the files they changed")
+    print(f"graph:   {len(graph['entities'])} entities, {len(graph['relations'])} relations (graph.jsonl)")
+    print(f"report:  {len(report.splitlines())} lines (report.md)")
 
 
 await main()

@@ -1,0 +1,204 @@
+"""What the command line accepts: commands, options, help. What the commands do is in the module of each.
+
+Those modules are imported when their command is called: `codemode --help` and shell completion need neither
+wasmtime nor the MCP SDK.
+"""
+
+# Typer reads the annotations while the program runs.
+# ruff: noqa: PLC0415, FBT002
+
+from __future__ import annotations
+
+from importlib.metadata import version
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from broker.cli.start import start
+
+app = typer.Typer(
+    name="codemode",
+    no_args_is_help=True,
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+tools = typer.Typer(
+    no_args_is_help=True, rich_markup_mode=None, help="Look at the tools of the configured servers."
+)
+app.add_typer(tools, name="tools")
+
+ConfigFile = Annotated[
+    Path | None,
+    typer.Option(
+        "--config",
+        "-c",
+        metavar="FILE",
+        envvar="CODEMODE_CONFIG",
+        help="Config with the MCP servers, in the `mcpServers` JSON form.",
+    ),
+]
+Verbose = Annotated[bool, typer.Option("--verbose", "-v", help="Log to stderr what the broker does.")]
+LogJson = Annotated[bool, typer.Option("--log-json", help="Log to stderr as one JSON object a line.")]
+AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON value on stdout.")]
+
+
+def _print_version(asked: bool) -> None:  # noqa: FBT001  # typer's callback signature
+    if asked:
+        typer.echo(f"codemode {version('codemode-broker')}")
+        raise typer.Exit
+
+
+@app.callback()
+def codemode(
+    _version: Annotated[
+        bool,
+        typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version and exit."),
+    ] = False,
+) -> None:
+    """Run Python scripts in a WebAssembly sandbox; their tool calls go to MCP servers, each one authorized.
+
+    \b
+    Start here:
+      codemode doctor --config mcp.json          does everything work?
+      codemode tools list --config mcp.json      what can a script call?
+      codemode run script.py --config mcp.json --allow 'git.*'
+    """  # noqa: D301  # \b keeps click from refilling the lines
+
+
+@app.command()
+def run(  # noqa: PLR0913  # each is an option of the command
+    script: Annotated[str, typer.Argument(metavar="SCRIPT", help="A Python file, or - for stdin.")],
+    *,
+    config: ConfigFile = None,
+    allow: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--allow",
+            "-a",
+            metavar="PATTERN",
+            help="Allow calls to the tools that match, as server.tool; * and ? match. Repeat for more.",
+        ),
+    ] = None,
+    timeout: Annotated[
+        float | None,
+        typer.Option("--timeout", "-t", metavar="S", help="Wall-clock seconds the script may take."),
+    ] = None,
+    memory: Annotated[
+        int | None, typer.Option("--memory", "-m", metavar="MB", help="Memory the script may use.")
+    ] = None,
+    as_json: AsJson = False,
+    verbose: Verbose = False,
+    log_json: LogJson = False,
+) -> None:
+    """Run a script.
+
+    In the script, each server is a module and each tool an async function with keyword arguments:
+
+    \b
+      from tools import git
+      print(await git.git_log(repo_path=".", max_count=3))
+
+    The script sees no files, network or environment. A call is made only if an --allow pattern matches it or
+    you say yes when asked at the terminal; without either it is refused. Printed text goes to stdout, the table
+    of calls to stderr. A last expression or a returned value that is not None is printed as JSON.
+
+    \b
+    Examples:
+      codemode run report.py --config mcp.json --allow 'git.git_log' --allow 'memory.*'
+      echo 'sum(range(10))' | codemode run -
+      codemode run report.py --json | jq .calls
+
+    \b
+    Exit codes: 0 completed, 1 the script raised, 2 wrong usage or config,
+    3 stopped by a limit, 4 refused or waiting for an answer.
+    """  # noqa: D301  # \b keeps click from refilling the lines
+    from broker.cli import run as command
+
+    start(
+        command.run_script,
+        command.RunRequest(script, config, tuple(allow or ()), timeout, memory, as_json),
+        verbose=verbose,
+        log_json=log_json,
+    )
+
+
+@tools.command("list")
+def list_tools(
+    *, config: ConfigFile = None, as_json: AsJson = False, verbose: Verbose = False, log_json: LogJson = False
+) -> None:
+    """List every tool: its name for --allow, and one line on what it does."""
+    from broker.cli import tools as command
+
+    start(command.list_tools, command.ListRequest(config, None, as_json), verbose=verbose, log_json=log_json)
+
+
+@tools.command("search")
+def search_tools(
+    query: Annotated[str, typer.Argument(help="Words to look for in names and descriptions.")],
+    *,
+    config: ConfigFile = None,
+    as_json: AsJson = False,
+    verbose: Verbose = False,
+    log_json: LogJson = False,
+) -> None:
+    """Find tools by words, best first.
+
+    \b
+    Example:
+      codemode tools search "commit history" --config mcp.json
+    """  # noqa: D301  # \b keeps click from refilling the lines
+    from broker.cli import tools as command
+
+    start(command.list_tools, command.ListRequest(config, query, as_json), verbose=verbose, log_json=log_json)
+
+
+@tools.command("show")
+def show_tool(
+    name: Annotated[str, typer.Argument(metavar="SERVER.TOOL", help="A name as `tools list` prints it.")],
+    *,
+    config: ConfigFile = None,
+    as_json: AsJson = False,
+    verbose: Verbose = False,
+    log_json: LogJson = False,
+) -> None:
+    """Show one tool in full: description, hints, and the stub that a script calls.
+
+    \b
+    Example:
+      codemode tools show git.git_log --config mcp.json
+    """  # noqa: D301  # \b keeps click from refilling the lines
+    from broker.cli import tools as command
+
+    start(command.show_tool, command.ShowRequest(config, name, as_json), verbose=verbose, log_json=log_json)
+
+
+@app.command()
+def stubs(
+    pattern: Annotated[str, typer.Argument(help="Tools as server.tool; * and ? match.")],
+    *,
+    config: ConfigFile = None,
+    verbose: Verbose = False,
+    log_json: LogJson = False,
+) -> None:
+    """Print the typed Python stubs of the tools that match, as a script's author reads them.
+
+    \b
+    Example:
+      codemode stubs 'git.*' --config mcp.json > git.pyi
+    """  # noqa: D301  # \b keeps click from refilling the lines
+    from broker.cli import stubs as command
+
+    start(command.print_stubs, command.StubsRequest(config, pattern), verbose=verbose, log_json=log_json)
+
+
+@app.command()
+def doctor(*, config: ConfigFile = None, verbose: Verbose = False, log_json: LogJson = False) -> None:
+    """Check the guest image, its cache and every server; one line each, with what to do about what is wrong.
+
+    Ends with exit code 0 if all is well, 2 otherwise.
+    """
+    from broker.cli import doctor as command
+
+    start(command.examine, command.DoctorRequest(config), verbose=verbose, log_json=log_json)

@@ -1,0 +1,50 @@
+"""Shows that the guest image is being compiled: a moving bar on a terminal, one plain line elsewhere."""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+import anyio.to_thread
+from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+
+from broker.cli.terminal import Problem, note, notes
+from sandbox import ImageError
+from sandbox.image import load_image
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from sandbox.image import Image
+
+_TEXT = "Compiling the sandbox image, once for this machine"
+
+
+async def prepare_image() -> Image:
+    """Load the guest image, compiling it first where needed.
+
+    Raises:
+        Problem: The image is missing or its cache can't be used.
+    """
+    try:
+        return await anyio.to_thread.run_sync(_load)
+    except ImageError as error:
+        raise Problem(str(error)) from None
+
+
+def _load() -> Image:
+    return load_image(compiling=compile_progress)
+
+
+@contextmanager
+def compile_progress() -> Iterator[None]:
+    """Be entered for as long as the image compiles. wasmtime reports no progress, so the bar only moves."""
+    console = notes()
+    if not console.is_terminal:
+        note(f"{_TEXT} (about 10 seconds)")
+        yield
+        return
+    columns = (TextColumn("{task.description}"), BarColumn(bar_width=24), TimeElapsedColumn())
+    with Progress(*columns, console=console, transient=True) as progress:
+        progress.add_task(_TEXT, total=None)
+        yield

@@ -1,0 +1,53 @@
+"""Runs the coroutine of a command and turns whatever ends it into an exit code and, at most, an error text."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NoReturn, TypeVar
+
+import anyio
+import structlog
+import typer
+
+from broker.cli.exit_codes import ExitCode
+from broker.cli.logs import configure_logs
+from broker.cli.terminal import Problem, report_problem
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+
+Request = TypeVar("Request")
+
+
+def start(
+    command: Callable[[Request], Awaitable[ExitCode]], request: Request, *, verbose: bool, log_json: bool
+) -> NoReturn:
+    """Run a command and leave with its exit code. No Python traceback of ours reaches the terminal."""
+    configure_logs(verbose=verbose, as_json=log_json)
+    try:
+        code = anyio.run(command, request)
+    except KeyboardInterrupt:
+        report_problem("interrupted")
+        code = ExitCode.INTERRUPTED
+    except Exception as error:  # noqa: BLE001  # the edge of the program
+        code = _report(error)
+    raise typer.Exit(code)
+
+
+def _report(error: Exception) -> ExitCode:
+    cause = _only_cause(error)
+    if isinstance(cause, Problem):
+        report_problem(cause.what, cause.what_to_do)
+        return ExitCode.USAGE
+    structlog.get_logger().debug("fault", exc_info=error)
+    report_problem(
+        f"codemode failed: {type(cause).__name__}: {cause}",
+        "This is a fault of codemode, not of the script. --verbose logs where it happened.",
+    )
+    return ExitCode.FAULT
+
+
+def _only_cause(error: Exception) -> Exception:
+    """Take an exception out of the groups that task groups put around it."""
+    while isinstance(error, ExceptionGroup) and len(error.exceptions) == 1:
+        error = error.exceptions[0]
+    return error

@@ -1,0 +1,70 @@
+"""What the commands write, and to which stream.
+
+Script output and what was asked for (a listing, stubs, the envelope) go to stdout; tables, notes, questions
+and errors go to stderr, so that piping a command gives its result alone. Rich honours NO_COLOR and drops
+styles where stderr is no terminal. Every text of a server passes `one_line` or `paragraph` on its way here.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import TYPE_CHECKING, TextIO
+
+from rich.console import Console
+from rich.text import Text
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+
+
+class Problem(Exception):  # noqa: N818  # what the user has to mend, not a fault
+    """Ends a command with exit code 2.
+
+    Attributes:
+        what: What is wrong, naming the thing.
+        what_to_do: The next step, as a sentence; may be empty where `what` says it.
+    """
+
+    def __init__(self, what: str, what_to_do: str = "") -> None:
+        """Keep both halves apart: they are printed on lines of their own."""
+        super().__init__(what)
+        self.what = what
+        self.what_to_do = what_to_do
+
+
+def can_ask() -> bool:
+    """Tell whether a person sits at both ends: a question needs stdin and stderr to be terminals."""
+    return sys.stdin.isatty() and sys.stderr.isatty()
+
+
+def notes() -> Console:
+    """Return the console for stderr. A new one each time: tests and pipes exchange `sys.stderr`."""
+    return Console(stderr=True, highlight=False, soft_wrap=False)
+
+
+def note(renderable: RenderableType) -> None:
+    """Write to stderr; text is taken as it is, without markup."""
+    notes().print(Text(renderable) if isinstance(renderable, str) else renderable)
+
+
+def report_problem(what: str, what_to_do: str = "") -> None:
+    """Write an error to stderr, the remedy on a line of its own."""
+    console = notes()
+    console.print(Text.assemble(("error: ", "bold red"), what), soft_wrap=True)
+    if what_to_do:
+        console.print(Text(f"       {what_to_do}"), soft_wrap=True)
+
+
+def write_result(text: str) -> None:
+    """Write what was asked for to stdout, ending with a newline."""
+    write_to(sys.stdout, text if text.endswith("\n") else f"{text}\n")
+
+
+def write_to(stream: TextIO, text: str) -> None:
+    """Write at once. A reader that has gone away (`codemode … | head`) ends the writing, not the run."""
+    try:
+        stream.write(text)
+        stream.flush()
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())

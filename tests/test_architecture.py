@@ -1,0 +1,92 @@
+"""Which package may import which, and where the one path to an upstream is."""
+
+from __future__ import annotations
+
+import ast
+import tomllib
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+MAY_IMPORT = {"codegen": {"codegen"}, "sandbox": {"sandbox"}, "broker": {"broker", "codegen", "sandbox"}}
+GUEST = ROOT / "sandbox" / "guest"
+
+
+def sources(package: str) -> list[Path]:
+    found = [path for path in sorted((ROOT / package).rglob("*.py")) if not path.is_relative_to(GUEST)]
+    assert found, package
+    return found
+
+
+def imported_modules(path: Path) -> set[str]:
+    package = path.parent.relative_to(ROOT).parts
+    names: set[str] = set()
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Import):
+            names.update(alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            above = package[: len(package) - node.level + 1] if node.level else ()
+            module = ".".join([*above, *([node.module] if node.module else [])])
+            names.add(module)
+            names.update(f"{module}.{alias.name}" for alias in node.names)
+    return names
+
+
+@pytest.mark.parametrize("package", MAY_IMPORT)
+def test_packages_import_each_other_in_one_direction_only(package):
+    ours = set(MAY_IMPORT)
+    wrong = {
+        str(path.relative_to(ROOT)): roots
+        for path in sources(package)
+        if (roots := {name.partition(".")[0] for name in imported_modules(path)} & ours - MAY_IMPORT[package])
+    }
+    assert wrong == {}
+
+
+@pytest.mark.parametrize("package", MAY_IMPORT)
+def test_the_host_never_imports_the_guest(package):
+    wrong = [
+        path
+        for path in sources(package)
+        if any(name.startswith("sandbox.guest") for name in imported_modules(path))
+    ]
+    assert wrong == []
+
+
+def test_the_guest_imports_nothing_of_the_host():
+    found = sorted(GUEST.rglob("*.py"))
+    assert found
+    for path in found:
+        hosts = {name for name in imported_modules(path) if name.partition(".")[0] in MAY_IMPORT}
+        assert {name for name in hosts if not name.startswith("sandbox.guest")} == set(), path
+
+
+def callers_of(method: str, package: str) -> set[str]:
+    return {
+        str(path.relative_to(ROOT))
+        for path in sources(package)
+        for node in ast.walk(ast.parse(path.read_text()))
+        if isinstance(node, ast.Attribute) and node.attr == method
+    }
+
+
+def test_one_module_alone_calls_tools_on_upstreams():
+    # upstream.py hands the call to the SDK; tool_calls.py, which authorizes, is the only one that asks it to.
+    assert callers_of("call_tool", "broker") <= {"broker/tool_calls.py", "broker/upstream.py"}
+    assert "broker/tool_calls.py" in callers_of("call_tool", "broker")
+
+
+def test_the_sdk_client_is_used_by_upstream_alone():
+    users = {
+        str(p.relative_to(ROOT))
+        for p in sources("broker")
+        if any(n.startswith("mcp.client") for n in imported_modules(p))
+    }
+    assert users <= {"broker/upstream.py"}
+
+
+def test_every_package_is_typed_and_shipped():
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())
+    assert set(project["tool"]["hatch"]["build"]["targets"]["wheel"]["packages"]) == set(MAY_IMPORT)
+    assert all((ROOT / package / "py.typed").exists() for package in MAY_IMPORT)
