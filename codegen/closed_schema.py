@@ -1,0 +1,329 @@
+"""A server's schema rewritten in a closed subset of JSON Schema: all that the type generator ever sees.
+
+Above: the type generator. Below: references, merging, notes. The subset is `type`, `properties`,
+`required`, `items`, `additionalProperties` (as a schema), `anyOf`, `enum` of strings, `$ref` to `#/$defs/…`
+and `$defs`. Property names, definition names and enum values in it are tokens of ours; tables lead back to
+what they stand for. Each rewriting accepts at least what the original accepts; where a type cannot say it,
+the schema becomes `{}` and a degradation tells why.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from codegen.closed_types import (
+    EXTRA,
+    RESULT,
+    SHARED_SIZE,
+    ClosedDocument,
+    ClosedField,
+    ClosedModel,
+    ClosedType,
+    any_of,
+    closed_object,
+    is_literal,
+    kind_of,
+    size,
+)
+from codegen.identifiers import identifier
+from codegen.merging import (
+    STRUCTURE,
+    branches_of,
+    properties_of,
+    required_of,
+    says_something,
+    type_names,
+)
+from codegen.naming import branch_words, reference_words, singular
+from codegen.notes import note_of
+from codegen.plain_text import one_line
+from codegen.references import References, reference_of
+from codegen.whole_schema import MAX_DEPTH, MAX_FIELDS, MAX_SUBSCHEMAS, Budget, WholeSchemas
+
+if TYPE_CHECKING:
+    from codegen.type_tree import LiteralValue
+
+MAX_CHOICES = 200
+MAX_ALTERNATIVES = 32
+_SCALARS = frozenset({"string", "integer", "number", "boolean", "null"})
+
+
+class Closing:
+    """Rewrites the schemas of one tool into one document. Work is bounded by the limits above."""
+
+    def __init__(self, document: ClosedDocument) -> None:
+        """Write into `document`."""
+        self._document = document
+        self._budget = Budget()
+        self._tokens: dict[tuple[type, LiteralValue], str] = {}
+        self._same_models: dict[tuple[Any, ...], str] = {}
+        self._references = References(None)
+        self._whole = WholeSchemas(self._references, self._budget)
+        self._finished: dict[int, ClosedType] = {}
+        self._open: set[int] = set()
+        self._recursive: dict[int, str] = {}
+
+    def parameters(self, schema: Any, words: tuple[str, ...]) -> tuple[tuple[ClosedField, ...], bool]:
+        """Rewrite an input schema; return its properties and whether it takes others.
+
+        All branches of the root are laid together: a property is required if every branch requires it.
+        """
+        self._start(schema)
+        root = self._whole.flattened(schema, 0) if isinstance(schema, dict) else {}
+        if not isinstance(schema, dict) or ("type" in root and "object" not in type_names(root)):
+            if schema is not True:
+                self._degrade(words, "the input schema is not of an object")
+            return (), True
+        fields_, types = self._fields(root, words, 0)
+        self._document.roots.update(types)
+        return fields_, self._takes_extra(root)
+
+    def result(self, schema: Any, words: tuple[str, ...], *, unwraps: bool) -> None:
+        """Rewrite an output schema, or the one property `result` of it, as the root `RESULT`."""
+        self._start(schema)
+        shown = properties_of(schema)["result"] if unwraps else schema
+        self._document.roots[RESULT] = self._closed(shown, words, 0)
+
+    def _start(self, schema: Any) -> None:
+        self._references = References(schema)
+        self._whole = WholeSchemas(self._references, self._budget)
+        self._finished, self._open, self._recursive = {}, set(), {}
+
+    def _degrade(self, words: tuple[str, ...], reason: str) -> ClosedType:
+        place = one_line(".".join(words), 120)
+        self._document.degradations.append(f"{place}: {reason}")
+        return {}
+
+    def _closed(self, schema: Any, words: tuple[str, ...], depth: int) -> ClosedType:
+        reason = self._out_of_bounds(schema, depth)
+        if reason:
+            return self._degrade(words, reason)
+        if not isinstance(schema, dict):
+            return {}
+        reference = reference_of(schema)
+        if reference is not None:
+            return self._referenced(schema, reference, words, depth)
+        if branches_of(schema, "allOf"):
+            return self._closed(self._whole.without_all_of(schema), words, depth + 1)
+        if "const" in schema or isinstance(schema.get("enum"), list):
+            return self._choice(schema, words)
+        return self._branched(schema, words, depth)
+
+    def _out_of_bounds(self, schema: Any, depth: int) -> str:
+        self._budget.subschemas -= 1
+        if self._budget.subschemas < 0:
+            return f"more than {MAX_SUBSCHEMAS} subschemas"
+        if depth > MAX_DEPTH:
+            return f"nested deeper than {MAX_DEPTH}"
+        return "" if isinstance(schema, dict | bool) else "not a schema"
+
+    def _branched(self, schema: dict[str, Any], words: tuple[str, ...], depth: int) -> ClosedType:
+        for keyword in ("anyOf", "oneOf"):
+            branches = [branch for branch in branches_of(schema, keyword) if branch is not False]
+            if branches and not self._only_adds_conditions(schema, branches):
+                return self._alternatives(schema, keyword, branches, words, depth)
+        return self._by_type(schema, words, depth)
+
+    def _referenced(self, schema: dict[str, Any], reference: str, words: tuple[str, ...], depth: int) -> ClosedType:
+        target = self._references.target(reference, schema)
+        if target is None:
+            shown = one_line(reference, 60)
+            return self._degrade(words, f"$ref {shown!r} is not in this schema and is never fetched")
+        neighbours = {key: value for key, value in schema.items() if key not in {"$ref", "$dynamicRef"}}
+        if not STRUCTURE.isdisjoint(neighbours) and isinstance(target, dict):
+            return self._closed({**neighbours, "allOf": [*branches_of(neighbours, "allOf"), target]}, words, depth + 1)
+        return self._target(target, reference_words(reference, words), depth)
+
+    def _target(self, target: Any, words: tuple[str, ...], depth: int) -> ClosedType:
+        """Rewrite the target of a reference once; one that contains itself becomes a definition."""
+        key = id(target)
+        if key in self._finished:
+            return self._finished[key]
+        if key in self._open:
+            token = self._recursive.setdefault(key, f"R{len(self._document.aliases) + len(self._recursive)}")
+            return {"$ref": f"#/$defs/{token}"}
+        self._open.add(key)
+        closed = self._closed(target, words, depth + 1)
+        self._open.discard(key)
+        token_ = self._recursive.pop(key, None)
+        if token_ is not None:
+            closed = self._tied(token_, closed, words)
+        elif size(closed) > SHARED_SIZE:
+            closed = self._tied(f"R{len(self._document.aliases) + len(self._recursive)}", closed, words)
+        self._finished[key] = closed
+        return closed
+
+    def _tied(self, token: str, closed: ClosedType, words: tuple[str, ...]) -> ClosedType:
+        """Give a type that contains itself a definition, leaving out that it is itself."""
+        own = {"$ref": f"#/$defs/{token}"}
+        remaining = [member for member in closed.get("anyOf", [closed]) if member != own]
+        self._document.aliases[token] = words
+        self._document.definitions[token] = any_of(remaining)
+        return own
+
+    def _only_adds_conditions(self, schema: dict[str, Any], branches: list[Any]) -> bool:
+        """Tell whether the branches only restrict a shape that the schema itself gives."""
+        if not says_something({key: schema[key] for key in schema if key not in {"anyOf", "oneOf"}}):
+            return False
+        own = set(type_names(schema))
+        return all(
+            not isinstance(branch, dict)
+            or STRUCTURE.isdisjoint({key for key in branch if key != "type" or not own <= set(type_names(branch))})
+            for branch in branches
+        )
+
+    def _alternatives(
+        self, schema: dict[str, Any], keyword: str, branches: list[Any], words: tuple[str, ...], depth: int
+    ) -> ClosedType:
+        base = {key: value for key, value in schema.items() if key not in {keyword, "title", "description", "default"}}
+        shaped = says_something(base)
+        if shaped and len(branches) > MAX_ALTERNATIVES:
+            return self._by_type(self._whole.flattened(schema, depth), words, depth)
+        closed = []
+        for branch in branches:
+            whole = {**base, "allOf": [*branches_of(base, "allOf"), branch]} if shaped else branch
+            closed.append(self._closed(whole, branch_words(branch, words), depth + 1))
+        if schema.get("nullable") is True:
+            closed.append({"type": "null"})
+        return any_of(closed)
+
+    def _choice(self, schema: dict[str, Any], words: tuple[str, ...]) -> ClosedType:
+        values = [schema["const"]] if "const" in schema else schema["enum"]
+        if schema.get("nullable") is True:
+            values = [*values, None]
+        chosen: list[str] = []
+        kinds: list[ClosedType] = []
+        for value in values if len(values) <= MAX_CHOICES else ():
+            if is_literal(value):
+                chosen.append(self._token(value))
+            else:
+                kinds.append(kind_of(value))
+        if len(values) > MAX_CHOICES:
+            self._degrade(words, f"{len(values)} choices, shown as their kind")
+            kinds = [kind_of(value) for value in values]
+        literal = [{"enum": list(dict.fromkeys(chosen))}] if chosen else []
+        return any_of([*literal, *kinds])
+
+    def _token(self, value: LiteralValue) -> str:
+        key = (type(value), value)
+        if key not in self._tokens:
+            self._tokens[key] = f"v{len(self._document.literals)}"
+            self._document.literals.append(value)
+        return self._tokens[key]
+
+    def _by_type(self, schema: dict[str, Any], words: tuple[str, ...], depth: int) -> ClosedType:
+        names = type_names(schema) or _implied_types(schema)
+        closed = [self._of_type(name, schema, words, depth) for name in dict.fromkeys(names)]
+        if closed and schema.get("nullable") is True:
+            closed.append({"type": "null"})
+        return any_of(closed) if closed else {}
+
+    def _of_type(self, name: str, schema: dict[str, Any], words: tuple[str, ...], depth: int) -> ClosedType:
+        if name in _SCALARS:
+            return {"type": name}
+        if name == "array":
+            return {"type": "array", "items": self._items(schema, words, depth)}
+        if name == "object":
+            return self._object(schema, words, depth)
+        return self._degrade(words, f"type {one_line(name, 40)!r} is not a JSON type")
+
+    def _items(self, schema: dict[str, Any], words: tuple[str, ...], depth: int) -> ClosedType:
+        """Rewrite the elements of an array; a tuple is a list of the types at its places."""
+        items = schema.get("items", True)
+        places = branches_of(schema, "prefixItems") or (items if isinstance(items, list) else [])
+        rest = schema.get("additionalItems", True) if isinstance(items, list) else items
+        item_words = (*words[:-1], singular(words[-1])) if words else words
+        if not places:
+            return {} if rest is False else self._closed(rest, item_words, depth + 1)
+        bounded = rest is False or schema.get("maxItems") == len(places) or "items" not in schema
+        members = [*places, *(() if bounded or rest is True else (rest,))]
+        if rest is True and not bounded:
+            return {}
+        return any_of([self._closed(member, item_words, depth + 1) for member in members])
+
+    def _object(self, schema: dict[str, Any], words: tuple[str, ...], depth: int) -> ClosedType:
+        schema = self._whole.with_conditionals(schema, depth)
+        fields_, types = self._fields(schema, words, depth)
+        extra = self._extra(schema, words, depth)
+        if not fields_:
+            return {"type": "object", "additionalProperties": extra if extra is not None else {}}
+        if extra is not None:
+            types[EXTRA] = extra
+        note = one_line(schema.get("description"), 200)
+        return {"$ref": f"#/$defs/{self._model(fields_, types, words, note)}"}
+
+    def _model(
+        self,
+        fields_: tuple[ClosedField, ...],
+        types: dict[str, ClosedType],
+        words: tuple[str, ...],
+        note: str,
+    ) -> str:
+        """Define an object once: a second one with the same keys, types and notes is the first."""
+        described = tuple((one.key, one.token, one.required, one.note) for one in fields_)
+        sameness = (described, repr(types), note)
+        if sameness not in self._same_models:
+            token = f"M{len(self._document.models)}"
+            self._same_models[sameness] = token
+            self._document.models[token] = ClosedModel(token, words, fields_, EXTRA in types, note)
+            self._document.definitions[token] = closed_object(types)
+        return self._same_models[sameness]
+
+    def _fields(
+        self, schema: dict[str, Any], words: tuple[str, ...], depth: int
+    ) -> tuple[tuple[ClosedField, ...], dict[str, ClosedType]]:
+        """Rewrite the properties of an object, each distinct type of theirs under one token."""
+        required = required_of(schema)
+        properties = dict(properties_of(schema))
+        for key in required:
+            properties.setdefault(key, True)
+        fields_: list[ClosedField] = []
+        tokens: dict[str, str] = {}
+        types: dict[str, ClosedType] = {}
+        for key, subschema in properties.items():
+            if subschema is False or (isinstance(subschema, dict) and subschema.get("not") in ({}, True)):
+                continue
+            self._budget.fields -= 1
+            if self._budget.fields < 0:
+                self._degrade(words, f"more than {MAX_FIELDS} properties; the rest is left out")
+                break
+            closed = self._closed(subschema, (*words, identifier(key)), depth + 1)
+            token = tokens.setdefault(repr(closed), f"p{len(tokens)}")
+            types[token] = closed
+            described = self._whole.described(subschema)
+            fields_.append(
+                ClosedField(key, token, key in required, note_of(described), described, says_something(subschema))
+            )
+        return tuple(fields_), types
+
+    def _extra(self, schema: dict[str, Any], words: tuple[str, ...], depth: int) -> ClosedType | None:
+        """Return the type of other keys where the schema gives one, None where it says nothing about them."""
+        additional = schema.get("additionalProperties", schema.get("unevaluatedProperties"))
+        patterns = schema.get("patternProperties")
+        values = [value for value in patterns.values() if value is not False] if isinstance(patterns, dict) else []
+        if additional is True or (values and additional is None):
+            return {}
+        if isinstance(additional, dict):
+            values.append(additional)
+        if not values:
+            return None
+        value_words = (*words, "value")
+        return any_of([self._closed(value, value_words, depth + 1) for value in values])
+
+    def _takes_extra(self, root: dict[str, Any]) -> bool:
+        additional = root.get("additionalProperties", root.get("unevaluatedProperties"))
+        if additional is None:
+            patterns = root.get("patternProperties")
+            return "properties" not in root or (isinstance(patterns, dict) and bool(patterns))
+        return additional is not False
+
+
+def _implied_types(schema: dict[str, Any]) -> list[str]:
+    """Return the type that a schema without `type` plainly means, by the keywords it uses."""
+    if not {"properties", "patternProperties", "required"}.isdisjoint(schema):
+        return ["object"]
+    if isinstance(schema.get("additionalProperties"), dict):
+        return ["object"]
+    if not {"items", "prefixItems"}.isdisjoint(schema):
+        return ["array"]
+    return []

@@ -1,0 +1,125 @@
+"""The closed subset of JSON Schema that the type generator sees, with the tables that lead back.
+
+Above: closed_schema.py, which writes it, and generate.py, which reads it. It is `type`, `properties`,
+`required`, `items`, `additionalProperties` (as a schema), `anyOf`, `enum` of strings, `$ref` to a
+definition and `$defs`; property names, definition names and enum values in it are tokens of ours.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from codegen.type_tree import LiteralValue
+
+ClosedType: TypeAlias = dict[str, Any]
+
+RESULT = "r"
+EXTRA = "x"
+SHARED_SIZE = 40
+_LONGEST_LITERAL = 200
+
+
+@dataclass(frozen=True, slots=True)
+class ClosedField:
+    """One property: its JSON key, the token that stands for it and what to tell a caller."""
+
+    key: str
+    token: str
+    required: bool
+    note: str
+    schema: Any
+    says_something: bool
+
+
+@dataclass(frozen=True, slots=True)
+class ClosedModel:
+    """One object with known keys; `words` lead to its name."""
+
+    token: str
+    words: tuple[str, ...]
+    fields: tuple[ClosedField, ...]
+    has_extra: bool
+    note: str
+
+
+@dataclass
+class ClosedDocument:
+    """What the generator gets, and the tables that lead back from its tokens."""
+
+    definitions: dict[str, ClosedType] = field(default_factory=dict)
+    roots: dict[str, ClosedType] = field(default_factory=dict)
+    models: dict[str, ClosedModel] = field(default_factory=dict)
+    aliases: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    literals: list[LiteralValue] = field(default_factory=list)
+    degradations: list[str] = field(default_factory=list)
+
+    def schema(self) -> dict[str, Any]:
+        """Return the document for the generator: the roots are the properties of its one outermost object."""
+        return {**closed_object(self.roots), "$defs": self.definitions}
+
+
+def closed_object(types: dict[str, ClosedType]) -> ClosedType:
+    """Return an object with a required property for each token."""
+    return {"type": "object", "properties": types, "required": list(types)}
+
+
+def any_of(members: Iterable[ClosedType]) -> ClosedType:
+    """Return one type for several: nested alternatives flattened, each kept once, `{}` absorbing the rest."""
+    flat: list[ClosedType] = []
+    for member in members:
+        for one in member.get("anyOf", [member]):
+            if one not in flat:
+                flat.append(one)
+    if not flat or {} in flat:
+        return {}
+    if {"type": "number"} in flat and {"type": "integer"} in flat:
+        flat.remove({"type": "integer"})
+    choices = [one for one in flat if "enum" in one]
+    if len(choices) > 1:
+        values = list(dict.fromkeys(value for one in choices for value in one["enum"]))
+        flat = [{"enum": values}, *(one for one in flat if "enum" not in one)]
+    return flat[0] if len(flat) == 1 else {"anyOf": flat}
+
+
+def is_literal(value: Any) -> bool:
+    """Tell whether a value may stand in `Literal`; floats, arrays, objects and broken text may not."""
+    if isinstance(value, str):
+        return len(value) <= _LONGEST_LITERAL and not any("\ud800" <= character <= "\udfff" for character in value)
+    if isinstance(value, bool) or value is None:
+        return True
+    return isinstance(value, int) and abs(value) < 2**63
+
+
+def kind_of(value: Any) -> ClosedType:
+    """Return the type of a JSON value as far as its kind goes."""
+    return dict(_KINDS.get(type(value), {}))
+
+
+_KINDS: dict[type, ClosedType] = {
+    bool: {"type": "boolean"},
+    int: {"type": "integer"},
+    float: {"type": "number"},
+    str: {"type": "string"},
+    type(None): {"type": "null"},
+    list: {"type": "array", "items": {}},
+    dict: {"type": "object", "additionalProperties": {}},
+}
+
+
+def size(closed: ClosedType) -> int:
+    """Return how much text a type is, counted up to `SHARED_SIZE`."""
+    size, stack = 0, [closed]
+    while stack:
+        one = stack.pop()
+        size += 1 + len(one.get("enum", ()))
+        stack += one.get("anyOf", ())
+        for keyword in ("items", "additionalProperties"):
+            if keyword in one:
+                stack.append(one[keyword])
+        if size > SHARED_SIZE:
+            break
+    return size

@@ -1,0 +1,266 @@
+"""A `ToolSpec` to its `Stub`: the path through closed schema, type generator, names and text.
+
+Above: the package's public functions. Below: every other module that makes stubs. Whatever a definition
+holds, a stub comes out: what cannot be typed is `Any`, and the stub's degradations say why.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from codegen.closed_schema import Closing
+from codegen.closed_types import EXTRA, RESULT, ClosedDocument, ClosedField, ClosedModel, ClosedType
+from codegen.errors import GenerationError, UnexpectedSourceError
+from codegen.identifiers import assign_parameters
+from codegen.merging import properties_of, required_of, type_names
+from codegen.naming import assign_class_names
+from codegen.plain_text import one_line, paragraph
+from codegen.references import References, reference_of
+from codegen.render import Argument, Signature, imports_of, render_stub
+from codegen.source_check import check_stub_source
+from codegen.stub import Parameter, Stub, TypedCount
+from codegen.type_engine import ROOT, Definitions, generated_types
+from codegen.type_tree import ANY, Alias, Choice, DictOf, Field, ListOf, Model, Named, Type, Union, fits
+
+if TYPE_CHECKING:
+    from codegen.tool_spec import ToolAnnotations, ToolSpec
+    from codegen.type_tree import LiteralValue
+
+DESCRIPTION_LENGTH = 2_000
+MAX_SOURCE_LENGTH = 60_000
+_MAX_DEGRADATIONS = 20
+_DEFAULT_LENGTH = 60
+
+
+@dataclass(frozen=True, slots=True)
+class _Typed:
+    """The types of one tool, with everything a signature needs."""
+
+    definitions: tuple[Model | Alias, ...]
+    arguments: tuple[tuple[ClosedField, Type], ...]
+    accepts_extra: bool
+    returns: Type
+    degradations: tuple[str, ...]
+    count: TypedCount
+
+
+def build_stub(spec: ToolSpec, *, namespace: str, function: str) -> Stub:
+    """Generate the stub of one tool without any cache. Deterministic, never fails, opens nothing."""
+    try:
+        unwraps = is_wrapped_result(spec.output_schema)
+        typed = _typed(spec, function, unwraps=unwraps)
+        return _stub(spec, namespace, function, typed, unwraps=unwraps)
+    except (GenerationError, UnexpectedSourceError, RecursionError) as error:
+        reason = "the schemas are nested too deep" if isinstance(error, RecursionError) else str(error)
+        return _stub(spec, namespace, function, _untyped(reason), unwraps=False)
+
+
+def is_wrapped_result(schema: Any) -> bool:
+    """Tell whether an output schema is the object that Python servers put around other values.
+
+    FastMCP and the Python SDK answer `{"result": value}` for a function that does not return an object.
+    """
+    if not isinstance(schema, dict) or isinstance(schema.get("additionalProperties"), dict):
+        return False
+    properties = properties_of(schema)
+    if list(properties) != ["result"] or required_of(schema) != ["result"]:
+        return False
+    if schema.get("x-fastmcp-wrap-result") is True:
+        return True
+    inner = properties["result"]
+    reference = reference_of(inner) if isinstance(inner, dict) else None
+    if reference is not None:
+        inner = References(schema).target(reference, inner)
+    return not isinstance(inner, dict) or (type_names(inner) != ["object"] and "properties" not in inner)
+
+
+def _typed(spec: ToolSpec, function: str, *, unwraps: bool) -> _Typed:
+    document = ClosedDocument()
+    closing = Closing(document)
+    fields, accepts_extra = closing.parameters(spec.input_schema, (function,))
+    if spec.output_schema is not None:
+        closing.result(spec.output_schema, (function, "result"), unwraps=unwraps)
+    generated = generated_types(json.dumps(document.schema()))
+    names = _names(document)
+    reading = _Reading(document, generated, names)
+    root = reading.properties(ROOT)
+    definitions = reading.definitions()
+    arguments = tuple((one, root[one.token]) for one in fields)
+    return _Typed(
+        definitions=definitions,
+        arguments=arguments,
+        accepts_extra=accepts_extra,
+        returns=root.get(RESULT, ANY),
+        degradations=_short_list(document.degradations),
+        count=reading.count(arguments, root.get(RESULT)),
+    )
+
+
+def _names(document: ClosedDocument) -> dict[str, str]:
+    """Return the class name of each token; an alias that only leads to an object has the object's name."""
+    leads_to = {token: _target_token(document.definitions[token]) for token in document.aliases}
+    leads_to = {token: leads_to.get(target or "") or target for token, target in leads_to.items()}
+    words = {one.token: one.words for one in document.models.values()}
+    words |= {token: path for token, path in document.aliases.items() if leads_to[token] is None}
+    names = assign_class_names(words)
+    for token, target in leads_to.items():
+        if target is not None:
+            names[token] = names[target]
+    return names
+
+
+def _target_token(closed: ClosedType) -> str | None:
+    reference = closed.get("$ref")
+    return str(reference).rsplit("/", 1)[-1] if reference is not None else None
+
+
+def _untyped(reason: str) -> _Typed:
+    return _Typed((), (), accepts_extra=True, returns=ANY, degradations=(reason,), count=TypedCount())
+
+
+@dataclass(frozen=True, slots=True)
+class _Reading:
+    """The generator's answer with the tokens replaced by what they stand for."""
+
+    document: ClosedDocument
+    generated: Definitions
+    names: dict[str, str]
+
+    def properties(self, token: str) -> dict[str, Type]:
+        """Return the types of an object's property tokens."""
+        properties = self.generated.get(token)
+        if not isinstance(properties, dict):
+            raise GenerationError("the type generator left out an object")
+        return {name: self._meant(type_) for name, type_ in properties.items()}
+
+    def definitions(self) -> tuple[Model | Alias, ...]:
+        """Return every class and alias."""
+        aliases = [
+            Alias(self.names[token], self._alias(token))
+            for token in self.document.aliases
+            if _target_token(self.document.definitions[token]) is None
+        ]
+        return (*aliases, *map(self._model, self.document.models.values()))
+
+    def count(self, arguments: tuple[tuple[ClosedField, Type], ...], returns: Type | None) -> TypedCount:
+        """Count the parameters and fields whose schema says something, and those with a type."""
+        fields = list(arguments)
+        for model in self.document.models.values():
+            types = self.properties(model.token)
+            fields += [(one, types[one.token]) for one in model.fields]
+        said = [type_ for one, type_ in fields if one.says_something]
+        if returns is not None:
+            said.append(returns)
+        return TypedCount(len(said), sum(type_ != ANY for type_ in said))
+
+    def _alias(self, token: str) -> Type:
+        type_ = self.generated.get(token)
+        if type_ is None or isinstance(type_, dict):
+            raise GenerationError("the type generator left out an alias")
+        return self._meant(type_)
+
+    def _model(self, model: ClosedModel) -> Model:
+        types = self.properties(model.token)
+        fields = tuple(Field(one.key, types[one.token], one.required, one.note) for one in model.fields)
+        return Model(self.names[model.token], fields, types.get(EXTRA), model.note)
+
+    def _meant(self, type_: Type) -> Type:
+        match type_:
+            case Named(token):
+                if token not in self.names:
+                    raise GenerationError("the type generator named something unknown")
+                return Named(self.names[token])
+            case Choice(tokens):
+                return Choice(tuple(self._literal(token) for token in tokens))
+            case ListOf(item):
+                return ListOf(self._meant(item))
+            case DictOf(value):
+                return DictOf(self._meant(value))
+            case Union(members):
+                return Union(tuple(map(self._meant, members)))
+            case _:
+                return type_
+
+    def _literal(self, token: LiteralValue) -> LiteralValue:
+        return self.document.literals[int(str(token)[1:])]
+
+
+def _stub(spec: ToolSpec, namespace: str, function: str, typed: _Typed, *, unwraps: bool) -> Stub:
+    names = assign_parameters(one.key for one, _ in typed.arguments)
+    in_order = sorted(typed.arguments, key=lambda pair: not pair[0].required)
+    signature = Signature(
+        name=function,
+        arguments=tuple(_argument(one, type_, names[one.key]) for one, type_ in in_order),
+        accepts_extra=typed.accepts_extra,
+        returns=typed.returns,
+        doc=_doc(spec),
+    )
+    source = render_stub(typed.definitions, signature)
+    check_stub_source(source)
+    if len(source) > MAX_SOURCE_LENGTH:
+        raise GenerationError(f"the stub would be longer than {MAX_SOURCE_LENGTH} characters")
+    return Stub(
+        spec=spec,
+        namespace=namespace,
+        function=function,
+        source=source,
+        imports=imports_of(typed.definitions, signature),
+        types=tuple(one.name for one in typed.definitions),
+        parameters=tuple(Parameter(one.name, one.key, one.required) for one in signature.arguments),
+        accepts_extra=typed.accepts_extra,
+        unwraps_result=unwraps,
+        degradations=typed.degradations,
+        doc=one_line(spec.description or spec.title or "", 120),
+        typed=typed.count,
+    )
+
+
+def _argument(field: ClosedField, type_: Type, name: str) -> Argument:
+    default, shown = _default(field.schema, type_)
+    note = field.note
+    if shown:
+        note = f"{note} (default {shown})" if note else f"default {shown}"
+    if name != field.key:
+        note = f"[{one_line(field.key, 80)}] {note}".rstrip()
+    return Argument(name, field.key, type_, field.required, default, note)
+
+
+def _default(schema: Any, type_: Type) -> tuple[Any, str]:
+    """Return the default as a value of the signature, or else as text for the note."""
+    if not isinstance(schema, dict) or schema.get("default") is None:
+        return ..., ""
+    default = schema["default"]
+    if isinstance(default, float) and not math.isfinite(default):
+        return ..., ""
+    shown = json.dumps(default) if not isinstance(default, dict | list) or len(default) <= _DEFAULT_LENGTH else ""
+    if shown in {"{}", ""} or len(shown) > _DEFAULT_LENGTH:
+        return ..., ""
+    if isinstance(default, dict) or _holds_objects(default) or not fits(default, type_):
+        return ..., one_line(shown, _DEFAULT_LENGTH)
+    return default, ""
+
+
+def _holds_objects(value: Any) -> bool:
+    return isinstance(value, list) and any(isinstance(element, dict | list) for element in value)
+
+
+def _doc(spec: ToolSpec) -> str:
+    description = paragraph(spec.description or spec.title or "", DESCRIPTION_LENGTH)
+    word = _hint(spec.annotations)
+    return f"{description}\n\n({word})" if word and description else description or word
+
+
+def _hint(annotations: ToolAnnotations) -> str:
+    if annotations.read_only is True:
+        return "read-only"
+    return "destructive" if annotations.destructive is True else ""
+
+
+def _short_list(degradations: list[str]) -> tuple[str, ...]:
+    distinct = list(dict.fromkeys(degradations))
+    if len(distinct) <= _MAX_DEGRADATIONS:
+        return tuple(distinct)
+    return (*distinct[:_MAX_DEGRADATIONS], f"and {len(distinct) - _MAX_DEGRADATIONS} more")

@@ -1,0 +1,133 @@
+"""Raw schemas joined into one: `allOf`, a `$ref` with neighbours, the branches of a root object.
+
+Above: the closed schema. A join may accept more than its parts do together, never less: what has no
+counterpart in types (lengths, `not`, counts) is taken from the first part that has it.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+STRUCTURE = frozenset(
+    {
+        "$dynamicRef",
+        "$ref",
+        "additionalProperties",
+        "allOf",
+        "anyOf",
+        "const",
+        "else",
+        "enum",
+        "items",
+        "oneOf",
+        "patternProperties",
+        "prefixItems",
+        "properties",
+        "then",
+        "type",
+    }
+)
+
+
+def merged(first: dict[str, Any], second: dict[str, Any]) -> dict[str, Any]:
+    """Return one schema for values that satisfy both; where the two cannot be joined, `first` stands."""
+    result = dict(first)
+    for keyword, value in second.items():
+        if keyword not in result:
+            result[keyword] = value
+        elif keyword in _JOINS:
+            result[keyword] = _JOINS[keyword](result[keyword], value)
+    return result
+
+
+def branches_of(schema: dict[str, Any], keyword: str) -> list[Any]:
+    """Return the subschemas of `anyOf`, `oneOf` or `allOf`, or none if it is not a list."""
+    branches = schema.get(keyword)
+    return branches if isinstance(branches, list) else []
+
+
+def properties_of(schema: dict[str, Any]) -> dict[str, Any]:
+    """Return the `properties` of a schema, or none if they are not an object."""
+    properties = schema.get("properties")
+    return properties if isinstance(properties, dict) else {}
+
+
+def required_of(schema: dict[str, Any]) -> list[str]:
+    """Return the names in `required`, each once, leaving out what is not a string."""
+    required = schema.get("required")
+    names = required if isinstance(required, list) else []
+    return list(dict.fromkeys(name for name in names if isinstance(name, str)))
+
+
+def type_names(schema: dict[str, Any]) -> list[str]:
+    """Return the names in `type`, whatever its form."""
+    type_ = schema.get("type")
+    if isinstance(type_, str):
+        return [type_]
+    return [name for name in type_ if isinstance(name, str)] if isinstance(type_, list) else []
+
+
+def says_something(schema: Any) -> bool:
+    """Tell whether a schema restricts the kind or shape of a value."""
+    return isinstance(schema, dict) and not STRUCTURE.isdisjoint(schema)
+
+
+def _join_properties(first: Any, second: Any) -> Any:
+    if not (isinstance(first, dict) and isinstance(second, dict)):
+        return first
+    joined = dict(first)
+    for key, schema in second.items():
+        joined[key] = _join_schemas(joined[key], schema) if key in joined else schema
+    return joined
+
+
+def _join_schemas(first: Any, second: Any) -> Any:
+    if first == second or not isinstance(second, dict):
+        return first
+    return {"allOf": [first, second]} if isinstance(first, dict) and first else second
+
+
+def _join_required(first: Any, second: Any) -> Any:
+    return [*required_of({"required": first}), *required_of({"required": second})]
+
+
+def _join_types(first: Any, second: Any) -> Any:
+    left, right = type_names({"type": first}), type_names({"type": second})
+    if not left or not right:
+        return first if left else second
+    common = [name for name in left if name in right or (name == "integer" and "number" in right)]
+    common += [name for name in right if name == "integer" and "number" in left and "integer" not in left]
+    return common or first
+
+
+def _join_enums(first: Any, second: Any) -> Any:
+    if not (isinstance(first, list) and isinstance(second, list)):
+        return first
+    return [value for value in first if value in second] or first
+
+
+def _join_additional(first: Any, second: Any) -> Any:
+    if first is False or second is False:
+        return False
+    return first if isinstance(first, dict) else second
+
+
+def _join_branches(first: Any, second: Any) -> Any:
+    """Keep the alternatives that say more about the shape."""
+    score = [sum(map(says_something, part)) if isinstance(part, list) else 0 for part in (first, second)]
+    return second if score[1] > score[0] else first
+
+
+_JOINS = {
+    "properties": _join_properties,
+    "patternProperties": _join_properties,
+    "$defs": _join_properties,
+    "definitions": _join_properties,
+    "required": _join_required,
+    "type": _join_types,
+    "enum": _join_enums,
+    "items": _join_schemas,
+    "additionalProperties": _join_additional,
+    "anyOf": _join_branches,
+    "oneOf": _join_branches,
+}

@@ -1,0 +1,86 @@
+"""Stubs of one namespace to one module text, for the model and the type checker.
+
+Above: the package's public functions. Below: the oracle. Text of one tool cannot change what another's
+means: class names begin with their function's name, and where two tools still share one, the later tool's
+is renamed.
+"""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING
+
+from codegen.plain_text import one_line
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from codegen.stub import Stub
+
+
+def render_module(namespace: str, stubs: Iterable[Stub]) -> str:
+    """Return one importable stub module with the functions of a namespace, in the order of their names."""
+    in_order = sorted(stubs, key=lambda stub: stub.function)
+    imports = sorted({name for stub in in_order for name in stub.imports})
+    taken = {stub.function for stub in in_order}
+    texts = []
+    for stub in in_order:
+        shared = taken.intersection(stub.types)
+        texts.append(_renamed(stub, shared, taken) if shared else stub.source)
+        taken.update(stub.types)
+    head = f'"""Tools of {one_line(namespace, 64)}."""\n'
+    if imports:
+        head += f"\nfrom typing import {', '.join(imports)}\n"
+    return "\n\n".join([head, *texts])
+
+
+def _renamed(stub: Stub, shared: set[str], taken: set[str]) -> str:
+    names = {}
+    for name in sorted(shared):
+        number = 2
+        while f"{name}{number}" in taken or f"{name}{number}" in stub.types:
+            number += 1
+        names[name] = f"{name}{number}"
+    taken.update(names.values())
+    return ast.unparse(_Renaming(names).visit(ast.parse(stub.source))) + "\n"
+
+
+class _Renaming(ast.NodeTransformer):
+    """Renames classes and their uses, quoted ones as well; docstrings and literals stay."""
+
+    def __init__(self, names: dict[str, str]) -> None:
+        self._names = names
+
+    def visit_ClassDef(self, node: ast.ClassDef) -> ast.AST:
+        node.name = self._names.get(node.name, node.name)
+        return self.generic_visit(node)
+
+    def visit_Name(self, node: ast.Name) -> ast.AST:
+        node.id = self._names.get(node.id, node.id)
+        return node
+
+    def visit_Assign(self, node: ast.Assign) -> ast.AST:
+        self.generic_visit(node)
+        match node.value:
+            case ast.Call(args=[ast.Constant(value=str(name)) as own_name, ast.Dict() as fields]):
+                own_name.value = self._names.get(name, name)
+                fields.values = [self._type(value) for value in fields.values]
+        return node
+
+    def visit_AnnAssign(self, node: ast.AnnAssign) -> ast.AST:
+        if node.value is not None:
+            node.value = self._type(node.value)
+        return self.generic_visit(node)
+
+    def visit_Subscript(self, node: ast.Subscript) -> ast.AST:
+        return node if isinstance(node.value, ast.Name) and node.value.id == "Literal" else self.generic_visit(node)
+
+    def _type(self, node: ast.expr) -> ast.expr:
+        """Rename inside a type that may be quoted, alone or in `NotRequired`."""
+        match node:
+            case ast.Constant(value=str(text)):
+                quoted = self.visit(ast.parse(text, mode="eval").body)
+                return ast.Constant(ast.unparse(quoted))
+            case ast.Subscript(value=ast.Name(id="NotRequired"), slice=inner):
+                node.slice = self._type(inner)
+        return node

@@ -1,0 +1,55 @@
+"""Text of a server made inert for people, models and source: printable characters, bounded length.
+
+Above: docstrings, comments and notes. What is removed: control characters, terminal sequences, invisible and
+direction-changing characters (Unicode categories Cc, Cf, Cs, Co, Cn), which hide text from the person who
+reads it.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from typing import Any
+
+_TERMINAL_SEQUENCE = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?|[@-Z\\-_])")
+_MARK = "…"
+
+
+def one_line(text: Any, limit: int) -> str:
+    """Return `text` on one line of at most `limit` characters; anything but a string gives an empty one."""
+    if not isinstance(text, str):
+        return ""
+    return _bounded(" ".join(_printable(text[: 4 * limit + 64]).split()), limit)
+
+
+def paragraph(text: Any, limit: int) -> str:
+    """Return `text` with its line structure, in at most `limit` characters, without runs of empty lines."""
+    if not isinstance(text, str):
+        return ""
+    lines: list[str] = []
+    for line in text[: 4 * limit + 64].splitlines():
+        printable = _printable(line.expandtabs(2)).rstrip()
+        if printable or (lines and lines[-1]):
+            lines.append(printable)
+    margin = min((len(line) - len(line.lstrip()) for line in lines[1:] if line), default=0)
+    lines[1:] = [line[margin:] for line in lines[1:]]
+    return _bounded("\n".join(lines).strip(), limit)
+
+
+def _printable(text: str) -> str:
+    if text.isascii() and text.isprintable():
+        return text
+    text = _TERMINAL_SEQUENCE.sub("", text)
+    return "".join(map(_printable_character, text))
+
+
+def _printable_character(character: str) -> str:
+    if character.isspace():
+        return " "
+    return "" if unicodedata.category(character)[0] == "C" else character
+
+
+def _bounded(text: str, limit: int) -> str:
+    if len(text) <= limit:
+        return text
+    return text[: limit - len(_MARK)].rstrip() + _MARK

@@ -1,0 +1,144 @@
+"""Types and signatures to stub text.
+
+Above: stub generation and `render_module`. Below: type_tree, identifiers. Three ways lead from values to
+text: names that identifiers.py made, annotations that type_tree writes, and text through `repr`,
+`_docstring` or `_comment`, which take inert text only (plain_text.py). source_check.py reads the result
+back.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from codegen.identifiers import is_plain_key
+from codegen.type_tree import Alias, Field, Model, Named, Type, parts, written
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+LINE_LENGTH = 100
+_INDENT = "    "
+
+
+@dataclass(frozen=True, slots=True)
+class Argument:
+    """One parameter of a signature; `default` is `...` where the key is left out unless given."""
+
+    name: str
+    key: str
+    type: Type
+    required: bool
+    default: Any
+    note: str
+
+
+@dataclass(frozen=True, slots=True)
+class Signature:
+    """One function: `doc` is its description, `returns` the type of its result."""
+
+    name: str
+    arguments: tuple[Argument, ...]
+    accepts_extra: bool
+    returns: Type
+    doc: str
+
+
+def render_stub(definitions: Sequence[Model | Alias], signature: Signature) -> str:
+    """Return the text of one function and the types it uses."""
+    blocks = [_alias(one) if isinstance(one, Alias) else _model(one) for one in definitions]
+    return "\n\n".join([*blocks, _function(signature)]) + "\n"
+
+
+def imports_of(definitions: Iterable[Model | Alias], signature: Signature) -> tuple[str, ...]:
+    """Return the names that the text needs from `typing`."""
+    needed: set[str] = set()
+    types = [one.type for one in signature.arguments] + [signature.returns]
+    if signature.accepts_extra:
+        needed.add("Any")
+    for definition in definitions:
+        if isinstance(definition, Alias):
+            needed.add("TypeAlias")
+            types.append(definition.type)
+            continue
+        needed.add("TypedDict")
+        types += [one.type for one in definition.fields]
+        if not all(one.required for one in definition.fields):
+            needed.add("NotRequired")
+    text = " ".join(map(written, types))
+    needed |= {name for name in ("Any", "Literal") if f"{name}" in text.replace("[", " ").replace("]", " ").split()}
+    return tuple(sorted(needed))
+
+
+def _alias(alias: Alias) -> str:
+    return f"{alias.name}: TypeAlias = {written(alias.type)!r}"
+
+
+def _model(model: Model) -> str:
+    if all(is_plain_key(field.key) for field in model.fields):
+        lines = [f"class {model.name}(TypedDict):"]
+        if model.note:
+            lines.append(_INDENT + _docstring(model.note, _INDENT))
+        lines += [f"{_INDENT}{one.key}: {_field_type(one)}{_comment(one.note)}" for one in model.fields]
+        lines += _extra_line(model)
+        return "\n".join(lines)
+    lines = [f"{model.name} = TypedDict({model.name!r}, {{{_comment(model.note)}"]
+    lines += [f"{_INDENT}{one.key!r}: {_functional_type(one)},{_comment(one.note)}" for one in model.fields]
+    lines += _extra_line(model)
+    return "\n".join([*lines, "})"])
+
+
+def _field_type(field: Field) -> str:
+    return written(field.type) if field.required else f"NotRequired[{written(field.type)}]"
+
+
+def _functional_type(field: Field) -> str:
+    """Return a type that may be evaluated before the names in it are defined."""
+    text = written(field.type)
+    if any(isinstance(part, Named) for part in parts(field.type)):
+        text = repr(text)
+    return text if field.required else f"NotRequired[{text}]"
+
+
+def _extra_line(model: Model) -> list[str]:
+    return [] if model.extra is None else [f"{_INDENT}# other keys: {written(model.extra)}"]
+
+
+def _function(signature: Signature) -> str:
+    arguments = [_argument(one) for one in signature.arguments]
+    if arguments:
+        arguments.insert(0, "*")
+    if signature.accepts_extra:
+        arguments.append("**extra: Any")
+    returns = f") -> {written(signature.returns)}:"
+    head = f"async def {signature.name}({', '.join(arguments)}{returns}"
+    if len(head) > LINE_LENGTH:
+        listed = "".join(f"\n{_INDENT}{argument}," for argument in arguments)
+        head = f"async def {signature.name}({listed}\n{returns}"
+    doc = _documentation(signature)
+    return "\n".join([head, *([_INDENT + _docstring(doc, _INDENT)] if doc else []), f"{_INDENT}..."])
+
+
+def _argument(argument: Argument) -> str:
+    text = f"{argument.name}: {written(argument.type)}"
+    if argument.required:
+        return text
+    return f"{text} = {'...' if argument.default is ... else repr(argument.default)}"
+
+
+def _documentation(signature: Signature) -> str:
+    notes = [f"{one.name}: {one.note}" for one in signature.arguments if one.note]
+    return "\n\n".join(part for part in (signature.doc, "\n".join(notes)) if part)
+
+
+def _docstring(text: str, indent: str) -> str:
+    escaped = text.replace("\\", "\\\\").replace('"""', '\\"\\"\\"')
+    if escaped.endswith('"') and not escaped.endswith('\\"'):
+        escaped = escaped[:-1] + '\\"'
+    lines = escaped.split("\n")
+    body = "\n".join([lines[0], *(f"{indent}{line}" if line else "" for line in lines[1:])])
+    return f'"""{body}\n{indent}"""' if len(lines) > 1 else f'"""{body}"""'
+
+
+def _comment(text: str) -> str:
+    return f"  # {text}" if text else ""

@@ -1,0 +1,130 @@
+"""A schema whose parts stand in several places, laid together: `allOf`, branches, conditionals, references.
+
+Above: the closed schema. Below: merging and references. Work is counted against the budget of the tool.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from codegen.merging import STRUCTURE, branches_of, merged, properties_of, required_of
+from codegen.references import reference_of
+
+if TYPE_CHECKING:
+    from codegen.references import References
+
+MAX_DEPTH = 64
+MAX_SUBSCHEMAS = 5_000
+MAX_FIELDS = 1_500
+
+
+@dataclass
+class Budget:
+    """How much of a tool's schemas may still be looked at."""
+
+    subschemas: int = MAX_SUBSCHEMAS
+    fields: int = MAX_FIELDS
+
+
+class WholeSchemas:
+    """Lays the parts of schemas of one document together."""
+
+    def __init__(self, references: References, budget: Budget) -> None:
+        """Find parts through `references`."""
+        self._references = references
+        self._budget = budget
+
+    def without_all_of(self, schema: dict[str, Any]) -> dict[str, Any]:
+        """Return one schema for a schema with `allOf`, references in it followed."""
+        joined = {key: value for key, value in schema.items() if key != "allOf"}
+        waiting = list(reversed(branches_of(schema, "allOf")))
+        seen: set[int] = {id(schema)}
+        while waiting and self._budget.subschemas > 0:
+            part = waiting.pop()
+            if not isinstance(part, dict) or id(part) in seen:
+                continue
+            seen.add(id(part))
+            self._budget.subschemas -= 1
+            reference = reference_of(part)
+            if reference is not None:
+                waiting.append(self._references.target(reference, part))
+            waiting += reversed(branches_of(part, "allOf"))
+            dropped = {"$ref", "$dynamicRef", "$recursiveRef", "allOf"}
+            joined = merged(joined, {key: value for key, value in part.items() if key not in dropped})
+        return joined
+
+    def with_conditionals(self, schema: dict[str, Any], depth: int) -> dict[str, Any]:
+        """Add the properties that `then`, `else` and `dependentSchemas` may add, as optional ones."""
+        dependent = schema.get("dependentSchemas")
+        branches = [schema.get("then"), schema.get("else")]
+        branches += dependent.values() if isinstance(dependent, dict) else []
+        if not any(isinstance(branch, dict) for branch in branches):
+            return schema
+        properties = dict(properties_of(schema))
+        for branch in branches:
+            if isinstance(branch, dict):
+                for key, subschema in properties_of(self.flattened(branch, depth + 1)).items():
+                    properties.setdefault(key, subschema)
+        return {**schema, "properties": properties}
+
+    def flattened(self, schema: dict[str, Any], depth: int) -> dict[str, Any]:
+        """Return one object schema with the properties of all branches."""
+        if depth > MAX_DEPTH or self._budget.subschemas < 0:
+            return schema
+        whole = self.without_all_of({"allOf": [schema]})
+        whole = self.with_conditionals(whole, depth)
+        for keyword in ("anyOf", "oneOf"):
+            branches = [
+                self.flattened(branch, depth + 1) for branch in branches_of(whole, keyword) if isinstance(branch, dict)
+            ]
+            self._budget.subschemas -= len(branches)
+            whole = {key: value for key, value in whole.items() if key != keyword}
+            if branches:
+                whole = _laid_together(whole, branches)
+        return whole
+
+    def described(self, schema: Any) -> Any:
+        """Return the schema with the notes of what it refers to, or of its one alternative besides null."""
+        for _ in range(4):
+            if not isinstance(schema, dict):
+                return schema
+            reference = reference_of(schema)
+            alternatives = [
+                branch
+                for branch in branches_of(schema, "anyOf")
+                or branches_of(schema, "oneOf")
+                or branches_of(schema, "allOf")
+                if branch != {"type": "null"}
+            ]
+            inner: Any = None
+            if reference is not None:
+                inner = self._references.target(reference, schema)
+            elif len(alternatives) == 1:
+                inner = alternatives[0]
+            if not isinstance(inner, dict):
+                return schema
+            own = {key: value for key, value in schema.items() if key not in STRUCTURE}
+            schema = {**inner, **own}
+        return schema
+
+
+def _laid_together(whole: dict[str, Any], branches: list[dict[str, Any]]) -> dict[str, Any]:
+    properties = dict(properties_of(whole))
+    offers: dict[str, list[Any]] = {}
+    for branch in branches:
+        for key, subschema in properties_of(branch).items():
+            offers.setdefault(key, []).append(subschema)
+    for key, offered in offers.items():
+        distinct = [one for index, one in enumerate(offered) if one not in offered[:index]]
+        if key in properties:
+            continue
+        properties[key] = distinct[0] if len(distinct) == 1 else {"anyOf": distinct}
+    common = [key for key in required_of(branches[0]) if all(key in required_of(branch) for branch in branches)]
+    laid = {**whole, "required": [*required_of(whole), *common]}
+    if properties or "properties" in whole:
+        laid["properties"] = properties
+    for keyword in ("additionalProperties", "type"):
+        if keyword not in laid and all(keyword in branch for branch in branches):
+            laid[keyword] = branches[0][keyword]
+    return laid

@@ -1,0 +1,164 @@
+from __future__ import annotations
+
+import ast
+from typing import Any
+
+import pytest
+
+from codegen import Stub, assign_identifiers, generate_stub, render_module
+from codegen.generate import build_stub
+from codegen.source_check import check_stub_source
+from tests.codegen.definitions import hostile_definitions, tool_spec
+
+
+def stub(properties: dict[str, Any] | None = None, **definition: Any) -> Stub:
+    schema = {"type": "object", "properties": properties or {}, **definition.pop("schema", {})}
+    spec = tool_spec({"name": "look", "inputSchema": schema, **definition})
+    return build_stub(spec, namespace="files", function="look")
+
+
+def signature(of: Stub) -> str:
+    return ast.unparse(ast.parse(of.source).body[-1]).splitlines()[0]
+
+
+def result(schema: Any) -> Stub:
+    return stub(outputSchema=schema)
+
+
+def test_required_parameters_come_first_and_defaults_are_shown() -> None:
+    made = stub(
+        {
+            "max_count": {"type": "integer", "default": 10},
+            "repo_path": {"type": "string"},
+            "since": {"type": "string"},
+        },
+        schema={"required": ["repo_path"]},
+    )
+    assert signature(made) == ("async def look(*, repo_path: str, max_count: int=10, since: str=...) -> Any:")
+
+
+def test_nullable_is_not_optional() -> None:
+    made = stub({"a": {"type": ["string", "null"]}, "b": {"type": "string"}}, schema={"required": ["a"]})
+    assert signature(made) == "async def look(*, a: str | None, b: str=...) -> Any:"
+
+
+def test_keys_that_are_not_names_go_out_as_they_came_in() -> None:
+    keys = ["from", "If-Match", "$filter", "filter[x]", "", "DateCreated<", "self", "__proto__", "größe"]
+    made = stub({key: {"type": "string"} for key in keys})
+    assert [one.key for one in made.parameters] == keys
+    assert len({one.name for one in made.parameters}) == len(keys)
+    assert [row[1] for row in made.manifest_entry()["parameters"]] == keys
+
+
+def test_other_keys_are_accepted_where_the_schema_says_so() -> None:
+    assert stub(schema={"additionalProperties": True}).accepts_extra
+    assert stub(schema={"additionalProperties": {"type": "string"}}).accepts_extra
+    assert not stub(schema={"additionalProperties": False}).accepts_extra
+    assert not stub({"a": {"type": "string"}}).accepts_extra
+
+
+def test_an_object_result_is_a_typed_dict() -> None:
+    made = result(
+        {
+            "type": "object",
+            "properties": {
+                "id": {"type": "integer"},
+                "kind": {"enum": ["a", "b", None]},
+                "tags": {"type": "array", "items": {"type": "string"}},
+            },
+            "required": ["id"],
+        }
+    )
+    assert made.source.startswith(
+        "class LookResult(TypedDict):\n"
+        "    id: int\n"
+        "    kind: NotRequired[Literal['a', 'b', None]]\n"
+        "    tags: NotRequired[list[str]]\n"
+    )
+    assert made.types == ("LookResult",)
+
+
+def test_the_wrapper_of_python_servers_is_taken_off() -> None:
+    made = result(
+        {
+            "type": "object",
+            "properties": {"result": {"type": "array", "items": {"type": "string"}}},
+            "required": ["result"],
+        }
+    )
+    assert made.unwraps_result
+    assert signature(made).endswith("-> list[str]:")
+
+
+def test_a_result_object_with_one_key_of_its_own_stays() -> None:
+    inner = {"type": "object", "properties": {"a": {"type": "string"}}}
+    made = result({"type": "object", "properties": {"result": inner}, "required": ["result"]})
+    assert not made.unwraps_result
+
+
+def test_recursive_references_become_recursive_types() -> None:
+    made = result(
+        {
+            "$ref": "#/$defs/Node",
+            "$defs": {
+                "Node": {
+                    "type": "object",
+                    "properties": {"children": {"type": "array", "items": {"$ref": "#/$defs/Node"}}},
+                }
+            },
+        }
+    )
+    assert "class LookNode(TypedDict):\n    children: NotRequired[list[LookNode]]" in made.source
+
+
+def test_a_remote_reference_is_any_with_a_reason() -> None:
+    made = stub({"a": {"$ref": "https://example.com/schema.json"}})
+    assert signature(made) == "async def look(*, a: Any=...) -> Any:"
+    assert made.degradations == (
+        "look.a: $ref 'https://example.com/schema.json' is not in this schema and is never fetched",
+    )
+
+
+@pytest.mark.parametrize("schema", [None, [], "object", 3, False, {"type": "string"}, {"type": ["array"]}])
+def test_an_input_schema_that_is_not_of_an_object_leaves_the_tool_usable(schema: Any) -> None:
+    made = build_stub(tool_spec({"name": "look", "inputSchema": schema}), namespace="n", function="look")
+    assert signature(made) == "async def look(**extra: Any) -> Any:"
+    assert made.accepts_extra
+    assert made.degradations
+
+
+def test_annotations_are_one_word() -> None:
+    assert "read-only" in stub(annotations={"readOnlyHint": True}).source
+    assert "destructive" in stub(annotations={"destructiveHint": True}).source
+    assert "destructive" not in stub(annotations={"destructiveHint": "yes"}).source
+
+
+@pytest.mark.parametrize("definition", hostile_definitions())
+def test_hostile_definitions_give_stubs_and_nothing_else(definition: dict[str, Any]) -> None:
+    name = definition["name"]
+    made = build_stub(tool_spec(definition), namespace="hostile", function=assign_identifiers([name])[name])
+    module = render_module("hostile", [made])
+    check_stub_source(module)
+    assert module.isprintable() or all(one.isprintable() or one == "\n" for one in module)
+    assert len(module) <= 65_536
+
+
+def test_tools_that_share_class_names_keep_their_own_types() -> None:
+    output = {"type": "object", "properties": {"a-b": {"type": "integer"}, "c": {"type": "string"}}}
+    snake = generate_stub(tool_spec({"name": "read_file", "outputSchema": output}), namespace="n", function="read_file")
+    camel = generate_stub(
+        tool_spec({"name": "readFile", "outputSchema": {**output, "properties": {"d": {"type": "integer"}}}}),
+        namespace="n",
+        function="readFile",
+    )
+    module = render_module("n", [snake, camel])
+    check_stub_source(module)
+    compile(module, "stubs", "exec")
+    assert "ReadFileResult2 = TypedDict('ReadFileResult2', {" in module
+    assert "-> ReadFileResult2:" in module
+
+
+def test_the_same_specification_gives_the_same_text() -> None:
+    definition = {"name": "look", "inputSchema": {"type": "object", "properties": {"a": {"type": "string"}}}}
+    first, second = (build_stub(tool_spec(definition), namespace="n", function="look") for _ in range(2))
+    assert first == second
