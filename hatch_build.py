@@ -25,7 +25,7 @@ class GuestBuildHook(BuildHookInterface[Any]):
             return
         component = Path(self.root, "sandbox", "guest.wasm")
         _load(Path(self.root, "sandbox", "componentize.py")).build_component(component)
-        build_data["artifacts"].append("sandbox/guest.wasm")
+        build_data["artifacts"] += ["sandbox/guest.wasm", "sandbox/guest.json"]
 
 
 def _load(path: Path) -> ModuleType:

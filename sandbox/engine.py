@@ -1,0 +1,45 @@
+"""The one wasmtime Engine of the process, and the ticker that lets it interrupt running guests."""
+
+from __future__ import annotations
+
+import functools
+import threading
+import time
+
+import wasmtime
+
+TICK_SECONDS = 0.01
+"""How often a running guest is asked whether it may go on."""
+
+MAX_WASM_STACK = 2 * 1024 * 1024
+"""Bytes of native stack a guest may use; deeper recursion in C ends the run."""
+
+
+def configuration() -> wasmtime.Config:
+    """Returns the settings that shape compiled code and its isolation."""
+    config = wasmtime.Config()
+    config.strategy = "cranelift"  # Winch had the escapes of 2026
+    config.epoch_interruption = True
+    config.memory_init_cow = True
+    config.max_wasm_stack = MAX_WASM_STACK
+    config.wasm_threads = False
+    config.wasm_memory64 = False
+    return config
+
+
+CONFIGURATION = f"cranelift epoch cow stack={MAX_WASM_STACK} threads=off memory64=off"
+"""`configuration` in words, for the name of a compiled image."""
+
+
+@functools.cache
+def engine() -> wasmtime.Engine:
+    """Returns the process's Engine; the ticker runs from the first use on."""
+    made = wasmtime.Engine(configuration())
+    threading.Thread(target=_tick, args=(made,), name="wasm-epochs", daemon=True).start()
+    return made
+
+
+def _tick(ticking: wasmtime.Engine) -> None:
+    while True:
+        time.sleep(TICK_SECONDS)
+        ticking.increment_epoch()

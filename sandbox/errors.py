@@ -1,0 +1,25 @@
+"""What the sandbox raises: faults on the host's side only. What a script causes is an `Outcome`.
+
+SandboxError
+├── ImageError            the guest image is missing, does not fit or can't be compiled
+├── ProtocolError         the guest sent something that is not a step
+└── SandboxClosedError    used before it was entered or after it was left
+"""
+
+from __future__ import annotations
+
+
+class SandboxError(Exception):
+    """Base of everything this package raises, except `ValueError` for bad arguments."""
+
+
+class ImageError(SandboxError):
+    """The guest image is missing, does not fit this wasmtime or can't be compiled; the text says what to do."""
+
+
+class ProtocolError(SandboxError):
+    """The guest sent something that is not a step. A script can bring this about; its run ends as `Raised`."""
+
+
+class SandboxClosedError(SandboxError):
+    """The sandbox was used outside its `async with` block."""

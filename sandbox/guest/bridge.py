@@ -1,0 +1,76 @@
+"""Tool calls on their way out of the script and their answers on the way back in.
+
+The bridge collects what the script asks for until the guest next returns to the host. It knows nothing of
+namespaces or parameters (`stubs`), and nothing of JSON texts (`main`).
+"""
+
+import itertools
+import sys
+
+from . import tool_errors
+
+
+class Bridge:
+    """The calls of one run."""
+
+    def __init__(self, loop):
+        self._loop = loop
+        self._ids = itertools.count(1)
+        self._waiting = {}
+        self._outgoing = []
+        self._cancelled = []
+        self._never_awaited = {}
+        self._closed = False
+
+    def call(self, function: str, arguments: dict):
+        """Returns the coroutine that makes this call once it is awaited."""
+        token = object()
+        frame = sys._getframe(2)
+        self._never_awaited[token] = (function, frame.f_lineno)
+        return self._perform(token, function, arguments)
+
+    async def _perform(self, token, function, arguments):
+        del self._never_awaited[token]
+        if self._closed:
+            raise tool_errors.ToolError(f"{function} was not called: the script has already ended")
+        call_id = next(self._ids)
+        future = self._waiting[call_id] = self._loop.create_future()
+        self._outgoing.append({"id": call_id, "function": function, "arguments": arguments})
+        try:
+            return await future
+        finally:
+            if self._waiting.pop(call_id, None) is not None:
+                self._withdraw(call_id)
+
+    def _withdraw(self, call_id):
+        """The script no longer waits: a call not handed over yet is dropped, one in flight is cancelled."""
+        kept = [call for call in self._outgoing if call["id"] != call_id]
+        if len(kept) == len(self._outgoing):
+            self._cancelled.append(call_id)
+        self._outgoing = kept
+
+    def complete(self, completions: list) -> None:
+        """Hands answers to the coroutines that wait for them."""
+        for completion in completions:
+            future = self._waiting.pop(completion["id"], None)
+            if future is None or future.done():
+                continue
+            if "error" in completion:
+                future.set_exception(tool_errors.from_completion(completion["error"]))
+            else:
+                future.set_result(completion["value"])
+
+    def take(self) -> tuple[list, list]:
+        """Returns the calls made and the calls withdrawn since the last time."""
+        calls, self._outgoing = self._outgoing, []
+        cancelled, self._cancelled = self._cancelled, []
+        return calls, cancelled
+
+    def waits(self) -> bool:
+        """Whether the host still owes an answer."""
+        return bool(self._waiting)
+
+    def close(self) -> list:
+        """Refuses further calls; returns (function, line) of every call that was written but never awaited."""
+        self._closed = True
+        return list(self._never_awaited.values())

@@ -1,0 +1,143 @@
+"""An event loop that never blocks: it runs until every task waits, then says until when.
+
+asyncio's tasks, futures, locks, timeouts and task groups run on it unchanged. There are no file descriptors,
+processes or threads in here, so those parts of `AbstractEventLoop` stay unimplemented.
+"""
+
+import asyncio
+import collections
+import heapq
+import time
+
+
+class SansIOLoop(asyncio.AbstractEventLoop):
+    """The loop of one script. `run_until_blocked` is the only thing that makes it move."""
+
+    def __init__(self, report_exception):
+        self._ready = collections.deque()
+        self._timers = []
+        self._report_exception = report_exception
+        self._exception_handler = None
+        self._task_factory = None
+        self._asyncgens = []
+
+    def run_until_blocked(self) -> None:
+        """Runs callbacks until none is ready, at the time the clock shows meanwhile."""
+        asyncio._set_running_loop(self)
+        try:
+            while True:
+                self._collect_due_timers()
+                if not self._ready:
+                    return
+                for _ in range(len(self._ready)):
+                    handle = self._ready.popleft()
+                    if not handle.cancelled():
+                        handle._run()
+        finally:
+            asyncio._set_running_loop(None)
+
+    def next_timer(self) -> float | None:
+        """The monotonic time of the next timer, in seconds, or None."""
+        while self._timers and self._timers[0].cancelled():
+            heapq.heappop(self._timers)._scheduled = False
+        return self._timers[0].when() if self._timers else None
+
+    def _collect_due_timers(self):
+        if self.next_timer() is None:
+            return
+        now = self.time()
+        while (when := self.next_timer()) is not None and when <= now:
+            timer = heapq.heappop(self._timers)
+            timer._scheduled = False
+            self._ready.append(timer)
+
+    def time(self):
+        return time.monotonic()
+
+    def call_soon(self, callback, *args, context=None):
+        handle = asyncio.Handle(callback, args, self, context)
+        self._ready.append(handle)
+        return handle
+
+    call_soon_threadsafe = call_soon
+
+    def call_later(self, delay, callback, *args, context=None):
+        return self.call_at(self.time() + delay, callback, *args, context=context)
+
+    def call_at(self, when, callback, *args, context=None):
+        timer = asyncio.TimerHandle(when, callback, args, self, context)
+        timer._scheduled = True
+        heapq.heappush(self._timers, timer)
+        return timer
+
+    def _timer_handle_cancelled(self, handle):
+        pass
+
+    def create_future(self):
+        return asyncio.Future(loop=self)
+
+    def create_task(self, coro, **kwargs):
+        if self._task_factory is not None:
+            return self._task_factory(self, coro, **kwargs)
+        return asyncio.Task(coro, loop=self, **kwargs)
+
+    def set_task_factory(self, factory):
+        self._task_factory = factory
+
+    def get_task_factory(self):
+        return self._task_factory
+
+    def run_in_executor(self, executor, func, *args):
+        """There are no threads: the function runs here and now, and the future it returns is done."""
+        future = self.create_future()
+        try:
+            future.set_result(func(*args))
+        except BaseException as error:
+            if isinstance(error, StopIteration):
+                error = RuntimeError("the function raised StopIteration")
+            future.set_exception(error)
+        return future
+
+    def is_running(self):
+        return True
+
+    def is_closed(self):
+        return False
+
+    def get_debug(self):
+        return False
+
+    def set_debug(self, enabled):
+        pass
+
+    def run_until_complete(self, future):
+        raise RuntimeError("the script already runs inside an event loop: write `await ...` instead")
+
+    run_forever = run_until_complete
+
+    def stop(self):
+        raise RuntimeError("the script's event loop can't be stopped: `return` ends the script")
+
+    def close(self):
+        pass
+
+    async def shutdown_asyncgens(self):
+        pass
+
+    async def shutdown_default_executor(self, timeout=None):
+        pass
+
+    def set_exception_handler(self, handler):
+        self._exception_handler = handler
+
+    def get_exception_handler(self):
+        return self._exception_handler
+
+    def default_exception_handler(self, context):
+        self._report_exception(context)
+
+    def call_exception_handler(self, context):
+        if self._exception_handler is not None:
+            self._exception_handler(self, context)
+        else:
+            self._report_exception(context)

@@ -1,0 +1,167 @@
+"""The component: what the host enters. Importing this module is what the image's snapshot is taken of."""
+
+import asyncio
+import gc
+import inspect
+import json
+import sys
+import warnings
+
+import wit_world
+
+from . import absent, entropy, loop, output, protocol, references, script, standard_library, stubs, time_zones
+from . import bridge as bridges
+
+standard_library.load()
+time_zones.load()
+output.install(wit_world.write)
+absent.install()
+
+
+class Run:
+    """One script from its start to its outcome."""
+
+    def __init__(self, message: dict):
+        entropy.seed(message["seed"])
+        self._loop = loop.SansIOLoop(_report_unhandled)
+        self._bridge = bridges.Bridge(self._loop)
+        self._filename = message["filename"]
+        self._outcome = None
+        stubs.install(message["manifest"], self._bridge)
+        try:
+            self._script = script.Script(message["script"], self._filename)
+        except BaseException as error:
+            self._outcome = {"raised": script.describe(error, self._filename)}
+        else:
+            self._task = self._loop.create_task(self._script.run(), name="script")
+
+    def step(self, completions: list) -> dict:
+        """Runs until every coroutine waits, and says what for."""
+        self._bridge.complete(completions)
+        if self._outcome is None:
+            error = self._advance()
+            if self._task.done() or error is not None:
+                self._outcome = self._end(error)
+        calls, cancelled = self._bridge.take()
+        timer = self._loop.next_timer()
+        if self._outcome is not None:
+            calls, timer = [], None
+        elif timer is None and not self._bridge.waits():
+            self._outcome = {"raised": self._stuck()}
+        return {"calls": calls, "cancelled": cancelled, "timer": timer, "outcome": self._outcome}
+
+    def _advance(self):
+        """Runs the loop; returns what went through it: `SystemExit` and the like end a script from any task."""
+        try:
+            self._loop.run_until_blocked()
+        except BaseException as error:
+            return error
+        return None
+
+    def _end(self, error):
+        forgotten = self._bridge.close()
+        self._cancel_the_rest()
+        for function, line in forgotten:
+            print(f"{self._filename}:{line}: {_forgotten(function)}", file=sys.stderr)
+        if error is None:
+            error = (
+                asyncio.CancelledError("the script cancelled itself")
+                if self._task.cancelled()
+                else self._task.exception()
+            )
+        if error is None:
+            return self._complete(self._task.result())
+        if isinstance(error, SystemExit) and error.code in (None, 0):
+            return self._complete(None)
+        for note in [
+            *(f"line {line}: {_forgotten(function)}" for function, line in forgotten),
+            stubs.import_hint(error),
+        ]:
+            if note:
+                error.add_note(note)
+        return {"raised": script.describe(error, self._filename)}
+
+    def _complete(self, value):
+        try:
+            return {"completed": protocol.to_json(value, _unknown_value)}
+        except BaseException as error:
+            return {"raised": script.describe(error, self._filename)}
+
+    def _cancel_the_rest(self):
+        """As `asyncio.run` does: tasks that outlive the script are cancelled and get to clean up."""
+        for task in asyncio.all_tasks(self._loop):
+            task.cancel()
+        self._advance()
+
+    def _stuck(self):
+        error = RuntimeError(
+            "the script waits for something that can never happen: no call is open and no timer is set"
+        )
+        return {"type": "RuntimeError", "message": str(error), "traceback": f"RuntimeError: {error}\n"}
+
+
+def _forgotten(function):
+    return f"{function}(...) was never awaited, so it was not called: write `await {function}(...)`"
+
+
+def _unknown_value(value):
+    """What a value that JSON can't carry is told as: like a notebook, by its `repr`."""
+    if inspect.isawaitable(value):
+        raise TypeError("the script's value is a call that was not awaited: write `await` before it")
+    return repr(value)
+
+
+def _report_unhandled(context):
+    """A task failed and nobody looked: said on stderr, as asyncio does, without the loop's own frames."""
+    error = context.get("exception")
+    if error is not None and not isinstance(error, asyncio.CancelledError):
+        print(f"{context['message']}: {type(error).__qualname__}: {error}", file=sys.stderr)
+
+
+class WitWorld(wit_world.WitWorld):
+    """The component's exports. None of them lets an exception through: it would be a trap."""
+
+    def warm(self) -> None:
+        """Runs a trivial script, so that the first real one finds its pages and caches in place."""
+        run = Run(
+            {
+                "script": "import asyncio\nawait asyncio.sleep(0)\nprint(end='')",
+                "filename": "warm",
+                "seed": 0,
+                "manifest": {},
+            }
+        )
+        protocol.encode_step(run.step([]))
+
+    def references(self, source: str) -> str:
+        """Returns the tools a script names, or how it fails to parse."""
+        try:
+            return protocol.encode_step({"references": references.find(source, "script.py")})
+        except BaseException as error:
+            return protocol.encode_step({"raised": script.describe(error, "script.py")})
+
+    def start(self, message: str) -> str:
+        """Begins a run."""
+        global _run
+        _run = Run(json.loads(message))
+        return protocol.encode_step(_run.step([]))
+
+    def resume(self, message: str) -> str:
+        """Continues the run."""
+        return protocol.encode_step(_run.step(json.loads(message)["completions"]))
+
+
+def _refuse_asyncio_run(*_, **__):
+    raise RuntimeError(
+        "asyncio.run() can't be used inside a function here: the script already runs in an event loop, "
+        "so write `await ...` at the top level"
+    )
+
+
+asyncio.run = _refuse_asyncio_run
+asyncio.get_event_loop = asyncio.get_running_loop
+warnings.simplefilter("default")
+entropy.quiet_snapshot()
+_run = None
+gc.collect()
+gc.freeze()

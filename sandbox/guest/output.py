@@ -1,0 +1,92 @@
+"""Standard output and error of a script: every piece goes to the host at once, so that it survives a trap."""
+
+import builtins
+import io
+import sys
+
+PIECE = 16_384
+"""Characters handed over at a time; the host refuses to take much more at once."""
+
+
+class Stream(io.TextIOBase):
+    """A text stream whose other end is the host."""
+
+    encoding = "utf-8"
+    errors = "backslashreplace"
+    newlines = None
+
+    def __init__(self, name, number, write):
+        self.name = name
+        self._number = number
+        self._write = write
+        self.buffer = _Bytes(self)
+
+    def write(self, text):
+        if not isinstance(text, str):
+            raise TypeError(f"write() argument must be str, not {type(text).__name__}")
+        for begin in range(0, len(text), PIECE):
+            piece = text[begin : begin + PIECE]
+            if not piece.isascii():
+                piece = piece.encode("utf-8", "backslashreplace").decode("utf-8")
+            self._write(self._number, piece)
+        return len(text)
+
+    def writable(self):
+        return True
+
+    def fileno(self):
+        raise io.UnsupportedOperation("a script's output has no file descriptor")
+
+    def close(self):
+        """Stays open: there is nothing behind it to release."""
+
+    def reconfigure(self, **_):
+        """Takes any setting; text is handed over as UTF-8 at once in every case."""
+
+
+class _Bytes(io.RawIOBase):
+    """`sys.stdout.buffer`, for scripts that print bytes."""
+
+    def __init__(self, stream):
+        self._stream = stream
+
+    def writable(self):
+        return True
+
+    def write(self, data):
+        self._stream.write(bytes(data).decode("utf-8", "backslashreplace"))
+        return len(data)
+
+
+class NoInput(io.TextIOBase):
+    """Standard input of a script: there is none."""
+
+    def readable(self):
+        return True
+
+    def readline(self, size=-1, /):
+        raise EOFError("a script has no standard input: write the data into the script, or read it from a tool")
+
+    read = readline
+
+
+def print_at_once(*values, sep=" ", end="\n", file=None, flush=False):
+    """Prints like the builtin, but with one write: each one is a crossing into the host."""
+    sep = " " if sep is None else sep
+    end = "\n" if end is None else end
+    if not isinstance(sep, str) or not isinstance(end, str):
+        raise TypeError("sep and end must be None or strings")
+    target = sys.stdout if file is None else file
+    target.write(sep.join(map(str, values)) + end)
+    if flush:
+        target.flush()
+
+
+def install(write) -> None:
+    """Gives the script its standard streams."""
+    sys.stdout = sys.__stdout__ = Stream("<stdout>", 1, write)
+    sys.stderr = sys.__stderr__ = Stream("<stderr>", 2, write)
+    sys.stdin = sys.__stdin__ = NoInput()
+    print_at_once.__name__ = print_at_once.__qualname__ = "print"
+    print_at_once.__module__ = "builtins"
+    builtins.print = print_at_once

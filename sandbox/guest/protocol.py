@@ -1,0 +1,130 @@
+"""The JSON messages between guest and host, as this side reads and writes them.
+
+Start:   `{"script", "filename", "seed", "manifest"}`
+Resume:  `{"completions": [{"id", "value"} | {"id", "error": {"kind", "message", "details"}}]}`
+Step:    `{"calls": [{"id", "function", "arguments"}], "cancelled": [id], "timer": seconds or null,
+         "outcome": null | {"completed": value} | {"raised": {"type", "message", "traceback"}}}`
+
+`timer` is the monotonic time at which the script next has something to do by itself. The host checks every
+field again: a script can make this module send anything.
+"""
+
+import base64
+import collections.abc
+import dataclasses
+import datetime
+import decimal
+import enum
+import fractions
+import json
+import math
+import pathlib
+import uuid
+
+MAX_DIGITS = 4_000
+"""Digits of an integer that still crosses as a number; Python itself refuses to print more than 4,300."""
+
+_encode = json.JSONEncoder(separators=(",", ":"), allow_nan=False, check_circular=False).encode
+
+
+def encode_step(step: dict) -> str:
+    """Writes a step whose values have been through `to_json`."""
+    return _encode(step)
+
+
+def to_json(value: object, unknown: collections.abc.Callable[[object], object]) -> object:
+    """Turns a Python value into one that JSON can carry.
+
+    Tuples and sets become lists, dataclasses and mappings objects with string keys, dates ISO 8601 strings,
+    `bytes` base64, `Decimal`, `Fraction`, `UUID` and paths strings, enums their values. NaN and the infinities,
+    which JSON does not have, become the strings `"NaN"`, `"Infinity"` and `"-Infinity"`.
+
+    Args:
+        value: What to convert.
+        unknown: Called with anything else; returns what stands in for it, or raises.
+
+    Raises:
+        ValueError: The value contains itself.
+    """
+    return _Converter(unknown).convert(value)
+
+
+class _Converter:
+    def __init__(self, unknown):
+        self._unknown = unknown
+        self._open = set()
+
+    def convert(self, value):
+        kind = type(value)
+        if value is None or kind is bool or kind is str:
+            return value
+        if kind is int:
+            return self._integer(value)
+        if kind is float:
+            return value if math.isfinite(value) else _non_finite(value)
+        if kind is dict or kind is list or kind is tuple:
+            return self._container(value)
+        return self._other(value)
+
+    def _container(self, value):
+        if id(value) in self._open:
+            raise ValueError("the value contains itself, so it can't be written as JSON")
+        self._open.add(id(value))
+        try:
+            if isinstance(value, collections.abc.Mapping):
+                return {self._key(key): self.convert(item) for key, item in value.items()}
+            return [self.convert(item) for item in value]
+        finally:
+            self._open.discard(id(value))
+
+    def _key(self, key):
+        if isinstance(key, enum.Enum):
+            key = key.value
+        if isinstance(key, str):
+            return str.__str__(key)
+        converted = self.convert(key)
+        return converted if isinstance(converted, str) else _encode(converted)
+
+    def _integer(self, value):
+        if value.bit_length() > MAX_DIGITS * 3.33:
+            return f"<integer of {value.bit_length()} bits>"
+        return int(value)
+
+    def _other(self, value):
+        if isinstance(value, enum.Enum):
+            return self.convert(value.value)
+        if isinstance(value, str):
+            return str.__str__(value)
+        if isinstance(value, int):
+            return self._integer(value)
+        if isinstance(value, float):
+            return self.convert(float(value))
+        if isinstance(value, (collections.abc.Mapping, list, tuple, set, frozenset, collections.deque)):
+            return self._container(value)
+        if isinstance(value, (collections.abc.KeysView, collections.abc.ValuesView, collections.abc.ItemsView, range)):
+            return self._container(value)
+        if dataclasses.is_dataclass(value) and not isinstance(value, type):
+            fields = {field.name: getattr(value, field.name) for field in dataclasses.fields(value)}
+            return self._nested(value, fields)
+        if isinstance(value, (datetime.datetime, datetime.date, datetime.time)):
+            return value.isoformat()
+        if isinstance(value, (bytes, bytearray, memoryview)):
+            return base64.b64encode(bytes(value)).decode("ascii")
+        if isinstance(value, (datetime.timedelta, decimal.Decimal, fractions.Fraction, uuid.UUID, pathlib.PurePath)):
+            return str(value)
+        return self._unknown(value)
+
+    def _nested(self, owner, fields):
+        if id(owner) in self._open:
+            raise ValueError("the value contains itself, so it can't be written as JSON")
+        self._open.add(id(owner))
+        try:
+            return self.convert(fields)
+        finally:
+            self._open.discard(id(owner))
+
+
+def _non_finite(value: float) -> str:
+    if math.isnan(value):
+        return "NaN"
+    return "Infinity" if value > 0 else "-Infinity"

@@ -1,0 +1,79 @@
+"""Which tools a script names, read from its syntax without running it.
+
+Understood: `from tools import git` (with `as`), `from tools.git import git_log`, `import tools`, `import tools.git`
+(with `as`), and attributes of those names. Names reached in other ways (`getattr`, strings) are found when
+the script runs.
+"""
+
+import ast
+
+
+def find(source: str, filename: str) -> list[dict]:
+    """Returns `{"namespace", "function" or None, "line"}` for each distinct reference, in order of appearance.
+
+    Raises:
+        SyntaxError: The script is not Python.
+    """
+    tree = ast.parse(source, filename)
+    modules, references = _imports(tree)
+    for node in ast.walk(tree):
+        path = _dotted(node)
+        if path is None:
+            continue
+        path = [*modules.get(path[0], ()), *path[1:]] if path[0] in modules else []
+        if len(path) > 1 and path[0] == "tools":
+            references.append((path[1], path[2] if len(path) > 2 else None, node.lineno))
+    return _distinct(references)
+
+
+def _imports(tree):
+    modules = {"tools": ["tools"]}
+    references = []
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            for alias in node.names:
+                path = alias.name.split(".")
+                if path[0] != "tools":
+                    continue
+                if alias.asname:
+                    modules[alias.asname] = path
+                if len(path) > 1:
+                    references.append((path[1], None, node.lineno))
+        elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
+            path = node.module.split(".")
+            if path[0] != "tools":
+                continue
+            for alias in node.names:
+                whole = [*path, alias.name]
+                modules[alias.asname or alias.name] = whole
+                if len(whole) > 1 and alias.name != "*":
+                    references.append((whole[1], whole[2] if len(whole) > 2 else None, node.lineno))
+                elif len(path) > 1:
+                    references.append((path[1], "*", node.lineno))
+    return modules, references
+
+
+def _dotted(node):
+    """`a.b.c` as a list of names, outermost attribute only where the base is a plain name."""
+    names = []
+    while isinstance(node, ast.Attribute):
+        names.append(node.attr)
+        node = node.value
+    if not names or not isinstance(node, ast.Name):
+        return None
+    return [node.id, *reversed(names)]
+
+
+def _distinct(references):
+    """One entry a name, at the first line; a namespace alone is dropped where one of its functions is named."""
+    lines = {}
+    for namespace, function, line in references:
+        key = (namespace, function)
+        lines[key] = min(line, lines.get(key, line))
+    with_functions = {namespace for namespace, function in lines if function is not None}
+    kept = [
+        {"namespace": namespace, "function": function, "line": line}
+        for (namespace, function), line in lines.items()
+        if function is not None or namespace not in with_functions
+    ]
+    return sorted(kept, key=lambda reference: reference["line"])

@@ -1,0 +1,180 @@
+"""The module `tools` as a script sees it, made from the manifest.
+
+Manifest: `{namespace: {"doc", "functions": {function: entry}}}`. An entry of a described tool has `"described": true`,
+`"doc"`, `"parameters"` (each `[Python name, JSON key, required]`), `"accepts_extra"` and `"types"` (names of its
+result types); an entry of a tool that is only listed has `"described": false` and `"fetch"`, the request that
+describes it. Functions are made when they are first used: a manifest may hold thousands.
+"""
+
+import difflib
+import inspect
+import sys
+import types
+import typing
+
+from . import protocol, tool_errors
+
+
+def install(manifest: dict, bridge) -> None:
+    """Makes `tools` and `tools.<namespace>` importable, with the `ToolError` tree beside them."""
+    tools = _Tools(manifest, bridge)
+    sys.modules["tools"] = tools
+    for name, namespace in tools.namespaces.items():
+        sys.modules[f"tools.{name}"] = namespace
+
+
+class _Tools(types.ModuleType):
+    def __init__(self, manifest, bridge):
+        super().__init__("tools", "The tools this script may call, one module for each MCP server.")
+        self.__path__ = []
+        self.__dict__.update(tool_errors.TREE)
+        self.namespaces = {name: _Namespace(name, entry, bridge) for name, entry in manifest.items()}
+        self.__all__ = [*self.namespaces, *tool_errors.TREE]
+        self.__dict__.update(self.namespaces)
+
+    def __getattr__(self, name):
+        _refuse_dunder(self, name)
+        raise tool_errors.ToolNotFoundError(
+            f"there is no server {name!r} in tools. {_nearest(name, self.namespaces, 'Servers')}"
+        )
+
+    def __dir__(self):
+        return self.__all__
+
+
+class _Namespace(types.ModuleType):
+    def __init__(self, name, entry, bridge):
+        super().__init__(f"tools.{name}", entry.get("doc"))
+        self._short_name = name
+        self._functions = entry["functions"]
+        self._bridge = bridge
+        self._types = {typed for function in self._functions.values() for typed in function.get("types", ())}
+        self.__all__ = [*self._functions, *self._types]
+
+    def __getattr__(self, name):
+        entry = self._functions.get(name)
+        if entry is not None:
+            made = (
+                _described(self._short_name, name, entry, self._bridge)
+                if entry["described"]
+                else _listed(self._short_name, name, entry)
+            )
+        elif name in self._types:
+            made = typing.TypedDict(name, {})
+        else:
+            _refuse_dunder(self, name)
+            raise tool_errors.ToolNotFoundError(
+                f"there is no tool {name!r} in tools.{self._short_name}. {_nearest(name, self._functions, 'Tools')}",
+                server=self._short_name,
+                tool=name,
+            )
+        setattr(self, name, made)
+        return made
+
+    def __dir__(self):
+        return self.__all__
+
+
+def import_hint(error: BaseException) -> str | None:
+    """What to import instead, when a script imports a server or tool that does not exist."""
+    if not isinstance(error, ImportError) or not (error.name or "").startswith("tools"):
+        return None
+    module, wanted = error.name, error.name_from
+    if wanted is None:
+        module, _, wanted = error.name.rpartition(".")
+    try:
+        getattr(sys.modules[module], wanted)
+    except (tool_errors.ToolNotFoundError, KeyError) as found:
+        return str(found)
+    return None
+
+
+def _refuse_dunder(module, name):
+    """Attributes that Python itself looks for get Python's own answer."""
+    if name.startswith("__"):
+        raise AttributeError(f"module {module.__name__!r} has no attribute {name!r}", name=name, obj=module)
+
+
+def _nearest(name, known, what):
+    close = difflib.get_close_matches(name, known, n=3, cutoff=0.5)
+    if close:
+        return f"Did you mean {' or '.join(close)}?"
+    shown = sorted(known)[:20]
+    more = f", and {len(known) - len(shown)} more" if len(known) > len(shown) else ""
+    return f"{what}: {', '.join(shown)}{more}." if shown else f"{what}: none."
+
+
+def _described(namespace, name, entry, bridge):
+    path = f"{namespace}.{name}"
+    keys = {parameter: key for parameter, key, _ in entry["parameters"]}
+    required = [parameter for parameter, _, needed in entry["parameters"] if needed]
+    accepts_extra = entry["accepts_extra"]
+
+    def stub(*positional, **given):
+        if positional:
+            raise tool_errors.ToolArgumentsError(f"{path}() takes keyword arguments only: {_usage(path, entry)}")
+        missing = [parameter for parameter in required if parameter not in given]
+        if missing:
+            raise tool_errors.ToolArgumentsError(f"{path}() misses {', '.join(missing)}: {_usage(path, entry)}")
+        arguments = {}
+        for parameter, value in given.items():
+            key = keys.get(parameter)
+            if key is None:
+                if not accepts_extra:
+                    raise tool_errors.ToolArgumentsError(
+                        f"{path}() has no parameter {parameter!r}. {_nearest(parameter, keys, 'Parameters')}"
+                    )
+                key = parameter
+            arguments[key] = _argument(path, parameter, value)
+        return bridge.call(path, arguments)
+
+    return _dress(stub, namespace, name, entry)
+
+
+def _listed(namespace, name, entry):
+    path = f"{namespace}.{name}"
+
+    async def stub(*_, **__):
+        raise tool_errors.ToolDescriptionRequired(
+            f"{path} has not been described yet, so it can't be called. Fetch it first: {entry['fetch']}",
+            server=namespace,
+            tool=name,
+        )
+
+    return _dress(stub, namespace, name, entry)
+
+
+def _dress(stub, namespace, name, entry):
+    stub.__name__ = stub.__qualname__ = name
+    stub.__module__ = f"tools.{namespace}"
+    stub.__doc__ = entry.get("doc")
+    if "parameters" in entry:
+        stub.__signature__ = inspect.Signature(
+            [
+                inspect.Parameter(parameter, inspect.Parameter.KEYWORD_ONLY, **({} if needed else {"default": ...}))
+                for parameter, _, needed in entry["parameters"]
+            ]
+        )
+    return inspect.markcoroutinefunction(stub)
+
+
+def _usage(path, entry):
+    shown = [f"{parameter}=..." for parameter, _, needed in entry["parameters"] if needed]
+    shown += [f"[{parameter}=...]" for parameter, _, needed in entry["parameters"] if not needed]
+    return f"await {path}({', '.join(shown)})"
+
+
+def _argument(path, parameter, value):
+    def unknown(found):
+        if inspect.isawaitable(found):
+            raise tool_errors.ToolArgumentsError(
+                f"{path}(): {parameter} holds a call that was not awaited: write `await ...` around it"
+            )
+        raise tool_errors.ToolArgumentsError(
+            f"{path}(): {parameter} holds a {type(found).__qualname__}, which JSON can't carry"
+        )
+
+    try:
+        return protocol.to_json(value, unknown)
+    except ValueError as error:
+        raise tool_errors.ToolArgumentsError(f"{path}(): {parameter}: {error}") from None

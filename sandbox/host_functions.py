@@ -1,0 +1,175 @@
+"""Everything the guest may call: the whole import surface of the sandbox, by hand.
+
+wasmtime's WASI is never linked. Every import of the component is first defined as a trap, then the ones below get a
+body. No body raises, blocks or touches anything but the run it belongs to: an exception would cross a process-wide
+variable of wasmtime-py, and a blocked thread could not be interrupted.
+"""
+
+from __future__ import annotations
+
+import threading
+from typing import TYPE_CHECKING, Any, Protocol
+
+from wasmtime import component as wasm
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    import wasmtime
+
+    from sandbox.clock import LogicalClock
+
+WASI = "0.2.9"
+MAX_RANDOM_BYTES = 65_536
+_POLLABLE = 1  # our number for the one resource type the host defines
+
+
+class Guest(Protocol):
+    """The run that a host function acts for."""
+
+    clock: LogicalClock
+
+    def write(self, output: int, text: str) -> None:
+        """Takes printed text."""
+
+    def sleep_until(self, monotonic_ns: int) -> None:
+        """Moves the clock forward, at most to the end of the run."""
+
+    def random_bytes(self, size: int) -> bytes:
+        """Draws from the run's seed."""
+
+
+class Entered(threading.local):
+    """The guest that this thread is inside of. One Linker serves all runs, so its functions look here."""
+
+    guest: Guest | None = None
+
+
+entered = Entered()
+
+
+def _write(guest: Guest, output: int, text: str) -> None:
+    guest.write(output, text)
+
+
+def _monotonic_now(guest: Guest) -> int:
+    return guest.clock.read_monotonic_ns()
+
+
+def _wall_now(guest: Guest) -> wasm.Record:
+    return _datetime(guest.clock.read_wall_ns())
+
+
+def _resolution(_: Guest) -> int:
+    return 1_000
+
+
+def _wall_resolution(_: Guest) -> wasm.Record:
+    return _datetime(1_000)
+
+
+def _sleep_until(guest: Guest, monotonic_ns: int) -> wasm.ResourceHost:
+    guest.sleep_until(monotonic_ns)
+    return wasm.ResourceHost.own(0, _POLLABLE)
+
+
+def _sleep_for(guest: Guest, duration_ns: int) -> wasm.ResourceHost:
+    return _sleep_until(guest, guest.clock.elapsed_ns + duration_ns)
+
+
+def _poll(_: Guest, pollables: list[object]) -> list[int]:
+    return list(range(len(pollables)))  # every sleep is over at once
+
+
+def _block(_: Guest, __: object) -> None:
+    return None
+
+
+def _ready(_: Guest, __: object) -> bool:
+    return True
+
+
+def _random_bytes(guest: Guest, size: int) -> list[int]:
+    return list(guest.random_bytes(min(size, MAX_RANDOM_BYTES)))
+
+
+def _random_u64(guest: Guest) -> int:
+    return int.from_bytes(guest.random_bytes(8), "little")
+
+
+def _nothing(_: Guest) -> list[object]:
+    return []
+
+
+def _none(_: Guest) -> None:
+    return None
+
+
+HOST_FUNCTIONS: Mapping[str, Mapping[str, Callable[..., Any]]] = {
+    "": {"write": _write},
+    f"wasi:cli/environment@{WASI}": {
+        "get-environment": _nothing,
+        "get-arguments": _nothing,
+        "initial-cwd": _none,
+    },
+    f"wasi:clocks/monotonic-clock@{WASI}": {
+        "now": _monotonic_now,
+        "resolution": _resolution,
+        "subscribe-instant": _sleep_until,
+        "subscribe-duration": _sleep_for,
+    },
+    f"wasi:clocks/wall-clock@{WASI}": {"now": _wall_now, "resolution": _wall_resolution},
+    f"wasi:filesystem/preopens@{WASI}": {"get-directories": _nothing},
+    f"wasi:io/poll@{WASI}": {
+        "poll": _poll,
+        "[method]pollable.block": _block,
+        "[method]pollable.ready": _ready,
+    },
+    f"wasi:random/random@{WASI}": {"get-random-bytes": _random_bytes, "get-random-u64": _random_u64},
+}
+"""Interface name to function name to body; `""` is the component's own world."""
+
+
+def make_linker(engine: wasmtime.Engine, component: wasm.Component) -> wasm.Linker:
+    """Returns the linker that every isolate of `component` is instantiated with."""
+    linker = wasm.Linker(engine)
+    linker.allow_shadowing = True
+    linker.define_unknown_imports_as_traps(component)
+    with linker.root() as root:
+        for interface, functions in HOST_FUNCTIONS.items():
+            if not interface:
+                _define(root, functions)
+                continue
+            with root.add_instance(interface) as instance:
+                if interface.startswith("wasi:io/poll"):
+                    instance.add_resource("pollable", wasm.ResourceType.host(_POLLABLE), lambda _store, _rep: None)
+                _define(instance, functions)
+    return linker
+
+
+def _define(instance: wasm.LinkerInstance, functions: Mapping[str, Callable[..., Any]]) -> None:
+    for name, body in functions.items():
+        instance.add_func(name, _bound(body))
+
+
+def _bound(body: Callable[..., Any]) -> Callable[..., Any]:
+    def call(store: wasmtime.StoreContext, *arguments: Any) -> Any:
+        result = body(entered.guest, *arguments)
+        for argument in arguments:
+            _release(argument, store)
+        return result
+
+    return call
+
+
+def _release(argument: object, store: wasmtime.StoreContext) -> None:
+    """Gives borrowed handles back: a call that keeps one is a trap."""
+    for handle in argument if isinstance(argument, list) else (argument,):
+        if isinstance(handle, wasm.ResourceAny):
+            handle.drop(store)
+
+
+def _datetime(nanoseconds: int) -> wasm.Record:
+    record = wasm.Record()
+    record.__dict__.update({"seconds": nanoseconds // 10**9, "nanoseconds": nanoseconds % 10**9})
+    return record

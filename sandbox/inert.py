@@ -1,0 +1,42 @@
+"""Text that a script or a server wrote, made harmless for a terminal and for strict encoders.
+
+Whatever would act instead of being read (escape sequences, carriage returns, bidirectional overrides) is replaced by
+its visible escape; tabs and newlines stay.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+_LIVE = re.compile(
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f"  # C0 without tab and newline, DEL, C1
+    "\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u2069\ufeff"  # bidirectional and other invisible controls
+    "\ud800-\udfff"  # lone surrogates
+    "\U000e0000-\U000e007f]"  # tags: invisible ASCII
+)
+
+
+def inert_text(text: str) -> str:
+    r"""Returns `text` with live characters shown as `\x1b`, `\u202e` and the like; `\r\n` becomes `\n`."""
+    if text.isascii() and text.isprintable():
+        return text
+    return _LIVE.sub(_escape, text.replace("\r\n", "\n"))
+
+
+def inert_value(value: Any) -> Any:
+    """Returns JSON data with every string in it, keys included, made inert."""
+    if isinstance(value, str):
+        return inert_text(value)
+    if isinstance(value, list):
+        return [inert_value(item) for item in value]
+    if isinstance(value, dict):
+        return {inert_text(key): inert_value(item) for key, item in value.items()}
+    return value
+
+
+def _escape(match: re.Match[str]) -> str:
+    code = ord(match[0])
+    if code < 0x100:  # noqa: PLR2004  # one byte
+        return f"\\x{code:02x}"
+    return f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"  # noqa: PLR2004  # the BMP

@@ -1,0 +1,210 @@
+"""The JSON texts between host and guest, as the host writes and reads them.
+
+A guest message is hostile: its size, nesting and number of nodes are checked before it is decoded, its shape field by
+field afterwards. `sandbox/guest/protocol.py` is the other end and describes the shapes.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from sandbox.errors import ProtocolError
+from sandbox.inert import inert_text, inert_value
+from sandbox.outcome import Call, Completed, Completion, Failed, Raised, Reference, Stopped
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from sandbox.limits import Limits
+
+MAX_NODES = 500_000
+"""Values in one guest message; each costs the host some 50 bytes."""
+
+ENVELOPE_DEPTH = 4
+"""Nesting that the message itself adds around an argument or a value."""
+
+MAX_TEXT = 20_000
+"""Characters of one text field: a type, a message, a traceback."""
+
+_STRING = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*"')
+_BRACKET = re.compile(r"[\[\]{}]")
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """What the guest said when it returned.
+
+    Attributes:
+        calls: Calls the script now waits for, new in this step.
+        cancelled: Ids of earlier calls it no longer waits for.
+        timer: Monotonic time of the run's clock at which it wants to go on by itself, in seconds.
+        outcome: Set when the script has ended.
+    """
+
+    calls: tuple[Call, ...] = ()
+    cancelled: tuple[int, ...] = ()
+    timer: float | None = None
+    outcome: Completed | Raised | Stopped | None = None
+
+
+def encode_start(script: str, filename: str, seed: int, manifest: Mapping[str, Any]) -> str:
+    """Writes the message that begins a run."""
+    message = {"script": script, "filename": filename, "seed": seed, "manifest": manifest}
+    return json.dumps(message, separators=(",", ":"))
+
+
+def encode_completion(call_id: int, completion: Completion, limits: Limits) -> str:
+    """Writes one answer; one that is no JSON or exceeds a limit becomes a `ToolResultError` in the script."""
+    try:
+        if isinstance(completion, Failed):
+            body = json.dumps(
+                {"kind": completion.kind, "message": completion.message, "details": completion.details},
+                allow_nan=False,
+            )
+            field = "error"
+        else:
+            body = json.dumps(completion.value, separators=(",", ":"), allow_nan=False)
+            field = "value"
+    except (TypeError, ValueError, RecursionError):
+        return _result_error(call_id, "the answer can't be written as JSON")
+    if len(body) > limits.completion_bytes:
+        return _result_error(
+            call_id,
+            f"the answer has {len(body)} bytes as JSON, and {limits.completion_bytes} are allowed: ask for less",
+        )
+    if not _is_within_depth(body, limits.depth):
+        return _result_error(call_id, f"the answer is nested deeper than {limits.depth} levels")
+    return f'{{"id":{call_id},"{field}":{body}}}'
+
+
+def encode_resume(completions: Iterable[str]) -> str:
+    """Writes the message that continues a run, from encoded completions."""
+    return f'{{"completions":[{",".join(completions)}]}}'
+
+
+def decode_step(text: str, limits: Limits) -> Step:
+    """Reads a guest's step.
+
+    Raises:
+        ProtocolError: It is not one.
+    """
+    message = _decode(text, limits.step_bytes, limits.depth + ENVELOPE_DEPTH)
+    outcome = message.get("outcome")
+    timer = message.get("timer")
+    if timer is not None and (isinstance(timer, bool) or not isinstance(timer, int | float)):
+        raise ProtocolError("a step's timer is not a number")
+    return Step(
+        calls=tuple(_call(item) for item in _list(message, "calls")),
+        cancelled=tuple(_integer(item) for item in _list(message, "cancelled")),
+        timer=timer,
+        outcome=None if outcome is None else _outcome(outcome, limits),
+    )
+
+
+def decode_references(text: str, limits: Limits) -> tuple[Reference, ...] | Raised:
+    """Reads the answer to `references`.
+
+    Raises:
+        ProtocolError: It is not one.
+    """
+    message = _decode(text, limits.step_bytes, limits.depth)
+    if "raised" in message:
+        return _raised(message["raised"])
+    return tuple(_reference(item) for item in _list(message, "references"))
+
+
+def argument_bytes(call: Call) -> int:
+    """Returns the size of a call's arguments as JSON."""
+    return len(json.dumps(call.arguments, separators=(",", ":")))
+
+
+def _decode(text: str, max_bytes: int, max_depth: int) -> dict[str, Any]:
+    if len(text) > max_bytes:
+        raise ProtocolError(f"the guest sent {len(text)} characters, and {max_bytes} are allowed")
+    if not _is_within_depth(text, max_depth):
+        raise ProtocolError(f"the guest sent a message nested deeper than {max_depth} levels")
+    if text.count(",") > MAX_NODES and _STRING.sub("", text).count(",") > MAX_NODES:
+        raise ProtocolError(f"the guest sent a message of more than {MAX_NODES} values")
+    try:
+        message = json.loads(text, parse_constant=_no_constant)
+    except (ValueError, RecursionError):
+        raise ProtocolError("the guest sent something that is not JSON") from None
+    if not isinstance(message, dict):
+        raise ProtocolError("the guest sent something that is not an object")
+    return message
+
+
+def _is_within_depth(text: str, max_depth: int) -> bool:
+    if text.count("[") + text.count("{") <= max_depth:
+        return True
+    depth = 0
+    for bracket in _BRACKET.findall(_STRING.sub("", text)):
+        depth += 1 if bracket in "[{" else -1
+        if depth > max_depth:
+            return False
+    return True
+
+
+def _no_constant(name: str) -> None:
+    raise ValueError(name)
+
+
+def _result_error(call_id: int, message: str) -> str:
+    error = {"kind": "ToolResultError", "message": message, "details": {}}
+    return json.dumps({"id": call_id, "error": error})
+
+
+def _list(message: dict[str, Any], key: str) -> list[Any]:
+    value = message.get(key)
+    if not isinstance(value, list):
+        raise ProtocolError(f"a message's {key} is not a list")
+    return value
+
+
+def _integer(value: object) -> int:
+    # Rejects bool: True would alias call 1.
+    if not isinstance(value, int) or isinstance(value, bool):
+        raise ProtocolError("a call's id is not an integer")
+    return value
+
+
+def _text(message: dict[str, Any], key: str) -> str:
+    value = message.get(key)
+    if not isinstance(value, str):
+        raise ProtocolError(f"a message's {key} is not text")
+    return inert_text(value[:MAX_TEXT])
+
+
+def _call(item: object) -> Call:
+    match item:
+        case {"id": call_id, "function": str(function), "arguments": dict(arguments)}:
+            return Call(_integer(call_id), function[:MAX_TEXT], arguments)
+    raise ProtocolError("the guest sent something that is not a call")
+
+
+def _reference(item: object) -> Reference:
+    match item:
+        case {"namespace": str(namespace), "function": None | str() as function, "line": line}:
+            return Reference(namespace, function, _integer(line))
+    raise ProtocolError("the guest sent something that is not a reference")
+
+
+def _outcome(item: object, limits: Limits) -> Completed | Raised | Stopped:
+    match item:
+        case {"completed": value}:
+            size = len(json.dumps(value, separators=(",", ":")))
+            if size > limits.value_bytes:
+                return Stopped("value_bytes", limits.value_bytes)
+            return Completed(inert_value(value))
+        case {"raised": raised}:
+            return _raised(raised)
+    raise ProtocolError("the guest sent something that is not an outcome")
+
+
+def _raised(item: object) -> Raised:
+    if not isinstance(item, dict):
+        raise ProtocolError("the guest sent something that is not an exception")
+    return Raised(_text(item, "type"), _text(item, "message"), _text(item, "traceback"))

@@ -1,0 +1,100 @@
+"""How a run ended, and what it asked for on the way: plain values, no behaviour."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, TypeAlias
+
+
+@dataclass(frozen=True, slots=True)
+class Completed:
+    """The script ran to its end; `value` is its `return` value or that of its last expression, as JSON data."""
+
+    value: Any
+
+
+@dataclass(frozen=True, slots=True)
+class Raised:
+    """The script raised. `type` is the exception's class, `traceback` shows the script's lines only."""
+
+    type: str
+    message: str
+    traceback: str
+
+
+@dataclass(frozen=True, slots=True)
+class Stopped:
+    """A limit ended the run: `limit` is a field of `Limits` or `"stack"`, `amount` what was allowed, in its unit."""
+
+    limit: str
+    amount: float
+
+
+Outcome: TypeAlias = Completed | Raised | Stopped
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """A stub call of the script.
+
+    Attributes:
+        id: Counts the calls of one run from 1.
+        function: `namespace.function`, as the manifest names it; written by the guest, so look it up, never trust it.
+        arguments: JSON object with the tool's own keys.
+    """
+
+    id: int
+    function: str
+    arguments: dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Returned:
+    """The answer to a call: a JSON value."""
+
+    value: Any
+
+
+@dataclass(frozen=True, slots=True)
+class Failed:
+    """A call that fails in the script, as the exception class `kind` of the `ToolError` tree.
+
+    `details` may hold `server`, `tool`, `content` and `structured_content`.
+    """
+
+    kind: str
+    message: str
+    details: dict[str, Any] = field(default_factory=dict)
+
+
+Completion: TypeAlias = Returned | Failed
+
+
+@dataclass(frozen=True, slots=True)
+class Reference:
+    """A tool, or a whole server where `function` is None or `"*"`, that a script names."""
+
+    namespace: str
+    function: str | None
+    line: int
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """What a run used: seconds, bytes of printed text as UTF-8, and counts."""
+
+    wall_seconds: float
+    cpu_seconds: float
+    output_bytes: int
+    calls: int
+    steps: int
+
+
+@dataclass(frozen=True, slots=True)
+class RunResult:
+    """The outcome of a run with everything it printed; control characters in the texts are shown, not live."""
+
+    outcome: Outcome
+    stdout: str
+    stderr: str
+    usage: Usage

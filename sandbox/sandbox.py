@@ -1,0 +1,178 @@
+"""The sandbox as hosts use it: one object that runs any number of scripts, each in an instance of its own."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import secrets
+import time
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import anyio.to_thread
+
+from sandbox.errors import SandboxClosedError
+from sandbox.image import COMPONENT, Image, load_image
+from sandbox.inert import inert_text
+from sandbox.isolate import ThreadIsolate
+from sandbox.limits import Limits
+from sandbox.outcome import Failed, RunResult, Usage
+from sandbox.run import Run
+from sandbox.stopwatch import Stopwatch
+from sandbox.threads import WasmThreads
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, Mapping
+    from contextlib import AbstractContextManager
+    from pathlib import Path
+    from types import TracebackType
+    from typing import Self
+
+    from sandbox.outcome import Call, Completion, Raised, Reference, Stopped
+
+MAX_SCRIPT_CHARACTERS = 2 * 1024 * 1024
+
+
+async def refuse_every_call(call: Call) -> Completion:
+    """Answers every call with a refusal: what a sandbox does that was given no tools."""
+    return Failed("ToolRefusedError", f"{call.function} was refused: no tools are connected")
+
+
+class Sandbox:
+    """Runs scripts in CPython 3.14 inside WebAssembly, with no network, files, processes or host clock.
+
+    Use as an async context manager, on asyncio or trio. Each `run` gets a new instance of the interpreter; nothing is
+    shared between runs. A waiting script holds no thread.
+
+    Example:
+        async with Sandbox() as sandbox:
+            result = await sandbox.run("print('hello'); 6 * 7")
+    """
+
+    def __init__(
+        self,
+        *,
+        limits: Limits | None = None,
+        component: Path = COMPONENT,
+        cache: Path | None = None,
+        compiling: Callable[[], AbstractContextManager[object]] = contextlib.nullcontext,
+    ) -> None:
+        """Takes the settings; entering loads the image.
+
+        Args:
+            limits: Bounds of a run that brings none of its own.
+            component: The guest image to run.
+            cache: Folder for compiled images; default is the user's cache folder.
+            compiling: Entered on a thread while the image is compiled, which happens once a machine (5 to 15 s).
+        """
+        self._limits = limits or Limits()
+        self._load = partial(load_image, component, cache=cache, compiling=compiling)
+        self._image: Image | None = None
+        self._threads = WasmThreads(max(4, 2 * (os.cpu_count() or 1)))
+
+    async def __aenter__(self) -> Self:
+        """Loads the image.
+
+        Raises:
+            ImageError: It is missing, damaged or can't be compiled.
+        """
+        self._image = await anyio.to_thread.run_sync(self._load)
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        """Ends the threads; runs must have ended before."""
+        self._image = None
+        self._threads.close()
+
+    async def run(
+        self,
+        script: str,
+        *,
+        answer: Callable[[Call], Awaitable[Completion]] = refuse_every_call,
+        manifest: Mapping[str, Any] | None = None,
+        filename: str = "script.py",
+        limits: Limits | None = None,
+        seed: int | None = None,
+        on_output: Callable[[str, str], None] | None = None,
+        stopwatch: Stopwatch | None = None,
+    ) -> RunResult:
+        """Runs one script to its outcome.
+
+        Args:
+            script: Python source. Top-level `await` and `return` work.
+            answer: Awaited for each call of a stub, several at a time. What it raises comes out of here.
+            manifest: The stubs the script may import from `tools`; shape in `sandbox/guest/stubs.py`.
+            filename: How tracebacks call the script.
+            limits: Bounds of this run.
+            seed: Where the run's random numbers come from; drawn if not given.
+            on_output: Receives ("stdout" or "stderr", text) as it is printed, on another thread; must not raise.
+            stopwatch: The run's wall time, for an `answer` that pauses it while a person is asked.
+
+        Raises:
+            SandboxClosedError: The sandbox is not entered.
+            ValueError: The script is longer than `MAX_SCRIPT_CHARACTERS`.
+        """
+        image = self._entered(script)
+        limits = limits or self._limits
+        stopwatch = stopwatch or Stopwatch()
+        printed = _Printed(on_output)
+        make = partial(
+            ThreadIsolate,
+            image,
+            limits,
+            seed=secrets.randbits(64) if seed is None else seed,
+            wall_ns=time.time_ns(),
+            on_output=printed.add,
+        )
+        isolate = await self._threads.run(make)
+        try:
+            run = Run(isolate, self._threads, limits, answer, stopwatch)
+            outcome = await run.outcome(script, filename, manifest or {})
+            usage = Usage(stopwatch.elapsed, isolate.cpu_seconds, isolate.output_bytes, run.calls, run.steps)
+            return RunResult(outcome, printed.text(1), printed.text(2), usage)
+        finally:
+            isolate.close()
+
+    async def references(self, script: str) -> tuple[Reference, ...] | Raised | Stopped:
+        """Returns which tools a script names, parsed inside a guest: the host never parses a script.
+
+        Raises:
+            SandboxClosedError: The sandbox is not entered.
+            ValueError: The script is longer than `MAX_SCRIPT_CHARACTERS`.
+        """
+        image = self._entered(script)
+
+        def parse() -> tuple[Reference, ...] | Raised | Stopped:
+            isolate = ThreadIsolate(image, self._limits, seed=0, wall_ns=0, on_output=lambda _output, _text: None)
+            try:
+                return isolate.references(script, self._limits.wall_seconds)
+            finally:
+                isolate.close()
+
+        return await self._threads.run(parse)
+
+    def _entered(self, script: str) -> Image:
+        if self._image is None:
+            raise SandboxClosedError("the sandbox is closed: use it inside `async with Sandbox() as sandbox:`")
+        if len(script) > MAX_SCRIPT_CHARACTERS:
+            raise ValueError(f"the script has {len(script)} characters, and {MAX_SCRIPT_CHARACTERS} are allowed")
+        return self._image
+
+
+class _Printed:
+    """What a run printed, made inert piece by piece."""
+
+    def __init__(self, on_output: Callable[[str, str], None] | None) -> None:
+        self._pieces: dict[int, list[str]] = {1: [], 2: []}
+        self._on_output = on_output
+
+    def add(self, output: int, text: str) -> None:
+        text = inert_text(text)
+        self._pieces[output].append(text)
+        if self._on_output is not None:
+            self._on_output("stdout" if output == 1 else "stderr", text)
+
+    def text(self, output: int) -> str:
+        return "".join(self._pieces[output])
