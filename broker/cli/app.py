@@ -24,9 +24,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-tools = typer.Typer(
-    no_args_is_help=True, rich_markup_mode=None, help="Look at the tools of the configured servers."
-)
+tools = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="Look at the tools of the configured servers.")
 app.add_typer(tools, name="tools")
 
 ConfigFile = Annotated[

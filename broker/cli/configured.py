@@ -57,10 +57,10 @@ def load_config(given: Path | None, *, needed: bool = True) -> Config:
 
 
 @asynccontextmanager
-async def open_broker(config: Config) -> AsyncIterator[Broker]:
+async def open_broker(config: Config, *, quiet: bool = False) -> AsyncIterator[Broker]:
     """Connect to the servers of a config; those that are down are named on stderr, the others are used."""
     async with Broker.from_config(config) as broker:
         for status in broker.server_statuses():
-            if status.problem:
+            if status.problem and not quiet:
                 note(one_line(f"server {status.name}: {status.problem}", _PROBLEM_CHARACTERS))
         yield broker

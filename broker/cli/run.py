@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, assert_never
+from typing import TYPE_CHECKING
 
+from broker import Grant
 from broker.cli.call_table import call_table
 from broker.cli.compile_progress import prepare_image
 from broker.cli.configured import load_config, open_broker
@@ -14,3 +16,117 @@ from broker.cli.consent import TerminalAnswerer
 from broker.cli.exit_codes import ExitCode
 from broker.cli.terminal import Problem, can_ask, note, report_problem, write_result, write_to
 from sandbox import Limits
+
+if TYPE_CHECKING:
+    from broker import ExecutionResult
+
+STDIN = "-"
+MIB = 1024 * 1024
+
+_ADVICE = {
+    "wall_seconds": "--timeout S allows more; does the script wait for something that never comes?",
+    "cpu_seconds": "A script has a fixed share of processor time: leave heavy work to a tool.",
+    "memory_bytes": "--memory MB allows more.",
+    "output_bytes": "Print a summary; write long results through a tool.",
+    "value_bytes": "Return a summary; write long results through a tool.",
+    "calls": "Ask for more in each call, or split the script.",
+    "stack": "Nest and recurse less.",
+}
+
+
+@dataclass(frozen=True)
+class RunRequest:
+    """The arguments of `codemode run`, as given."""
+
+    script: str
+    config: Path | None
+    allow: tuple[str, ...]
+    timeout_seconds: float | None
+    memory_mib: int | None
+    as_json: bool
+
+
+async def run_script(request: RunRequest) -> ExitCode:
+    """Run the script, write its result and return what it ended with."""
+    script = _read_script(request.script)
+    limits = _limits(request)
+    grants = [Grant.parse(pattern) for pattern in request.allow]
+    config = load_config(request.config, needed=False)
+    await prepare_image()
+    answerer = TerminalAnswerer() if can_ask() else None
+    async with open_broker(config) as broker:
+        result = await broker.session(grants=grants, answerer=answerer).execute_code(
+            script,
+            filename=_shown_name(request.script),
+            limits=limits,
+            on_output=None if request.as_json else _show_output,
+            describe_references=True,
+        )
+    if request.as_json:
+        write_result(result.model_dump_json())
+    else:
+        _report(result)
+    return _exit_code(result)
+
+
+def _read_script(script: str) -> str:
+    try:
+        source = sys.stdin.buffer.read() if script == STDIN else Path(script).read_bytes()
+    except IsADirectoryError:
+        raise Problem(f"{script} is a directory", "Name the script in it.") from None
+    except OSError as error:
+        raise Problem(
+            f"cannot read the script {script}: {error.strerror}", "Name a Python file, or - for stdin."
+        ) from None
+    try:
+        return source.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = source.count(b"\n", 0, error.start) + 1
+        raise Problem(f"the script {script} is not UTF-8 (line {line})", "Save it as UTF-8.") from None
+
+
+def _shown_name(script: str) -> str:
+    """Return the name in tracebacks: without its folder, which is none of the script's business."""
+    return "<stdin>" if script == STDIN else Path(script).name
+
+
+def _limits(request: RunRequest) -> Limits:
+    given: dict[str, float | int] = {}
+    if request.timeout_seconds is not None:
+        given["wall_seconds"] = request.timeout_seconds
+    if request.memory_mib is not None:
+        given["memory_bytes"] = request.memory_mib * MIB
+    try:
+        return Limits(**given)  # type: ignore[arg-type]  # Limits checks each field itself
+    except ValueError as error:
+        raise Problem(str(error), "See --timeout (seconds) and --memory (MB).") from None
+
+
+def _show_output(stream: str, text: str) -> None:
+    write_to(sys.stderr if stream == "stderr" else sys.stdout, text)
+
+
+def _report(result: ExecutionResult) -> None:
+    if result.value is not None:
+        write_result(json.dumps(result.value, indent=2, ensure_ascii=False))
+    if result.error is not None:
+        write_to(sys.stderr, result.error.traceback.rstrip("\n") + "\n")
+    if result.stopped is not None:
+        limit = result.stopped.limit
+        report_problem(f"stopped: {limit} {result.stopped.amount:g} reached", _ADVICE.get(limit, ""))
+    if result.calls:
+        note("")
+        note(call_table(result.calls))
+
+
+def _exit_code(result: ExecutionResult) -> ExitCode:
+    match result.outcome:
+        case "completed":
+            return ExitCode.COMPLETED
+        case "raised":
+            refused = result.error is not None and result.error.type == "ToolRefusedError"
+            return ExitCode.REFUSED if refused else ExitCode.RAISED
+        case "stopped":
+            return ExitCode.STOPPED
+        case "parked":
+            return ExitCode.REFUSED

@@ -43,6 +43,11 @@ def notes() -> Console:
     return Console(stderr=True, highlight=False, soft_wrap=False)
 
 
+def results() -> Console:
+    """Return the console for what was asked for, on stdout."""
+    return Console(highlight=False)
+
+
 def note(renderable: RenderableType) -> None:
     """Write to stderr; text is taken as it is, without markup."""
     notes().print(Text(renderable) if isinstance(renderable, str) else renderable)

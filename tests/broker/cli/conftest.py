@@ -1,0 +1,68 @@
+"""Runs `codemode` as a process, as a person or a job would."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+CODEMODE = str(Path(sys.executable).with_name("codemode"))
+ODD_SERVER = str(Path(__file__).with_name("odd_server.py"))
+TIMEOUT_SECONDS = 120
+
+
+@pytest.fixture
+def command():
+    """The installed console script."""
+    return CODEMODE
+
+
+@pytest.fixture
+def environment(tmp_path):
+    """No config of the user's, no colours; the compiled image stays where it is."""
+    plain = {key: value for key, value in os.environ.items() if not key.startswith(("CODEMODE_", "NO_COLOR"))}
+    return plain | {"XDG_CONFIG_HOME": str(tmp_path / "no-config"), "COLUMNS": "120", "TERM": "dumb"}
+
+
+@pytest.fixture
+def codemode(environment, tmp_path):
+    def run(*arguments: str, stdin: str = "", **more: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(  # noqa: S603  # our own command
+            [CODEMODE, *arguments],
+            input=stdin,
+            capture_output=True,
+            text=True,
+            encoding="utf-8",
+            timeout=TIMEOUT_SECONDS,
+            env=environment | more,
+            cwd=tmp_path,
+            check=False,
+        )
+
+    return run
+
+
+@pytest.fixture
+def write_config(tmp_path):
+    def write(servers: dict[str, Any]) -> str:
+        path = tmp_path / "mcp.json"
+        path.write_text(json.dumps({"mcpServers": servers}))
+        return str(path)
+
+    return write
+
+
+@pytest.fixture
+def odd():
+    """A server that works, and fails as asked."""
+    return {"command": sys.executable, "args": [ODD_SERVER]}
+
+
+@pytest.fixture
+def config(write_config, odd):
+    return write_config({"odd": odd})

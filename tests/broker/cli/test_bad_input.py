@@ -1,0 +1,142 @@
+"""Wrong arguments, configs and servers: exit code 2 where nothing can run, and the other servers stay usable."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+CALL_ECHO = "from tools import odd\nprint(await odd.echo(text='still here'))"
+
+
+def assert_explained(finished, *parts, code=2):
+    assert finished.returncode == code, finished.stderr
+    assert "Traceback" not in finished.stderr
+    for part in parts:
+        assert part in finished.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "parts"),
+    [
+        (["run"], ["SCRIPT"]),
+        (["run", "-", "--alow", "x"], ["--alow", "--allow"]),
+        (["rum", "-"], ["'rum'", "'run'"]),
+        (["run", "absent.py"], ["absent.py", "No such file"]),
+        (["run", "."], ["is a directory"]),
+        (["run", "-", "--timeout", "soon"], ["--timeout", "soon"]),
+        (["run", "-", "--timeout", "0"], ["--timeout", "positive"]),
+        (["run", "-", "--timeout", "nan"], ["--timeout"]),
+        (["run", "-", "--timeout", "-1"], ["--timeout", "positive"]),
+        (["run", "-", "--memory", "1"], ["--memory", "64"]),
+        (["run", "-", "--memory", "lots"], ["--memory", "lots"]),
+        (["run", "-", "--config", "absent.json"], ["absent.json", "no such file"]),
+        (["tools", "list"], ["no config", "--config"]),
+        (["stubs", "*"], ["no config", "--config"]),
+    ],
+)
+def test_wrong_usage_is_explained(codemode, arguments, parts):
+    assert_explained(codemode(*arguments), *parts)
+
+
+def test_a_script_that_is_not_utf8_is_named_with_its_line(codemode, tmp_path):
+    (tmp_path / "latin.py").write_bytes(b"x = 1\ny = '\xe9'\n")
+    assert_explained(codemode("run", "latin.py"), "latin.py", "UTF-8", "line 2")
+
+
+@pytest.mark.parametrize(
+    ("text", "parts"),
+    [
+        ('{"mcpServers": {', ["mcp.json:1:", "not JSON"]),
+        ("[]", ["JSON object"]),
+        ('{"mcpServer": {}}', ["'mcpServer'", "'mcpServers'"]),
+        ('{"mcpServers": {"git": {"comand": "git"}}}', ["'git'", "'comand'", "'command'"]),
+        ('{"mcpServers": {"git": {"command": "git", "env": {"TOKEN": "${NOT_SET_HERE}"}}}}', ["NOT_SET_HERE", "set"]),
+        ('{"mcpServers": {"git": {"command": "git", "url": "http://x"}}}', ["'git'", "both"]),
+        ('{"mcpServers": {"git": {"args": 3, "command": "x"}}}', ["args"]),
+    ],
+)
+def test_a_broken_config_is_explained(codemode, tmp_path, text, parts):
+    (tmp_path / "mcp.json").write_text(text)
+    assert_explained(codemode("run", "-", "--config", "mcp.json", stdin="print(1)"), *parts)
+
+
+@pytest.mark.parametrize("pattern", ["", "echo", "odd."])
+def test_a_pattern_that_can_match_nothing_is_explained(codemode, config, pattern):
+    assert_explained(codemode("run", "-", "-c", config, "--allow", pattern, stdin="print(1)"), "pattern")
+
+
+def servers(**broken):
+    return {name: {"connect_timeout_seconds": 3} | entry for name, entry in broken.items()}
+
+
+BROKEN = {
+    "missing command": ({"command": "no-such-command-anywhere"}, "no-such-command-anywhere"),
+    "exits at once": ({"command": sys.executable, "args": ["-c", "raise SystemExit(3)"]}, "broken"),
+    "never answers": ({"command": sys.executable, "args": ["-c", "import sys; sys.stdin.read()"]}, "broken"),
+    "no such host": ({"url": "http://127.0.0.1:9/mcp"}, "broken"),
+}
+
+
+@pytest.mark.parametrize("case", BROKEN)
+def test_a_broken_server_is_named_and_the_others_stay_usable(codemode, write_config, odd, case):
+    entry, part = BROKEN[case]
+    config = write_config(servers(broken=entry) | {"odd": odd})
+    finished = codemode("run", "-", "-c", config, "--allow", "odd.echo", stdin=CALL_ECHO)
+    assert (finished.returncode, finished.stdout) == (0, "still here\n")
+    assert "broken" in finished.stderr
+    assert part in finished.stderr
+    assert "Traceback" not in finished.stderr
+
+
+def test_a_server_that_dies_during_a_call_fails_that_call_and_no_other(codemode, write_config, odd):
+    config = write_config({"odd": odd, "other": odd})
+    script = """
+import asyncio
+from tools import odd, other, ToolError
+died, answer = await asyncio.gather(odd.die(), other.echo(text='fine'), return_exceptions=True)
+print(type(died).__name__, answer)
+print(await other.echo(text='after'))
+"""
+    finished = codemode("run", "-", "-c", config, "--allow", "*", stdin=script)
+    assert (finished.returncode, finished.stdout) == (0, "ToolOutcomeUnknown fine\nafter\n")
+
+
+def test_doctor_names_what_is_wrong_and_what_to_do(codemode, write_config, odd):
+    config = write_config(servers(broken={"command": "no-such-command-anywhere"}) | {"odd": odd})
+    finished = codemode("doctor", "-c", config)
+    assert finished.returncode == 2
+    lines = finished.stdout.splitlines()
+    [wrong] = [line for line in lines if line.startswith("wrong")]
+    assert "broken" in wrong
+    assert "no-such-command-anywhere" in wrong
+    assert " -> " in wrong
+    for subject in ("image", "cache", "config", "server odd"):
+        assert any(line.startswith("ok") and subject in line for line in lines), subject
+
+
+def test_doctor_without_anything_wrong_exits_0(codemode, config):
+    finished = codemode("doctor", "-c", config)
+    assert finished.returncode == 0, finished.stdout
+    assert finished.stderr == ""
+
+
+def test_doctor_says_where_a_config_goes(codemode):
+    finished = codemode("doctor")
+    assert finished.returncode == 2
+    assert "--config" in finished.stdout
+
+
+def test_a_reader_that_goes_away_ends_the_output_quietly(command, environment, tmp_path):
+    finished = subprocess.run(  # noqa: S602  # a pipe, as typed
+        f"echo 'for i in range(50000): print(i)' | {command} run - | head -n 1",
+        shell=True,
+        capture_output=True,
+        text=True,
+        env=environment,
+        cwd=tmp_path,
+        timeout=60,
+        check=False,
+    )
+    assert (finished.stdout, finished.stderr) == ("0\n", "")

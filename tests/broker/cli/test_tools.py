@@ -1,0 +1,49 @@
+"""`codemode tools` and `codemode stubs`."""
+
+from __future__ import annotations
+
+import ast
+import json
+
+
+def test_list_prints_names_and_one_line_each(codemode, config):
+    finished = codemode("tools", "list", "-c", config)
+    assert (finished.returncode, finished.stderr) == (0, "")
+    assert [line.split()[0] for line in finished.stdout.splitlines()] == ["odd.die", "odd.echo", "odd.fail"]
+
+
+def test_text_of_a_server_is_inert(codemode, config):
+    for command in (["tools", "list"], ["tools", "show", "odd.echo"], ["stubs", "*"]):
+        finished = codemode(*command, "-c", config)
+        assert finished.returncode == 0, finished.stderr
+        assert not {"\x1b", "\x07", "\u202e"} & set(finished.stdout)
+
+
+def test_search_finds_by_words_of_the_description(codemode, config):
+    finished = codemode("tools", "search", "ends process", "-c", config, "--json")
+    assert next(tool["name"] for tool in json.loads(finished.stdout)) == "odd.die"
+
+
+def test_show_prints_description_and_stub(codemode, config):
+    finished = codemode("tools", "show", "odd.echo", "-c", config)
+    assert finished.stdout.startswith("odd.echo\n")
+    assert "from tools import odd" in finished.stdout
+    assert "async def echo(*, text: str)" in finished.stdout
+
+
+def test_show_suggests_the_nearest_name(codemode, config):
+    finished = codemode("tools", "show", "odd.ecko", "-c", config)
+    assert finished.returncode == 2
+    assert "odd.echo" in finished.stderr
+
+
+def test_stubs_are_python_source(codemode, config):
+    finished = codemode("stubs", "odd.*", "-c", config)
+    functions = [node.name for node in ast.walk(ast.parse(finished.stdout)) if isinstance(node, ast.AsyncFunctionDef)]
+    assert functions == ["die", "echo", "fail"]
+
+
+def test_stubs_of_nothing_exit_2(codemode, config):
+    finished = codemode("stubs", "git.*", "-c", config)
+    assert (finished.returncode, finished.stdout) == (2, "")
+    assert "'git.*'" in finished.stderr
