@@ -70,7 +70,8 @@ def graph_of(repository):
 
 
 def calls_in(finished):
-    return int(re.search(r"(\d+) tool calls?\b", finished.stderr)[1])
+    [count] = re.findall(r"(\d+) tool calls?\b", finished.stderr)
+    return int(count)
 
 
 def expected_relations(repository, commits, files, people):
