@@ -66,7 +66,7 @@ def codemode(
 
 
 @app.command()
-def run(  # noqa: PLR0913  # each is an option of the command
+def run(  # each is an option of the command
     script: Annotated[str, typer.Argument(metavar="SCRIPT", help="A Python file, or - for stdin.")],
     *,
     config: ConfigFile = None,

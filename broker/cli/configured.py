@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import os
 from contextlib import asynccontextmanager
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import platformdirs
@@ -15,6 +13,7 @@ from codegen.plain_text import one_line
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
+    from pathlib import Path
 
 _PROBLEM_CHARACTERS = 300
 _EXAMPLE = '{"mcpServers": {"git": {"command": "mcp-server-git", "args": ["--repository", "."]}}}'

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from broker import Grant
+from broker import Grant, PatternError
 from broker.cli.call_table import call_table
 from broker.cli.compile_progress import prepare_image
 from broker.cli.configured import load_config, open_broker
@@ -50,7 +50,7 @@ async def run_script(request: RunRequest) -> ExitCode:
     """Run the script, write its result and return what it ended with."""
     script = _read_script(request.script)
     limits = _limits(request)
-    grants = [Grant.parse(pattern) for pattern in request.allow]
+    grants = _grants(request.allow)
     config = load_config(request.config, needed=False)
     await prepare_image()
     answerer = TerminalAnswerer() if can_ask() else None
@@ -85,6 +85,13 @@ def _read_script(script: str) -> str:
         raise Problem(f"the script {script} is not UTF-8 (line {line})", "Save it as UTF-8.") from None
 
 
+def _grants(patterns: tuple[str, ...]) -> list[Grant]:
+    try:
+        return [Grant(pattern) for pattern in patterns]
+    except PatternError as error:
+        raise Problem(f"--allow: {error}") from None
+
+
 def _shown_name(script: str) -> str:
     """Return the name in tracebacks: without its folder, which is none of the script's business."""
     return "<stdin>" if script == STDIN else Path(script).name
@@ -99,7 +106,8 @@ def _limits(request: RunRequest) -> Limits:
     try:
         return Limits(**given)  # type: ignore[arg-type]  # Limits checks each field itself
     except ValueError as error:
-        raise Problem(str(error), "See --timeout (seconds) and --memory (MB).") from None
+        named = str(error).replace("wall_seconds", "--timeout").replace("memory_bytes", "--memory, in bytes,")
+        raise Problem(named) from None
 
 
 def _show_output(stream: str, text: str) -> None:

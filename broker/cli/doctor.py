@@ -1,0 +1,83 @@
+"""`codemode doctor`: one line for each thing that has to work, and what to do about what does not."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from rich.text import Text
+
+from broker.cli.compile_progress import prepare_image
+from broker.cli.configured import load_config, open_broker
+from broker.cli.exit_codes import ExitCode
+from broker.cli.terminal import Problem, results
+from codegen.plain_text import one_line
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+    from pathlib import Path
+
+    from broker import ServerStatus
+
+_LINE_CHARACTERS = 400
+MIB = 1024 * 1024
+
+
+@dataclass(frozen=True)
+class DoctorRequest:
+    """The arguments of `codemode doctor`."""
+
+    config: Path | None
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One line: what was looked at, what was found, and what to do when it is wrong."""
+
+    subject: str
+    is_right: bool
+    found: str
+    what_to_do: str = ""
+
+
+async def examine(request: DoctorRequest) -> ExitCode:
+    """Print a line as soon as each finding is made."""
+    console = results()
+    is_all_right = True
+    async for finding in _findings(request):
+        console.print(_line(finding), soft_wrap=True)
+        is_all_right = is_all_right and finding.is_right
+    return ExitCode.COMPLETED if is_all_right else ExitCode.USAGE
+
+
+async def _findings(request: DoctorRequest) -> AsyncIterator[Finding]:
+    try:
+        image = await prepare_image()
+    except Problem as problem:
+        yield Finding("image", is_right=False, found=problem.what, what_to_do=problem.what_to_do)
+    else:
+        yield Finding("image", is_right=True, found=f"sha256 {image.digest[:12]}")
+        size = image.compiled.stat().st_size // MIB
+        yield Finding("cache", is_right=True, found=f"{image.compiled.parent} ({size} MiB compiled)")
+    try:
+        config = load_config(request.config)
+    except Problem as problem:
+        yield Finding("config", is_right=False, found=problem.what, what_to_do=problem.what_to_do)
+        return
+    yield Finding("config", is_right=True, found=f"{len(config.servers)} servers")
+    async with open_broker(config, quiet=True) as broker:
+        for status in broker.server_statuses():
+            yield _server_finding(status)
+
+
+def _server_finding(status: ServerStatus) -> Finding:
+    if status.problem:
+        return Finding(f"server {status.name}", is_right=False, found=status.problem, what_to_do=status.what_to_do)
+    return Finding(f"server {status.name}", is_right=True, found=f"{status.state}, {status.tool_count} tools")
+
+
+def _line(finding: Finding) -> Text:
+    mark = Text("ok   ", style="green") if finding.is_right else Text("wrong", style="bold red")
+    found = one_line(finding.found, _LINE_CHARACTERS)
+    remedy = f" -> {one_line(finding.what_to_do, _LINE_CHARACTERS)}" if finding.what_to_do else ""
+    return Text.assemble(mark, "  ", (finding.subject, "bold"), f": {found}{remedy}")

@@ -1,0 +1,41 @@
+"""`codemode stubs`: the stub text of the tools that match a pattern."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from typing import TYPE_CHECKING
+
+from broker.cli.configured import load_config, open_broker
+from broker.cli.exit_codes import ExitCode
+from broker.cli.terminal import Problem, write_result
+from codegen import render_module
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from codegen import Stub
+
+
+@dataclass(frozen=True)
+class StubsRequest:
+    """The arguments of `codemode stubs`."""
+
+    config: Path | None
+    pattern: str
+
+
+async def print_stubs(request: StubsRequest) -> ExitCode:
+    """Print one module text for each server that has a matching tool."""
+    modules: dict[str, list[Stub]] = defaultdict(list)
+    async with open_broker(load_config(request.config)) as broker:
+        for tool in broker.catalog.tools:
+            if fnmatchcase(tool.qualified_name, request.pattern):
+                modules[tool.namespace].append(tool.stub())
+    if not modules:
+        raise Problem(
+            f"no tool matches {request.pattern!r}", "Patterns are server.tool, as in 'git.*'; `codemode tools list`."
+        )
+    write_result("\n\n".join(render_module(namespace, stubs) for namespace, stubs in sorted(modules.items())))
+    return ExitCode.COMPLETED

@@ -1,0 +1,128 @@
+"""`codemode tools`: what the configured servers offer."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from rich.table import Table
+from rich.text import Text
+
+from broker import UnknownToolError
+from broker.cli.configured import load_config, open_broker
+from broker.cli.exit_codes import ExitCode
+from broker.cli.terminal import Problem, note, results, write_result
+from codegen.plain_text import one_line, paragraph
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+    from broker.catalog import CatalogTool
+    from codegen import ToolAnnotations, ToolSpec
+
+NAME_CHARACTERS = 130
+SUMMARY_CHARACTERS = 200
+DESCRIPTION_CHARACTERS = 20_000
+
+
+@dataclass(frozen=True)
+class ListRequest:
+    """The arguments of `tools list` and `tools search`."""
+
+    config: Path | None
+    query: str | None
+    as_json: bool
+
+
+@dataclass(frozen=True)
+class ShowRequest:
+    """The arguments of `tools show`."""
+
+    config: Path | None
+    name: str
+    as_json: bool
+
+
+async def list_tools(request: ListRequest) -> ExitCode:
+    """Print all tools, or those that a search finds."""
+    async with open_broker(load_config(request.config)) as broker:
+        found = broker.catalog.search(request.query) if request.query else broker.catalog.tools
+    if request.as_json:
+        write_result(json.dumps([_summary(tool) for tool in found], indent=2))
+    elif found:
+        results().print(_table(found))
+    else:
+        note(f"no tool is found by {one_line(request.query, 100)!r}" if request.query else "there are no tools")
+    return ExitCode.COMPLETED
+
+
+async def show_tool(request: ShowRequest) -> ExitCode:
+    """Print everything about one tool."""
+    async with open_broker(load_config(request.config)) as broker:
+        try:
+            tool = broker.catalog.lookup(request.name)
+        except UnknownToolError as error:
+            raise Problem(str(error), "`codemode tools list` has all names.") from None
+    if request.as_json:
+        write_result(json.dumps(_details(tool), indent=2))
+        return ExitCode.COMPLETED
+    spec = tool.spec
+    lines = [one_line(spec.qualified_name, NAME_CHARACTERS)]
+    lines += [one_line(spec.title, SUMMARY_CHARACTERS)] if spec.title else []
+    lines += ["", paragraph(spec.description, DESCRIPTION_CHARACTERS)] if spec.description else []
+    lines += ["", f"The server says: {_hints(spec.annotations)}", "", f"from tools import {tool.namespace}", ""]
+    write_result("\n".join(lines) + tool.stub().source)
+    return ExitCode.COMPLETED
+
+
+def _table(tools: Sequence[CatalogTool]) -> Table:
+    table = Table(box=None, pad_edge=False, show_header=False)
+    table.add_column(no_wrap=True)
+    table.add_column(overflow="fold")
+    for tool in tools:
+        name = one_line(tool.qualified_name, NAME_CHARACTERS)
+        table.add_row(Text(name, style="bold"), Text(_first_line(tool.spec)))
+    return table
+
+
+def _first_line(spec: ToolSpec) -> str:
+    return one_line(spec.description.strip().partition("\n")[0] or spec.title or "", SUMMARY_CHARACTERS)
+
+
+def _summary(tool: CatalogTool) -> dict[str, Any]:
+    return {
+        "name": tool.qualified_name,
+        "function": tool.python_name,
+        "summary": _first_line(tool.spec),
+    }
+
+
+def _details(tool: CatalogTool) -> dict[str, Any]:
+    spec = tool.spec
+    return _summary(tool) | {
+        "title": spec.title,
+        "description": spec.description,
+        "digest": spec.digest,
+        "input_schema": spec.input_schema,
+        "output_schema": spec.output_schema,
+        "annotations": {
+            "read_only": spec.annotations.read_only,
+            "destructive": spec.annotations.destructive,
+            "idempotent": spec.annotations.idempotent,
+            "open_world": spec.annotations.open_world,
+        },
+    }
+
+
+def _hints(annotations: ToolAnnotations) -> str:
+    said = {
+        "reads only": annotations.read_only,
+        "destructive": annotations.destructive,
+        "idempotent": annotations.idempotent,
+        "reaches other systems": annotations.open_world,
+    }
+    return (
+        ", ".join(f"{what}: {'yes' if hint else 'no'}" for what, hint in said.items() if hint is not None) or "nothing"
+    )
