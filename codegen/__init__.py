@@ -4,7 +4,8 @@ Knows nothing of MCP sessions or Wasm. Everything in a tool definition is hostil
 for how it is kept out of source, source_check.py for the proof.
 """
 
-from codegen.errors import CodegenError, GenerationError, UnexpectedSourceError
+from codegen.check import Diagnostic, check
+from codegen.errors import CheckerError, CodegenError, GenerationError, UnexpectedSourceError
 from codegen.identifiers import assign_identifiers
 from codegen.module import render_module
 from codegen.stub import Parameter, Stub, TypedCount
@@ -12,7 +13,9 @@ from codegen.stub_cache import generate_stub
 from codegen.tool_spec import ToolAnnotations, ToolSpec
 
 __all__ = [
+    "CheckerError",
     "CodegenError",
+    "Diagnostic",
     "GenerationError",
     "Parameter",
     "Stub",
@@ -21,6 +24,7 @@ __all__ = [
     "TypedCount",
     "UnexpectedSourceError",
     "assign_identifiers",
+    "check",
     "generate_stub",
     "render_module",
 ]

@@ -19,7 +19,7 @@ from codegen.merging import properties_of, required_of, type_names
 from codegen.naming import assign_class_names
 from codegen.plain_text import one_line, paragraph
 from codegen.references import References, reference_of
-from codegen.render import Argument, Signature, imports_of, render_stub
+from codegen.render import Argument, Signature, imports_of, render_checked, render_stub
 from codegen.source_check import check_stub_source
 from codegen.stub import Parameter, Stub, TypedCount
 from codegen.type_engine import ROOT, Definitions, generated_types
@@ -207,6 +207,7 @@ def _stub(spec: ToolSpec, namespace: str, function: str, typed: _Typed, *, unwra
         namespace=namespace,
         function=function,
         source=source,
+        checked_source=render_checked(typed.definitions, signature),
         imports=imports_of(typed.definitions, signature),
         types=tuple(one.name for one in typed.definitions),
         parameters=tuple(Parameter(one.name, one.key, one.required) for one in signature.arguments),

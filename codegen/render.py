@@ -8,7 +8,7 @@ back.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from codegen.identifiers import is_plain_key
@@ -42,6 +42,13 @@ class Signature:
     accepts_extra: bool
     returns: Type
     doc: str
+
+
+def render_checked(definitions: Sequence[Model | Alias], signature: Signature) -> str:
+    """Return the same for the type checker: nothing to read, and the types of other keys said to it."""
+    arguments = tuple(replace(one, note="") for one in signature.arguments)
+    blocks = [_alias(one) if isinstance(one, Alias) else _checked_model(one) for one in definitions]
+    return "\n\n".join([*blocks, _function(replace(signature, doc="", arguments=arguments))]) + "\n"
 
 
 def render_stub(definitions: Sequence[Model | Alias], signature: Signature) -> str:
@@ -102,6 +109,21 @@ def _functional_type(field: Field) -> str:
 
 def _extra_line(model: Model) -> list[str]:
     return [] if model.extra is None else [f"{_INDENT}# other keys: {written(model.extra)}"]
+
+
+def _bare(model: Model) -> Model:
+    fields = tuple(replace(one, note="") for one in model.fields)
+    return replace(model, fields=fields, note="")
+
+
+def _checked_model(model: Model) -> str:
+    text = _model(_bare(replace(model, extra=None)))
+    if model.extra is None:
+        return text
+    extra = f", extra_items={written(model.extra)}"
+    if text.startswith("class "):
+        return text.replace("(TypedDict)", f"(TypedDict{extra})", 1)
+    return text.removesuffix(")") + f"{extra})"
 
 
 def _function(signature: Signature) -> str:

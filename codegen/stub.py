@@ -37,6 +37,7 @@ class Stub:
     namespace: str
     function: str
     source: str
+    checked_source: str
     imports: tuple[str, ...]
     types: tuple[str, ...]
     parameters: tuple[Parameter, ...]

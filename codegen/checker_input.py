@@ -1,0 +1,57 @@
+"""The package `tools` as the type checker sees it: a stub module for each namespace, the errors beside them.
+
+Above: check.py. Below: stubs. The text differs from what a model reads: no prose, and objects that take
+other keys say so in a form that type checkers know and the guest's Python does not.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from codegen.stub import Stub
+
+_ERRORS = """\
+from typing import Any
+
+class ToolError(Exception):
+    server: str
+    tool: str
+    message: str
+    content: list[Any]
+    structured_content: Any
+
+class ToolArgumentsError(ToolError, TypeError): ...
+class ToolRefusedError(ToolError, PermissionError): ...
+class ToolDescriptionRequired(ToolError): ...
+class ToolNotFoundError(ToolError, AttributeError): ...
+class ToolTimeoutError(ToolError, TimeoutError): ...
+class ToolUnavailableError(ToolError, ConnectionError): ...
+class ToolOutcomeUnknown(ToolError): ...
+class ToolResultError(ToolError): ...
+"""
+ERROR_NAMES = frozenset(line.split("(")[0][6:] for line in _ERRORS.splitlines() if line.startswith("class"))
+
+
+def tools_package(stubs: Iterable[Stub], listed: Mapping[str, Iterable[str]]) -> dict[str, str]:
+    """Return the files of the package by path; functions that are only listed take anything."""
+    by_namespace: dict[str, list[Stub]] = {}
+    for stub in stubs:
+        by_namespace.setdefault(stub.namespace, []).append(stub)
+    names = sorted({*by_namespace, *listed})
+    imports = "".join(f"from . import {name} as {name}\n" for name in names)
+    files = {"tools/__init__.pyi": imports + _ERRORS}
+    for name in names:
+        described = by_namespace.get(name, [])
+        others = sorted(set(listed.get(name, ())) - {stub.function for stub in described})
+        files[f"tools/{name}.pyi"] = _module(described, others)
+    return files
+
+
+def _module(described: list[Stub], others: list[str]) -> str:
+    head = "from typing import Any, Literal, NotRequired, TypeAlias\nfrom typing_extensions import TypedDict\n"
+    placeholders = [f"async def {name}(**arguments: Any) -> Any: ...\n" for name in others]
+    in_order = sorted(described, key=lambda stub: stub.function)
+    return "\n".join([head, *(stub.checked_source for stub in in_order), *placeholders])

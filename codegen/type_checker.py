@@ -1,0 +1,106 @@
+"""Runs `ty` on one script beside a `tools` package and reads its report.
+
+Above: check.py. The script is hostile text: it is handed over as the one cell of a notebook, in which
+`await` may stand outside functions, and neither parsed nor run here. The checker runs with an empty
+environment, in a folder of its own that is deleted afterwards, for a bounded time.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ty import find_ty_bin
+
+from codegen.errors import CheckerError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+TIMEOUT_SECONDS = 20.0
+GUEST_PYTHON = "3.14"
+_SETTINGS = f'[environment]\npython-version = "{GUEST_PYTHON}"\npython-platform = "all"\n'
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One report of the checker; lines and columns (in characters) count from 1, the end is exclusive."""
+
+    rule: str
+    message: str
+    line: int
+    column: int
+    end_line: int
+    end_column: int
+
+
+def findings(script: str, package: Mapping[str, str]) -> list[Finding]:
+    """Return what the checker says about `script`, in its order.
+
+    Raises:
+        CheckerError: If the checker cannot be started, takes too long or answers something else.
+    """
+    with tempfile.TemporaryDirectory(prefix="codemode-check-") as folder:
+        root = Path(folder)
+        (root / "tools").mkdir()
+        for path, text in package.items():
+            (root / path).write_text(text, encoding="utf-8")
+        (root / "ty.toml").write_text(_SETTINGS, encoding="utf-8")
+        (root / "script.ipynb").write_text(_notebook(script), encoding="utf-8")
+        report = _run(root)
+    try:
+        return [_finding(result) for result in json.loads(report)["runs"][0]["results"]]
+    except (ValueError, KeyError, IndexError, TypeError, RecursionError) as error:
+        raise CheckerError("the type checker wrote something that is not a report") from error
+
+
+def _run(root: Path) -> str:
+    command = [find_ty_bin(), "check", "--output-format", "sarif", "--exit-zero", "script.ipynb"]
+    # Settings of the user or of an active environment would change the answer.
+    environment = {"HOME": str(root), "XDG_CONFIG_HOME": str(root), "TY_MAX_PARALLELISM": "2"}
+    try:
+        done = subprocess.run(  # noqa: S603  # nothing of the script is in the command
+            command, cwd=root, env=environment, capture_output=True, timeout=TIMEOUT_SECONDS, check=False
+        )
+    except OSError as error:
+        raise CheckerError("the type checker could not be started") from error
+    except subprocess.TimeoutExpired as error:
+        raise CheckerError(f"the type checker took longer than {TIMEOUT_SECONDS:.0f} seconds") from error
+    if done.returncode != 0:
+        raise CheckerError(f"the type checker ended with status {done.returncode}")
+    return done.stdout.decode("utf-8", "replace")
+
+
+def _notebook(script: str) -> str:
+    cell: dict[str, Any] = {
+        "cell_type": "code",
+        "execution_count": None,
+        "id": "script",
+        "metadata": {},
+        "outputs": [],
+        "source": script,
+    }
+    return json.dumps(
+        {
+            "cells": [cell],
+            "metadata": {"language_info": {"name": "python"}},
+            "nbformat": 4,
+            "nbformat_minor": 5,
+        }
+    )
+
+
+def _finding(result: Any) -> Finding:
+    region = result["locations"][0]["physicalLocation"]["region"]
+    return Finding(
+        rule=str(result["ruleId"]),
+        message=str(result["message"]["text"]),
+        line=int(region["startLine"]),
+        column=int(region["startColumn"]),
+        end_line=int(region.get("endLine", region["startLine"])),
+        end_column=int(region.get("endColumn", region["startColumn"])),
+    )

@@ -1,0 +1,358 @@
+"""Which findings of the type checker stop a script, and what to tell the model about them.
+
+Above: check.py. Below: type_text. Only what is wrong in every run is kept: a wrong, missing or ill-typed
+argument, an unknown result key, a missing `await`, an unknown tool. Everything that depends on values the
+checker cannot see (a key added by the script, a dictionary built elsewhere, a value that may be None) is
+dropped, so that no correct script is stopped. Messages of `ty` are matched as text; one that is not
+recognised is dropped too.
+"""
+
+from __future__ import annotations
+
+import ast
+import difflib
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from codegen.checker_input import ERROR_NAMES
+from codegen.type_text import certainly_differ, kinds_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping
+
+    from codegen.stub import Stub
+    from codegen.type_checker import Finding
+
+_AWAIT = "write `await` before the call"
+_TOOLS_MODULE = re.compile(r"`(tools(?:\.\w+)?)` has no member `(\w+)`")
+_UNRESOLVED_TOOLS = re.compile(r"Cannot resolve imported module `tools\.(\w+)`")
+_OBJECT = re.compile(r"bject of type `(.+?)` (?:has no attribute `(\w+)`|with no|is not|is always)")
+_ARGUMENT = re.compile(r"Argument to [\w ]+ `([\w.]+)` is incorrect: Expected `(.+)`, found `(.+)`$", re.DOTALL)
+_KEY_ARGUMENT = re.compile(
+    r'key "(.*)" with declared type `(.+)` on TypedDict `(\w+)`: value of type `(.+)`$', re.DOTALL
+)
+_KEY = re.compile(r'key "(.*?)" for TypedDict `(\w+)`')
+_INDEX = re.compile(r"cannot be called with key of type `(.+)` on object of type `(.+)`$", re.DOTALL)
+_OPERATOR = re.compile(r"between objects of type `(.+)` and `(.+)`$", re.DOTALL)
+_NAMED_PARAMETER = re.compile(r"Argument `(\w+)` does not match any known parameter of [\w ]+ `([\w.]+)`")
+_CALLEE = re.compile(r"of [\w ]+ `([\w.]+)`")
+_UNDEFINED = re.compile(r"Name `(\w+)` used")
+_LITERAL_LIST = re.compile(r"\[(?:\s*(?:\"[^\"\\]*\"|'[^'\\]*'|-?[\d.]+|True|False)\s*,?)+\s*\]")
+_OUTSIDE_FUNCTION = "`return` statement outside of a function"
+_SIMPLE = frozenset({"str", "int", "float", "bool", "list", "dict", "coroutine"})
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What to say about a finding."""
+
+    message: str
+    hint: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """What the stubs define: keys by class, parameters by function, functions by namespace."""
+
+    keys: Mapping[str, tuple[str, ...]]
+    parameters: Mapping[str, tuple[str, ...]]
+    choices: Mapping[tuple[str, str], frozenset[str]]
+    functions: Mapping[str, tuple[str, ...]]
+
+    @property
+    def objects(self) -> frozenset[str]:
+        """Return the names of typed dictionaries."""
+        return frozenset(self.keys)
+
+
+def known_from(stubs: Iterable[Stub], listed: Mapping[str, Iterable[str]]) -> Known:
+    """Read what the stubs define from their own text."""
+    keys: dict[str, tuple[str, ...]] = {}
+    parameters: dict[str, tuple[str, ...]] = {}
+    choices: dict[tuple[str, str], frozenset[str]] = {}
+    functions: dict[str, set[str]] = {name: set(names) for name, names in listed.items()}
+    for stub in stubs:
+        functions.setdefault(stub.namespace, set()).add(stub.function)
+        parameters[stub.function] = tuple(one.name for one in stub.parameters)
+        for node in ast.parse(stub.checked_source).body:
+            keys.update(_keys(node))
+            if isinstance(node, ast.AsyncFunctionDef):
+                choices.update(_choices(node))
+    return Known(keys, parameters, choices, {name: tuple(sorted(names)) for name, names in functions.items()})
+
+
+def verdict(finding: Finding, script: str, known: Known) -> Verdict | None:
+    """Return what to say about a finding, or None if it is not certain."""
+    judge = _JUDGES.get(finding.rule)
+    return judge(finding, _Place(finding, script), known) if judge is not None else None
+
+
+class _Place:
+    """The text a finding points at."""
+
+    def __init__(self, finding: Finding, script: str) -> None:
+        self.script = script
+        lines = script.split("\n")
+        self.start = sum(len(line) + 1 for line in lines[: finding.line - 1]) + finding.column - 1
+        self.end = sum(len(line) + 1 for line in lines[: finding.end_line - 1]) + finding.end_column - 1
+
+    @property
+    def text(self) -> str:
+        return self.script[self.start : self.end]
+
+    @property
+    def after(self) -> str:
+        return self.script[self.end : self.end + 40]
+
+
+def _syntax(finding: Finding, place: _Place, known: Known) -> Verdict | None:
+    del place, known
+    return None if _OUTSIDE_FUNCTION in finding.message else Verdict(finding.message)
+
+
+def _call(finding: Finding, place: _Place, known: Known) -> Verdict | None:
+    del place
+    unknown = _NAMED_PARAMETER.search(finding.message)
+    if unknown is not None and unknown[2] in known.parameters:
+        name, function = unknown[1], unknown[2]
+        takes = known.parameters[function]
+        return Verdict(f"{function} has no parameter `{name}`", _nearest(name, takes, "it takes"))
+    callee = _CALLEE.search(finding.message)
+    hint = ""
+    if callee is not None and callee[1] in known.parameters:
+        takes = known.parameters[callee[1]]
+        if finding.rule == "too-many-positional-arguments":
+            hint = f"give every argument by name: {_listed(takes)}"
+        else:
+            hint = f"it takes: {_listed(takes)}"
+    return Verdict(finding.message, hint)
+
+
+def _argument(finding: Finding, place: _Place, known: Known) -> Verdict | None:
+    if place.text.startswith("**"):
+        return None
+    index = _INDEX.search(finding.message)
+    if index is not None:
+        return _index(index[1], index[2])
+    in_key = _KEY_ARGUMENT.search(finding.message)
+    if in_key is not None:
+        key, expected, _, found = in_key.groups()
+        if certainly_differ(found, expected, known.objects):
+            return Verdict(f'"{key}" must be {expected}, not {found}', _await_hint(found))
+        return None
+    called = _ARGUMENT.search(finding.message)
+    return _given(place, (called[1], called[2], called[3]), known) if called is not None else None
+
+
+def _given(place: _Place, called: tuple[str, str, str], known: Known) -> Verdict | None:
+    function, expected, found = called
+    if found.startswith("CoroutineType["):
+        return Verdict(f"{function} is given a call that was not awaited", _AWAIT)
+    if function not in known.parameters:
+        return None
+    name = re.match(r"\s*(\w+)\s*=(?!=)", place.text)
+    parameter = name[1] if name is not None else "the argument"
+    value = place.text[name.end() :].strip() if name is not None else place.text
+    choices = known.choices.get((function, parameter), frozenset())
+    if _certain(found, expected, value, known) or (choices and _not_chosen(found, choices)):
+        hint = f"one of: {_listed(map(repr, sorted(choices)))}" if choices else ""
+        return Verdict(f"`{parameter}` of {function} must be {expected}, not {found}", hint)
+    return None
+
+
+def _certain(found: str, expected: str, value: str, known: Known) -> bool:
+    if certainly_differ(found, expected, known.objects):
+        return True
+    if not _LITERAL_LIST.fullmatch(value):
+        return False
+    # The checker prints a list of literals as what was expected or what was found, so the text tells.
+    wanted = kinds_of(kinds_of(expected, known.objects).items, known.objects)
+    elements = {type(element).__name__ for element in ast.literal_eval(value)}
+    numbers = {"int", "float"} if wanted.names & {"int", "float"} else set()
+    return not wanted.unknown and not wanted.literals and bool(elements - wanted.names - numbers)
+
+
+def _not_chosen(found: str, choices: frozenset[str]) -> bool:
+    given = kinds_of(found, frozenset())
+    return given.only_literals and not given.unknown and not any(value in choices for _, value in given.literals)
+
+
+def _index(key: str, container: str) -> Verdict | None:
+    if key.startswith("Literal[") and container.startswith("list["):
+        asked = key[len("Literal[") : -1]
+        if asked.startswith(('"', "'")):
+            return Verdict(f"a list ({container}) has no key {asked}", "take one element, or loop over it")
+    return None
+
+
+def _key(finding: Finding, place: _Place, known: Known) -> Verdict | None:
+    named = _KEY.search(finding.message)
+    if named is None or named[2] not in known.keys:
+        return None
+    key, owner = named[1], named[2]
+    if finding.rule == "invalid-typed-dict-key" and _is_written(key, place):
+        return None
+    if finding.rule == "invalid-typed-dict-key" and not re.match(r"\s*\]", place.after):
+        return None
+    keys = known.keys[owner]
+    return Verdict(f'{owner} has no key "{key}"', _nearest(key, keys, "its keys", quote='"'))
+
+
+def _is_written(key: str, place: _Place) -> bool:
+    """Tell whether the script itself may put such a key into an object."""
+    quoted = rf"(['\"]){re.escape(key)}\1"
+    stores = rf"\[\s*{quoted}\s*\]\s*(?:[-+*/|&]|//|\*\*|:[^=\n]*)?=(?!=)"
+    updates = rf"(?:setdefault\(\s*{quoted}|update\((?:[^()]|\([^()]*\))*(?:{quoted}|\b{re.escape(key)}\s*=))"
+    named = re.match(r"['\"]", place.text) is None
+    return named or bool(re.search(stores, place.script) or re.search(updates, place.script))
+
+
+def _missing_key(finding: Finding, place: _Place, known: Known) -> Verdict | None:
+    named = re.search(r"TypedDict `(\w+)`", finding.message)
+    if named is None or named[1] not in known.keys or "**" in place.text:
+        return None
+    return Verdict(finding.message.replace("TypedDict ", "").replace(" constructor", ""))
+
+
+def _member(finding: Finding, place: _Place, known: Known) -> Verdict | None:
+    del place
+    tool = _TOOLS_MODULE.search(finding.message)
+    if tool is not None:
+        return _unknown_tool(tool[1], tool[2], known)
+    unresolved = _UNRESOLVED_TOOLS.search(finding.message)
+    if unresolved is not None:
+        return _unknown_tool("tools", unresolved[1], known)
+    named = _OBJECT.search(finding.message)
+    if named is None:
+        return None
+    type_, attribute = named[1], named[2]
+    if type_ in known.keys and attribute is not None:
+        keys = known.keys[type_]
+        hint = f'it is a dict: write ["{attribute}"]' if attribute in keys else f"it is a dict with {_listed(keys)}"
+        return Verdict(f"{type_} has no attribute `{attribute}`", hint)
+    if type_ in ERROR_NAMES:
+        return Verdict(finding.message, "it has server, tool, message, content and structured_content")
+    return _on_kind(finding, type_, known)
+
+
+def _on_kind(finding: Finding, type_: str, known: Known) -> Verdict | None:
+    """Judge a use of a value that its kind never allows."""
+    if type_.startswith("CoroutineType["):
+        return Verdict("the result of an `async` call is used without `await`", _AWAIT)
+    if type_.startswith("<module 'tools"):
+        return Verdict(finding.message, "call one of its functions")
+    kinds = kinds_of(type_, known.objects)
+    if len(kinds.names) == 1 and kinds.names <= _SIMPLE and not kinds.unknown:
+        return Verdict(finding.message)
+    return None
+
+
+def _operator(finding: Finding, place: _Place, known: Known) -> Verdict | None:
+    del place
+    sides = _OPERATOR.search(finding.message)
+    if sides is None:
+        return None
+    if any(side.startswith("CoroutineType[") for side in sides.groups()):
+        return Verdict("the result of an `async` call is used without `await`", _AWAIT)
+    kinds = [kinds_of(side, known.objects) for side in sides.groups()]
+    if all(len(one.names) == 1 and one.names <= _SIMPLE and not one.unknown for one in kinds):
+        return Verdict(finding.message)
+    return None
+
+
+def _awaited(finding: Finding, place: _Place, known: Known) -> Verdict | None:
+    del place
+    if finding.rule in {"unused-awaitable", "redundant-condition"}:
+        return Verdict("an `async` call is not awaited", _AWAIT) if "CoroutineType[" in finding.message else None
+    if "`def " in finding.message or "`async def " in finding.message:
+        return Verdict("a function is awaited without being called", "add ()")
+    named = re.match(r"`(.+)` is not awaitable", finding.message)
+    if named is not None and kinds_of(named[1], known.objects).names <= _SIMPLE and "|" not in named[1]:
+        kinds = kinds_of(named[1], known.objects)
+        return None if kinds.unknown or not kinds.names else Verdict(f"{named[1]} is a value: nothing to await")
+    return None
+
+
+def _undefined(finding: Finding, place: _Place, known: Known) -> Verdict | None:
+    del place
+    named = _UNDEFINED.search(finding.message)
+    if named is None:
+        return None
+    name = named[1]
+    if name == "tools" or name in known.functions:
+        written = "import tools" if name == "tools" else f"from tools import {name}"
+        return Verdict(f"`{name}` is not imported", f"write `{written}`")
+    return Verdict(f"`{name}` is not defined")
+
+
+def _unknown_tool(module: str, name: str, known: Known) -> Verdict:
+    if module == "tools":
+        return Verdict(f"there is no server `{name}` in tools", _nearest(name, known.functions, "there are"))
+    namespace = module.removeprefix("tools.")
+    functions = known.functions.get(namespace, ())
+    return Verdict(f"there is no tool `{name}` in {module}", _nearest(name, functions, "there are"))
+
+
+def _await_hint(found: str) -> str:
+    return _AWAIT if found.startswith("CoroutineType[") else ""
+
+
+def _nearest(name: str, names: Iterable[str], otherwise: str, *, quote: str = "`") -> str:
+    choices = list(names)
+    near = difflib.get_close_matches(name, choices, n=1, cutoff=0.6)
+    if near:
+        return f"did you mean {quote}{near[0]}{quote}?"
+    return f"{otherwise}: {_listed(choices)}" if choices else ""
+
+
+def _listed(names: Iterable[str], limit: int = 12) -> str:
+    listed = list(names)
+    more = f" and {len(listed) - limit} more" if len(listed) > limit else ""
+    return (", ".join(listed[:limit]) or "nothing") + more
+
+
+def _keys(node: ast.stmt) -> dict[str, tuple[str, ...]]:
+    match node:
+        case ast.ClassDef(name=name, body=body):
+            targets = [one.target for one in body if isinstance(one, ast.AnnAssign)]
+            return {name: tuple(target.id for target in targets if isinstance(target, ast.Name))}
+        case ast.Assign(targets=[ast.Name(id=name)], value=ast.Call(args=[_, ast.Dict(keys=keys)])):
+            return {name: tuple(str(key.value) for key in keys if isinstance(key, ast.Constant))}
+        case _:
+            return {}
+
+
+def _choices(node: ast.AsyncFunctionDef) -> dict[tuple[str, str], frozenset[str]]:
+    choices = {}
+    for argument in node.args.kwonlyargs:
+        match argument.annotation:
+            case ast.Subscript(value=ast.Name(id="Literal"), slice=ast.Tuple(elts=elements)):
+                values = [one.value for one in elements if isinstance(one, ast.Constant)]
+                if all(isinstance(value, str) for value in values):
+                    choices[node.name, argument.arg] = frozenset(map(str, values))
+            case _:
+                pass
+    return choices
+
+
+_JUDGES: dict[str, Callable[[Finding, _Place, Known], Verdict | None]] = {
+    "call-non-callable": _member,
+    "import-not-found": _member,
+    "invalid-argument-type": _argument,
+    "invalid-await": _awaited,
+    "invalid-syntax": _syntax,
+    "invalid-typed-dict-key": _key,
+    "missing-argument": _call,
+    "missing-attribute": _member,
+    "missing-typed-dict-key": _missing_key,
+    "not-iterable": _member,
+    "not-subscriptable": _member,
+    "redundant-condition": _awaited,
+    "too-many-positional-arguments": _call,
+    "unknown-argument": _call,
+    "unknown-typed-dict-constructor-key": _key,
+    "unresolved-reference": _undefined,
+    "unsupported-operator": _operator,
+    "unused-awaitable": _awaited,
+}
