@@ -1,0 +1,157 @@
+"""The facade: servers, catalog, sandbox and sessions of one process.
+
+Above: the command line and embedding hosts. Below: everything else in this package.
+"""
+
+from __future__ import annotations
+
+from contextlib import AsyncExitStack
+from pathlib import Path
+from typing import TYPE_CHECKING, Self
+
+import anyio
+
+from broker.catalog import Catalog
+from broker.config import Config
+from broker.logging import redactor
+from broker.sessions import Session
+from broker.upstream import ServerStatus, Upstream
+from sandbox import Sandbox
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+    from types import TracebackType
+
+    from anyio.abc import TaskGroup, TaskStatus
+
+    from broker.authorize import Grant
+    from broker.connection import InProcessServer
+    from broker.consent import Answerer
+    from broker.listing import Listing
+
+STARTUP_SECONDS = 10.0
+
+
+class Broker:
+    """Holds the connections to all servers. Use as an async context manager, on asyncio or trio.
+
+    Entering starts every server at once and waits until each is ready or has failed, at most
+    `startup_seconds`; slower ones go on connecting, and whoever needs one of them waits for it. Leaving ends
+    the servers' processes.
+
+    Example:
+        async with Broker.from_config("mcp.json") as broker:
+            session = broker.session(grants=[Grant("git.*")])
+            result = await session.execute_code(script, describe_references=True)
+    """
+
+    def __init__(
+        self,
+        config: Config | None = None,
+        *,
+        servers: Mapping[str, InProcessServer] | None = None,
+        sandbox: Sandbox | None = None,
+        startup_seconds: float = STARTUP_SECONDS,
+    ) -> None:
+        """Take the servers; nothing is started before entering.
+
+        Args:
+            config: The configured servers.
+            servers: Servers of the MCP SDK that run in this process, by name, beside those of the config.
+            sandbox: Where scripts run; not entered yet. One with default settings is made when needed.
+            startup_seconds: How long entering waits for slow servers; 0 for not at all.
+        """
+        config = config or Config()
+        # A server object wins over a config entry of its name: the host asked for it.
+        targets = {**config.servers, **(servers or {})}
+        self.catalog = Catalog(targets)
+        redact = redactor(config.secrets)
+        self._upstreams = {
+            name: Upstream(name, target, self._take_listing, redact=redact) for name, target in targets.items()
+        }
+        self._redact = redact
+        self._sandbox = sandbox or Sandbox()
+        self._startup_seconds = startup_seconds
+        self._stack = AsyncExitStack()
+        self._tasks: TaskGroup | None = None
+        self._opening = anyio.Lock()
+        self._sandbox_is_open = False
+
+    @classmethod
+    def from_config(
+        cls,
+        config: Config | Path | str,
+        *,
+        servers: Mapping[str, InProcessServer] | None = None,
+        sandbox: Sandbox | None = None,
+        startup_seconds: float = STARTUP_SECONDS,
+    ) -> Broker:
+        """Return a broker for a config, or for the config file at a path.
+
+        Raises:
+            ConfigError: The file cannot be read or is wrong; the text lists every problem.
+        """
+        if not isinstance(config, Config):
+            config = Config.load(Path(config))
+        return cls(config, servers=servers, sandbox=sandbox, startup_seconds=startup_seconds)
+
+    async def __aenter__(self) -> Self:
+        """Start the servers."""
+        async with AsyncExitStack() as stack:
+            tasks = await stack.enter_async_context(anyio.create_task_group())
+            stack.callback(tasks.cancel_scope.cancel)
+            self._tasks = tasks
+            for upstream in self._upstreams.values():
+                tasks.start_soon(upstream.run)
+            await self.wait_until_settled(self._startup_seconds)
+            self._stack = stack.pop_all()
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        """End the servers and the sandbox. Runs must have ended before."""
+        self._tasks = None
+        await self._stack.__aexit__(kind, error, traceback)
+
+    def server_statuses(self) -> list[ServerStatus]:
+        """How each server is doing now, in the order of the config."""
+        return [upstream.status for upstream in self._upstreams.values()]
+
+    async def wait_until_settled(self, timeout_seconds: float | None = None) -> bool:
+        """Wait until each server is ready or has failed; tell whether that came about in time."""
+        with anyio.move_on_after(timeout_seconds):
+            for upstream in self._upstreams.values():
+                await upstream.settled()
+            return True
+        return False
+
+    def session(self, *, grants: Iterable[Grant] = (), answerer: Answerer | None = None) -> Session:
+        """Return a new session. Without an answerer, a call that no grant covers is refused."""
+        return Session(
+            catalog=self.catalog,
+            upstreams=self._upstreams,
+            open_sandbox=self._open_sandbox,
+            grants=grants,
+            answerer=answerer,
+            redact=self._redact,
+        )
+
+    async def _open_sandbox(self) -> Sandbox:
+        """Enter the sandbox on first use: listing tools needs no guest image."""
+        async with self._opening:
+            if not self._sandbox_is_open:
+                if self._tasks is None:
+                    raise RuntimeError("the broker is closed: use it inside `async with Broker(…) as broker:`")
+                await self._tasks.start(self._hold_sandbox)
+                self._sandbox_is_open = True
+        return self._sandbox
+
+    async def _hold_sandbox(self, *, task_status: TaskStatus[None]) -> None:
+        # A task of its own: a context manager is left by the task that entered it.
+        async with self._sandbox:
+            task_status.started()
+            await anyio.sleep_forever()
+
+    def _take_listing(self, server: str, listing: Listing) -> None:
+        self.catalog.replace(server, listing.tools)

@@ -1,0 +1,277 @@
+"""The `mcpServers` JSON that people already have, read into checked models.
+
+Above: the broker and the command line. Below: pydantic, and variables.py for `${VAR}`. A config is wholly
+right or it is one `ConfigError` that lists every problem. The text of an error never holds a value: those of
+`env` and `headers` are secrets.
+"""
+
+from __future__ import annotations
+
+import difflib
+import json
+import os
+import re
+from collections import Counter
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, PrivateAttr, ValidationError, model_validator
+from pydantic_core import PydanticCustomError
+
+from broker.errors import ConfigError
+from broker.variables import Expansion
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from pydantic_core import ErrorDetails
+
+SERVER_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,63}")
+LEAST_SECRET_CHARACTERS = 6
+"""Shorter values are not redacted: they would blank out words."""
+
+_SECRET_KEY = re.compile(r"(?i)token|secret|password|passwd|credential|api_?key|auth")
+# What `tools` has beside the servers: a server of such a name could not be imported.
+_TAKEN_NAMES = re.compile(r"Tool[A-Za-z]*")
+
+Seconds = Annotated[float, Field(gt=0, le=86_400, allow_inf_nan=False)]
+
+
+class ServerConfig(BaseModel):
+    """How to reach one server, and how much to expect of it.
+
+    Attributes:
+        command: Program of a stdio server; it sees a minimal environment and `env`.
+        cwd: Its working directory; a relative one counts from the folder of the config file.
+        type: `stdio` or `http`; told from `command` and `url` when left out.
+        url: Endpoint of a streamable HTTP server; `headers` go with every request.
+        disabled: Keeps the entry without using it.
+        mode: Protocol era. `auto` asks the server; `legacy` spares servers that ignore unknown requests
+            a wait at connect time; `2026-07-28` sends no handshake at all.
+        trust_annotations: Whether the server's hints about its tools (`readOnlyHint`, …) may be believed.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    command: str | None = Field(default=None, min_length=1)
+    args: tuple[str, ...] = Field(default=(), repr=False)
+    env: dict[str, str] = Field(default={}, repr=False)
+    cwd: Path | None = None
+    type: Literal["stdio", "http", "streamable-http", "streamableHttp"] | None = None
+    url: str | None = Field(default=None, repr=False, pattern=r"^https?://[^/\s]+")
+    headers: dict[str, str] = Field(default={}, repr=False)
+    disabled: bool = False
+    mode: Literal["auto", "legacy", "2026-07-28"] = "auto"
+    connect_timeout_seconds: Seconds = 30.0
+    call_timeout_seconds: Seconds = 60.0
+    max_pages: int = Field(default=100, ge=1, le=10_000)
+    max_tools: int = Field(default=1_000, ge=1, le=100_000)
+    trust_annotations: bool = False
+
+    @model_validator(mode="after")
+    def _one_transport(self) -> ServerConfig:
+        if (self.command is None) == (self.url is None):
+            said = "both" if self.command else "neither"
+            raise PydanticCustomError(
+                "transport", f"has {said} of 'command' (a program to start) and 'url' (HTTP); give one"
+            )
+        stray = _stray_keys(self)
+        if stray:
+            has = "command" if self.command else "url"
+            raise PydanticCustomError("transport", f"has '{has}', so {stray} has no meaning; remove it")
+        return self
+
+
+def _stray_keys(server: ServerConfig) -> str:
+    """Name the settings of the other transport that were given, or return an empty text."""
+    if server.command is not None:
+        stray = [key for key in ("headers",) if key in server.model_fields_set]
+        wrong_type = server.type not in {None, "stdio"}
+    else:
+        stray = [key for key in ("args", "env", "cwd") if key in server.model_fields_set]
+        wrong_type = server.type == "stdio"
+    if wrong_type:
+        stray.append("type")
+    return ", ".join(f"'{key}'" for key in stray)
+
+
+class Config(BaseModel):
+    """A whole config. `Config()` has no servers; `Config.load(path)` reads a file.
+
+    Attributes:
+        servers: By name; `mcpServers` in the file.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True, populate_by_name=True)
+
+    servers: dict[str, ServerConfig] = Field(default={}, alias="mcpServers")
+    _secrets: frozenset[str] = PrivateAttr(default=frozenset())
+
+    @property
+    def secrets(self) -> frozenset[str]:
+        """Values to keep out of everything that leaves: what variables held, headers, secret-looking `env`."""
+        return self._secrets
+
+    @classmethod
+    def load(cls, path: Path | str, *, environment: Mapping[str, str] | None = None) -> Config:
+        """Read a config file.
+
+        Args:
+            path: A JSON file.
+            environment: Where `${VAR}` is looked up; the process environment when left out.
+
+        Raises:
+            ConfigError: The file cannot be read or is wrong; the text lists every problem.
+        """
+        source = str(path)
+        try:
+            text = Path(path).read_text(encoding="utf-8-sig")
+        except FileNotFoundError:
+            raise ConfigError(source, ["there is no such file"]) from None
+        except UnicodeDecodeError:
+            raise ConfigError(source, ["is not UTF-8 text; save it as UTF-8"]) from None
+        except OSError as error:
+            raise ConfigError(source, [f"cannot be read: {error.strerror}"]) from None
+        return cls.parse(text, source=source, folder=Path(path).resolve().parent, environment=environment)
+
+    @classmethod
+    def parse(cls, text: str, *, source: str, folder: Path, environment: Mapping[str, str] | None = None) -> Config:
+        """Read config text; `source` names it in errors, `folder` is `${CONFIG_DIR}`.
+
+        Raises:
+            ConfigError: The text is wrong; the error lists every problem.
+        """
+        document = _decoded(text, source)
+        expansion = Expansion(os.environ if environment is None else environment, {"CONFIG_DIR": str(folder)})
+        expanded = expansion.expand(document)
+        problems = [*_shape_problems(document), *_name_problems(document)]
+        problems += [f"{_place(path)}{sentence}" for path, sentence in expansion.problems]
+        unset = {path[: len(path)] for path, _ in expansion.problems}
+        try:
+            config = cls.model_validate(expanded)
+        except ValidationError as error:
+            found = error.errors(include_input=False, include_url=False)
+            problems += [
+                _sentence(one)
+                for one in found
+                if tuple(map(str, one["loc"])) not in unset and len(one["loc"]) > 0 and not _seen(one, document)
+            ]
+            raise ConfigError(source, problems) from None
+        if problems:
+            raise ConfigError(source, problems)
+        return config.finished(folder, expansion.resolved)
+
+    def finished(self, folder: Path, resolved: set[str]) -> Config:
+        """Return the config with absolute folders and its secrets noted; `resolved` came from variables."""
+        servers = {
+            name: server.model_copy(update={"cwd": folder / server.cwd}) if server.cwd is not None else server
+            for name, server in self.servers.items()
+        }
+        finished = self.model_copy(update={"servers": servers})
+        finished._secrets = frozenset(  # noqa: SLF001  # a private attribute of this class
+            value for value in (*resolved, *_written_secrets(servers)) if len(value) >= LEAST_SECRET_CHARACTERS
+        )
+        return finished
+
+
+def _written_secrets(servers: Mapping[str, ServerConfig]) -> Iterable[str]:
+    for server in servers.values():
+        for value in server.headers.values():
+            yield value
+            yield value.rpartition(" ")[2]  # `Bearer TOKEN`: the token alone
+        yield from (value for key, value in server.env.items() if _SECRET_KEY.search(key))
+
+
+def _decoded(text: str, source: str) -> Any:
+    try:
+        document = json.loads(text, object_pairs_hook=_without_duplicates)
+    except json.JSONDecodeError as error:
+        raise ConfigError(f"{source}:{error.lineno}:{error.colno}", [f"is not JSON: {error.msg.lower()}"]) from None
+    except RecursionError:
+        raise ConfigError(source, ["is nested too deep"]) from None
+    except _DuplicateKeyError as error:
+        raise ConfigError(source, [f"the key {error.args[0]!r} is given twice in one object"]) from None
+    if not isinstance(document, dict):
+        raise ConfigError(source, ['must be a JSON object, as in {"mcpServers": {…}}'])
+    return document
+
+
+class _DuplicateKeyError(Exception):
+    """Two equal keys in one JSON object: the last would win in silence."""
+
+
+def _without_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    for key, count in Counter(key for key, _ in pairs).items():
+        if count > 1:
+            raise _DuplicateKeyError(key)
+    return dict(pairs)
+
+
+def _shape_problems(document: dict[str, Any]) -> list[str]:
+    """Unknown keys, each with the nearest valid one."""
+    problems = [_unknown(key, ["mcpServers"], "") for key in document if key != "mcpServers"]
+    servers = document.get("mcpServers")
+    if servers is None:
+        problems.append("'mcpServers' is missing")
+    for name, server in servers.items() if isinstance(servers, dict) else ():
+        for key in server if isinstance(server, dict) else ():
+            if key not in ServerConfig.model_fields:
+                problems.append(_unknown(key, list(ServerConfig.model_fields), f"server {name!r}: "))
+            elif key == "type" and server[key] == "sse":
+                problems.append(f"server {name!r}: type 'sse' is the transport of 2024; give the streamable HTTP 'url'")
+    return problems
+
+
+def _unknown(key: str, known: list[str], place: str) -> str:
+    lowered = {name.lower(): name for name in known} | {"servers": "mcpServers", "timeout": "call_timeout_seconds"}
+    lowered |= {"environment": "env", "workingdirectory": "cwd", "enabled": "disabled"}
+    lowered = {alias: name for alias, name in lowered.items() if name in known}
+    near = difflib.get_close_matches(key.lower(), lowered, n=1)
+    hint = f"; did you mean '{lowered[near[0]]}'?" if near else f"; known are {', '.join(known)}"
+    return f"{place}unknown key {key!r}{hint}"
+
+
+def _name_problems(document: dict[str, Any]) -> list[str]:
+    servers = document.get("mcpServers")
+    problems = []
+    for name in servers if isinstance(servers, dict) else ():
+        if not SERVER_NAME.fullmatch(name):
+            problems.append(
+                f"server {name!r}: a name is 1 to 64 letters, digits, '_' and '-' and begins with a letter; "
+                "scripts import it"
+            )
+        elif _TAKEN_NAMES.fullmatch(name):
+            problems.append(f"server {name!r}: names like 'ToolError' are taken in scripts; choose another")
+    return problems
+
+
+def _seen(error: ErrorDetails, document: dict[str, Any]) -> bool:
+    """Tell whether `_shape_problems` has said it already."""
+    location = error["loc"]
+    if error["type"] == "extra_forbidden" or location == ("mcpServers",) == tuple(document) == ():
+        return True
+    server = (document.get("mcpServers") or {}).get(location[1], {}) if len(location) > 1 else {}
+    return location[-1] == "type" and isinstance(server, dict) and server.get("type") == "sse"
+
+
+def _sentence(error: ErrorDetails) -> str:
+    location = tuple(str(part) for part in error["loc"])
+    if error["type"] == "transport":
+        return f"{_place(location)[:-2]} {error['msg']}"
+    message = error["msg"].removeprefix("Input should be ")
+    if error["type"] == "string_pattern_mismatch":
+        message = "a URL that begins with http:// or https://"
+    if error["type"] in {"model_type", "model_attributes_type", "dict_type"}:
+        message = "a JSON object"
+    message = message.removeprefix("a valid ").replace("tuple", "list")
+    return f"{_place(location)}must be {message}"
+
+
+def _place(location: tuple[str, ...]) -> str:
+    """Return `server 'git': env.TOKEN ` for `("mcpServers", "git", "env", "TOKEN")`."""
+    if location[:1] != ("mcpServers",):
+        return f"{'.'.join(location)}: "
+    if len(location) == 1:
+        return "'mcpServers': "
+    field = f"{'.'.join(location[2:])}: " if len(location) > 2 else ""  # noqa: PLR2004  # the field is third
+    return f"server {location[1]!r}: {field}"

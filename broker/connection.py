@@ -1,0 +1,305 @@
+"""One connection to one server: opened, negotiated, then asked for its tools or to run one.
+
+Above: upstream.py, which owns it. Below: the SDK's session over our own transport for child processes and the
+SDK's for HTTP and for servers in this process. Answers are handed on as the JSON objects that came: the SDK
+refuses a whole listing for one malformed tool, and results that a tolerant reader can still use.
+"""
+
+from __future__ import annotations
+
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+
+import anyio
+import httpx2
+import mcp.types as t
+from mcp import ClientSession, MCPError
+from mcp.client.streamable_http import streamable_http_client
+from mcp.client.subscriptions import listen
+from mcp.server import MCPServer, Server
+from mcp.server.runner import modern_on_request
+from mcp.shared.direct_dispatcher import create_direct_dispatcher_pair
+from mcp.shared.dispatcher import CallOptions, Dispatcher
+from mcp.shared.jsonrpc_dispatcher import JSONRPCDispatcher
+from mcp.shared.memory import create_client_server_memory_streams
+from mcp.types.methods import validate_server_result
+from mcp.types.version import HANDSHAKE_PROTOCOL_VERSIONS, LATEST_MODERN_VERSION, MODERN_PROTOCOL_VERSIONS
+from pydantic import ValidationError
+
+from broker.stdio import LINE_BYTES, stdio_streams
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Callable, Mapping
+
+    from mcp.client._transport import TransportStreams
+    from mcp.shared.dispatcher import OnNotify, OnNotifyIntercept, OnRequest, ProgressFnT
+
+    from broker.config import ServerConfig
+
+Mode: TypeAlias = Literal["auto", "legacy", "2026-07-28"]
+InProcessServer: TypeAlias = "Server[Any] | MCPServer"
+
+# Long enough for an interpreter that starts slowly; a server that stays silent is asked the older way after it.
+_PROBE_SECONDS = 6.0
+_RAW = "codemode.raw"
+_UNAUTHORIZED = frozenset({401, 403})
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """One page of a listing: tools as received, the names the protocol forbids to use, the next cursor."""
+
+    tools: Any
+    forbidden: frozenset[str]
+    cursor: Any
+
+
+@dataclass
+class Connection:
+    """An open connection. `ended` is set, with `reason`, when it is of no further use."""
+
+    on_tools_changed: Callable[[], None]
+    ended: anyio.Event = field(default_factory=anyio.Event)
+    reason: str = ""
+    http_status: int | None = None
+    _session: ClientSession | None = None
+
+    @property
+    def session(self) -> ClientSession:
+        """The SDK's session."""
+        if self._session is None:
+            raise RuntimeError("the connection is not open")
+        return self._session
+
+    @property
+    def protocol_version(self) -> str:
+        """The negotiated revision."""
+        return self.session.protocol_version or ""
+
+    def end(self, reason: str) -> None:
+        """Mark the connection as of no further use; the first reason stays."""
+        self.reason = self.reason or reason
+        self.ended.set()
+
+    async def list_page(self, cursor: str | None) -> Page:
+        """Ask for one page of tools.
+
+        Raises:
+            MCPError: The server answered with an error, or the connection ended.
+        """
+        result = await self.session.list_tools(params=t.PaginatedRequestParams(cursor=cursor))
+        raw = (result.meta or {})[_RAW]
+        offered = (result.meta or {})["offered"]
+        forbidden = frozenset(offered) - {tool.name for tool in result.tools}
+        return Page(raw.get("tools"), forbidden, raw.get("nextCursor"))
+
+    async def call_tool(
+        self, name: str, arguments: dict[str, Any], on_progress: ProgressFnT | None = None
+    ) -> dict[str, Any]:
+        """Send `tools/call` once and return the result as it came, unchecked.
+
+        Raises:
+            MCPError: The server answered with an error, or the connection ended.
+        """
+        request = t.CallToolRequest(params=t.CallToolRequestParams(name=name, arguments=arguments))
+        result = await self.session.send_request(request, t.CallToolResult, progress_callback=on_progress)
+        raw: dict[str, Any] = (result.meta or {})[_RAW]
+        return raw
+
+    async def watch_tools(self) -> None:
+        """Report changed listings on a connection of 2026-07-28 until it ends; older ones notify unasked."""
+        if self.protocol_version not in MODERN_PROTOCOL_VERSIONS:
+            return
+        capabilities = self.session.server_capabilities
+        if capabilities is None or capabilities.tools is None or not capabilities.tools.list_changed:
+            return
+        # A server that offers the notification and refuses the subscription is used without it.
+        try:
+            async with listen(self.session, tools_list_changed=True) as events:
+                async for _ in events:
+                    self.on_tools_changed()
+        except (MCPError, RuntimeError, TimeoutError):
+            return
+
+    async def on_message(self, message: Any) -> None:
+        """Take what the server sends unasked; all but changed listings is dropped."""
+        if isinstance(message, t.ToolListChangedNotification):
+            self.on_tools_changed()
+
+
+class RawDispatcher(Dispatcher[Any]):
+    """Stands between the SDK's session and the wire and keeps answers about tools away from its validation.
+
+    The session still stamps requests, and still sees those tools that it can validate: it derives the headers
+    of later calls from them.
+    """
+
+    def __init__(self, inner: Dispatcher[Any], version: Callable[[], str | None]) -> None:
+        """Forward to `inner`; `version` tells the negotiated revision once there is one."""
+        self._inner = inner
+        self._version = version
+
+    async def send_raw_request(
+        self, method: str, params: Mapping[str, Any] | None, opts: CallOptions | None = None
+    ) -> dict[str, Any]:
+        """Send a request; the true answer of `tools/list` and `tools/call` travels in `_meta`."""
+        if method == "server/discover":
+            opts = {**(opts or {}), "timeout": _PROBE_SECONDS}
+        raw = await self._inner.send_raw_request(method, params, opts)
+        if method == "tools/call":
+            return {"content": [], "resultType": "complete", "_meta": {_RAW: raw}}
+        if method == "tools/list":
+            return self._listing(raw)
+        return raw
+
+    def _listing(self, raw: dict[str, Any]) -> dict[str, Any]:
+        tools = raw.get("tools")
+        version = self._version() or HANDSHAKE_PROTOCOL_VERSIONS[-1]
+        kept = [tool for tool in tools if _is_valid(tool, version)] if isinstance(tools, list) else []
+        answer: dict[str, Any] = {"tools": kept, "resultType": "complete", "ttlMs": 0, "cacheScope": "private"}
+        if isinstance(cursor := raw.get("nextCursor"), str):
+            answer["nextCursor"] = cursor
+        answer["_meta"] = {_RAW: raw, "offered": [tool["name"] for tool in kept]}
+        return answer
+
+    async def notify(self, method: str, params: Mapping[str, Any] | None, opts: CallOptions | None = None) -> None:
+        """Forward a notification."""
+        await self._inner.notify(method, params, opts)
+
+    async def run(
+        self,
+        on_request: OnRequest,
+        on_notify: OnNotify,
+        on_notify_intercept: OnNotifyIntercept | None = None,
+        *,
+        task_status: anyio.abc.TaskStatus[None] = anyio.TASK_STATUS_IGNORED,
+    ) -> None:
+        """Drive the inner dispatcher."""
+        await self._inner.run(on_request, on_notify, on_notify_intercept, task_status=task_status)
+
+
+def _is_valid(tool: Any, version: str) -> bool:
+    page = {"tools": [tool], "resultType": "complete", "ttlMs": 0, "cacheScope": "private"}
+    try:
+        validate_server_result("tools/list", version, page)
+        t.Tool.model_validate(tool, by_name=False)
+    except (ValidationError, RecursionError):
+        return False
+    return True
+
+
+@asynccontextmanager
+async def connect(target: ServerConfig | InProcessServer, mode: Mode, connection: Connection) -> AsyncIterator[None]:
+    """Open and negotiate `connection`; everything behind it is gone when the block ends.
+
+    Raises:
+        Exception: Whatever the transport meets, often in exception groups; `explain` puts it into words.
+    """
+    async with AsyncExitStack() as stack:
+        dispatcher = await _open(stack, target, mode, connection)
+        raw = RawDispatcher(dispatcher, lambda: session.protocol_version)
+        session = ClientSession(dispatcher=raw, message_handler=connection.on_message)
+        await stack.enter_async_context(session)
+        await _negotiate(session, mode)
+        connection._session = session  # noqa: SLF001  # set once, here
+        yield
+
+
+async def _negotiate(session: ClientSession, mode: Mode) -> None:
+    """Settle the protocol revision. Anything but a clear modern answer leads to the older handshake."""
+    if mode == "legacy":
+        await session.initialize()
+        return
+    if mode != "auto":
+        session.adopt(
+            t.DiscoverResult(
+                supported_versions=[LATEST_MODERN_VERSION],
+                capabilities=t.ServerCapabilities(tools=t.ToolsCapability(list_changed=True)),
+                result_type="complete",
+                ttl_ms=0,
+                cache_scope="public",
+            )
+        )
+        return
+    try:
+        await session.discover()
+    except MCPError as error:
+        if error.code == t.CONNECTION_CLOSED:
+            raise
+        await _handshake_after_probe(session)
+    except (ValidationError, RuntimeError):
+        await session.initialize()
+
+
+async def _handshake_after_probe(session: ClientSession) -> None:
+    try:
+        await session.initialize()
+    except MCPError as error:
+        if error.code != t.UNSUPPORTED_PROTOCOL_VERSION:
+            raise
+        # A slow start: the probe was answered too late, and made the connection a modern one.
+        await session.discover()
+
+
+async def _open(
+    stack: AsyncExitStack, target: ServerConfig | InProcessServer, mode: Mode, connection: Connection
+) -> Dispatcher[Any]:
+    if isinstance(target, (Server, MCPServer)):
+        # The SDK's own client reaches in the same way; there is no public accessor.
+        server = target._lowlevel_server if isinstance(target, MCPServer) else target  # noqa: SLF001
+        if mode == "legacy":
+            return JSONRPCDispatcher(*await stack.enter_async_context(_memory_streams(server)))
+        return await _direct(stack, server)
+    if target.command is not None:
+        streams = await stack.enter_async_context(stdio_streams(target, connection.end))
+    else:
+        streams = await _http_streams(stack, target, connection)
+    return JSONRPCDispatcher(*streams)
+
+
+async def _http_streams(stack: AsyncExitStack, config: ServerConfig, connection: Connection) -> TransportStreams:
+    async def note_status(response: httpx2.Response) -> None:
+        if response.status_code in _UNAUTHORIZED:
+            connection.http_status = response.status_code
+
+    client = httpx2.AsyncClient(
+        headers=config.headers,
+        # Reading has no limit of its own: every call has a deadline, and a subscription stays quiet for long.
+        timeout=httpx2.Timeout(config.connect_timeout_seconds, read=None),
+        event_hooks={"response": [note_status]},
+    )
+    await stack.enter_async_context(client)
+    return await stack.enter_async_context(
+        streamable_http_client(config.url or "", http_client=client, max_sse_event_size=LINE_BYTES)
+    )
+
+
+@asynccontextmanager
+async def _memory_streams(server: Server[Any]) -> AsyncIterator[TransportStreams]:
+    """Run a server of this process behind streams, as the older handshake needs them."""
+    async with (
+        create_client_server_memory_streams() as ((read, write), (server_read, server_write)),
+        anyio.create_task_group() as tasks,
+    ):
+
+        async def serve() -> None:
+            await server.run(server_read, server_write, server.create_initialization_options())
+
+        tasks.start_soon(serve)
+        yield read, write
+        tasks.cancel_scope.cancel()
+
+
+async def _direct(stack: AsyncExitStack, server: Server[Any]) -> Dispatcher[Any]:
+    """Call a server of this process without any encoding."""
+    state = await stack.enter_async_context(server.lifespan(server))
+    ours, theirs = create_direct_dispatcher_pair(raise_handler_exceptions=False)
+    tasks = await stack.enter_async_context(anyio.create_task_group())
+    stack.callback(theirs.close)
+
+    async def drop(*_: Any) -> None:
+        """The revision has no notifications from client to server."""
+
+    await tasks.start(theirs.run, modern_on_request(server, state), drop)
+    return ours

@@ -1,0 +1,103 @@
+"""What the broker raises to its callers. What a script can cause is a value, never one of these.
+
+BrokerError
+├── ConfigError                 the config cannot be used; the text lists every problem
+├── UnknownToolError            no such tool; carries the nearest names
+├── PatternError                a pattern of tools that can match nothing
+└── UpstreamError               one call or listing at one server failed
+    ├── UnavailableError        the server is not connected; nothing was sent
+    ├── CallTimeoutError        no answer in time; the server was told to cancel
+    ├── OutcomeUnknownError     sent, then the connection was lost; never repeated by us
+    ├── ToolRejectedError       the server answered with a JSON-RPC error
+    └── ReplyError              the answer is not what the protocol allows
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+
+class BrokerError(Exception):
+    """Base of everything this package raises on purpose."""
+
+
+class ConfigError(BrokerError):
+    """The config cannot be used.
+
+    Attributes:
+        source: The file, as the caller named it.
+        problems: One sentence each; values of the environment and of headers are never in them.
+    """
+
+    def __init__(self, source: str, problems: Sequence[str]) -> None:
+        """Join the problems into one text."""
+        self.source = source
+        self.problems = tuple(problems)
+        if len(self.problems) == 1:
+            super().__init__(f"{source}: {self.problems[0]}")
+        else:
+            listed = "".join(f"\n  - {problem}" for problem in self.problems)
+            super().__init__(f"{source}: {len(self.problems)} problems{listed}")
+
+
+class UnknownToolError(BrokerError):
+    """No tool of this name is in the catalog.
+
+    Attributes:
+        name: The name that was asked for.
+        suggestions: Names of the catalog that look like it, best first.
+    """
+
+    def __init__(self, name: str, suggestions: Sequence[str], *, note: str = "") -> None:
+        """Say what was asked for and what comes near; `note` explains, as a sentence."""
+        self.name = name
+        self.suggestions = tuple(suggestions)
+        hint = f" Did you mean {' or '.join(self.suggestions)}?" if suggestions else ""
+        super().__init__(f"There is no tool {name!r}.{hint}{' ' + note if note else ''}")
+
+
+class PatternError(BrokerError):
+    """A pattern of tools is empty or can match no `server.tool`."""
+
+
+class UpstreamError(BrokerError):
+    """One request to one server failed. The text is ours; `str()` of it may be shown to a script."""
+
+    def __init__(self, server: str, message: str) -> None:
+        """Keep the server's name beside the sentence about it."""
+        self.server = server
+        super().__init__(message)
+
+
+class UnavailableError(UpstreamError):
+    """The server is not connected. Nothing was sent."""
+
+
+class CallTimeoutError(UpstreamError):
+    """The answer did not come in time; the server was told to cancel, and may have acted."""
+
+
+class OutcomeUnknownError(UpstreamError):
+    """The call was sent and the connection was lost before its answer came."""
+
+
+class ToolRejectedError(UpstreamError):
+    """The server answered with a JSON-RPC error.
+
+    Attributes:
+        code: The JSON-RPC error code.
+        server_text: The server's own words, not bounded.
+    """
+
+    def __init__(self, server: str, code: int, server_text: str) -> None:
+        """Keep the server's words apart from ours."""
+        super().__init__(server, f"{server} answered with JSON-RPC error {code}.")
+        self.code = code
+        self.server_text = server_text
+
+
+class ReplyError(UpstreamError):
+    """The answer is not what the protocol allows, or is larger than we accept."""

@@ -1,0 +1,235 @@
+"""One script to its result: what it names, what of that is described, the run, the envelope.
+
+Above: sessions.py. Below: the sandbox, and tool_calls.py for its calls. The host never parses a script; what
+it names is found inside a guest.
+"""
+
+from __future__ import annotations
+
+import secrets
+import time
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any, Literal
+
+import anyio
+from pydantic import BaseModel, ConfigDict
+
+from broker.tool_calls import CallRecord, ToolCalls, fetch_request
+from sandbox import Completed, Raised, Stopped, Stopwatch, Usage
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping, Sequence
+
+    from broker.catalog import Catalog, CatalogEntry
+    from broker.consent import ConsentDesk
+    from broker.upstream import Upstream
+    from sandbox import Limits, Outcome, Reference, Sandbox
+
+__all__ = ["CallRecord", "Execution", "ExecutionError", "ExecutionResult", "StoppedBy"]
+
+_WHOLE_SERVER = {None, "*"}
+
+
+class ExecutionError(BaseModel):
+    """What ended a script that raised; all three texts are the guest's."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    type: str
+    message: str
+    traceback: str
+
+
+class StoppedBy(BaseModel):
+    """The limit that ended a script, and what was allowed, in the limit's unit."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    limit: str
+    amount: float
+
+
+class ExecutionResult(BaseModel):
+    """The envelope: everything about one run, as `codemode run --json` prints it.
+
+    `parked` means that the run waits for an answer and can go on; without an answerer a call is refused
+    instead, and a script that does not catch that has `raised` a `ToolRefusedError`.
+    """
+
+    model_config = ConfigDict(extra="forbid")
+
+    outcome: Literal["completed", "raised", "stopped", "parked"]
+    value: Any = None
+    stdout: str = ""
+    stderr: str = ""
+    error: ExecutionError | None = None
+    stopped: StoppedBy | None = None
+    calls: list[CallRecord]
+    usage: dict[str, float]
+    run_id: str
+    duration_ms: float
+
+    @property
+    def is_refused(self) -> bool:
+        """Whether the script ended because a call of it was refused, also inside an exception group."""
+        if self.error is None or not any(call.status == "refused" for call in self.calls):
+            return False
+        grouped = self.error.type.endswith("ExceptionGroup") and "ToolRefusedError" in self.error.traceback
+        return self.error.type == "ToolRefusedError" or grouped
+
+
+@dataclass(frozen=True, kw_only=True)
+class Execution:
+    """What a run of one session works with."""
+
+    sandbox: Sandbox
+    catalog: Catalog
+    upstreams: Mapping[str, Upstream]
+    desk: ConsentDesk
+    is_described: Callable[[CatalogEntry], bool]
+    describe: Callable[[Iterable[CatalogEntry]], None]
+    redact: Callable[[str], str]
+
+    async def run(
+        self,
+        script: str,
+        *,
+        limits: Limits | None,
+        filename: str,
+        on_output: Callable[[str, str], None] | None,
+        describe_references: bool,
+    ) -> ExecutionResult:
+        """Run a script; whatever it does is in the result."""
+        began = time.monotonic()
+        found = await self.sandbox.references(script)
+        if isinstance(found, Raised | Stopped):
+            return _envelope(_with_filename(found, filename), began)
+        await self._settle(found)
+        named = self._named(found)
+        undescribed = [entry for entry in named if not self.is_described(entry)]
+        if undescribed and not describe_references:
+            return _envelope(_description_required(undescribed, found), began)
+        self.describe(undescribed)
+        manifest = await anyio.to_thread.run_sync(self._manifest, found)
+        stopwatch = Stopwatch()
+        calls = ToolCalls(
+            catalog=self.catalog,
+            upstreams=self.upstreams,
+            desk=self.desk,
+            is_described=self.is_described,
+            stopwatch=stopwatch,
+            redact=self.redact,
+        )
+        ended = await self.sandbox.run(
+            script,
+            answer=calls.answer,
+            manifest=manifest,
+            filename=filename,
+            limits=limits,
+            on_output=on_output,
+            stopwatch=stopwatch,
+        )
+        return _envelope(
+            ended.outcome, began, calls=calls.records, stdout=ended.stdout, stderr=ended.stderr, usage=ended.usage
+        )
+
+    async def _settle(self, found: Sequence[Reference]) -> None:
+        """Wait for the servers that the script names, and for no other."""
+        servers = {self.catalog.server_of(reference.namespace) for reference in found}
+        async with anyio.create_task_group() as tasks:
+            for server in servers - {None}:
+                tasks.start_soon(self.upstreams[server or ""].settled)
+
+    def _named(self, found: Sequence[Reference]) -> list[CatalogEntry]:
+        """The tools a script names; all of a server when it names the server and none of its tools."""
+        precise = {reference.namespace for reference in found if reference.function not in _WHOLE_SERVER}
+        entries: dict[str, CatalogEntry] = {}
+        for reference in found:
+            if reference.function not in _WHOLE_SERVER:
+                entry = self.catalog.by_python_name(f"{reference.namespace}.{reference.function}")
+                found_entries = [entry] if entry is not None else []
+            elif reference.namespace in precise and reference.function is None:
+                found_entries = []
+            else:
+                server = self.catalog.server_of(reference.namespace)
+                found_entries = list(self.catalog.of_server(server)) if server is not None else []
+            entries |= {one.python_name: one for one in found_entries}
+        return list(entries.values())
+
+    def _manifest(self, found: Sequence[Reference]) -> dict[str, Any]:
+        """Return the guest's view of the catalog."""
+        manifest: dict[str, Any] = {}
+        for server, namespace in self.catalog.namespaces.items():
+            if self.upstreams[server].settings.disabled:
+                continue
+            functions = {entry.function: self._entry(entry) for entry in self.catalog.of_server(server)}
+            manifest[namespace] = {"doc": f"The tools of the server {server}.", "functions": functions}
+            if self.upstreams[server].status.problem is not None:
+                _stand_in(functions, namespace, found)
+        return manifest
+
+    def _entry(self, entry: CatalogEntry) -> dict[str, Any]:
+        if self.is_described(entry):
+            return entry.stub().manifest_entry()
+        return {"described": False, "fetch": fetch_request([entry.qualified_name])}
+
+
+def _stand_in(functions: dict[str, Any], namespace: str, found: Sequence[Reference]) -> None:
+    """Let a script call what it names of a server that is down: the call says that it is, and can be caught."""
+    for reference in found:
+        if reference.namespace == namespace and reference.function is not None and reference.function != "*":
+            entry = {"described": True, "doc": "", "parameters": [], "accepts_extra": True, "types": []}
+            functions.setdefault(reference.function, entry)
+
+
+def _with_filename(outcome: Raised | Stopped, filename: str) -> Raised | Stopped:
+    """References are parsed under the default name; tracebacks show the script's own."""
+    if isinstance(outcome, Stopped):
+        return outcome
+    renamed = outcome.traceback.replace('File "script.py"', f'File "{filename}"')
+    return Raised(outcome.type, outcome.message, renamed)
+
+
+def _description_required(entries: list[CatalogEntry], found: Sequence[Reference]) -> Raised:
+    names = [entry.qualified_name for entry in entries]
+    lines = {f"{reference.namespace}.{reference.function}": reference.line for reference in reversed(found)}
+    where = ", ".join(
+        f"{entry.python_name} (line {lines[entry.python_name]})" if entry.python_name in lines else entry.python_name
+        for entry in entries
+    )
+    message = (
+        f"The script was not started: these tools have not been described yet: {where}. "
+        f"Fetch them with {fetch_request(names)} and run the script again."
+    )
+    return Raised("ToolDescriptionRequired", message, f"ToolDescriptionRequired: {message}\n")
+
+
+def _envelope(
+    outcome: Outcome,
+    began: float,
+    *,
+    calls: Sequence[CallRecord] = (),
+    stdout: str = "",
+    stderr: str = "",
+    usage: Usage | None = None,
+) -> ExecutionResult:
+    fields: dict[str, Any] = {}
+    match outcome:
+        case Completed(value):
+            fields = {"outcome": "completed", "value": value}
+        case Raised(kind, message, traceback):
+            fields = {
+                "outcome": "raised",
+                "error": ExecutionError(type=kind, message=message, traceback=traceback),
+            }
+        case Stopped(limit, amount):
+            fields = {"outcome": "stopped", "stopped": StoppedBy(limit=limit, amount=amount)}
+    return ExecutionResult(
+        **fields,
+        stdout=stdout,
+        stderr=stderr,
+        calls=list(calls),
+        usage=asdict(usage or Usage(0.0, 0.0, 0, 0, 0)),
+        run_id=f"run_{secrets.token_hex(8)}",
+        duration_ms=round((time.monotonic() - began) * 1_000, 3),
+    )

@@ -1,0 +1,115 @@
+"""The pages of a server's `tools/list` to tool specifications, each tool judged alone.
+
+Above: upstream.py. Below: one connection's pages. Everything in a page was written by the server: a malformed
+tool is left out and named, the others are used; pages that go round or never end are cut.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from broker.errors import ReplyError
+from codegen import ToolAnnotations, ToolSpec
+from codegen.plain_text import one_line
+
+if TYPE_CHECKING:
+    from broker.connection import Connection, Page
+
+NAME_CHARACTERS = 256
+_MOST_PROBLEMS = 20
+
+
+@dataclass(frozen=True, slots=True)
+class Listing:
+    """The usable tools of one server, and what was wrong with the rest, a sentence each."""
+
+    tools: tuple[ToolSpec, ...]
+    problems: tuple[str, ...]
+
+
+async def list_tools(connection: Connection, server: str, *, max_pages: int, max_tools: int) -> Listing:
+    """Read a server's whole listing within bounds.
+
+    Raises:
+        ReplyError: A page is not a listing.
+        MCPError: The server answered with an error, or the connection ended.
+    """
+    tools: dict[str, ToolSpec] = {}
+    problems: list[str] = []
+    cursor: str | None = None
+    seen: set[str] = set()
+    for _ in range(max_pages):
+        page = await connection.list_page(cursor)
+        _take(page, server, tools, problems)
+        if len(tools) > max_tools:
+            problems.append(f"more than {max_tools} tools are offered; raise max_tools to use the others")
+            break
+        # An empty text is a cursor like any other.
+        if page.cursor is None:
+            break
+        if not isinstance(page.cursor, str) or page.cursor in seen:
+            problems.append("its pages of tools go round; the listing was cut there")
+            break
+        cursor = page.cursor
+        seen.add(cursor)
+    else:
+        problems.append(f"more than {max_pages} pages of tools are offered; raise max_pages to use the others")
+    if len(problems) > _MOST_PROBLEMS:
+        problems[_MOST_PROBLEMS:] = [f"and {len(problems) - _MOST_PROBLEMS} more problems of its listing"]
+    return Listing(tuple(tools.values())[:max_tools], tuple(problems))
+
+
+def _take(page: Page, server: str, tools: dict[str, ToolSpec], problems: list[str]) -> None:
+    if not isinstance(page.tools, list):
+        raise ReplyError(server, f"{server} answered tools/list without a list of tools.")
+    for index, tool in enumerate(page.tools):
+        spec = _spec(server, tool)
+        if isinstance(spec, str):
+            name = one_line(tool.get("name"), 80) if isinstance(tool, dict) else ""
+            problems.append(f"left out {f'the tool {name!r}' if name else f'tool {index + 1} of a page'}: {spec}")
+        elif spec.name in page.forbidden:
+            problems.append(f"left out the tool {one_line(spec.name, 80)!r}: its x-mcp-header is not valid")
+        elif spec.name in tools:
+            problems.append(f"left out a second tool named {one_line(spec.name, 80)!r}")
+        else:
+            tools[spec.name] = spec
+
+
+def _spec(server: str, tool: Any) -> ToolSpec | str:
+    """Return the specification of a tool as received, or what is wrong with it."""
+    if not isinstance(tool, dict):
+        return "it is not a JSON object"
+    name = tool.get("name")
+    if not isinstance(name, str) or not name:
+        return "it has no name"
+    if len(name) > NAME_CHARACTERS:
+        return f"its name is longer than {NAME_CHARACTERS} characters"
+    if not isinstance(tool.get("inputSchema"), dict):
+        return "its inputSchema is not a JSON object"
+    output = tool.get("outputSchema")
+    if output is not None and not isinstance(output, dict):
+        return "its outputSchema is not a JSON object"
+    hints = tool.get("annotations")
+    hints = hints if isinstance(hints, dict) else {}
+    title = tool.get("title") or hints.get("title")
+    description = tool.get("description")
+    return ToolSpec(
+        server=server,
+        name=name,
+        title=title if isinstance(title, str) else None,
+        description=description if isinstance(description, str) else "",
+        input_schema=tool["inputSchema"],
+        output_schema=output,
+        annotations=ToolAnnotations(
+            read_only=_hint(hints, "readOnlyHint"),
+            destructive=_hint(hints, "destructiveHint"),
+            idempotent=_hint(hints, "idempotentHint"),
+            open_world=_hint(hints, "openWorldHint"),
+        ),
+    )
+
+
+def _hint(hints: dict[str, Any], key: str) -> bool | None:
+    value = hints.get(key)
+    return value if isinstance(value, bool) else None

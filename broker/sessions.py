@@ -1,0 +1,144 @@
+"""One client's state: which tools were described to it, what it may call.
+
+Above: `Broker.session`. Below: execution.py. The state is kept by tool and digest: when a server changes a
+tool, its description lapses and has to be fetched again.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import anyio
+
+from broker.consent import ConsentDesk
+from broker.execution import Execution
+from codegen import render_module
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+
+    from broker.authorize import Grant
+    from broker.catalog import Catalog, CatalogEntry
+    from broker.consent import Answerer
+    from broker.execution import ExecutionResult
+    from broker.upstream import Upstream
+    from codegen import Stub
+    from sandbox import Limits, Sandbox
+
+
+@dataclass(frozen=True, slots=True)
+class ToolDetails:
+    """The full descriptions of the tools asked for.
+
+    Attributes:
+        source: Stub text, one module for each server; written for a model or a type checker.
+        described: Qualified names of the tools that are described to the session from now on.
+        unknown: Names that no tool has, each with the nearest ones.
+    """
+
+    source: str
+    described: tuple[str, ...]
+    unknown: Mapping[str, tuple[str, ...]]
+
+
+class Session:
+    """The descriptions, grants and runs of one client. Made by `Broker.session`; needs no closing."""
+
+    def __init__(
+        self,
+        *,
+        catalog: Catalog,
+        upstreams: Mapping[str, Upstream],
+        open_sandbox: Callable[[], Awaitable[Sandbox]],
+        grants: Iterable[Grant] = (),
+        answerer: Answerer | None = None,
+        redact: Callable[[str], str] = str,
+    ) -> None:
+        """Start with nothing described, and with these grants only."""
+        self._catalog = catalog
+        self._upstreams = upstreams
+        self._open_sandbox = open_sandbox
+        self._desk = ConsentDesk(tuple(grants), answerer)
+        self._redact = redact
+        self._described: set[tuple[str, str]] = set()
+
+    @property
+    def grants(self) -> tuple[Grant, ...]:
+        """What may be called now, the answers of people included."""
+        return tuple(self._desk.grants)
+
+    def is_described(self, entry: CatalogEntry) -> bool:
+        """Tell whether the present definition of a tool was described to this session."""
+        return (entry.qualified_name, entry.spec.digest) in self._described
+
+    async def get_tool_details(self, names: Sequence[str]) -> ToolDetails:
+        """Describe tools by their qualified names or their names in scripts; from then on they can be called.
+
+        A name that no tool has is reported in the answer, beside the others.
+        """
+        await self._settle(names)
+        entries: dict[str, CatalogEntry] = {}
+        unknown: dict[str, tuple[str, ...]] = {}
+        for name in names:
+            entry = self._catalog.find(name)
+            if entry is None:
+                unknown[name] = self._catalog.suggest(name)
+            else:
+                entries[entry.qualified_name] = entry
+        source = await anyio.to_thread.run_sync(_source, list(entries.values()))
+        self._describe(entries.values())
+        return ToolDetails(source, tuple(entries), unknown)
+
+    async def execute_code(
+        self,
+        script: str,
+        *,
+        limits: Limits | None = None,
+        filename: str = "script.py",
+        on_output: Callable[[str, str], None] | None = None,
+        describe_references: bool = False,
+    ) -> ExecutionResult:
+        """Run a script; whatever it does is in the result.
+
+        Args:
+            script: Python source; tools are in the module `tools`.
+            limits: Bounds of this run.
+            filename: How tracebacks call the script.
+            on_output: Receives ("stdout" or "stderr", text) while the script prints, on another thread.
+            describe_references: Describe the tools that the script names instead of refusing to start it.
+        """
+        execution = Execution(
+            sandbox=await self._open_sandbox(),
+            catalog=self._catalog,
+            upstreams=self._upstreams,
+            desk=self._desk,
+            is_described=self.is_described,
+            describe=self._describe,
+            redact=self._redact,
+        )
+        return await execution.run(
+            script,
+            limits=limits,
+            filename=filename,
+            on_output=on_output,
+            describe_references=describe_references,
+        )
+
+    def _describe(self, entries: Iterable[CatalogEntry]) -> None:
+        self._described |= {(entry.qualified_name, entry.spec.digest) for entry in entries}
+
+    async def _settle(self, names: Sequence[str]) -> None:
+        """Wait for the servers that the names begin with."""
+        prefixes = {name.partition(".")[0] for name in names}
+        servers = {self._catalog.server_of(prefix) or prefix for prefix in prefixes}
+        async with anyio.create_task_group() as tasks:
+            for server in servers & self._upstreams.keys():
+                tasks.start_soon(self._upstreams[server].settled)
+
+
+def _source(entries: Sequence[CatalogEntry]) -> str:
+    stubs: dict[str, list[Stub]] = {}
+    for entry in entries:
+        stubs.setdefault(entry.namespace, []).append(entry.stub())
+    return "\n\n".join(render_module(namespace, stubs[namespace]) for namespace in sorted(stubs))

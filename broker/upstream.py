@@ -1,0 +1,270 @@
+"""One upstream server: a task that owns its connection, and the calls that others make over it.
+
+Above: broker.py starts the task; tool_calls.py is the only caller of `call_tool`. Below: connection.py. The
+SDK wants a connection closed by the task that opened it, hence the owner task; calls may come from any task.
+A call is sent at most once: whatever becomes of it, nothing here repeats it.
+"""
+
+from __future__ import annotations
+
+import math
+import random
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Literal
+
+import anyio
+from mcp import MCPError
+from mcp.types import CONNECTION_CLOSED, INVALID_REQUEST, METHOD_NOT_FOUND, REQUEST_TIMEOUT
+from mcp.types.version import MODERN_PROTOCOL_VERSIONS
+from pydantic import ValidationError
+
+from broker.config import ServerConfig
+from broker.connection import Connection, InProcessServer, connect
+from broker.errors import (
+    CallTimeoutError,
+    OutcomeUnknownError,
+    ReplyError,
+    ToolRejectedError,
+    UnavailableError,
+)
+from broker.explain import Trouble, explain
+from broker.listing import Listing, list_tools
+from broker.logging import logger
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from mcp.shared.dispatcher import ProgressFnT
+
+State = Literal["connecting", "ready", "down", "disabled", "stopped"]
+
+FIRST_DELAY_SECONDS = 0.5
+LONGEST_DELAY_SECONDS = 60.0
+_STEADY_SECONDS = 30.0
+_LISTING_PAUSE_SECONDS = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class ServerStatus:
+    """How one server is doing.
+
+    Attributes:
+        name: Its name in the config.
+        state: What it can be used for now.
+        protocol_version: The negotiated revision, None while not connected.
+        era: `2026` (stateless) or `2025` (with a handshake), None while not connected.
+        tool_count: Tools of its last listing.
+        problem: What is wrong, as a sentence; None when nothing is.
+        what_to_do: What to do about it.
+        warnings: What was left out of its listing.
+    """
+
+    name: str
+    state: State
+    protocol_version: str | None
+    era: Literal["2025", "2026"] | None
+    tool_count: int
+    problem: str | None
+    what_to_do: str | None
+    warnings: tuple[str, ...]
+
+
+class Upstream:
+    """One configured server. `run` is its owner task."""
+
+    def __init__(
+        self,
+        name: str,
+        target: ServerConfig | InProcessServer,
+        on_listing: Callable[[str, Listing], None],
+        *,
+        redact: Callable[[str], str] = str,
+    ) -> None:
+        """Call `on_listing` with the server's name whenever its tools have been listed.
+
+        `redact` takes secrets out of texts in which a server may have put them.
+        """
+        self.name = name
+        self.settings = target if isinstance(target, ServerConfig) else ServerConfig(command="in-process")
+        self._target = target
+        self._on_listing = on_listing
+        self._redact = redact
+        self._listing = Listing((), ())
+        self._connection: Connection | None = None
+        self._protocol_version: str | None = None
+        self._state: State = "disabled" if self.settings.disabled else "connecting"
+        self._trouble: Trouble | None = None
+        self._settled = anyio.Event()
+        self._tools_changed = anyio.Event()
+        self._mode = self.settings.mode
+        if self.settings.disabled:
+            self._settled.set()
+
+    @property
+    def status(self) -> ServerStatus:
+        """How the server is doing now."""
+        version = self._protocol_version
+        trouble = self._trouble if self._state in {"down", "connecting"} else None
+        return ServerStatus(
+            name=self.name,
+            state=self._state,
+            protocol_version=version,
+            era=None if version is None else "2026" if version in MODERN_PROTOCOL_VERSIONS else "2025",
+            tool_count=len(self._listing.tools),
+            problem=trouble.problem if trouble else None,
+            what_to_do=trouble.what_to_do if trouble else None,
+            warnings=self._listing.problems,
+        )
+
+    async def settled(self) -> None:
+        """Wait until the running attempt to connect has succeeded or failed."""
+        await self._settled.wait()
+
+    async def run(self) -> None:
+        """Keep the server connected until cancelled: the owner task. Never raises for the server's faults."""
+        delay = FIRST_DELAY_SECONDS
+        try:
+            while not self.settings.disabled:
+                began = anyio.current_time()
+                self._state = "connecting"
+                was_ready = await self._attempt()
+                steady = was_ready and anyio.current_time() - began >= _STEADY_SECONDS
+                delay = FIRST_DELAY_SECONDS if steady else min(delay * 2, LONGEST_DELAY_SECONDS)
+                if was_ready:
+                    # The next call waits for the reconnection instead of failing on a server that restarts.
+                    self._state, self._settled = "connecting", anyio.Event()
+                await anyio.sleep(delay * random.uniform(0.5, 1.0))  # noqa: S311  # jitter
+        finally:
+            self._state = "disabled" if self.settings.disabled else "stopped"
+            self._settled.set()
+
+    async def _attempt(self) -> bool:
+        """Connect and stay until the connection ends; tell whether it became ready."""
+        ready = False
+        connection = Connection(self._note_change)
+        error: Exception | None = None
+        # The deadline holds until the tools are listed; then the scope only frames the connection.
+        with anyio.CancelScope(deadline=anyio.current_time() + self.settings.connect_timeout_seconds) as scope:
+            try:
+                async with connect(self._target, self._mode, connection):
+                    await self._list(connection)
+                    scope.deadline = math.inf
+                    ready = True
+                    self._become_ready(connection)
+                    await self._serve(connection)
+            except Exception as caught:  # noqa: BLE001  # one server's fault must not reach the others
+                error = caught
+            finally:
+                self._connection = None
+        timed_out = scope.cancelled_caught and not ready
+        self._state = "down"
+        trouble = explain(self.settings, connection, error, timed_out=timed_out)
+        self._trouble = replace(trouble, problem=self._redact(trouble.problem))
+        self._protocol_version = None
+        logger().warning("server is down", server=self.name, problem=self._trouble.problem)
+        self._settled.set()
+        return ready
+
+    async def _serve(self, connection: Connection) -> None:
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(connection.watch_tools)
+            tasks.start_soon(self._list_again_when_changed, connection)
+            await connection.ended.wait()
+            tasks.cancel_scope.cancel()
+
+    def _become_ready(self, connection: Connection) -> None:
+        self._connection = connection
+        self._protocol_version = connection.protocol_version
+        if self._mode == "auto" and connection.protocol_version not in MODERN_PROTOCOL_VERSIONS:
+            self._mode = "legacy"  # asked once: some servers are silent to what they do not know
+        self._state, self._trouble = "ready", None
+        logger().info("server is ready", server=self.name, protocol=connection.protocol_version)
+        self._settled.set()
+
+    async def _list(self, connection: Connection) -> None:
+        try:
+            self._listing = await list_tools(
+                connection, self.name, max_pages=self.settings.max_pages, max_tools=self.settings.max_tools
+            )
+        except MCPError as error:
+            if error.code != METHOD_NOT_FOUND:
+                raise
+            self._listing = Listing((), ("it offers no tools",))
+        for problem in self._listing.problems:
+            logger().warning("listing", server=self.name, problem=problem)
+        self._on_listing(self.name, self._listing)
+
+    def _note_change(self) -> None:
+        self._tools_changed.set()
+
+    async def _list_again_when_changed(self, connection: Connection) -> None:
+        """List again after a change, at most once a second however many changes are announced."""
+        while True:
+            await self._tools_changed.wait()
+            self._tools_changed = anyio.Event()
+            try:
+                with anyio.fail_after(self.settings.connect_timeout_seconds):
+                    await self._list(connection)
+            except (MCPError, ReplyError, TimeoutError) as error:
+                logger().warning("listing failed", server=self.name, error=type(error).__name__)
+            await anyio.sleep(_LISTING_PAUSE_SECONDS)
+
+    async def call_tool(
+        self,
+        name: str,
+        arguments: dict[str, Any],
+        *,
+        timeout_seconds: float | None = None,
+        on_progress: ProgressFnT | None = None,
+    ) -> dict[str, Any]:
+        """Send one call, at most once, and return the result as the server sent it.
+
+        Waits first for a connection that is being made. Cancelling it cancels the call at the server.
+
+        Raises:
+            UpstreamError: One of its subclasses, by what is known about the call.
+        """
+        connection = await self._ready_connection()
+        seconds = timeout_seconds or self.settings.call_timeout_seconds
+        try:
+            with anyio.fail_after(seconds):
+                return await connection.call_tool(name, arguments, on_progress)
+        except TimeoutError:
+            raise CallTimeoutError(
+                self.name,
+                f"{self.name} did not answer within {seconds:g} s. The call was cancelled; the server may have "
+                "acted. Check before you repeat it.",
+            ) from None
+        except MCPError as error:
+            raise self._call_error(connection, error) from None
+        except (ValidationError, RuntimeError, RecursionError) as error:
+            logger().warning("bad reply", server=self.name, error=type(error).__name__)
+            raise ReplyError(self.name, f"{self.name} sent an answer that the protocol does not allow.") from None
+
+    async def _ready_connection(self) -> Connection:
+        if self._connection is None:
+            with anyio.move_on_after(self.settings.connect_timeout_seconds):
+                await self._settled.wait()
+        connection = self._connection
+        if connection is None or connection.ended.is_set():
+            raise UnavailableError(self.name, self._why_unavailable())
+        return connection
+
+    def _why_unavailable(self) -> str:
+        problem = self._trouble.problem if self._trouble else f"it is {self._state}"
+        return f"{self.name} is not available: {problem}. Nothing was sent."
+
+    def _call_error(self, connection: Connection, error: MCPError) -> Exception:
+        session_gone = error.code == INVALID_REQUEST and error.message == "Session terminated"
+        if error.code == CONNECTION_CLOSED and "exceeded" in error.message:
+            return ReplyError(self.name, f"{self.name} sent an answer over our bound on its size.")
+        if error.code == CONNECTION_CLOSED or session_gone:
+            connection.end("it closed the connection")
+            return OutcomeUnknownError(
+                self.name,
+                f"{self.name} lost its connection during the call: {self._redact(connection.reason)}. The call was "
+                "sent and may have taken effect. It is not repeated; check before you call again.",
+            )
+        if error.code == REQUEST_TIMEOUT:
+            return CallTimeoutError(self.name, f"{self.name} reported a timeout. It may have acted.")
+        return ToolRejectedError(self.name, error.code, error.message)

@@ -1,0 +1,61 @@
+"""`${VAR}` and `${VAR:-default}` in the strings of a config.
+
+Above: config.py. Below: nothing. Values are read from a mapping that the caller gives; what came from it is
+remembered, so that it can be kept out of logs.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+_REFERENCE = re.compile(r"\$\{([^}]*)\}")
+_NAME = re.compile(r"([A-Za-z_][A-Za-z0-9_]*)(?::-(.*))?", re.DOTALL)
+
+
+class Expansion:
+    """Replaces references in JSON values and collects what is wrong with them.
+
+    Attributes:
+        problems: One `(path, sentence)` for each reference that could not be replaced.
+        resolved: Every value that came from the environment.
+    """
+
+    def __init__(self, environment: Mapping[str, str], given: Mapping[str, str]) -> None:
+        """Take names from `given` first; those are not treated as secret."""
+        self._environment = environment
+        self._given = given
+        self.problems: list[tuple[tuple[str, ...], str]] = []
+        self.resolved: set[str] = set()
+
+    def expand(self, value: Any, path: tuple[str, ...] = ()) -> Any:
+        """Return the value with every string in it expanded; keys of objects stay as they are."""
+        if isinstance(value, str):
+            return _REFERENCE.sub(lambda match: self._replacement(match, path), value)
+        if isinstance(value, list):
+            return [self.expand(item, (*path, str(index))) for index, item in enumerate(value)]
+        if isinstance(value, dict):
+            return {key: self.expand(item, (*path, key)) for key, item in value.items()}
+        return value
+
+    def _replacement(self, match: re.Match[str], path: tuple[str, ...]) -> str:
+        parsed = _NAME.fullmatch(match[1])
+        if parsed is None:
+            self.problems.append((path, f"{match[0]} is not a variable; write ${{NAME}} or ${{NAME:-default}}"))
+            return ""
+        name, default = parsed.groups()
+        if name in self._given:
+            return self._given[name]
+        value = self._environment.get(name)
+        # As in a shell, `:-` also replaces an empty value.
+        if value is None or (value == "" and default is not None):
+            if default is None:
+                self.problems.append(
+                    (path, f"the environment variable {name} is not set; set it or write ${{{name}:-default}}")
+                )
+            return default or ""
+        self.resolved.add(value)
+        return value
