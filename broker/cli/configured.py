@@ -8,14 +8,19 @@ from typing import TYPE_CHECKING
 import platformdirs
 
 from broker import Broker, BrokerError, Config
+from broker.cli.compile_progress import compile_progress
 from broker.cli.terminal import Problem, note
 from codegen.plain_text import one_line
+from sandbox import Sandbox
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
     from pathlib import Path
 
-_PROBLEM_CHARACTERS = 300
+LISTING_SECONDS = 30.0
+"""How long a command that shows tools waits for slow servers."""
+
+_PROBLEM_CHARACTERS = 400
 _EXAMPLE = '{"mcpServers": {"git": {"command": "mcp-server-git", "args": ["--repository", "."]}}}'
 
 
@@ -56,10 +61,16 @@ def load_config(given: Path | None, *, needed: bool = True) -> Config:
 
 
 @asynccontextmanager
-async def open_broker(config: Config, *, quiet: bool = False) -> AsyncIterator[Broker]:
-    """Connect to the servers of a config; those that are down are named on stderr, the others are used."""
-    async with Broker.from_config(config) as broker:
-        for status in broker.server_statuses():
-            if status.problem and not quiet:
-                note(one_line(f"server {status.name}: {status.problem}", _PROBLEM_CHARACTERS))
+async def open_broker(config: Config, *, startup_seconds: float = LISTING_SECONDS) -> AsyncIterator[Broker]:
+    """Start the servers of a config; wait so long until each is ready or has failed."""
+    sandbox = Sandbox(compiling=compile_progress)
+    async with Broker.from_config(config, sandbox=sandbox, startup_seconds=startup_seconds) as broker:
         yield broker
+
+
+def report_servers(broker: Broker) -> None:
+    """Name the servers that are down on stderr, with what to do; the others are used all the same."""
+    for status in broker.server_statuses():
+        if status.problem:
+            remedy = f"; {status.what_to_do}" if status.what_to_do else ""
+            note(one_line(f"server {status.name}: {status.problem}{remedy}", _PROBLEM_CHARACTERS))

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from rich.text import Text
 
 from broker.cli.compile_progress import prepare_image
-from broker.cli.configured import load_config, open_broker
+from broker.cli.configured import LISTING_SECONDS, load_config, open_broker
 from broker.cli.exit_codes import ExitCode
 from broker.cli.terminal import Problem, results
 from codegen.plain_text import one_line
@@ -65,15 +65,21 @@ async def _findings(request: DoctorRequest) -> AsyncIterator[Finding]:
         yield Finding("config", is_right=False, found=problem.what, what_to_do=problem.what_to_do)
         return
     yield Finding("config", is_right=True, found=f"{len(config.servers)} servers")
-    async with open_broker(config, quiet=True) as broker:
+    async with open_broker(config) as broker:
         for status in broker.server_statuses():
             yield _server_finding(status)
 
 
 def _server_finding(status: ServerStatus) -> Finding:
-    if status.problem:
-        return Finding(f"server {status.name}", is_right=False, found=status.problem, what_to_do=status.what_to_do)
-    return Finding(f"server {status.name}", is_right=True, found=f"{status.state}, {status.tool_count} tools")
+    subject = f"server {status.name}"
+    if status.state == "ready":
+        left_out = f"; left out: {' '.join(status.warnings)}" if status.warnings else ""
+        found = f"{status.tool_count} tools, protocol {status.protocol_version}{left_out}"
+        return Finding(subject, is_right=True, found=found)
+    if status.state == "disabled":
+        return Finding(subject, is_right=True, found="disabled in the config")
+    found = status.problem or f"still connecting after {LISTING_SECONDS:g} seconds"
+    return Finding(subject, is_right=False, found=found, what_to_do=status.what_to_do or "Look at what it logs.")
 
 
 def _line(finding: Finding) -> Text:

@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING
 
 from broker import Grant, PatternError
 from broker.cli.call_table import call_table
-from broker.cli.compile_progress import prepare_image
-from broker.cli.configured import load_config, open_broker
+from broker.cli.configured import load_config, open_broker, report_servers
 from broker.cli.consent import TerminalAnswerer
 from broker.cli.exit_codes import ExitCode
 from broker.cli.terminal import Problem, can_ask, note, report_problem, write_result, write_to
@@ -52,9 +51,9 @@ async def run_script(request: RunRequest) -> ExitCode:
     limits = _limits(request)
     grants = _grants(request.allow)
     config = load_config(request.config, needed=False)
-    await prepare_image()
     answerer = TerminalAnswerer() if can_ask() else None
-    async with open_broker(config) as broker:
+    # Servers that the script does not name are not waited for.
+    async with open_broker(config, startup_seconds=0) as broker:
         result = await broker.session(grants=grants, answerer=answerer).execute_code(
             script,
             filename=_shown_name(request.script),
@@ -62,6 +61,7 @@ async def run_script(request: RunRequest) -> ExitCode:
             on_output=None if request.as_json else _show_output,
             describe_references=True,
         )
+        report_servers(broker)
     if request.as_json:
         write_result(result.model_dump_json())
     else:
@@ -132,8 +132,7 @@ def _exit_code(result: ExecutionResult) -> ExitCode:
         case "completed":
             return ExitCode.COMPLETED
         case "raised":
-            refused = result.error is not None and result.error.type == "ToolRefusedError"
-            return ExitCode.REFUSED if refused else ExitCode.RAISED
+            return ExitCode.REFUSED if result.is_refused else ExitCode.RAISED
         case "stopped":
             return ExitCode.STOPPED
         case "parked":

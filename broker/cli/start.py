@@ -34,9 +34,14 @@ def start(
 
 
 def _report(error: Exception) -> ExitCode:
+    from sandbox import ImageError  # noqa: PLC0415  # wasmtime is not loaded for --help
+
     cause = _only_cause(error)
     if isinstance(cause, Problem):
         report_problem(cause.what, cause.what_to_do)
+        return ExitCode.USAGE
+    if isinstance(cause, ImageError):
+        report_problem(str(cause))
         return ExitCode.USAGE
     structlog.get_logger().debug("fault", exc_info=error)
     report_problem(

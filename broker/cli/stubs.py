@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING
 
-from broker.cli.configured import load_config, open_broker
+from broker.cli.configured import load_config, open_broker, report_servers
 from broker.cli.exit_codes import ExitCode
 from broker.cli.terminal import Problem, write_result
 from codegen import render_module
@@ -33,6 +33,7 @@ async def print_stubs(request: StubsRequest) -> ExitCode:
         for tool in broker.catalog.tools:
             if fnmatchcase(tool.qualified_name, request.pattern):
                 modules[tool.namespace].append(tool.stub())
+        report_servers(broker)
     if not modules:
         raise Problem(
             f"no tool matches {request.pattern!r}", "Patterns are server.tool, as in 'git.*'; `codemode tools list`."

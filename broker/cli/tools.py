@@ -10,7 +10,7 @@ from rich.table import Table
 from rich.text import Text
 
 from broker import UnknownToolError
-from broker.cli.configured import load_config, open_broker
+from broker.cli.configured import load_config, open_broker, report_servers
 from broker.cli.exit_codes import ExitCode
 from broker.cli.terminal import Problem, note, results, write_result
 from codegen.plain_text import one_line, paragraph
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-    from broker.catalog import CatalogTool
+    from broker.catalog import CatalogEntry
     from codegen import ToolAnnotations, ToolSpec
 
 NAME_CHARACTERS = 130
@@ -49,6 +49,7 @@ async def list_tools(request: ListRequest) -> ExitCode:
     """Print all tools, or those that a search finds."""
     async with open_broker(load_config(request.config)) as broker:
         found = broker.catalog.search(request.query) if request.query else broker.catalog.tools
+        report_servers(broker)
     if request.as_json:
         write_result(json.dumps([_summary(tool) for tool in found], indent=2))
     elif found:
@@ -64,6 +65,7 @@ async def show_tool(request: ShowRequest) -> ExitCode:
         try:
             tool = broker.catalog.lookup(request.name)
         except UnknownToolError as error:
+            report_servers(broker)
             raise Problem(str(error), "`codemode tools list` has all names.") from None
     if request.as_json:
         write_result(json.dumps(_details(tool), indent=2))
@@ -77,7 +79,7 @@ async def show_tool(request: ShowRequest) -> ExitCode:
     return ExitCode.COMPLETED
 
 
-def _table(tools: Sequence[CatalogTool]) -> Table:
+def _table(tools: Sequence[CatalogEntry]) -> Table:
     table = Table(box=None, pad_edge=False, show_header=False)
     table.add_column(no_wrap=True)
     table.add_column(overflow="fold")
@@ -91,7 +93,7 @@ def _first_line(spec: ToolSpec) -> str:
     return one_line(spec.description.strip().partition("\n")[0] or spec.title or "", SUMMARY_CHARACTERS)
 
 
-def _summary(tool: CatalogTool) -> dict[str, Any]:
+def _summary(tool: CatalogEntry) -> dict[str, Any]:
     return {
         "name": tool.qualified_name,
         "function": tool.python_name,
@@ -99,7 +101,7 @@ def _summary(tool: CatalogTool) -> dict[str, Any]:
     }
 
 
-def _details(tool: CatalogTool) -> dict[str, Any]:
+def _details(tool: CatalogEntry) -> dict[str, Any]:
     spec = tool.spec
     return _summary(tool) | {
         "title": spec.title,
