@@ -166,7 +166,7 @@ def _release(argument: object, store: wasmtime.StoreContext) -> None:
     """Gives borrowed handles back: a call that keeps one is a trap."""
     for handle in argument if isinstance(argument, list) else (argument,):
         if isinstance(handle, wasm.ResourceAny):
-            handle.drop(store)
+            handle.to_host(store)
 
 
 def _datetime(nanoseconds: int) -> wasm.Record:

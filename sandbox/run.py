@@ -5,6 +5,7 @@ The driver is the only place where a run waits. It holds a thread only while the
 
 from __future__ import annotations
 
+import math
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -22,10 +23,9 @@ if TYPE_CHECKING:
     from sandbox.limits import Limits
     from sandbox.outcome import Call, Completion
     from sandbox.stopwatch import Stopwatch
-    from sandbox.threads import WasmThreads
 
-PAUSE_POLL_SECONDS = 0.5
-"""How often a paused run looks whether its time goes on."""
+CLOCK_SLACK_SECONDS = 0.001
+"""How far the run's clock may be ahead of real time before that is waited for: its own readings move it."""
 
 
 class Run:
@@ -34,7 +34,6 @@ class Run:
     def __init__(
         self,
         isolate: Isolate,
-        threads: WasmThreads,
         limits: Limits,
         answer: Callable[[Call], Awaitable[Completion]],
         stopwatch: Stopwatch,
@@ -43,84 +42,96 @@ class Run:
         self.calls = 0
         self.steps = 0
         self._isolate = isolate
-        self._threads = threads
         self._limits = limits
         self._answer = answer
         self._stopwatch = stopwatch
         self._slots = anyio.Semaphore(limits.calls_in_flight)
-        self._scopes: dict[int, anyio.CancelScope] = {}
+        self._in_flight: dict[int, anyio.CancelScope] = {}
         self._finished: list[str] = []
         self._news = anyio.Event()
 
     async def outcome(self, script: str, filename: str, manifest: Mapping[str, Any]) -> Outcome:
         """Runs the script to its end. Calls still open then are cancelled."""
+        outcome: Outcome = Stopped("wall_seconds", self._limits.wall_seconds)
         async with anyio.create_task_group() as tasks:
+            scope = tasks.cancel_scope
+            self._stopwatch.on_change(partial(self._set_deadline, scope))
+            self._set_deadline(scope)
             outcome = await self._drive(tasks, partial(self._isolate.start, script, filename, manifest))
-            tasks.cancel_scope.cancel()
+            scope.cancel()
         return outcome
 
-    async def _drive(self, tasks: TaskGroup, start: Callable[[float], Step]) -> Outcome:
+    def _set_deadline(self, scope: anyio.CancelScope) -> None:
+        remaining = math.inf if self._stopwatch.is_paused else self._remaining()
+        scope.deadline = anyio.current_time() + remaining
+
+    def _remaining(self) -> float:
+        return self._limits.wall_seconds - self._stopwatch.elapsed
+
+    async def _drive(self, tasks: TaskGroup, start: Callable[[float], Awaitable[Step]]) -> Outcome:
         step = await self._enter(start)
         while step.outcome is None:
-            await self._catch_up()
-            outcome = self._begin_calls(step, tasks) or await self._wait(step.timer)
-            if outcome is not None:
-                return outcome
-            step = await self._enter(self._resume())
+            exceeded = self._exceeded(step)
+            if exceeded is not None:
+                return exceeded
+            for call_id in step.cancelled:
+                if call_id in self._in_flight:
+                    self._in_flight.pop(call_id).cancel()
+            if len(step.calls) == 1 and step.timer is None and not self._in_flight and not self._finished:
+                # The common case, a script that waits for one call: no task, no event.
+                await self._perform(step.calls[0])
+            else:
+                for call in step.calls:
+                    self._in_flight[call.id] = anyio.CancelScope()
+                    tasks.start_soon(self._perform_beside, call)
+                await self._wait(step.timer)
+            completions, self._finished = self._finished, []
+            step = await self._enter(partial(self._isolate.resume, completions, int(self._stopwatch.elapsed * 1e9)))
         return step.outcome
 
-    def _resume(self) -> Callable[[float], Step]:
-        completions, self._finished = self._finished, []
-        return partial(self._isolate.resume, completions, int(self._stopwatch.elapsed * 1e9))
-
-    async def _enter(self, step: Callable[[float], Step]) -> Step:
-        """Lets the guest compute until it returns; interrupted at once when the run is cancelled."""
+    async def _enter(self, step: Callable[[float], Awaitable[Step]]) -> Step:
+        """Lets the guest compute until it returns, and pays for the time it slept."""
         self.steps += 1
         if self.steps > self._limits.steps:
             return Step(outcome=Stopped("steps", self._limits.steps))
-        remaining = self._limits.wall_seconds - self._stopwatch.elapsed
-        return await self._threads.run(partial(step, remaining), self._isolate.interrupt)
+        made = await step(self._remaining())
+        if not isinstance(made.outcome, Stopped):
+            await self._catch_up()
+        return made
 
     async def _catch_up(self) -> None:
-        """Pays for `time.sleep`: the run's clock went ahead at once, real time follows here."""
+        """Waits until real time has caught up with `time.sleep`, which moved the run's clock at once."""
         ahead = self._isolate.elapsed_ns / 1e9 - self._stopwatch.elapsed
-        if ahead > 0.001:  # noqa: PLR2004  # below a millisecond it is the clock's own readings
+        if ahead > CLOCK_SLACK_SECONDS:
             await anyio.sleep(ahead)
 
-    def _begin_calls(self, step: Step, tasks: TaskGroup) -> Outcome | None:
-        for call_id in step.cancelled:
-            if call_id in self._scopes:
-                self._scopes.pop(call_id).cancel()
-        for call in step.calls:
-            self.calls += 1
-            if self.calls > self._limits.calls:
-                return Stopped("calls", self._limits.calls)
-            if argument_bytes(call) > self._limits.argument_bytes:
-                return Stopped("argument_bytes", self._limits.argument_bytes)
-            scope = self._scopes[call.id] = anyio.CancelScope()
-            tasks.start_soon(self._perform, call, scope)
+    def _exceeded(self, step: Step) -> Stopped | None:
+        self.calls += len(step.calls)
+        if self.calls > self._limits.calls:
+            return Stopped("calls", self._limits.calls)
+        if any(argument_bytes(call) > self._limits.argument_bytes for call in step.calls):
+            return Stopped("argument_bytes", self._limits.argument_bytes)
         return None
 
-    async def _perform(self, call: Call, scope: anyio.CancelScope) -> None:
-        with scope:
+    async def _perform(self, call: Call) -> None:
+        completion = await self._answer(call)
+        self._finished.append(encode_completion(call.id, completion, self._limits))
+
+    async def _perform_beside(self, call: Call) -> None:
+        """Performs one of several calls: waits for a slot, ends when the script withdraws it."""
+        with self._in_flight[call.id]:
             async with self._slots:
-                completion = await self._answer(call)
-            if self._scopes.pop(call.id, None) is not None:
-                self._finished.append(encode_completion(call.id, completion, self._limits))
-                self._news.set()
+                await self._perform(call)
+            self._in_flight.pop(call.id, None)
+            self._news.set()
 
-    async def _wait(self, timer: float | None) -> Outcome | None:
-        """Waits for an answer or the timer; returns an outcome when the run's time is over first."""
-        while not self._finished:
-            elapsed = self._stopwatch.elapsed
-            if elapsed >= self._limits.wall_seconds:
-                return Stopped("wall_seconds", self._limits.wall_seconds)
-            if timer is not None and elapsed >= timer:
-                return None
-            wait = min(self._limits.wall_seconds, self._limits.wall_seconds if timer is None else timer) - elapsed
-            if self._stopwatch.is_paused:
-                wait = max(wait, PAUSE_POLL_SECONDS)
-            self._news = anyio.Event()
-            with anyio.move_on_after(wait):
-                await self._news.wait()
-        return None
+    async def _wait(self, timer: float | None) -> None:
+        """Waits for an answer, or until `timer` on the run's clock."""
+        self._news = anyio.Event()
+        if self._finished:
+            return
+        if timer is None:
+            await self._news.wait()
+            return
+        with anyio.move_on_after(timer - self._stopwatch.elapsed):
+            await self._news.wait()

@@ -118,17 +118,16 @@ class Sandbox:
         limits = limits or self._limits
         stopwatch = stopwatch or Stopwatch()
         printed = _Printed(on_output)
-        make = partial(
-            ThreadIsolate,
+        isolate = await ThreadIsolate.create(
             image,
+            self._threads,
             limits,
             seed=secrets.randbits(64) if seed is None else seed,
             wall_ns=time.time_ns(),
             on_output=printed.add,
         )
-        isolate = await self._threads.run(make)
         try:
-            run = Run(isolate, self._threads, limits, answer, stopwatch)
+            run = Run(isolate, limits, answer, stopwatch)
             outcome = await run.outcome(script, filename, manifest or {})
             usage = Usage(stopwatch.elapsed, isolate.cpu_seconds, isolate.output_bytes, run.calls, run.steps)
             return RunResult(outcome, printed.text(1), printed.text(2), usage)
@@ -144,14 +143,13 @@ class Sandbox:
         """
         image = self._entered(script)
 
-        def parse() -> tuple[Reference, ...] | Raised | Stopped:
-            isolate = ThreadIsolate(image, self._limits, seed=0, wall_ns=0, on_output=lambda _output, _text: None)
-            try:
-                return isolate.references(script, self._limits.wall_seconds)
-            finally:
-                isolate.close()
-
-        return await self._threads.run(parse)
+        isolate = await ThreadIsolate.create(
+            image, self._threads, self._limits, seed=0, wall_ns=0, on_output=lambda _output, _text: None
+        )
+        try:
+            return await isolate.references(script)
+        finally:
+            isolate.close()
 
     def _entered(self, script: str) -> Image:
         if self._image is None:

@@ -7,7 +7,7 @@ import time
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
 
 class Stopwatch:
@@ -18,6 +18,7 @@ class Stopwatch:
         self._began = time.monotonic()
         self._paused_at: float | None = None
         self._pauses = 0
+        self._listener: Callable[[], object] | None = None
 
     @property
     def elapsed(self) -> float:
@@ -29,12 +30,17 @@ class Stopwatch:
         """Whether somebody holds a pause."""
         return self._pauses > 0
 
+    def on_change(self, listener: Callable[[], object]) -> None:
+        """Calls `listener` whenever the time stops or goes on; replaces the one before."""
+        self._listener = listener
+
     @contextlib.contextmanager
     def paused(self) -> Iterator[None]:
         """Stands still inside the block."""
         self._pauses += 1
-        if self._paused_at is None:
+        if self._pauses == 1:
             self._paused_at = time.monotonic()
+            self._tell()
         try:
             yield
         finally:
@@ -42,3 +48,8 @@ class Stopwatch:
             if self._pauses == 0 and self._paused_at is not None:
                 self._began += time.monotonic() - self._paused_at
                 self._paused_at = None
+                self._tell()
+
+    def _tell(self) -> None:
+        if self._listener is not None:
+            self._listener()

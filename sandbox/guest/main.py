@@ -121,7 +121,7 @@ def _report_unhandled(context):
 class WitWorld(wit_world.WitWorld):
     """The component's exports. None of them lets an exception through: it would be a trap."""
 
-    def warm(self) -> None:
+    def warm(self, _nothing: str) -> str:
         """Runs a trivial script, so that the first real one finds its pages and caches in place."""
         run = Run(
             {
@@ -131,7 +131,7 @@ class WitWorld(wit_world.WitWorld):
                 "manifest": {},
             }
         )
-        protocol.encode_step(run.step([]))
+        return protocol.encode_step(run.step([]))
 
     def references(self, source: str) -> str:
         """Returns the tools a script names, or how it fails to parse."""

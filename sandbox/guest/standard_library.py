@@ -32,9 +32,9 @@ LEFT_OUT = {
 
 PACKAGES = (
     "asyncio", "collections", "compression", "concurrent", "concurrent.futures", "dbm", "email", "encodings", "html",
-    "http", "importlib", "importlib.metadata", "importlib.resources", "json", "logging", "os", "pathlib", "re", "string",
-    "sysconfig", "tomllib", "unittest", "urllib", "wsgiref", "xml", "xml.dom", "xml.etree", "xml.parsers", "xml.sax", "xmlrpc",
-    "zipfile", "zipfile._path", "zoneinfo",
+    "http", "importlib", "importlib.metadata", "importlib.resources", "json", "logging", "os", "pathlib", "re",
+    "string", "sysconfig", "tomllib", "unittest", "urllib", "wsgiref", "xml", "xml.dom", "xml.etree", "xml.parsers",
+    "xml.sax", "xmlrpc", "zipfile", "zipfile._path", "zoneinfo",
 )  # fmt: skip
 
 

@@ -1,0 +1,236 @@
+"""One Store with one instance of the guest, and what it takes to be inside of it.
+
+An entry runs on a fiber of its own, so that it can pause at a tick and be continued from another thread. This module
+enforces what ends a guest while it computes (time, printed text, interruption) and turns every trap into an outcome.
+After a trap the instance can't be entered again.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import random
+import re
+import time
+from typing import TYPE_CHECKING, Any
+
+import wasmtime
+from wasmtime import _ffi as ffi
+
+from sandbox.clock import LogicalClock
+from sandbox.engine import MAX_WASM_STACK, engine
+from sandbox.errors import ImageError
+from sandbox.host_functions import entered
+from sandbox.outcome import Raised, Stopped
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from sandbox.image import Image
+    from sandbox.limits import Limits
+
+MAX_WRITE = 65_536
+"""Characters the guest's streams hand over at once; a longer piece did not come from them."""
+
+
+class Instance:
+    """A guest in this process."""
+
+    def __init__(
+        self, image: Image, limits: Limits, *, seed: int, wall_ns: int, on_output: Callable[[int, str], None]
+    ) -> None:
+        """Makes a Store and an instance; nothing of a script runs yet.
+
+        Args:
+            image: The compiled guest.
+            limits: Bounds of the run.
+            seed: Where all its random numbers come from.
+            wall_ns: Unix time at which its clock starts, in nanoseconds.
+            on_output: Receives (1 for stdout or 2 for stderr, text), on the thread that runs the guest.
+        """
+        self.clock = LogicalClock(wall_ns)
+        self.seed = seed
+        self.cpu_seconds = 0.0
+        self.output_bytes = 0
+        self.is_interrupted = False
+        self.store = wasmtime.Store(engine())
+        self._limits = limits
+        self._random = random.Random(seed)  # noqa: S311  # a run's random numbers repeat by design
+        self._on_output = on_output
+        self._stopped: Stopped | None = None
+        self._deadline = 0.0
+        self._cpu_deadline = 0.0
+        self.store.set_limits(memory_size=limits.memory_bytes)
+        ffi.wasmtime_store_epoch_deadline_callback(self.store.ptr(), _ON_TICK, None, _NO_FINALIZER)
+        self.store.set_epoch_deadline(1_000)
+        self._instance = image.linker.instantiate(self.store, image.component)
+        self._exports: dict[str, ffi.wasmtime_component_func_t] = {}
+
+    def enter(self, export: str, argument: str, seconds: float) -> Entry:
+        """Begins a call of an export that takes a string and returns one, to be over within `seconds`."""
+        self._deadline = time.monotonic() + seconds
+        self.store.set_epoch_deadline(1)
+        return Entry(self, self._exports.get(export) or self._find(export), argument)
+
+    def close(self) -> None:
+        """Frees the memory."""
+        self.store.close()
+
+    def write(self, output: int, text: str) -> None:
+        """Takes printed text from the guest; what exceeds the limit is dropped and ends the run."""
+        if self._stopped is not None:
+            return
+        room = self._limits.output_bytes - self.output_bytes
+        data = text.encode("utf-8", "backslashreplace")
+        if len(data) > room or len(text) > MAX_WRITE:
+            text = data[:room].decode("utf-8", "ignore")
+            self._stop(Stopped("output_bytes", self._limits.output_bytes))
+        self.output_bytes += min(len(data), room)
+        self._on_output(2 if output == 2 else 1, text)  # noqa: PLR2004  # stderr
+
+    def sleep_until(self, monotonic_ns: int) -> None:
+        """Moves the clock forward; a sleep past the wall limit ends the run now instead of then."""
+        self.clock.advance_to(monotonic_ns)
+        if monotonic_ns > self._limits.wall_seconds * 1e9:
+            self._stop(Stopped("wall_seconds", self._limits.wall_seconds))
+
+    def random_bytes(self, size: int) -> bytes:
+        """Draws from the run's seed, for what in the guest asks WASI instead of Python."""
+        return self._random.randbytes(size)
+
+    def ending(self, trap: str | None) -> Raised | Stopped | None:
+        """Returns what ended the guest, given wasmtime's text of the trap if there was one."""
+        return self._stopped or (None if trap is None else _trapped(trap))
+
+    def arm(self) -> float:
+        """Notes that this thread goes into the guest; returns its processor time so far."""
+        entered.guest = self
+        began = time.thread_time()
+        self._cpu_deadline = began + self._limits.cpu_seconds - self.cpu_seconds
+        return began
+
+    def disarm(self, began: float) -> None:
+        """Notes that this thread has come out again."""
+        entered.guest = None
+        self.cpu_seconds += time.thread_time() - began
+
+    def may_go_on(self) -> bool:
+        """Asked at each tick, on the guest's thread."""
+        if self._stopped is None:
+            if self.is_interrupted or time.monotonic() >= self._deadline:
+                self._stopped = Stopped("wall_seconds", self._limits.wall_seconds)
+            elif time.thread_time() >= self._cpu_deadline:
+                self._stopped = Stopped("cpu_seconds", self._limits.cpu_seconds)
+        return self._stopped is None
+
+    def _stop(self, stopped: Stopped) -> None:
+        self._stopped = stopped
+        self.store.set_epoch_deadline(0)
+
+    def _find(self, export: str) -> ffi.wasmtime_component_func_t:
+        function = self._instance.get_func(self.store, export)
+        if function is None:
+            raise ImageError(f"the guest image has no export {export!r}: it is not one of this version's images")
+        found = self._exports[export] = function._func  # noqa: SLF001  # the C handle
+        return found
+
+
+class Entry:
+    """One call into the guest, advanced from tick to tick by whatever thread has time for it.
+
+    wasmtime-py binds neither calls on fibers nor calls without a look-up of their types, so this speaks to the C API.
+    """
+
+    def __init__(self, instance: Instance, function: ffi.wasmtime_component_func_t, argument: str) -> None:
+        """Writes the argument into a fiber; nothing runs before `advance`."""
+        self.answer: str | Raised | Stopped = ""
+        self._instance = instance
+        self._parameter = (ffi.wasmtime_component_val_t * 1)()
+        self._parameter[0].kind = ffi.WASMTIME_COMPONENT_STRING
+        self._parameter[0].of.string = ffi.str_to_capi(argument)
+        self._result = ffi.wasmtime_component_val_t()
+        self._error = ctypes.POINTER(ffi.wasmtime_error_t)()
+        self._future = _call_async(
+            ctypes.byref(function),
+            instance.store._context(),  # noqa: SLF001  # the C handle
+            self._parameter,
+            1,
+            ctypes.byref(self._result),
+            1,
+            ctypes.byref(self._error),
+        )
+
+    def advance(self) -> bool:
+        """Runs the guest until it returns, or for about one tick; True once `answer` is there."""
+        began = self._instance.arm()
+        try:
+            is_over = ffi.wasmtime_call_future_poll(self._future)
+        finally:
+            self._instance.disarm(began)
+        if is_over:
+            self.answer = self._finish()
+        return is_over
+
+    def _finish(self) -> str | Raised | Stopped:
+        ffi.wasmtime_call_future_delete(self._future)
+        ffi.wasmtime_component_val_delete(self._parameter)
+        trap = str(wasmtime.WasmtimeError._from_ptr(self._error)) if self._error else None  # type: ignore[truthy-bool]  # noqa: SLF001
+        text = ""
+        if trap is None:
+            text = ffi.to_str(self._result.of.string)
+            ffi.wasmtime_component_val_delete(ctypes.byref(self._result))
+        return self._instance.ending(trap) or text
+
+
+def _trapped(text: str) -> Raised | Stopped:
+    """What a trap that no limit caused means; the text is wasmtime's."""
+    if "call stack exhausted" in text:
+        return Stopped("stack", MAX_WASM_STACK)
+    missing = _UNKNOWN_IMPORT.search(text)
+    if missing:
+        message = f"the script used {missing[1]}, which the sandbox does not have: call a server's tools instead"
+    else:
+        message = "the interpreter gave up inside the sandbox, most often because memory ran out"
+    return Raised("SandboxTrap", message, f"SandboxTrap: {message}\n")
+
+
+_UNKNOWN_IMPORT = re.compile(r"unknown import: `wasi:([a-z/-]+)")
+
+_call_async = ffi.dll.wasmtime_component_func_call_async
+_call_async.restype = ctypes.POINTER(ffi.wasmtime_call_future_t)
+_call_async.argtypes = [
+    ctypes.POINTER(ffi.wasmtime_component_func_t),
+    ctypes.POINTER(ffi.wasmtime_context_t),
+    ctypes.POINTER(ffi.wasmtime_component_val_t),
+    ctypes.c_size_t,
+    ctypes.POINTER(ffi.wasmtime_component_val_t),
+    ctypes.c_size_t,
+    ctypes.POINTER(ctypes.POINTER(ffi.wasmtime_error_t)),
+]
+
+_YIELD = 1  # WASMTIME_UPDATE_DEADLINE_YIELD: pause the fiber
+
+_ON_TICK_TYPE = ctypes.CFUNCTYPE(
+    ctypes.c_size_t,
+    ctypes.POINTER(ffi.wasmtime_context_t),
+    ctypes.c_void_p,
+    ctypes.POINTER(ctypes.c_uint64),
+    ctypes.POINTER(ctypes.c_uint8),
+)
+
+
+def _on_tick(_context: object, _data: object, delta: Any, kind: Any) -> int:
+    """Called by wasmtime when a guest reaches its epoch deadline: pauses it until the next `advance`, or ends it."""
+    try:
+        guest = entered.guest
+        if isinstance(guest, Instance) and guest.may_go_on():
+            delta[0] = 1
+            kind[0] = _YIELD
+            return 0
+    except BaseException:  # noqa: BLE001, S110  # nothing may cross into wasmtime; the guest ends below
+        pass
+    error = wasmtime.WasmtimeError("interrupted")
+    return ctypes.cast(error._consume(), ctypes.c_void_p).value or 0  # noqa: SLF001  # ownership passes to wasmtime
+
+
+_ON_TICK = _ON_TICK_TYPE(_on_tick)
+_NO_FINALIZER = ctypes.CFUNCTYPE(None, ctypes.c_void_p)(0)
