@@ -51,7 +51,9 @@ def tools_package(stubs: Iterable[Stub], listed: Mapping[str, Iterable[str]]) ->
 
 
 def _module(described: list[Stub], others: list[str]) -> str:
-    head = "from typing import Any, Literal, NotRequired, TypeAlias\nfrom typing_extensions import TypedDict\n"
+    head = (
+        "from typing import Any, Literal, NotRequired, Required, TypeAlias\nfrom typing_extensions import TypedDict\n"
+    )
     placeholders = [f"async def {name}(**arguments: Any) -> Any: ...\n" for name in others]
     in_order = sorted(described, key=lambda stub: stub.function)
     return "\n".join([head, *(stub.checked_source for stub in in_order), *placeholders])

@@ -38,11 +38,13 @@ from codegen.naming import branch_words, reference_words, singular
 from codegen.notes import note_of
 from codegen.plain_text import one_line
 from codegen.references import References, reference_of
-from codegen.whole_schema import MAX_DEPTH, MAX_FIELDS, MAX_SUBSCHEMAS, Budget, WholeSchemas
+from codegen.whole_schema import MAX_DEPTH, MAX_SUBSCHEMAS, Budget, WholeSchemas
 
 if TYPE_CHECKING:
     from codegen.type_tree import LiteralValue
 
+PARAMETER_NOTE = 300
+FIELD_NOTE = 120
 MAX_CHOICES = 200
 MAX_ALTERNATIVES = 32
 _SCALARS = frozenset({"string", "integer", "number", "boolean", "null"})
@@ -51,10 +53,10 @@ _SCALARS = frozenset({"string", "integer", "number", "boolean", "null"})
 class Closing:
     """Rewrites the schemas of one tool into one document. Work is bounded by the limits above."""
 
-    def __init__(self, document: ClosedDocument) -> None:
-        """Write into `document`."""
+    def __init__(self, document: ClosedDocument, *, most_fields: int) -> None:
+        """Write into `document` at most `most_fields` fields of objects, besides the parameters."""
         self._document = document
-        self._budget = Budget()
+        self._budget = Budget(fields=most_fields, most_fields=most_fields)
         self._tokens: dict[tuple[type, LiteralValue], str] = {}
         self._same_models: dict[tuple[Any, ...], str] = {}
         self._references = References(None)
@@ -243,6 +245,10 @@ class Closing:
 
     def _object(self, schema: dict[str, Any], words: tuple[str, ...], depth: int) -> ClosedType:
         schema = self._whole.with_conditionals(schema, depth)
+        self._budget.fields -= len(properties_of(schema))
+        if self._budget.fields < 0:
+            self._degrade(words, f"more than {self._budget.most_fields} fields in all; this object is not typed")
+            return {"type": "object", "additionalProperties": {}}
         fields_, types = self._fields(schema, words, depth)
         extra = self._extra(schema, words, depth)
         if not fields_:
@@ -283,16 +289,20 @@ class Closing:
         for key, subschema in properties.items():
             if subschema is False or (isinstance(subschema, dict) and subschema.get("not") in ({}, True)):
                 continue
-            self._budget.fields -= 1
-            if self._budget.fields < 0:
-                self._degrade(words, f"more than {MAX_FIELDS} properties; the rest is left out")
-                break
             closed = self._closed(subschema, (*words, identifier(key)), depth + 1)
             token = tokens.setdefault(repr(closed), f"p{len(tokens)}")
             types[token] = closed
             described = self._whole.described(subschema)
+            limit = PARAMETER_NOTE if depth == 0 else FIELD_NOTE
             fields_.append(
-                ClosedField(key, token, key in required, note_of(described), described, says_something(subschema))
+                ClosedField(
+                    key,
+                    token,
+                    key in required,
+                    note_of(described, limit),
+                    described,
+                    says_something(subschema),
+                )
             )
         return tuple(fields_), types
 

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import json
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
+from codegen.brevity import without_repeats, worth_saying
 from codegen.closed_schema import Closing
 from codegen.closed_types import EXTRA, RESULT, ClosedDocument, ClosedField, ClosedModel, ClosedType
 from codegen.errors import GenerationError, UnexpectedSourceError
@@ -32,6 +33,8 @@ if TYPE_CHECKING:
 DESCRIPTION_LENGTH = 2_000
 MAX_SOURCE_LENGTH = 60_000
 _MAX_DEGRADATIONS = 20
+# A stub that is too long is made again with fewer of its objects typed, then with none.
+_FIELDS_TRIED = (800, 150, 0)
 _DEFAULT_LENGTH = 60
 
 
@@ -49,13 +52,15 @@ class _Typed:
 
 def build_stub(spec: ToolSpec, *, namespace: str, function: str) -> Stub:
     """Generate the stub of one tool without any cache. Deterministic, never fails, opens nothing."""
-    try:
-        unwraps = is_wrapped_result(spec.output_schema)
-        typed = _typed(spec, function, unwraps=unwraps)
-        return _stub(spec, namespace, function, typed, unwraps=unwraps)
-    except (GenerationError, UnexpectedSourceError, RecursionError) as error:
-        reason = "the schemas are nested too deep" if isinstance(error, RecursionError) else str(error)
-        return _stub(spec, namespace, function, _untyped(reason), unwraps=False)
+    reason = ""
+    for most_fields in _FIELDS_TRIED:
+        try:
+            unwraps = is_wrapped_result(spec.output_schema)
+            typed = _typed(spec, function, unwraps=unwraps, most_fields=most_fields)
+            return _stub(spec, namespace, function, typed, unwraps=unwraps)
+        except (GenerationError, UnexpectedSourceError, RecursionError) as error:
+            reason = "the schemas are nested too deep" if isinstance(error, RecursionError) else str(error)
+    return _stub(spec, namespace, function, _untyped(reason), unwraps=False)
 
 
 def is_wrapped_result(schema: Any) -> bool:
@@ -77,9 +82,9 @@ def is_wrapped_result(schema: Any) -> bool:
     return not isinstance(inner, dict) or (type_names(inner) != ["object"] and "properties" not in inner)
 
 
-def _typed(spec: ToolSpec, function: str, *, unwraps: bool) -> _Typed:
+def _typed(spec: ToolSpec, function: str, *, unwraps: bool, most_fields: int) -> _Typed:
     document = ClosedDocument()
-    closing = Closing(document)
+    closing = Closing(document, most_fields=most_fields)
     fields, accepts_extra = closing.parameters(spec.input_schema, (function,))
     if spec.output_schema is not None:
         closing.result(spec.output_schema, (function, "result"), unwraps=unwraps)
@@ -164,7 +169,11 @@ class _Reading:
 
     def _model(self, model: ClosedModel) -> Model:
         types = self.properties(model.token)
-        fields = tuple(Field(one.key, types[one.token], one.required, one.note) for one in model.fields)
+        words = " ".join(model.words)
+        fields = tuple(
+            Field(one.key, types[one.token], one.required, worth_saying(one.note, one.key, words))
+            for one in model.fields
+        )
         return Model(self.names[model.token], fields, types.get(EXTRA), model.note)
 
     def _meant(self, type_: Type) -> Type:
@@ -193,12 +202,12 @@ def _stub(spec: ToolSpec, namespace: str, function: str, typed: _Typed, *, unwra
     in_order = sorted(typed.arguments, key=lambda pair: not pair[0].required)
     signature = Signature(
         name=function,
-        arguments=tuple(_argument(one, type_, names[one.key]) for one, type_ in in_order),
+        arguments=tuple(_argument(one, type_, names[one.key], spec) for one, type_ in in_order),
         accepts_extra=typed.accepts_extra,
         returns=typed.returns,
         doc=_doc(spec),
     )
-    source = render_stub(typed.definitions, signature)
+    source = render_stub(_once(typed.definitions), signature)
     check_stub_source(source)
     if len(source) > MAX_SOURCE_LENGTH:
         raise GenerationError(f"the stub would be longer than {MAX_SOURCE_LENGTH} characters")
@@ -219,9 +228,22 @@ def _stub(spec: ToolSpec, namespace: str, function: str, typed: _Typed, *, unwra
     )
 
 
-def _argument(field: ClosedField, type_: Type, name: str) -> Argument:
+def _once(definitions: tuple[Model | Alias, ...]) -> list[Model | Alias]:
+    """Return the definitions with each note of a key once."""
+    seen: set[tuple[str, str]] = set()
+    return [
+        replace(one, fields=tuple(replace(at, note=without_repeats(at.note, at.key, seen)) for at in one.fields))
+        if isinstance(one, Model)
+        else one
+        for one in definitions
+    ]
+
+
+def _argument(field: ClosedField, type_: Type, name: str, spec: ToolSpec) -> Argument:
     default, shown = _default(field.schema, type_)
-    note = field.note
+    note = worth_saying(field.note, field.key, spec.name)
+    if note and note in spec.description:
+        note = ""
     if shown:
         note = f"{note} (default {shown})" if note else f"default {shown}"
     if name != field.key:

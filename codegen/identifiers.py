@@ -23,6 +23,7 @@ ANNOTATION_NAMES = frozenset(
         "Any",
         "Literal",
         "NotRequired",
+        "Required",
         "TypedDict",
         "bool",
         "bytes",

@@ -12,19 +12,16 @@ from typing import Any
 
 from codegen.plain_text import one_line
 
-DESCRIPTION_LENGTH = 400
 _PATTERN_LENGTH = 80
 _LARGEST_EXACT = 2**53 - 1
 
 
-def note_of(schema: Any, *, default: Any = ...) -> str:
+def note_of(schema: Any, limit: int) -> str:
     """Return the description of a property with the constraints it does not mention itself."""
     if not isinstance(schema, dict):
         return ""
-    description = one_line(schema.get("description"), DESCRIPTION_LENGTH)
+    description = one_line(schema.get("description"), limit)
     facts = [fact for fact in constraints_of(schema) if not _mentioned(fact, description)]
-    if default is not ...:
-        facts.append(f"default {default}")
     if schema.get("deprecated") is True:
         facts.append("deprecated")
     joined = ", ".join(facts)

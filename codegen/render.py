@@ -70,7 +70,9 @@ def imports_of(definitions: Iterable[Model | Alias], signature: Signature) -> tu
             continue
         needed.add("TypedDict")
         types += [one.type for one in definition.fields]
-        if not all(one.required for one in definition.fields):
+        if _is_mostly_optional(definition):
+            needed |= {"Required"} if any(one.required for one in definition.fields) else set()
+        elif not all(one.required for one in definition.fields):
             needed.add("NotRequired")
     text = " ".join(map(written, types))
     needed |= {name for name in ("Any", "Literal") if f"{name}" in text.replace("[", " ").replace("]", " ").split()}
@@ -83,10 +85,10 @@ def _alias(alias: Alias) -> str:
 
 def _model(model: Model) -> str:
     if all(is_plain_key(field.key) for field in model.fields):
-        lines = [f"class {model.name}(TypedDict):"]
+        lines = [f"class {model.name}(TypedDict{', total=False' if _is_mostly_optional(model) else ''}):"]
         if model.note:
             lines.append(_INDENT + _docstring(model.note, _INDENT))
-        lines += [f"{_INDENT}{one.key}: {_field_type(one)}{_comment(one.note)}" for one in model.fields]
+        lines += [f"{_INDENT}{one.key}: {_field_type(one, model)}{_comment(one.note)}" for one in model.fields]
         lines += _extra_line(model)
         return "\n".join(lines)
     lines = [f"{model.name} = TypedDict({model.name!r}, {{{_comment(model.note)}"]
@@ -95,8 +97,17 @@ def _model(model: Model) -> str:
     return "\n".join([*lines, "})"])
 
 
-def _field_type(field: Field) -> str:
-    return written(field.type) if field.required else f"NotRequired[{written(field.type)}]"
+def _is_mostly_optional(model: Model) -> bool:
+    """Tell whether fewer keys have to be marked if the optional ones are the rule."""
+    required = sum(field.required for field in model.fields)
+    return required < len(model.fields) - required and all(is_plain_key(field.key) for field in model.fields)
+
+
+def _field_type(field: Field, model: Model) -> str:
+    text = written(field.type)
+    if field.required:
+        return f"Required[{text}]" if _is_mostly_optional(model) else text
+    return text if _is_mostly_optional(model) else f"NotRequired[{text}]"
 
 
 def _functional_type(field: Field) -> str:
@@ -122,7 +133,7 @@ def _checked_model(model: Model) -> str:
         return text
     extra = f", extra_items={written(model.extra)}"
     if text.startswith("class "):
-        return text.replace("(TypedDict)", f"(TypedDict{extra})", 1)
+        return text.replace("(TypedDict", f"(TypedDict{extra}", 1)
     return text.removesuffix(")") + f"{extra})"
 
 

@@ -11,8 +11,8 @@ import ast
 
 from codegen.errors import UnexpectedSourceError
 
-_TYPING_NAMES = frozenset({"Any", "Literal", "NotRequired", "TypeAlias", "TypedDict"})
-_SUBSCRIPTED = frozenset({"list", "dict", "Literal", "NotRequired"})
+_TYPING_NAMES = frozenset({"Any", "Literal", "NotRequired", "Required", "TypeAlias", "TypedDict"})
+_SUBSCRIPTED = frozenset({"list", "dict", "Literal", "NotRequired", "Required"})
 
 
 def check_stub_source(source: str) -> None:
@@ -31,9 +31,8 @@ def _statement(node: ast.stmt) -> None:
         case ast.ImportFrom(module="typing", level=0, names=names):
             if not all(name.asname is None and name.name in _TYPING_NAMES for name in names):
                 raise _unexpected(node)
-        case ast.ClassDef(bases=[ast.Name(id="TypedDict")], keywords=[], decorator_list=[], body=body):
-            for statement in body:
-                _class_statement(statement)
+        case ast.ClassDef(bases=[ast.Name(id="TypedDict")], keywords=keywords, decorator_list=[], body=body):
+            _class(keywords, body)
         case ast.AnnAssign(
             target=ast.Name(),
             annotation=ast.Name(id="TypeAlias"),
@@ -57,6 +56,17 @@ def _statement(node: ast.stmt) -> None:
             _function(node)
         case _:
             raise _unexpected(node)
+
+
+def _class(keywords: list[ast.keyword], body: list[ast.stmt]) -> None:
+    for keyword in keywords:
+        match keyword:
+            case ast.keyword(arg="total", value=ast.Constant(value=False)):
+                pass
+            case _:
+                raise _unexpected(keyword)
+    for statement in body:
+        _class_statement(statement)
 
 
 def _class_statement(node: ast.stmt) -> None:

@@ -16,15 +16,15 @@ if TYPE_CHECKING:
 
 MAX_DEPTH = 64
 MAX_SUBSCHEMAS = 5_000
-MAX_FIELDS = 1_500
 
 
 @dataclass
 class Budget:
     """How much of a tool's schemas may still be looked at."""
 
+    fields: int
+    most_fields: int
     subschemas: int = MAX_SUBSCHEMAS
-    fields: int = MAX_FIELDS
 
 
 class WholeSchemas:

@@ -70,10 +70,10 @@ def test_an_object_result_is_a_typed_dict() -> None:
         }
     )
     assert made.source.startswith(
-        "class LookResult(TypedDict):\n"
-        "    id: int\n"
-        "    kind: NotRequired[Literal['a', 'b', None]]\n"
-        "    tags: NotRequired[list[str]]\n"
+        "class LookResult(TypedDict, total=False):\n"
+        "    id: Required[int]\n"
+        "    kind: Literal['a', 'b', None]\n"
+        "    tags: list[str]\n"
     )
     assert made.types == ("LookResult",)
 
@@ -108,7 +108,7 @@ def test_recursive_references_become_recursive_types() -> None:
             },
         }
     )
-    assert "class LookNode(TypedDict):\n    children: NotRequired[list[LookNode]]" in made.source
+    assert "class LookNode(TypedDict, total=False):\n    children: list[LookNode]" in made.source
 
 
 def test_a_remote_reference_is_any_with_a_reason() -> None:
