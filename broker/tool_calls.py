@@ -22,6 +22,7 @@ from broker.errors import (
     UnavailableError,
     UpstreamError,
 )
+from broker.host_paths import hide_host_paths, hide_in_details
 from broker.json_schema import first_fault
 from broker.tool_results import completion_of, failure, quoted
 from sandbox import Completion, Failed, Returned
@@ -125,7 +126,11 @@ class ToolCalls:
         try:
             completion = await self._answer(call, entry, record)
             if isinstance(completion, Failed):
-                completion = Failed(completion.kind, self._redact(completion.message), completion.details)
+                completion = Failed(
+                    completion.kind,
+                    self._redact(hide_host_paths(completion.message, call.arguments)),
+                    hide_in_details(completion.details, call.arguments),
+                )
             record.status = _status(completion)
         finally:
             record.duration_ms = round((time.monotonic() - began) * 1_000, 3)
