@@ -50,7 +50,8 @@ def results() -> Console:
 
 def note(renderable: RenderableType) -> None:
     """Write to stderr; text is taken as it is, without markup."""
-    notes().print(Text(renderable) if isinstance(renderable, str) else renderable)
+    is_text = isinstance(renderable, str)
+    notes().print(Text(renderable) if is_text else renderable, soft_wrap=is_text)
 
 
 def report_problem(what: str, what_to_do: str = "") -> None:

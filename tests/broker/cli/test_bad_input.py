@@ -25,12 +25,12 @@ def assert_explained(finished, *parts, code=2):
         (["rum", "-"], ["'rum'", "'run'"]),
         (["run", "absent.py"], ["absent.py", "No such file"]),
         (["run", "."], ["is a directory"]),
-        (["run", "-", "--timeout", "soon"], ["--timeout", "soon"]),
+        (["run", "-", "--timeout", "soon"], ["--timeout", "number"]),
         (["run", "-", "--timeout", "0"], ["--timeout", "positive"]),
         (["run", "-", "--timeout", "nan"], ["--timeout"]),
         (["run", "-", "--timeout", "-1"], ["--timeout", "positive"]),
         (["run", "-", "--memory", "1"], ["--memory", "64"]),
-        (["run", "-", "--memory", "lots"], ["--memory", "lots"]),
+        (["run", "-", "--memory", "lots"], ["--memory", "integer"]),
         (["run", "-", "--config", "absent.json"], ["absent.json", "no such file"]),
         (["tools", "list"], ["no config", "--config"]),
         (["stubs", "*"], ["no config", "--config"]),
@@ -62,7 +62,7 @@ def test_a_broken_config_is_explained(codemode, tmp_path, text, parts):
     assert_explained(codemode("run", "-", "--config", "mcp.json", stdin="print(1)"), *parts)
 
 
-@pytest.mark.parametrize("pattern", ["", "echo", "odd."])
+@pytest.mark.parametrize("pattern", ["", "echo"])
 def test_a_pattern_that_can_match_nothing_is_explained(codemode, config, pattern):
     assert_explained(codemode("run", "-", "-c", config, "--allow", pattern, stdin="print(1)"), "pattern")
 
@@ -74,7 +74,6 @@ def servers(**broken):
 BROKEN = {
     "missing command": ({"command": "no-such-command-anywhere"}, "no-such-command-anywhere"),
     "exits at once": ({"command": sys.executable, "args": ["-c", "raise SystemExit(3)"]}, "broken"),
-    "never answers": ({"command": sys.executable, "args": ["-c", "import sys; sys.stdin.read()"]}, "broken"),
     "no such host": ({"url": "http://127.0.0.1:9/mcp"}, "broken"),
 }
 
@@ -88,6 +87,15 @@ def test_a_broken_server_is_named_and_the_others_stay_usable(codemode, write_con
     assert "broken" in finished.stderr
     assert part in finished.stderr
     assert "Traceback" not in finished.stderr
+
+
+def test_a_call_to_a_server_that_never_answers_fails_with_its_name_and_the_reason(codemode, write_config, odd):
+    silent = {"command": sys.executable, "args": ["-c", "import sys; sys.stdin.read()"]}
+    config = write_config(servers(silent=silent) | {"odd": odd})
+    script = f"from tools import silent\n{CALL_ECHO}\nawait silent.anything()"
+    finished = codemode("run", "-", "-c", config, "--allow", "*", stdin=script)
+    assert (finished.returncode, finished.stdout) == (1, "still here\n")
+    assert "ToolUnavailableError: silent" in finished.stderr
 
 
 def test_a_server_that_dies_during_a_call_fails_that_call_and_no_other(codemode, write_config, odd):
