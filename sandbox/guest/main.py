@@ -61,8 +61,6 @@ class Run:
     def _end(self, error):
         forgotten = self._bridge.close()
         self._cancel_the_rest()
-        for function, line in forgotten:
-            print(f"{self._filename}:{line}: {_forgotten(function)}", file=sys.stderr)
         if error is None:
             error = (
                 asyncio.CancelledError("the script cancelled itself")
@@ -70,6 +68,8 @@ class Run:
                 else self._task.exception()
             )
         if error is None:
+            for function, line in forgotten:
+                print(f"{self._filename}:{line}: {_forgotten(function)}", file=sys.stderr)
             return self._complete(self._task.result())
         if isinstance(error, SystemExit) and error.code in (None, 0):
             return self._complete(None)

@@ -47,7 +47,9 @@ class ToolDescriptionRequired(ToolError):
 
 
 class ToolNotFoundError(ToolError, AttributeError):
-    """There is no such tool."""
+    """There is no such tool; the message suggests the nearest."""
+
+    name = None  # else Python appends a suggestion of its own to ours
 
 
 class ToolTimeoutError(ToolError, TimeoutError):
