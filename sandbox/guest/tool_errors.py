@@ -49,7 +49,8 @@ class ToolDescriptionRequired(ToolError):
 class ToolNotFoundError(ToolError, AttributeError):
     """There is no such tool; the message suggests the nearest."""
 
-    name = None  # else Python appends a suggestion of its own to ours
+    # Python sets the name that was looked up, to append a suggestion of its own to ours.
+    name = property(lambda _self: None, lambda _self, _name: None)
 
 
 class ToolTimeoutError(ToolError, TimeoutError):
