@@ -104,7 +104,7 @@ class Config(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True, populate_by_name=True)
 
-    servers: dict[str, ServerConfig] = Field(default={}, alias="mcpServers")
+    servers: dict[str, ServerConfig] = Field(default={}, validation_alias="mcpServers")
     _secrets: frozenset[str] = PrivateAttr(default=frozenset())
 
     @property

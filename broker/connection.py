@@ -60,6 +60,7 @@ class Connection:
     """An open connection. `ended` is set, with `reason`, when it is of no further use."""
 
     on_tools_changed: Callable[[], None]
+    on_end: Callable[[], None]
     ended: anyio.Event = field(default_factory=anyio.Event)
     reason: str = ""
     http_status: int | None = None
@@ -80,7 +81,9 @@ class Connection:
     def end(self, reason: str) -> None:
         """Mark the connection as of no further use; the first reason stays."""
         self.reason = self.reason or reason
-        self.ended.set()
+        if not self.ended.is_set():
+            self.ended.set()
+            self.on_end()
 
     async def list_page(self, cursor: str | None) -> Page:
         """Ask for one page of tools.

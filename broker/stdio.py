@@ -88,7 +88,8 @@ class Child:
                     if len(line) > LINE_BYTES:
                         self._on_end(f"it sent a message over the bound of {LINE_BYTES} bytes")
                         return
-        await self._report_exit()
+            # Before the stream is closed: waiting calls then fail with this reason.
+            await self._report_exit("it closed its output")
 
     async def _deliver(self, line: bytes, messages: MemoryObjectSendStream[SessionMessage | Exception]) -> bool:
         """Deliver one line; False when the connection is of no further use."""
@@ -118,16 +119,18 @@ class Child:
             except TimeoutError:
                 self._on_end("it does not read its input")
             except (anyio.ClosedResourceError, anyio.BrokenResourceError, OSError):
-                await self._report_exit()
+                await self._report_exit("it closed its input")
 
-    async def _report_exit(self) -> None:
-        """Say how the child ended, with its last words where there are any."""
+    async def _report_exit(self, otherwise: str) -> None:
+        """Say how the child ended, with its last words where there are any; `otherwise` if it still runs."""
         with anyio.move_on_after(_LAST_WORDS_SECONDS):
             await self._stderr_ended.wait()
         with anyio.move_on_after(_LAST_WORDS_SECONDS):
             await self._process.wait()
         words = self.last_words()
-        self._on_end(_how_it_ended(self._process.returncode) + (f"; its last words: {words}" if words else ""))
+        code = self._process.returncode
+        ended = otherwise if code is None else _how_it_ended(code)
+        self._on_end(ended + (f"; its last words: {words}" if words else ""))
 
     async def stop(self) -> None:
         """Close stdin, wait, then end the whole process group."""
@@ -182,9 +185,7 @@ async def stdio_streams(config: ServerConfig, on_end: Callable[[str], None]) -> 
             tasks.cancel_scope.cancel()
 
 
-def _how_it_ended(code: int | None) -> str:
-    if code is None:
-        return "it closed its output"
+def _how_it_ended(code: int) -> str:
     if code < 0:
         with suppress(ValueError):
             return f"it was ended by {signal.Signals(-code).name}"

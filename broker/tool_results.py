@@ -185,7 +185,7 @@ def _bounded_or_none(value: Any, tool: CatalogEntry, bounds: ResultBounds) -> An
 
 
 def _bounded(value: Any, tool: CatalogEntry, bounds: ResultBounds) -> Any:
-    """Return the value as valid JSON within the bounds: NaN and infinities become None, lone surrogates U+FFFD."""
+    """Return the value as valid JSON within the bounds: NaN and infinities become None, lone surrogates `?`."""
     _measure(value, tool, bounds)
     return _normalised(value, tool)
 

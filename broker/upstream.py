@@ -130,9 +130,6 @@ class Upstream:
                 was_ready = await self._attempt()
                 steady = was_ready and anyio.current_time() - began >= _STEADY_SECONDS
                 delay = FIRST_DELAY_SECONDS if steady else min(delay * 2, LONGEST_DELAY_SECONDS)
-                if was_ready:
-                    # The next call waits for the reconnection instead of failing on a server that restarts.
-                    self._state, self._settled = "connecting", anyio.Event()
                 await anyio.sleep(delay * random.uniform(0.5, 1.0))  # noqa: S311  # jitter
         finally:
             self._state = "disabled" if self.settings.disabled else "stopped"
@@ -141,7 +138,7 @@ class Upstream:
     async def _attempt(self) -> bool:
         """Connect and stay until the connection ends; tell whether it became ready."""
         ready = False
-        connection = Connection(self._note_change)
+        connection = Connection(self._note_change, self._lose_connection)
         error: Exception | None = None
         # The deadline holds until the tools are listed; then the scope only frames the connection.
         with anyio.CancelScope(deadline=anyio.current_time() + self.settings.connect_timeout_seconds) as scope:
@@ -155,15 +152,22 @@ class Upstream:
             except Exception as caught:  # noqa: BLE001  # one server's fault must not reach the others
                 error = caught
             finally:
-                self._connection = None
+                self._lose_connection()
         timed_out = scope.cancelled_caught and not ready
-        self._state = "down"
         trouble = explain(self.settings, connection, error, timed_out=timed_out)
         self._trouble = replace(trouble, problem=self._redact(trouble.problem))
         self._protocol_version = None
         logger().warning("server is down", server=self.name, problem=self._trouble.problem)
-        self._settled.set()
+        if not ready:
+            self._state = "down"
+            self._settled.set()
         return ready
+
+    def _lose_connection(self) -> None:
+        """Turn away from a connection that has ended: calls now wait for the next one, for a while."""
+        if self._connection is not None:
+            self._connection = None
+            self._state, self._settled = "connecting", anyio.Event()
 
     async def _serve(self, connection: Connection) -> None:
         async with anyio.create_task_group() as tasks:

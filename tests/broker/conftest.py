@@ -1,0 +1,55 @@
+"""Servers that the broker's tests connect to: in this process, or small programs with a fault."""
+
+from __future__ import annotations
+
+import sys
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import anyio
+import pytest
+
+from broker.config import ServerConfig
+from broker.upstream import Upstream
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Callable
+
+    from broker.listing import Listing
+
+FAULTY = Path(__file__).parent / "servers" / "faulty.py"
+
+
+@pytest.fixture(params=["asyncio", "trio"])
+def anyio_backend(request):
+    return request.param
+
+
+@pytest.fixture
+def faulty() -> Callable[..., ServerConfig]:
+    """Configure the faulty server with a behaviour."""
+
+    def configure(behaviour: str, **settings) -> ServerConfig:
+        defaults = {"mode": "legacy", "connect_timeout_seconds": 20, "call_timeout_seconds": 20}
+        return ServerConfig(command=sys.executable, args=("-I", str(FAULTY), behaviour), **{**defaults, **settings})
+
+    return configure
+
+
+@pytest.fixture
+def running():
+    """Run an upstream for the time of a block, settled; its listings are added to those given."""
+
+    @asynccontextmanager
+    async def run(target, listings: list[Listing] | None = None) -> AsyncIterator[Upstream]:
+        kept: list[Listing] = [] if listings is None else listings
+        upstream = Upstream("faulty", target, lambda _, listing: kept.append(listing))
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(upstream.run)
+            with anyio.fail_after(30):
+                await upstream.settled()
+            yield upstream
+            tasks.cancel_scope.cancel()
+
+    return run

@@ -1,0 +1,144 @@
+"""An MCP server over stdio that does one thing wrong: `faulty.py BEHAVIOUR`. Standard library only.
+
+Calls that reach it are appended to the file named by CALLS_LOG, so that a test can count executions.
+"""
+
+import json
+import os
+import signal
+import sys
+import time
+from pathlib import Path
+
+BEHAVIOUR = sys.argv[1]
+ECHO = {
+    "name": "echo",
+    "description": "Says it again",
+    "inputSchema": {"type": "object", "properties": {"text": {"type": "string"}}, "required": ["text"]},
+}
+
+
+def send(message):
+    sys.stdout.write(json.dumps({"jsonrpc": "2.0", **message}) + "\n")
+    sys.stdout.flush()
+
+
+def note(path, line):
+    with Path(path).open("a", encoding="utf-8") as log:
+        log.write(line + "\n")
+
+
+def answer(request, result):
+    send({"id": request["id"], "result": result})
+
+
+def tools(request):  # noqa: PLR0911  # one return for each fault
+    cursor = (request.get("params") or {}).get("cursor")
+    number = int(cursor or 0)
+    match BEHAVIOUR:
+        case "malformed_tools":
+            return {
+                "tools": [
+                    None,
+                    5,
+                    {"inputSchema": {}},
+                    {"name": 5, "inputSchema": {}},
+                    {"name": "no_schema"},
+                    {"name": "list_output", "inputSchema": {}, "outputSchema": [1]},
+                    {"name": "empty_schema", "inputSchema": {}},
+                    {"name": "array_output", "inputSchema": {"type": "object"}, "outputSchema": {"type": "array"}},
+                    ECHO,
+                    ECHO,
+                ]
+            }
+        case "endless_pages":
+            return {"tools": [{**ECHO, "name": f"echo{number}"}], "nextCursor": str(number + 1)}
+        case "same_cursor":
+            return {"tools": [ECHO], "nextCursor": "7"}
+        case "empty_cursor":
+            if cursor is None:
+                return {"tools": [ECHO], "nextCursor": ""}
+            return {"tools": [{**ECHO, "name": "second"}]}
+        case "many_tools":
+            return {"tools": [{**ECHO, "name": f"echo{index}"} for index in range(50)]}
+        case "not_a_list":
+            return {"tools": {}}
+    return {"tools": [ECHO]}
+
+
+def call(request):  # noqa: C901  # one case for each fault
+    arguments = request["params"].get("arguments", {})
+    if path := os.environ.get("CALLS_LOG"):
+        note(path, json.dumps(arguments))
+    content = [{"type": "text", "text": arguments.get("text", "")}]
+    match BEHAVIOUR:
+        case "dies_in_call" if arguments.get("text") == "die":
+            sys.stderr.write("no space left on device\n")
+            sys.stderr.flush()
+            os.kill(os.getpid(), signal.SIGKILL)
+        case "hangs_in_call" if arguments.get("text") == "hang":
+            return
+        case "endless_line":
+            while True:
+                sys.stdout.write("x" * 65_536)
+        case "huge_reply":
+            content = [{"type": "text", "text": "x" * (5 * 1024 * 1024)}]
+        case "broken_reply":
+            sys.stdout.write('{"jsonrpc": "2.0", "id": \n')
+            sys.stdout.flush()
+            return
+        case "stderr_flood":
+            sys.stderr.write("noise\n" * 200_000)
+        case "rpc_error":
+            send({"id": request["id"], "error": {"code": -32602, "message": "\x1b[31mno such thing"}})
+            return
+        case "echo_environment":
+            content = [{"type": "text", "text": json.dumps(dict(os.environ))}]
+        case "changes_listing":
+            ECHO["description"] = "Says it once more"
+            send({"method": "notifications/tools/list_changed"})
+        case "frobnicate":
+            answer(request, {"content": content, "resultType": "frobnicate"})
+            return
+    answer(request, {"content": content})
+
+
+def initialize():
+    version = "1999-01-01" if BEHAVIOUR == "bad_version" else "2025-11-25"
+    return {
+        "protocolVersion": version,
+        "capabilities": {"tools": {"listChanged": True}},
+        "serverInfo": {"name": "faulty", "version": "1"},
+    }
+
+
+def handle(request):
+    match request.get("method"):
+        case "initialize":
+            answer(request, initialize())
+        case "tools/list":
+            answer(request, tools(request))
+        case "tools/call":
+            call(request)
+        case "notifications/cancelled":
+            if path := os.environ.get("CALLS_LOG"):
+                note(path, "cancelled")
+        case _ if "id" in request:
+            send({"id": request["id"], "error": {"code": -32601, "message": "Method not found"}})
+
+
+if BEHAVIOUR == "exits":
+    sys.stderr.write("starting\nmissing the setting PROJECT\n")
+    sys.exit(3)
+if BEHAVIOUR == "silent":
+    time.sleep(1_000)
+if BEHAVIOUR == "banner":
+    sys.stdout.write("Welcome to the server!\n")
+if BEHAVIOUR == "ignores_signals":
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    if os.fork() == 0:
+        time.sleep(1_000)
+for line in sys.stdin:
+    handle(json.loads(line))
+if BEHAVIOUR == "ignores_signals":
+    time.sleep(1_000)

@@ -1,0 +1,348 @@
+"""Scripts across servers of this process, through the sandbox: what a script sees and what is on record."""
+
+from __future__ import annotations
+
+import ast
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import anyio
+import pytest
+from mcp.server import MCPServer
+from mcp.server.mcpserver.exceptions import ToolError
+
+from broker import Broker, Config, Denial, ExecutionError, ExecutionResult, Grant, Question
+from broker.execution import StoppedBy
+from broker.tool_calls import CallRecord
+from sandbox import Limits
+
+pytestmark = pytest.mark.anyio
+
+
+@pytest.fixture
+def calls():
+    """What reached the tools, in order."""
+    return []
+
+
+@pytest.fixture
+def desk_server(calls):
+    server = MCPServer("desk")
+
+    @server.tool()
+    def add(a: int, b: int = 2) -> int:
+        """Adds two numbers."""
+        calls.append(("add", a, b))
+        return a + b
+
+    @server.tool(structured_output=False)
+    def note(text: str) -> str:
+        """Keeps a note."""
+        calls.append(("note", text))
+        return f"kept {text}"
+
+    @server.tool()
+    def fail(reason: str) -> str:
+        """Fails."""
+        raise ToolError(f"failed: {reason}")
+
+    @server.tool()
+    async def wait() -> str:
+        """Waits for ever."""
+        calls.append(("wait",))
+        await anyio.sleep_forever()
+        return ""
+
+    return server
+
+
+@pytest.fixture
+def opened(desk_server, faulty):
+    """A broker with the server `desk`, and one that exits at once."""
+
+    @asynccontextmanager
+    async def open_broker(**servers):
+        with anyio.fail_after(60):
+            config = Config(servers={"broken": faulty("exits")})
+            async with Broker(config, servers={"desk": desk_server, **servers}) as broker:
+                yield broker
+
+    return open_broker
+
+
+def error_of(result: ExecutionResult) -> ExecutionError:
+    assert result.error is not None
+    return result.error
+
+
+def records(result: ExecutionResult) -> list[tuple[str, str, str]]:
+    return [(f"{call.server}.{call.tool}", call.decision, call.status) for call in result.calls]
+
+
+async def run(broker: Broker, script: str, *allowed: str, answerer=None, **settings) -> ExecutionResult:
+    session = broker.session(grants=map(Grant, allowed), answerer=answerer)
+    return await session.execute_code(script, describe_references=True, **settings)
+
+
+async def test_a_script_calls_tools_and_its_calls_are_on_record(opened, calls):
+    script = """
+import asyncio
+from tools import desk
+sums = await asyncio.gather(*(desk.add(a=n) for n in range(3)))
+print(await desk.note(text="x"))
+sums
+"""
+    async with opened() as broker:
+        result = await run(broker, script, "desk.*")
+    assert (result.outcome, result.value, result.stdout) == ("completed", [2, 3, 4], "kept x\n")
+    assert sorted(calls) == [("add", 0, 2), ("add", 1, 2), ("add", 2, 2), ("note", "x")]
+    assert records(result) == [("desk.add", "allowed", "ok")] * 3 + [("desk.note", "allowed", "ok")]
+
+
+async def test_nothing_is_called_without_a_grant(opened, calls):
+    async with opened() as broker:
+        result = await run(broker, "from tools import desk\nawait desk.add(a=1)", "desk.note", "other.*")
+    assert (result.outcome, error_of(result).type, result.is_refused) == ("raised", "ToolRefusedError", True)
+    assert error_of(result).message == (
+        "desk.add was not called: nobody has allowed it and nobody is there to ask. Allow it beforehand, as with "
+        "--allow 'desk.add'."
+    )
+    assert records(result) == [("desk.add", "denied", "refused")]
+    assert calls == []
+
+
+async def test_a_refusal_inside_a_task_group_is_a_refusal(opened):
+    script = """
+import asyncio
+from tools import desk
+async with asyncio.TaskGroup() as group:
+    group.create_task(desk.add(a=1))
+"""
+    async with opened() as broker:
+        result = await run(broker, script)
+    assert (error_of(result).type, result.is_refused) == ("ExceptionGroup", True)
+
+
+async def test_a_script_may_catch_a_refusal_and_go_on(opened):
+    script = """
+from tools import desk, ToolRefusedError
+try:
+    await desk.add(a=1)
+except PermissionError as error:
+    caught = isinstance(error, ToolRefusedError), error.server, error.tool
+caught
+"""
+    async with opened() as broker:
+        result = await run(broker, script)
+    assert (result.outcome, result.value, result.is_refused) == ("completed", [True, "desk", "add"], False)
+
+
+async def test_the_pending_calls_of_a_script_are_asked_about_together(opened, calls):
+    class Person:
+        def __init__(self):
+            self.questions: list[Question] = []
+
+        async def answer(self, question):
+            self.questions.append(question)
+            return [Grant("desk.add"), Denial("desk.note", "not now")]
+
+    script = """
+import asyncio
+from tools import desk
+await asyncio.gather(desk.add(a=1), desk.add(a=2), desk.note(text="x"), return_exceptions=True)
+await desk.add(a=3)
+"""
+    person = Person()
+    async with opened() as broker:
+        result = await run(broker, script, answerer=person)
+    assert result.value == 5
+    assert [[call.qualified_name for call in asked.calls] for asked in person.questions] == [
+        ["desk.add", "desk.add", "desk.note"]
+    ]
+    assert [call[0] for call in calls] == ["add"] * 3
+    assert ("desk.note", "denied", "refused") in records(result)
+
+
+async def test_time_for_an_answer_is_not_time_of_the_script(opened):
+    class Slow:
+        async def answer(self, _question):
+            await anyio.sleep(0.6)
+            return [Grant("*")]
+
+    async with opened() as broker:
+        result = await run(
+            broker,
+            "from tools import desk\nawait desk.add(a=1)",
+            answerer=Slow(),
+            limits=Limits(wall_seconds=0.5),
+        )
+    assert result.outcome == "completed"
+
+
+BROKEN = "it exited with code 3; its last words: missing the setting PROJECT"
+
+FAILING = {
+    "the tool fails": (
+        "await desk.fail(reason='x')",
+        "ToolError",
+        "[text of desk] Error executing tool fail: failed: x",
+        ("desk.fail", "allowed", "tool_error"),
+    ),
+    "wrong arguments": (
+        "await desk.add(a='one')",
+        "ToolArgumentsError",
+        "desk.add() was not called: a: 'one' is not of type 'integer'",
+        ("desk.add", "undecided", "bad_arguments"),
+    ),
+    "the server is down": (
+        "await broken.echo(text='x')",
+        "ToolUnavailableError",
+        f"broken is not available: {BROKEN}. Nothing was sent.",
+        ("broken.echo", "undecided", "unavailable"),
+    ),
+}
+
+
+@pytest.mark.parametrize("case", FAILING)
+async def test_a_call_that_fails_raises_in_the_script(opened, case):
+    line, kind, message, record = FAILING[case]
+    async with opened() as broker:
+        result = await run(broker, f"from tools import desk, broken\n{line}", "*")
+    assert (error_of(result).type, error_of(result).message) == (kind, message)
+    assert records(result) == [record]
+
+
+async def test_a_server_that_is_down_leaves_the_others_usable(opened):
+    script = """
+from tools import broken, desk, ToolUnavailableError
+try:
+    await broken.echo(text="x")
+except ToolUnavailableError:
+    total = await desk.add(a=1)
+total
+"""
+    async with opened() as broker:
+        assert [(status.name, status.state) for status in broker.server_statuses()] == [
+            ("broken", "down"),
+            ("desk", "ready"),
+        ]
+        result = await run(broker, script, "*")
+    assert (result.outcome, result.value) == ("completed", 3)
+
+
+async def test_a_slow_server_does_not_delay_the_others(faulty, desk_server):
+    config = Config(servers={"silent": faulty("silent", connect_timeout_seconds=600)})
+    with anyio.fail_after(60):
+        async with Broker(config, servers={"desk": desk_server}, startup_seconds=0) as broker:
+            result = await run(broker, "from tools import desk\nawait desk.add(a=1)", "*")
+            assert result.value == 3
+            assert broker.server_statuses()[0].state == "connecting"
+
+
+async def test_a_tool_that_is_not_described_stops_the_script_before_it_starts(opened):
+    script = "from tools import desk\nprint('started')\nawait desk.add(a=1)\nawait desk.note(text='x')"
+    async with opened() as broker:
+        session = broker.session(grants=[Grant("*")])
+        refused = await session.execute_code(script)
+        details = await session.get_tool_details(["desk.add", "desk.note", "desk.ad"])
+        done = await session.execute_code(script)
+    assert (error_of(refused).type, refused.stdout, refused.calls) == ("ToolDescriptionRequired", "", [])
+    assert error_of(refused).message == (
+        "The script was not started: these tools have not been described yet: desk.add (line 3), desk.note (line 4). "
+        'Fetch them with get_tool_details(["desk.add", "desk.note"]) and run the script again.'
+    )
+    assert details.described == ("desk.add", "desk.note")
+    assert details.unknown["desk.ad"][0] == "desk.add"
+    assert "async def add(" in details.source
+    assert done.outcome == "completed"
+
+
+async def test_a_tool_reached_by_a_computed_name_needs_its_description_too(opened):
+    script = "import tools\nname = 'desk'\nawait getattr(getattr(tools, name), 'add')(a=1)"
+    async with opened() as broker:
+        result = await broker.session(grants=[Grant("*")]).execute_code(script)
+    assert error_of(result).type == "ToolDescriptionRequired"
+    assert 'get_tool_details(["desk.add"])' in error_of(result).message
+
+
+async def test_a_tool_that_changed_since_it_was_described_is_not_called(faulty):
+    script = """
+from tools import changing
+await changing.echo(text="first")
+"""
+    config = Config(servers={"changing": faulty("changes_listing")})
+    with anyio.fail_after(60):
+        async with Broker(config) as broker:
+            session = broker.session(grants=[Grant("*")])
+            await session.get_tool_details(["changing.echo"])
+            before = broker.catalog.lookup("changing.echo").spec.digest
+            assert (await session.execute_code(script)).value == "first"
+            while broker.catalog.lookup("changing.echo").spec.digest == before:
+                await anyio.lowlevel.checkpoint()
+            assert error_of(await session.execute_code(script)).type == "ToolDescriptionRequired"
+
+
+async def test_a_script_that_is_stopped_leaves_its_open_call_on_record(opened, calls):
+    async with opened() as broker:
+        result = await run(broker, "from tools import desk\nawait desk.wait()", "*", limits=Limits(wall_seconds=0.5))
+    assert (result.outcome, result.stopped) == ("stopped", StoppedBy(limit="wall_seconds", amount=0.5))
+    assert records(result) == [("desk.wait", "allowed", "cancelled")]
+    assert calls == [("wait",)]
+
+
+async def test_a_syntax_error_is_shown_as_python_shows_it(opened):
+    async with opened() as broker:
+        result = await run(broker, "x = (\n", filename="mine.py")
+    assert error_of(result).traceback == (
+        "  File \"mine.py\", line 1\n    x = (\n        ^\nSyntaxError: '(' was never closed\n"
+    )
+
+
+async def test_the_envelope_has_exactly_the_documented_keys(opened):
+    async with opened() as broker:
+        envelope = (await run(broker, "from tools import desk\nawait desk.add(a=1)", "*")).model_dump(mode="json")
+    assert list(envelope) == [
+        "outcome",
+        "value",
+        "stdout",
+        "stderr",
+        "error",
+        "stopped",
+        "calls",
+        "usage",
+        "run_id",
+        "duration_ms",
+    ]
+    assert list(CallRecord.model_fields) == ["server", "tool", "decision", "status", "duration_ms"]
+
+
+async def test_sessions_share_neither_descriptions_nor_grants(opened):
+    script = "from tools import desk\nawait desk.add(a=1)"
+    async with opened() as broker:
+        assert (await run(broker, script, "*")).outcome == "completed"
+        other = await broker.session().execute_code(script)
+    assert error_of(other).type == "ToolDescriptionRequired"
+
+
+async def test_a_secret_of_the_config_is_kept_out_of_errors():
+    script = "from tools import leaking\nawait leaking.echo(text='die')"
+    text = """{"mcpServers": {"leaking": {"command": "sh", "args": ["-c", "echo key $KEY >&2; exit 1"],
+               "env": {"KEY": "${UPSTREAM_KEY}"}}}}"""
+    config = Config.parse(text, source="c", folder=Path(), environment={"UPSTREAM_KEY": "k3y-of-upstream"})
+    with anyio.fail_after(60):
+        async with Broker(config) as broker:
+            result = await run(broker, script, "*")
+            problem = broker.server_statuses()[0].problem
+    assert problem == "it exited with code 1; its last words: key [redacted]"
+    assert "k3y-of-upstream" not in result.model_dump_json()
+
+
+def test_only_one_place_calls_a_tool_of_an_upstream():
+    package = Path(__file__).parents[2] / "broker"
+    found = set()
+    for path in package.rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.Attribute) and node.attr == "call_tool":
+                found.add(path.name)
+    # upstream.py calls its own connection.
+    assert found == {"tool_calls.py", "upstream.py"}

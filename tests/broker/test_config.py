@@ -1,0 +1,189 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from broker.config import Config, ServerConfig
+from broker.errors import ConfigError
+
+FOLDER = Path("/etc/codemode")
+SECRET = "s3cr3t-v4lue"  # noqa: S105  # made up
+
+
+def parse(document, **environment) -> Config:
+    text = document if isinstance(document, str) else json.dumps(document)
+    return Config.parse(text, source="mcp.json", folder=FOLDER, environment=environment)
+
+
+def servers(**entries):
+    return {"mcpServers": entries}
+
+
+WRONG = {
+    "syntax": ('{"mcpServers": {\n  "git": }', "mcp.json:2:10: is not JSON: expecting value"),
+    "a comment": (
+        '{// mine\n"mcpServers": {}}',
+        "mcp.json:1:2: is not JSON: expecting property name enclosed in double quotes",
+    ),
+    "not an object": ("[]", 'mcp.json: must be a JSON object, as in {"mcpServers": {…}}'),
+    "too deep": ("[" * 100_000, "mcp.json: is nested too deep"),
+    "empty": ({}, "mcp.json: 'mcpServers' is missing"),
+    "servers of another kind": ({"mcpServers": []}, "mcp.json: 'mcpServers': must be a JSON object"),
+    "a server twice": (
+        '{"mcpServers": {"a": {"command": "x"}, "a": {"command": "y"}}}',
+        "mcp.json: the key 'a' is given twice in one object",
+    ),
+    "unknown top key": (
+        {"mcpServers": {}, "mcpServer": {}},
+        "mcp.json: unknown key 'mcpServer'; did you mean 'mcpServers'?",
+    ),
+    "unknown key": (
+        servers(git={"command": "x", "arguments": []}),
+        "mcp.json: server 'git': unknown key 'arguments'; did you mean 'args'?",
+    ),
+    "a key like nothing": (
+        servers(git={"command": "x", "zzz": 1}),
+        (
+            "mcp.json: server 'git': unknown key 'zzz'; known are command, args, env, cwd, type, url, headers, "
+            "disabled, mode, connect_timeout_seconds, call_timeout_seconds, max_pages, max_tools, trust_annotations"
+        ),
+    ),
+    "server of another kind": (servers(git=3), "mcp.json: server 'git': must be a JSON object"),
+    "no transport": (
+        servers(git={}),
+        "mcp.json: server 'git' has neither of 'command' (a program to start) and 'url' (HTTP); give one",
+    ),
+    "two transports": (
+        servers(git={"command": "x", "url": "http://h/mcp"}),
+        "mcp.json: server 'git' has both of 'command' (a program to start) and 'url' (HTTP); give one",
+    ),
+    "headers of a program": (
+        servers(git={"command": "x", "headers": {"A": SECRET}}),
+        "mcp.json: server 'git' has 'command', so 'headers' has no meaning; remove it",
+    ),
+    "sse": (
+        servers(old={"type": "sse", "url": "http://h/sse"}),
+        "mcp.json: server 'old': type 'sse' is the transport of 2024; give the streamable HTTP 'url'",
+    ),
+    "wrong url": (
+        servers(web={"url": f"ftp://{SECRET}@h"}),
+        "mcp.json: server 'web': url: must be a URL that begins with http:// or https://",
+    ),
+    "args as text": (servers(git={"command": "x", "args": "-v"}), "mcp.json: server 'git': args: must be list"),
+    "env number": (
+        servers(git={"command": "x", "env": {"PORT": 80}}),
+        "mcp.json: server 'git': env.PORT: must be string",
+    ),
+    "mode": (
+        servers(git={"command": "x", "mode": "new"}),
+        "mcp.json: server 'git': mode: must be 'auto', 'legacy' or '2026-07-28'",
+    ),
+    "timeout": (
+        servers(git={"command": "x", "call_timeout_seconds": 0}),
+        "mcp.json: server 'git': call_timeout_seconds: must be greater than 0",
+    ),
+    "unset variable": (
+        servers(git={"command": "x", "env": {"TOKEN": "${GIT_TOKEN}"}}),
+        (
+            "mcp.json: server 'git': env.TOKEN: the environment variable GIT_TOKEN is not set; set it or write "
+            "${GIT_TOKEN:-default}"
+        ),
+    ),
+    "not a variable": (
+        servers(git={"command": "${env:HOME}/x"}),
+        "mcp.json: server 'git': command: ${env:HOME} is not a variable; write ${NAME} or ${NAME:-default}",
+    ),
+    "name": (
+        servers(**{"my server": {"command": "x"}}),
+        (
+            "mcp.json: server 'my server': a name is 1 to 64 letters, digits, '_' and '-' and begins with a letter; "
+            "scripts import it"
+        ),
+    ),
+    "taken name": (
+        servers(ToolError={"command": "x"}),
+        "mcp.json: server 'ToolError': names like 'ToolError' are taken in scripts; choose another",
+    ),
+}
+
+
+@pytest.mark.parametrize(("document", "message"), WRONG.values(), ids=WRONG.keys())
+def test_a_wrong_config_says_what_to_change(document, message):
+    with pytest.raises(ConfigError) as caught:
+        parse(document)
+    assert str(caught.value) == message
+    assert SECRET not in str(caught.value)
+
+
+def test_several_problems_are_reported_at_once():
+    with pytest.raises(ConfigError) as caught:
+        parse(servers(a={"comand": "x"}, b={"command": "${X}"}))
+    assert str(caught.value).splitlines() == [
+        "mcp.json: 2 problems",
+        "  - server 'a': unknown key 'comand'; did you mean 'command'?",
+        "  - server 'b': command: the environment variable X is not set; set it or write ${X:-default}",
+    ]
+
+
+def test_what_people_have_is_read():
+    config = parse(
+        servers(
+            files={"type": "stdio", "command": "npx", "args": ["-y", "pkg", "${CONFIG_DIR}/x"], "cwd": "data"},
+            web={"type": "http", "url": "https://h/mcp", "headers": {"Authorization": "Bearer ${TOKEN}"}},
+            off={"command": "x", "disabled": True},
+        ),
+        TOKEN=SECRET,
+    )
+    assert config.servers["files"].args == ("-y", "pkg", "/etc/codemode/x")
+    assert config.servers["files"].cwd == Path("/etc/codemode/data")
+    assert config.servers["web"].headers == {"Authorization": f"Bearer {SECRET}"}
+    assert config.servers["off"].disabled
+
+
+@pytest.mark.parametrize(
+    ("text", "environment", "value"),
+    [
+        ("${A}", {"A": "1"}, "1"),
+        ("${A:-2}", {}, "2"),
+        ("${A:-2}", {"A": ""}, "2"),
+        ("${A}", {"A": ""}, ""),
+        ("${A:-}x", {}, "x"),
+        ("${A}-${B:-b}", {"A": "${B}"}, "${B}-b"),
+        ("$A {A} $$", {}, "$A {A} $$"),
+    ],
+)
+def test_variables_are_replaced_once(text, environment, value):
+    config = parse(servers(git={"command": "x", "args": [text]}), **environment)
+    assert config.servers["git"].args == (value,)
+
+
+def test_secrets_are_known_and_not_shown():
+    config = parse(
+        servers(
+            a={"command": "x", "env": {"API_KEY": "written-key", "DATA": "/srv/data"}},
+            b={"url": "https://h", "headers": {"Authorization": "Bearer written-token"}},
+            c={"command": "${PROGRAM}"},
+        ),
+        PROGRAM=SECRET,
+    )
+    assert config.secrets == {"written-key", "Bearer written-token", "written-token", SECRET}
+    assert "written" not in repr(config)
+
+
+def test_a_missing_file_and_a_folder_are_named(tmp_path):
+    with pytest.raises(ConfigError, match="there is no such file"):
+        Config.load(tmp_path / "none.json")
+    with pytest.raises(ConfigError, match="cannot be read: Is a directory"):
+        Config.load(tmp_path)
+
+
+def test_a_byte_order_mark_is_no_fault(tmp_path):
+    path = tmp_path / "mcp.json"
+    path.write_text('{"mcpServers": {}}', encoding="utf-8-sig")
+    assert Config.load(path).servers == {}
+
+
+def test_a_config_can_be_written_in_code():
+    assert Config(servers={"git": ServerConfig(command="x")}).servers["git"].command == "x"
