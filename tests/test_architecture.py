@@ -47,9 +47,7 @@ def test_packages_import_each_other_in_one_direction_only(package):
 @pytest.mark.parametrize("package", MAY_IMPORT)
 def test_the_host_never_imports_the_guest(package):
     wrong = [
-        path
-        for path in sources(package)
-        if any(name.startswith("sandbox.guest") for name in imported_modules(path))
+        path for path in sources(package) if any(name.startswith("sandbox.guest") for name in imported_modules(path))
     ]
     assert wrong == []
 

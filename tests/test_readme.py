@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+import pytest
+
 ROOT = Path(__file__).parent.parent
 
 
@@ -20,6 +22,12 @@ def test_the_quick_start_has_exactly_two_command_lines():
 
 def test_ci_runs_the_readmes_test_command():
     assert command_lines()[1] in (ROOT / ".ci" / "run").read_text().splitlines()
+
+
+@pytest.mark.parametrize("example", ["added_lines.py", "library.py"])
+def test_the_readmes_python_is_a_file_that_the_system_tests_run(example):
+    source = (ROOT / "examples" / example).read_text()
+    assert f"```python\n{source}```" in (ROOT / "README.md").read_text()
 
 
 def test_links_lead_to_files():

@@ -10,7 +10,7 @@ import typer
 
 from broker.cli.exit_codes import ExitCode
 from broker.cli.logs import configure_logs
-from broker.cli.terminal import Problem, report_problem
+from broker.cli.terminal import Problem, note, report_problem
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -26,6 +26,7 @@ def start(
     try:
         code = anyio.run(command, request)
     except KeyboardInterrupt:
+        note("")  # the terminal has just shown ^C
         report_problem("interrupted")
         code = ExitCode.INTERRUPTED
     except Exception as error:  # noqa: BLE001  # the edge of the program

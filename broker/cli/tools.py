@@ -52,8 +52,13 @@ async def list_tools(request: ListRequest) -> ExitCode:
         report_servers(broker)
     if request.as_json:
         write_result(json.dumps([_summary(tool) for tool in found], indent=2))
-    elif found:
+    elif found and results().is_terminal:
         results().print(_table(found))
+    elif found:
+        # One line a tool, whole, for grep and cut.
+        write_result(
+            "\n".join(f"{one_line(tool.qualified_name, NAME_CHARACTERS)}\t{_first_line(tool.spec)}" for tool in found)
+        )
     else:
         note(f"no tool is found by {one_line(request.query, 100)!r}" if request.query else "there are no tools")
     return ExitCode.COMPLETED

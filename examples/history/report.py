@@ -77,9 +77,7 @@ async def read_history():
 
 async def forget_earlier_graph():
     graph = await memory.read_graph()
-    ours = [
-        entity["name"] for entity in graph["entities"] if entity["entityType"] in {"commit", "file", "person"}
-    ]
+    ours = [entity["name"] for entity in graph["entities"] if entity["entityType"] in {"commit", "file", "person"}]
     if ours:
         await memory.delete_entities(entityNames=ours)
 
@@ -112,9 +110,7 @@ async def build_graph(commits):
         added = sum(commit.changes[path][0] for commit in touched[path])
         removed = sum(commit.changes[path][1] for commit in touched[path])
         relations = [(commit.entity, "changed", f"file {path}") for commit in touched[path]]
-        await add_entity(
-            f"file {path}", "file", [f"{added} lines added", f"{removed} lines removed"], relations
-        )
+        await add_entity(f"file {path}", "file", [f"{added} lines added", f"{removed} lines removed"], relations)
     for name in people:
         relations = [(f"person {name}", "wrote", commit.entity) for commit in written[name]]
         await add_entity(f"person {name}", "person", [f"{len(written[name])} commits"], relations)
@@ -149,9 +145,7 @@ def write_report(commits, files, people, together):
     yield "# History of this repository"
     yield ""
     yield f"The latest {len(commits)} commits, {commits[-1].date} to {commits[0].date}."
-    yield from write_table(
-        "People", ["Who", "Commits"], [(entity["name"][7:], len(ends)) for entity, ends in people]
-    )
+    yield from write_table("People", ["Who", "Commits"], [(entity["name"][7:], len(ends)) for entity, ends in people])
     yield from write_table(
         "Files changed most",
         ["File", "Commits", "Lines"],
@@ -180,9 +174,7 @@ async def main():
         asyncio.gather(*(ask_graph(f"file {path}") for path in files)),
         asyncio.gather(*(ask_graph(f"person {name}") for name in people)),
     )
-    report = (
-        "\n".join(write_report(commits, about_files, about_people, often_together(commits, files))) + "\n"
-    )
+    report = "\n".join(write_report(commits, about_files, about_people, often_together(commits, files))) + "\n"
     await filesystem.write_file(path="report.md", content=report)
     written, graph = await asyncio.gather(filesystem.read_text_file(path="report.md"), memory.read_graph())
     assert written["content"] == report

@@ -34,8 +34,7 @@ def git(folder, *arguments):
 
 def with_example(repository):
     """Adds the example to a repository, with the servers that the quick start installed."""
-    if missing := [name for name in SERVERS if not (ROOT / "examples" / "servers" / name).exists()]:
-        pytest.skip(f"examples/servers has no {' and no '.join(missing)}: run the README's first line")
+    needs_servers()
     history = repository / "examples" / "history"
     shutil.rmtree(history, ignore_errors=True)
     shutil.copytree(ROOT / "examples" / "history", history, ignore=shutil.ignore_patterns("report.md", "graph.jsonl"))
@@ -152,6 +151,38 @@ def test_a_long_history_is_bounded(new_repository):
     assert Counter(entity["entityType"] for entity in entities.values()) == {"commit": 30, "file": 24, "person": 1}
     assert sum(relation[2] == "file all.txt" for relation in relations) == 30
     assert calls_in(finished) < 200
+
+
+def needs_servers():
+    if missing := [name for name in SERVERS if not (ROOT / "examples" / "servers" / name).exists()]:
+        pytest.skip(f"examples/servers has no {' and no '.join(missing)}: run the README's first line")
+
+
+def test_the_readmes_script_counts_lines():
+    needs_servers()
+    finished = subprocess.run(  # noqa: S603  # our own command
+        [CODEMODE, "run", "examples/added_lines.py", "-c", "examples/history/mcp.json", "--allow", "git.git_[ls]*"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
+    )
+    assert finished.returncode == 0, finished.stderr
+    counted = json.loads(finished.stdout)
+    newest = git(ROOT, "log", "-20", "--format=%h", "--abbrev=12").split()
+    assert list(counted) == newest
+    assert all(isinstance(count, int) for count in counted.values())
+
+
+def test_the_readmes_library_example_makes_its_call():
+    needs_servers()
+    finished = subprocess.run(  # our own example
+        [sys.executable, "examples/library.py"], cwd=ROOT, capture_output=True, text=True, check=False, timeout=60
+    )
+    assert finished.returncode == 0, finished.stderr
+    assert finished.stdout.startswith("completed Commit history:")
+    assert finished.stdout.rstrip().endswith("['ok']")
 
 
 def test_the_script_uses_loops_and_gather():

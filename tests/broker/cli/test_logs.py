@@ -1,0 +1,46 @@
+"""Logs of the command line: quiet by default, on stderr, without secrets or script output."""
+
+from __future__ import annotations
+
+import json
+import sys
+
+SECRET = "s3cret-of-the-server"  # noqa: S105  # what must not be seen
+TELL_AND_LEAVE = f"import sys; print('cannot log in with {SECRET}', file=sys.stderr); raise SystemExit(3)"
+
+
+def test_nothing_is_logged_unless_asked_for(codemode, config):
+    finished = codemode("run", "-", "-c", config, stdin="from tools import odd\nprint(1)")
+    assert finished.stderr == ""
+
+
+def test_verbose_says_which_servers_are_ready(codemode, config):
+    finished = codemode("run", "-", "-c", config, "--verbose", stdin="from tools import odd\nprint('printed')")
+    assert "server is ready" in finished.stderr
+    assert "printed" not in finished.stderr
+
+
+def test_log_json_is_one_object_a_line(codemode, config):
+    finished = codemode("run", "-", "-c", config, "--log-json", stdin="from tools import odd\nprint('printed')")
+    lines = [json.loads(line) for line in finished.stderr.splitlines()]
+    assert any(line["event"] == "server is ready" and line["server"] == "odd" for line in lines)
+    assert all({"level", "timestamp"} <= set(line) for line in lines)
+
+
+def test_a_secret_that_a_server_tells_is_redacted(codemode, write_config):
+    server = {"command": sys.executable, "args": ["-c", TELL_AND_LEAVE], "env": {"API_TOKEN": "${TOKEN_HERE}"}}
+    config = write_config({"telling": server})
+    for options in ((), ("--verbose",), ("--log-json",)):
+        finished = codemode("doctor", "-c", config, *options, TOKEN_HERE=SECRET)
+        assert finished.returncode == 2
+        assert "cannot log in with" in finished.stdout
+        assert SECRET not in finished.stdout + finished.stderr
+
+
+def test_a_fault_of_ours_shows_no_traceback(codemode, tmp_path):
+    unusable = tmp_path / "cache"
+    unusable.write_text("a file where a folder belongs")
+    finished = codemode("run", "-", stdin="print(1)", XDG_CACHE_HOME=str(unusable))
+    assert finished.returncode == 2
+    assert "XDG_CACHE_HOME" in finished.stderr
+    assert "Traceback" not in finished.stderr
