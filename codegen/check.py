@@ -52,13 +52,12 @@ def check(script: str, stubs: Iterable[Stub], *, listed: Mapping[str, Iterable[s
     described, others = list(stubs), dict(listed or {})
     known = known_from(described, others)
     found = findings(script, tools_package(described, others))
-    diagnostics: dict[tuple[int, int, str], Diagnostic] = {}
+    diagnostics: dict[tuple[int, int], Diagnostic] = {}
     for finding in sorted(found, key=lambda one: (one.line, one.column)):
         judged = verdict(finding, script, known)
         if judged is not None:
-            place = (finding.line, finding.column, judged.message)
             diagnostics.setdefault(
-                place,
+                (finding.line, finding.column),
                 Diagnostic(
                     line=finding.line,
                     column=finding.column,

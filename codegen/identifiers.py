@@ -19,21 +19,7 @@ MAX_LENGTH = 64
 
 # Names that annotations in a stub use: anything else of that name would change what they mean.
 ANNOTATION_NAMES = frozenset(
-    {
-        "Any",
-        "Literal",
-        "NotRequired",
-        "Required",
-        "TypedDict",
-        "bool",
-        "bytes",
-        "dict",
-        "float",
-        "int",
-        "list",
-        "object",
-        "str",
-    }
+    "Any Literal NotRequired Required TypeAlias TypedDict bool dict float int list str".split()  # noqa: SIM905
 )
 _KEYWORDS = frozenset(keyword.kwlist) | {"self", "cls", "__debug__"}
 _RESERVED = ANNOTATION_NAMES | _KEYWORDS

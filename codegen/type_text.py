@@ -100,8 +100,8 @@ def _collect(member: str, objects: frozenset[str], found: _Collected) -> None:
         _collect_literals(inside, found)
         return
     found.only_literals = False
-    if member in _SCALARS:
-        found.names.add(member)
+    if member in _SCALARS or member == "LiteralString":
+        found.names.add("str" if member == "LiteralString" else member)
     elif member in objects or head == "dict":
         found.names.add("dict")
     elif head in _LISTS and inside:

@@ -12,6 +12,7 @@ from __future__ import annotations
 import ast
 import difflib
 import re
+import sys
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -36,7 +37,7 @@ _KEY = re.compile(r'key "(.*?)" for TypedDict `(\w+)`')
 _INDEX = re.compile(r"cannot be called with key of type `(.+)` on object of type `(.+)`$", re.DOTALL)
 _OPERATOR = re.compile(r"between objects of type `(.+)` and `(.+)`$", re.DOTALL)
 _NAMED_PARAMETER = re.compile(r"Argument `(\w+)` does not match any known parameter of [\w ]+ `([\w.]+)`")
-_CALLEE = re.compile(r"of [\w ]+ `([\w.]+)`")
+_CALLEE = re.compile(r"(?:of|to) [\w ]+ `([\w.]+)`")
 _UNDEFINED = re.compile(r"Name `(\w+)` used")
 _LITERAL_LIST = re.compile(r"\[(?:\s*(?:\"[^\"\\]*\"|'[^'\\]*'|-?[\d.]+|True|False)\s*,?)+\s*\]")
 _OUTSIDE_FUNCTION = "`return` statement outside of a function"
@@ -53,11 +54,12 @@ class Verdict:
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """What the stubs define: keys by class, parameters by function, functions by namespace."""
+    """What the stubs define: keys and alternatives by class, parameters by function."""
 
     keys: Mapping[str, tuple[str, ...]]
     parameters: Mapping[str, tuple[str, ...]]
     choices: Mapping[tuple[str, str], frozenset[str]]
+    partners: Mapping[str, frozenset[str]]
     functions: Mapping[str, tuple[str, ...]]
 
     @property
@@ -71,15 +73,19 @@ def known_from(stubs: Iterable[Stub], listed: Mapping[str, Iterable[str]]) -> Kn
     keys: dict[str, tuple[str, ...]] = {}
     parameters: dict[str, tuple[str, ...]] = {}
     choices: dict[tuple[str, str], frozenset[str]] = {}
+    partners: dict[str, frozenset[str]] = {}
     functions: dict[str, set[str]] = {name: set(names) for name, names in listed.items()}
     for stub in stubs:
         functions.setdefault(stub.namespace, set()).add(stub.function)
         parameters[stub.function] = tuple(one.name for one in stub.parameters)
-        for node in ast.parse(stub.checked_source).body:
+        module = ast.parse(stub.checked_source)
+        partners.update(_partners(module, stub.types))
+        for node in module.body:
             keys.update(_keys(node))
             if isinstance(node, ast.AsyncFunctionDef):
                 choices.update(_choices(node))
-    return Known(keys, parameters, choices, {name: tuple(sorted(names)) for name, names in functions.items()})
+    by_namespace = {name: tuple(sorted(names)) for name, names in functions.items()}
+    return Known(keys, parameters, choices, partners, by_namespace)
 
 
 def verdict(finding: Finding, script: str, known: Known) -> Verdict | None:
@@ -101,14 +107,33 @@ class _Place:
     def text(self) -> str:
         return self.script[self.start : self.end]
 
+    def is_in_plain_function(self, line: int) -> bool:
+        """Tell by indentation whether the nearest function around a line is a plain `def`."""
+        lines = self.script.split("\n")
+        indentation = _indentation(lines[line - 1])
+        for above in reversed(lines[: line - 1]):
+            if above.strip() and _indentation(above) < indentation:
+                indentation = _indentation(above)
+                if re.match(r"\s*(async\s+)?def\b", above):
+                    return above.lstrip().startswith("def")
+        return False
+
     @property
     def after(self) -> str:
         return self.script[self.end : self.end + 40]
 
 
+def _indentation(line: str) -> int:
+    return len(line) - len(line.lstrip())
+
+
 def _syntax(finding: Finding, place: _Place, known: Known) -> Verdict | None:
-    del place, known
-    return None if _OUTSIDE_FUNCTION in finding.message else Verdict(finding.message)
+    del known
+    if _OUTSIDE_FUNCTION in finding.message:
+        return None
+    if "outside of an asynchronous function" in finding.message and not place.is_in_plain_function(finding.line):
+        return None
+    return Verdict(finding.message)
 
 
 def _call(finding: Finding, place: _Place, known: Known) -> Verdict | None:
@@ -179,11 +204,12 @@ def _not_chosen(found: str, choices: frozenset[str]) -> bool:
 
 
 def _index(key: str, container: str) -> Verdict | None:
-    if key.startswith("Literal[") and container.startswith("list["):
-        asked = key[len("Literal[") : -1]
-        if asked.startswith(('"', "'")):
-            return Verdict(f"a list ({container}) has no key {asked}", "take one element, or loop over it")
-    return None
+    asked = key.removeprefix("Literal[").removesuffix("]")
+    if asked == key or not asked.startswith(('"', "'")):
+        return None
+    if container.startswith("list["):
+        return Verdict(f"a list ({container}) has no key {asked}", "take one element, or loop over it")
+    return Verdict(f"a str has no key {asked}", "it is the text itself") if container == "str" else None
 
 
 def _key(finding: Finding, place: _Place, known: Known) -> Verdict | None:
@@ -191,9 +217,11 @@ def _key(finding: Finding, place: _Place, known: Known) -> Verdict | None:
     if named is None or named[2] not in known.keys:
         return None
     key, owner = named[1], named[2]
-    if finding.rule == "invalid-typed-dict-key" and _is_written(key, place):
-        return None
-    if finding.rule == "invalid-typed-dict-key" and not re.match(r"\s*\]", place.after):
+    if finding.rule == "invalid-typed-dict-key" and (
+        _is_written(key, place)
+        or not re.match(r"\s*\]", place.after)
+        or any(key in known.keys[partner] for partner in known.partners.get(owner, ()))
+    ):
         return None
     keys = known.keys[owner]
     return Verdict(f'{owner} has no key "{key}"', _nearest(key, keys, "its keys", quote='"'))
@@ -201,7 +229,7 @@ def _key(finding: Finding, place: _Place, known: Known) -> Verdict | None:
 
 def _is_written(key: str, place: _Place) -> bool:
     """Tell whether the script itself may put such a key into an object."""
-    quoted = rf"(['\"]){re.escape(key)}\1"
+    quoted = rf"(?:'{re.escape(key)}'|\"{re.escape(key)}\")"
     stores = rf"\[\s*{quoted}\s*\]\s*(?:[-+*/|&]|//|\*\*|:[^=\n]*)?=(?!=)"
     updates = rf"(?:setdefault\(\s*{quoted}|update\((?:[^()]|\([^()]*\))*(?:{quoted}|\b{re.escape(key)}\s*=))"
     named = re.match(r"['\"]", place.text) is None
@@ -238,7 +266,7 @@ def _member(finding: Finding, place: _Place, known: Known) -> Verdict | None:
 
 def _on_kind(finding: Finding, type_: str, known: Known) -> Verdict | None:
     """Judge a use of a value that its kind never allows."""
-    if type_.startswith("CoroutineType["):
+    if type_.startswith(("CoroutineType[", "Future[", "Task[")):
         return Verdict("the result of an `async` call is used without `await`", _AWAIT)
     if type_.startswith("<module 'tools"):
         return Verdict(finding.message, "call one of its functions")
@@ -275,20 +303,26 @@ def _awaited(finding: Finding, place: _Place, known: Known) -> Verdict | None:
 
 
 def _undefined(finding: Finding, place: _Place, known: Known) -> Verdict | None:
-    del place
     named = _UNDEFINED.search(finding.message)
     if named is None:
         return None
     name = named[1]
-    if name == "tools" or name in known.functions:
-        written = "import tools" if name == "tools" else f"from tools import {name}"
-        return Verdict(f"`{name}` is not imported", f"write `{written}`")
-    return Verdict(f"`{name}` is not defined")
+    homes = [namespace for namespace, functions in known.functions.items() if name in functions]
+    if name in known.functions or name in ERROR_NAMES:
+        return Verdict(f"`{name}` is not imported", f"write `from tools import {name}`")
+    if name == "tools" or name in sys.stdlib_module_names:
+        return Verdict(f"`{name}` is not imported", f"write `import {name}`")
+    if homes:
+        return Verdict(f"`{name}` is not imported", f"write `from tools.{homes[0]} import {name}`")
+    words = sorted(set(re.findall(r"[^\W\d]\w*", place.script)) - {name})
+    return Verdict(f"`{name}` is not defined", _nearest(name, words, ""))
 
 
 def _unknown_tool(module: str, name: str, known: Known) -> Verdict:
     if module == "tools":
-        return Verdict(f"there is no server `{name}` in tools", _nearest(name, known.functions, "there are"))
+        near = difflib.get_close_matches(name, [*known.functions, *ERROR_NAMES], n=1, cutoff=0.6)
+        hint = f"did you mean `{near[0]}`?" if near else f"there are: {_listed(known.functions)}"
+        return Verdict(f"there is no server `{name}` in tools", hint)
     namespace = module.removeprefix("tools.")
     functions = known.functions.get(namespace, ())
     return Verdict(f"there is no tool `{name}` in {module}", _nearest(name, functions, "there are"))
@@ -303,7 +337,7 @@ def _nearest(name: str, names: Iterable[str], otherwise: str, *, quote: str = "`
     near = difflib.get_close_matches(name, choices, n=1, cutoff=0.6)
     if near:
         return f"did you mean {quote}{near[0]}{quote}?"
-    return f"{otherwise}: {_listed(choices)}" if choices else ""
+    return f"{otherwise}: {_listed(choices)}" if otherwise else ""
 
 
 def _listed(names: Iterable[str], limit: int = 12) -> str:
@@ -323,6 +357,18 @@ def _keys(node: ast.stmt) -> dict[str, tuple[str, ...]]:
             return {}
 
 
+def _partners(module: ast.Module, types: tuple[str, ...]) -> dict[str, frozenset[str]]:
+    """Return for each class the classes that stand beside it in a union."""
+    partners: dict[str, frozenset[str]] = {}
+    for node in ast.walk(module):
+        if isinstance(node, ast.BinOp) or (isinstance(node, ast.Constant) and "|" in str(node.value)):
+            words = set(re.findall(r"\w+", ast.unparse(node)))
+            members = frozenset(words.intersection(types))
+            for member in members:
+                partners[member] = partners.get(member, frozenset()) | members
+    return partners
+
+
 def _choices(node: ast.AsyncFunctionDef) -> dict[tuple[str, str], frozenset[str]]:
     choices = {}
     for argument in node.args.kwonlyargs:
@@ -337,7 +383,6 @@ def _choices(node: ast.AsyncFunctionDef) -> dict[tuple[str, str], frozenset[str]
 
 
 _JUDGES: dict[str, Callable[[Finding, _Place, Known], Verdict | None]] = {
-    "call-non-callable": _member,
     "import-not-found": _member,
     "invalid-argument-type": _argument,
     "invalid-await": _awaited,
@@ -346,6 +391,7 @@ _JUDGES: dict[str, Callable[[Finding, _Place, Known], Verdict | None]] = {
     "missing-argument": _call,
     "missing-attribute": _member,
     "missing-typed-dict-key": _missing_key,
+    "not-callable": _member,
     "not-iterable": _member,
     "not-subscriptable": _member,
     "redundant-condition": _awaited,

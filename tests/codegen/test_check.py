@@ -1,0 +1,69 @@
+from __future__ import annotations
+
+import pytest
+
+from codegen import CheckerError, Diagnostic, check
+from tests.codegen.script_cases import ScriptCase, broken_scripts, correct_scripts
+from tests.codegen.world import stubs
+
+
+@pytest.mark.parametrize("case", correct_scripts(), ids=lambda case: case.name)
+def test_nothing_is_found_in_a_correct_script(case: ScriptCase) -> None:
+    assert check(case.script, stubs()) == []
+
+
+@pytest.mark.parametrize("case", broken_scripts(), ids=lambda case: case.name)
+def test_a_mistake_is_found_where_it_is(case: ScriptCase) -> None:
+    found = check(case.script, stubs())
+    assert any(
+        one.line == case.line and one.code == case.code and case.words in f"{one.message} {one.hint}" for one in found
+    ), list(map(str, found))
+
+
+def test_there_are_enough_scripts() -> None:
+    assert len(correct_scripts()) >= 150
+    assert len(broken_scripts()) >= 150
+    assert len({case.name for case in (*correct_scripts(), *broken_scripts())}) >= 300
+
+
+def test_columns_count_characters_of_the_script() -> None:
+    script = 'from tools import hub\nx = "日本語😀"; i = await hub.get_issue(repo=x, number=1); print(i["titel"])'
+    assert check(script, stubs()) == [
+        Diagnostic(
+            line=2,
+            column=script.splitlines()[1].index('"titel"') + 1,
+            code="invalid-typed-dict-key",
+            message='GetIssueResult has no key "titel"',
+            hint='did you mean "title"?',
+        )
+    ]
+
+
+def test_at_most_twenty_mistakes_are_told() -> None:
+    script = "from tools import hub\n" + "await hub.nothing()\n" * 50
+    assert len(check(script, stubs())) == 20
+
+
+def test_a_tool_that_is_only_listed_is_not_checked() -> None:
+    script = "from tools import hub\nprint((await hub.merge(number=1))['x'])\nawait hub.close()"
+    found = check(script, stubs(), listed={"hub": ["merge"]})
+    assert [(one.line, one.message) for one in found] == [(3, "there is no tool `close` in tools.hub")]
+
+
+def test_the_script_is_never_run() -> None:
+    script = "import os\nos.abort()\nraise SystemExit(1)\n"
+    assert check(script, stubs()) == []
+
+
+@pytest.mark.parametrize(
+    "script",
+    ["\0", "\ud800", "(" * 5000, "\r\n\r", "\ufeffx = 1", "%time 1", "!ls", "# type: ignore"],
+    ids=["nul", "surrogate", "nesting", "newlines", "mark", "magic", "shell", "comment"],
+)
+def test_strange_text_gives_diagnostics_or_none(script: str) -> None:
+    assert all(isinstance(one, Diagnostic) for one in check(script, stubs()))
+
+
+def test_a_script_that_overflows_the_checker_is_a_checker_error() -> None:
+    with pytest.raises(CheckerError, match="ended with status"):
+        check("x = " + "-" * 20_000 + "1", stubs())
