@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+import ctypes
 import functools
 import threading
 import time
 
 import wasmtime
+from wasmtime import _ffi as ffi
 
 TICK_SECONDS = 0.01
 """How often a running guest is asked whether it may go on."""
 
 MAX_WASM_STACK = 2 * 1024 * 1024
 """Bytes of native stack a guest may use; deeper recursion in C ends the run."""
+
+FIBER_STACK = 4 * MAX_WASM_STACK
+"""Bytes of stack of the fiber that a guest runs on: what is left over belongs to the host functions it calls. With
+wasmtime's default, which is no more than `MAX_WASM_STACK`, a guest that recurses in C aborts the process."""
 
 
 def configuration() -> wasmtime.Config:
@@ -24,7 +30,13 @@ def configuration() -> wasmtime.Config:
     config.max_wasm_stack = MAX_WASM_STACK
     config.wasm_threads = False
     config.wasm_memory64 = False
+    _set_async_stack_size(config.ptr(), FIBER_STACK)
     return config
+
+
+_set_async_stack_size = ffi.dll.wasmtime_config_async_stack_size_set  # wasmtime-py does not bind it
+_set_async_stack_size.restype = None
+_set_async_stack_size.argtypes = [ctypes.POINTER(ffi.wasm_config_t), ctypes.c_uint64]
 
 
 CONFIGURATION = f"cranelift epoch cow stack={MAX_WASM_STACK} threads=off memory64=off"
