@@ -1,15 +1,17 @@
-"""Stubs that were generated before, by the digest of their tool.
+"""Stubs that were generated before, by the digest of their tool: in memory, then on disk.
 
-Above: the package's public functions. Below: generate.py.
+Above: the package's public functions. Below: generate.py and stub_files.py.
 """
 
 from __future__ import annotations
 
 import threading
 from collections import OrderedDict
+from functools import cache
 from typing import TYPE_CHECKING, TypeAlias
 
 from codegen.generate import build_stub
+from codegen.stub_files import StubFiles, default_folder
 
 if TYPE_CHECKING:
     from codegen.stub import Stub
@@ -19,33 +21,43 @@ _Key: TypeAlias = "tuple[str, str, str]"
 
 
 class StubCache:
-    """The stubs used last, in memory; safe to use from several threads."""
+    """The stubs used last; safe to use from several threads."""
 
-    def __init__(self, *, entries: int = 10_000) -> None:
-        """Hold at most `entries` stubs."""
+    def __init__(self, *, entries: int = 10_000, files: StubFiles | None = None) -> None:
+        """Hold at most `entries` stubs in memory, and read and write `files` if given."""
         self._entries = entries
+        self._files = files
         self._stubs: OrderedDict[_Key, Stub] = OrderedDict()
         self._lock = threading.Lock()
 
     def stub(self, spec: ToolSpec, *, namespace: str, function: str) -> Stub:
-        """Return the stub of a tool, generated only if it is not here."""
+        """Return the stub of a tool, generated only if it is in neither place."""
         key = (spec.digest, namespace, function)
         with self._lock:
             found = self._stubs.get(key)
             if found is not None:
                 self._stubs.move_to_end(key)
                 return found
-        built = build_stub(spec, namespace=namespace, function=function)
+        made = self._files.read(spec, namespace, function) if self._files is not None else None
+        if made is None:
+            made = build_stub(spec, namespace=namespace, function=function)
+            if self._files is not None:
+                self._files.write(made)
         with self._lock:
-            self._stubs[key] = built
+            self._stubs[key] = made
             while len(self._stubs) > self._entries:
                 self._stubs.popitem(last=False)
-        return built
-
-
-_SHARED = StubCache()
+        return made
 
 
 def generate_stub(spec: ToolSpec, *, namespace: str, function: str) -> Stub:
-    """Return the stub of a tool as `namespace.function`; one specification always gives one text."""
-    return _SHARED.stub(spec, namespace=namespace, function=function)
+    """Return the stub of a tool as `namespace.function`; one specification always gives one text.
+
+    A new tool takes a few milliseconds; one seen before by this user comes from a private folder on disk.
+    """
+    return _shared().stub(spec, namespace=namespace, function=function)
+
+
+@cache
+def _shared() -> StubCache:
+    return StubCache(files=StubFiles(default_folder()))
