@@ -66,7 +66,7 @@ def codemode(
 
 
 @app.command()
-def run(  # each is an option of the command
+def run(
     script: Annotated[str, typer.Argument(metavar="SCRIPT", help="A Python file, or - for stdin.")],
     *,
     config: ConfigFile = None,

@@ -121,10 +121,16 @@ def _report(result: ExecutionResult) -> None:
         write_to(sys.stderr, result.error.traceback.rstrip("\n") + "\n")
     if result.stopped is not None:
         limit = result.stopped.limit
-        report_problem(f"stopped: {limit} {result.stopped.amount:g} reached", _ADVICE.get(limit, ""))
+        report_problem(
+            f"stopped: the limit {limit}={_plain(result.stopped.amount)} was reached", _ADVICE.get(limit, "")
+        )
     if result.calls:
         note("")
         note(call_table(result.calls))
+
+
+def _plain(amount: float) -> str:
+    return str(int(amount)) if amount.is_integer() else str(amount)
 
 
 def _exit_code(result: ExecutionResult) -> ExitCode:
