@@ -108,11 +108,12 @@ class Broker:
         return self
 
     async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+        self, _kind: type[BaseException] | None, _error: BaseException | None, _traceback: TracebackType | None
     ) -> None:
         """End the servers and the sandbox. Runs must have ended before."""
         self._tasks = None
-        await self._stack.__aexit__(kind, error, traceback)
+        # Not told of the body's exception: the task group would wrap it in a group.
+        await self._stack.aclose()
 
     def server_statuses(self) -> list[ServerStatus]:
         """How each server is doing now, in the order of the config."""

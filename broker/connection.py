@@ -227,9 +227,8 @@ async def _negotiate(session: ClientSession, mode: Mode) -> None:
         return
     try:
         await session.discover()
-    except MCPError as error:
-        if error.code == t.CONNECTION_CLOSED:
-            raise
+    except MCPError:
+        # No code is proof of a closed connection: servers use -32000 for errors of their own.
         await _handshake_after_probe(session)
     except (ValidationError, RuntimeError):
         await session.initialize()

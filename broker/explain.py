@@ -57,8 +57,7 @@ def explain(
         return Trouble(connection.reason, "Run its command by hand to see why.")
     if any(isinstance(cause, httpx2.HTTPError) for cause in causes):
         return Trouble("nothing answers at its URL", "Start the server or correct 'url'.")
-    kind = type(causes[0]).__name__ if causes else "the connection ended"
-    return Trouble(f"it cannot be used: {kind}", "Run with --verbose to see more.")
+    return Trouble(_unforeseen(causes), "Run its command by hand, or ask its author.")
 
 
 def _known(settings: ServerConfig, cause: Exception) -> Trouble | None:  # noqa: PLR0911  # a table of faults
@@ -79,6 +78,15 @@ def _known(settings: ServerConfig, cause: Exception) -> Trouble | None:  # noqa:
         case MCPError() if cause.code == -32022:  # noqa: PLR2004  # UNSUPPORTED_PROTOCOL_VERSION
             return Trouble("it speaks no protocol version that we know", "Update the server.")
     return None
+
+
+def _unforeseen(causes: list[Exception]) -> str:
+    match causes:
+        case [MCPError() as error, *_]:
+            return f"it refused the connection with JSON-RPC error {error.code}"
+        case [error, *_]:
+            return f"it cannot be used: {type(error).__name__}"
+    return "the connection ended"
 
 
 def _causes(error: BaseException) -> Iterator[Exception]:

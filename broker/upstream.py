@@ -30,6 +30,7 @@ from broker.errors import (
 from broker.explain import Trouble, explain
 from broker.listing import Listing, list_tools
 from broker.logging import logger
+from broker.stdio import LINE_BYTES
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -259,16 +260,21 @@ class Upstream:
         return f"{self.name} is not available: {problem}. Nothing was sent."
 
     def _call_error(self, connection: Connection, error: MCPError) -> Exception:
+        """Tell an answer of the server from a failure of the transport, which the SDK reports alike."""
         session_gone = error.code == INVALID_REQUEST and error.message == "Session terminated"
-        if error.code == CONNECTION_CLOSED and "exceeded" in error.message:
-            return ReplyError(self.name, f"{self.name} sent an answer over our bound on its size.")
-        if error.code == CONNECTION_CLOSED or session_gone:
+        if session_gone or (error.code == CONNECTION_CLOSED and error.message == "Connection closed"):
             connection.end("it closed the connection")
-            return OutcomeUnknownError(
-                self.name,
-                f"{self.name} lost its connection during the call: {self._redact(connection.reason)}. The call was "
-                "sent and may have taken effect. It is not repeated; check before you call again.",
-            )
+            return self._unknown_outcome(connection.reason)
+        if error.code == CONNECTION_CLOSED and self.settings.url is not None and "SSE stream" in error.message:
+            over = "exceeded" in error.message
+            return self._unknown_outcome(f"its answer is over our bound of {LINE_BYTES} bytes" if over else "no answer")
         if error.code == REQUEST_TIMEOUT:
             return CallTimeoutError(self.name, f"{self.name} reported a timeout. It may have acted.")
         return ToolRejectedError(self.name, error.code, error.message)
+
+    def _unknown_outcome(self, reason: str) -> OutcomeUnknownError:
+        return OutcomeUnknownError(
+            self.name,
+            f"The answer of {self.name} was lost: {self._redact(reason)}. The call was sent and may have taken "
+            "effect. It is not repeated; check before you call again.",
+        )

@@ -150,8 +150,8 @@ async def test_a_death_during_a_call_is_reported_once_and_the_server_comes_back(
         with pytest.raises(OutcomeUnknownError) as caught:
             await upstream.call_tool("echo", {"text": "die"})
         assert str(caught.value) == (
-            "faulty lost its connection during the call: it was ended by SIGKILL; its last words: no space left on "
-            "device. The call was sent and may have taken effect. It is not repeated; check before you call again."
+            "The answer of faulty was lost: it was ended by SIGKILL; its last words: no space left on device. The call "
+            "was sent and may have taken effect. It is not repeated; check before you call again."
         )
         assert text_of(await upstream.call_tool("echo", {"text": "again"})) == "again"
     assert log.read_text().splitlines() == ['{"text": "die"}', '{"text": "again"}']
