@@ -25,14 +25,26 @@ def inert_text(text: str) -> str:
 
 
 def inert_value(value: Any) -> Any:
-    """Returns JSON data with every string in it, keys included, made inert."""
+    """Makes every string in JSON data inert, keys included; lists and objects are changed in place, not copied."""
     if isinstance(value, str):
         return inert_text(value)
     if isinstance(value, list):
-        return [inert_value(item) for item in value]
-    if isinstance(value, dict):
-        return {inert_text(key): inert_value(item) for key, item in value.items()}
+        for index, item in enumerate(value):
+            if isinstance(item, str | list | dict):
+                value[index] = inert_value(item)
+    elif isinstance(value, dict):
+        if not all(map(_is_inert, value)):
+            items = [(inert_text(key), item) for key, item in value.items()]
+            value.clear()
+            value.update(items)
+        for key, item in value.items():
+            if isinstance(item, str | list | dict):
+                value[key] = inert_value(item)
     return value
+
+
+def _is_inert(text: str) -> bool:
+    return _LIVE.search(text) is None
 
 
 def _escape(match: re.Match[str]) -> str:

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import ctypes
 import random
-import re
 import time
 from typing import TYPE_CHECKING, Any
 
@@ -17,10 +16,11 @@ import wasmtime
 from wasmtime import _ffi as ffi
 
 from sandbox.clock import LogicalClock
-from sandbox.engine import MAX_WASM_STACK, engine
+from sandbox.engine import engine
 from sandbox.errors import ImageError
 from sandbox.host_functions import entered
 from sandbox.outcome import Raised, Stopped
+from sandbox.traps import trapped
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -99,7 +99,7 @@ class Instance:
 
     def ending(self, trap: str | None) -> Raised | Stopped | None:
         """Returns what ended the guest, given wasmtime's text of the trap if there was one."""
-        return self._stopped or (None if trap is None else _trapped(trap))
+        return self._stopped or (None if trap is None else trapped(trap, self._limits.memory_bytes))
 
     def arm(self) -> float:
         """Notes that this thread goes into the guest; returns its processor time so far."""
@@ -180,20 +180,6 @@ class Entry:
             ffi.wasmtime_component_val_delete(ctypes.byref(self._result))
         return self._instance.ending(trap) or text
 
-
-def _trapped(text: str) -> Raised | Stopped:
-    """What a trap that no limit caused means; the text is wasmtime's."""
-    if "call stack exhausted" in text:
-        return Stopped("stack", MAX_WASM_STACK)
-    missing = _UNKNOWN_IMPORT.search(text)
-    if missing:
-        message = f"the script used {missing[1]}, which the sandbox does not have: call a server's tools instead"
-    else:
-        message = "the interpreter gave up inside the sandbox, most often because memory ran out"
-    return Raised("SandboxTrap", message, f"SandboxTrap: {message}\n")
-
-
-_UNKNOWN_IMPORT = re.compile(r"unknown import: `wasi:([a-z/-]+)")
 
 _call_async = ffi.dll.wasmtime_component_func_call_async
 _call_async.restype = ctypes.POINTER(ffi.wasmtime_call_future_t)

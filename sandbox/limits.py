@@ -59,9 +59,12 @@ class Limits:
 
     @property
     def step_bytes(self) -> int:
-        """The longest message a guest may return: a value, or the arguments of a batch of calls."""
-        return self.value_bytes + 4 * self.argument_bytes
+        """The longest message a guest may return: a value, one call, or a batch of calls."""
+        return max(self.value_bytes, self.argument_bytes, BATCH_BYTES) + MIB
 
+
+BATCH_BYTES = 4 * MIB
+"""Calls that a guest hands over at once; `guest/protocol.py` keeps to the same number."""
 
 LEAST_MEMORY_BYTES = 64 * MIB
 """The image's own heap, with room for a small script."""

@@ -1,12 +1,13 @@
 """The JSON texts between host and guest, as the host writes and reads them.
 
-A guest message is hostile: its size, nesting and number of nodes are checked before it is decoded, its shape field by
+A guest message is hostile: its size, nesting and number of values are checked before it is decoded, its shape field by
 field afterwards. `sandbox/guest/protocol.py` is the other end and describes the shapes.
 """
 
 from __future__ import annotations
 
 import json
+import math
 import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -20,17 +21,19 @@ if TYPE_CHECKING:
 
     from sandbox.limits import Limits
 
-MAX_NODES = 500_000
-"""Values in one guest message; each costs the host some 50 bytes."""
+MAX_VALUES = 500_000
+"""Values in one guest message, at some 60 bytes each; a list or an object counts as four."""
 
-ENVELOPE_DEPTH = 4
-"""Nesting that the message itself adds around an argument or a value."""
+ENVELOPE_DEPTH = 3
+"""Nesting that the message itself adds around a call's arguments; around a value it is one less."""
 
 MAX_TEXT = 20_000
 """Characters of one text field: a type, a message, a traceback."""
 
-_STRING = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*"')
+# Possessive, and without a closing quote it still matches: a text of escaped quotes costs one pass, not one for each.
+_STRING = re.compile(r'"[^"\\]*+(?:\\.[^"\\]*+)*+"?')
 _BRACKET = re.compile(r"[\[\]{}]")
+_SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,15 +94,18 @@ def decode_step(text: str, limits: Limits) -> Step:
     Raises:
         ProtocolError: It is not one.
     """
-    message = _decode(text, limits.step_bytes, limits.depth + ENVELOPE_DEPTH)
+    exceeded = _exceeded(text, limits)
+    if exceeded is not None:
+        return Step(outcome=exceeded)
+    message = _decode(text)
     outcome = message.get("outcome")
-    timer = message.get("timer")
-    if timer is not None and (isinstance(timer, bool) or not isinstance(timer, int | float)):
-        raise ProtocolError("a step's timer is not a number")
+    calls = tuple(_call(item) for item in _list(message, "calls"))
+    if len({call.id for call in calls}) < len(calls):
+        raise ProtocolError("two calls of a step have the same id")
     return Step(
-        calls=tuple(_call(item) for item in _list(message, "calls")),
+        calls=calls,
         cancelled=tuple(_integer(item) for item in _list(message, "cancelled")),
-        timer=timer,
+        timer=_timer(message.get("timer")),
         outcome=None if outcome is None else _outcome(outcome, limits),
     )
 
@@ -110,7 +116,10 @@ def decode_references(text: str, limits: Limits) -> tuple[Reference, ...] | Rais
     Raises:
         ProtocolError: It is not one.
     """
-    message = _decode(text, limits.step_bytes, limits.depth)
+    exceeded = _exceeded(text, limits)
+    if exceeded is not None:
+        raise ProtocolError(f"the guest's answer exceeds {exceeded.limit}")
+    message = _decode(text)
     if "raised" in message:
         return _raised(message["raised"])
     return tuple(_reference(item) for item in _list(message, "references"))
@@ -121,15 +130,26 @@ def argument_bytes(call: Call) -> int:
     return len(json.dumps(call.arguments, separators=(",", ":")))
 
 
-def _decode(text: str, max_bytes: int, max_depth: int) -> dict[str, Any]:
-    if len(text) > max_bytes:
-        raise ProtocolError(f"the guest sent {len(text)} characters, and {max_bytes} are allowed")
-    if not _is_within_depth(text, max_depth):
-        raise ProtocolError(f"the guest sent a message nested deeper than {max_depth} levels")
-    if text.count(",") > MAX_NODES and _STRING.sub("", text).count(",") > MAX_NODES:
-        raise ProtocolError(f"the guest sent a message of more than {MAX_NODES} values")
+def _exceeded(text: str, limits: Limits) -> Stopped | None:
+    """Returns the limit that a message breaks by its size alone; nothing has been decoded yet."""
+    if len(text) > limits.step_bytes:
+        is_call = not text.startswith('{"calls":[]')
+        limit = "argument_bytes" if is_call else "value_bytes"
+        return Stopped(limit, getattr(limits, limit))
+    if not _is_within_depth(text, limits.depth + ENVELOPE_DEPTH):
+        return Stopped("depth", limits.depth)
+    if _weight(text) > MAX_VALUES and _weight(_STRING.sub("", text)) > MAX_VALUES:
+        return Stopped("values", MAX_VALUES)
+    return None
+
+
+def _weight(text: str) -> int:
+    return text.count(",") + 4 * (text.count("[") + text.count("{"))
+
+
+def _decode(text: str) -> dict[str, Any]:
     try:
-        message = json.loads(text, parse_constant=_no_constant)
+        message = json.loads(text, parse_constant=_no_constant, parse_float=_finite)
     except (ValueError, RecursionError):
         raise ProtocolError("the guest sent something that is not JSON") from None
     if not isinstance(message, dict):
@@ -150,6 +170,24 @@ def _is_within_depth(text: str, max_depth: int) -> bool:
 
 def _no_constant(name: str) -> None:
     raise ValueError(name)
+
+
+def _finite(digits: str) -> float:
+    value = float(digits)
+    if not math.isfinite(value):
+        raise ValueError(digits)
+    return value
+
+
+def _timer(value: object) -> float | None:
+    if value is None:
+        return None
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise ProtocolError("a step's timer is not a number")
+    try:
+        return float(value)
+    except OverflowError:
+        raise ProtocolError("a step's timer is out of range") from None
 
 
 def _result_error(call_id: int, message: str) -> str:
@@ -181,8 +219,21 @@ def _text(message: dict[str, Any], key: str) -> str:
 def _call(item: object) -> Call:
     match item:
         case {"id": call_id, "function": str(function), "arguments": dict(arguments)}:
+            if not _is_unicode(arguments):
+                raise ProtocolError("a call's arguments hold half of a surrogate pair")
             return Call(_integer(call_id), function[:MAX_TEXT], arguments)
     raise ProtocolError("the guest sent something that is not a call")
+
+
+def _is_unicode(value: Any) -> bool:
+    """Whether every string in JSON data can be written as UTF-8."""
+    if isinstance(value, str):
+        return _SURROGATE.search(value) is None
+    if isinstance(value, list):
+        return all(map(_is_unicode, value))
+    if isinstance(value, dict):
+        return all(map(_is_unicode, value)) and all(map(_is_unicode, value.values()))
+    return True
 
 
 def _reference(item: object) -> Reference:
@@ -195,12 +246,16 @@ def _reference(item: object) -> Reference:
 def _outcome(item: object, limits: Limits) -> Completed | Raised | Stopped:
     match item:
         case {"completed": value}:
-            size = len(json.dumps(value, separators=(",", ":")))
-            if size > limits.value_bytes:
+            written = json.dumps(value, separators=(",", ":"))
+            if len(written) > limits.value_bytes:
                 return Stopped("value_bytes", limits.value_bytes)
+            if not _is_within_depth(written, limits.depth):
+                return Stopped("depth", limits.depth)
             return Completed(inert_value(value))
         case {"raised": raised}:
             return _raised(raised)
+        case {"stopped": "memory_bytes"}:
+            return Stopped("memory_bytes", limits.memory_bytes)
     raise ProtocolError("the guest sent something that is not an outcome")
 
 

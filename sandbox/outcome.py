@@ -24,7 +24,13 @@ class Raised:
 
 @dataclass(frozen=True, slots=True)
 class Stopped:
-    """A limit ended the run: `limit` is a field of `Limits` or `"stack"`, `amount` what was allowed, in its unit."""
+    """A limit ended the run.
+
+    Attributes:
+        limit: A field of `Limits`; or `"stack"`, native stack of recursion in C, in bytes; or `"values"`, the numbers,
+            strings, lists and objects in one message.
+        amount: What was allowed, in the limit's unit.
+    """
 
     limit: str
     amount: float

@@ -10,6 +10,7 @@ import socket
 import subprocess
 import sys
 import threading
+import time
 
 _FILES = "a script has no files: keep data in variables, and use a server's tools to read or write files"
 _NETWORK = "a script has no network: call a server's tools instead"
@@ -29,8 +30,50 @@ def install() -> None:
     for name in ("system", "popen", "fork", "execv", "execve", "posix_spawn"):
         setattr(os, name, _refuse(_PROCESSES))
     threading.Thread.start = _refuse(_THREADS)
+    threading.Lock = threading._allocate_lock = Lock
     os._exit = _exit
     os.write = _write
+
+
+def import_hint(error: BaseException) -> str | None:
+    """Why a module can't be imported, for one that is nothing the script wrote."""
+    if not isinstance(error, ModuleNotFoundError) or not error.name or error.name.startswith("tools"):
+        return None
+    root = error.name.partition(".")[0]
+    if root in sys.stdlib_module_names:
+        return f"{root} needs what a script does not have (files, network, a screen or C libraries), so it is left out"
+    return f"a script has Python's standard library and its tools, and {root} is in neither"
+
+
+class Lock:
+    """`threading.Lock` where nobody else can release one: waiting for it for ever is an error, not a trap."""
+
+    def __init__(self):
+        self._is_locked = False
+
+    def acquire(self, blocking=True, timeout=-1):  # noqa: FBT002  # the signature of the real one
+        if blocking and self._is_locked:
+            if timeout < 0:
+                raise RuntimeError(f"the script waits for a lock that nothing can release: {_THREADS}")
+            time.sleep(timeout)
+        if self._is_locked:
+            return False
+        self._is_locked = True
+        return True
+
+    def release(self):
+        if not self._is_locked:
+            raise RuntimeError("release unlocked lock")
+        self._is_locked = False
+
+    def locked(self):
+        return self._is_locked
+
+    def __enter__(self):
+        return self.acquire()
+
+    def __exit__(self, *_):
+        self.release()
 
 
 def _refuse(reason):

@@ -17,7 +17,7 @@ class Bridge:
         self._loop = loop
         self._ids = itertools.count(1)
         self._waiting = {}
-        self._outgoing = []
+        self._outgoing = {}
         self._cancelled = []
         self._never_awaited = {}
         self._closed = False
@@ -35,7 +35,7 @@ class Bridge:
             raise tool_errors.ToolError(f"{function} was not called: the script has already ended")
         call_id = next(self._ids)
         future = self._waiting[call_id] = self._loop.create_future()
-        self._outgoing.append({"id": call_id, "function": function, "arguments": arguments})
+        self._outgoing[call_id] = {"id": call_id, "function": function, "arguments": arguments}
         try:
             return await future
         finally:
@@ -44,10 +44,8 @@ class Bridge:
 
     def _withdraw(self, call_id):
         """The script no longer waits: a call not handed over yet is dropped, one in flight is cancelled."""
-        kept = [call for call in self._outgoing if call["id"] != call_id]
-        if len(kept) == len(self._outgoing):
+        if self._outgoing.pop(call_id, None) is None:
             self._cancelled.append(call_id)
-        self._outgoing = kept
 
     def complete(self, completions: list) -> None:
         """Hands answers to the coroutines that wait for them."""
@@ -62,9 +60,13 @@ class Bridge:
 
     def take(self) -> tuple[list, list]:
         """Returns the calls made and the calls withdrawn since the last time."""
-        calls, self._outgoing = self._outgoing, []
+        calls, self._outgoing = list(self._outgoing.values()), {}
         cancelled, self._cancelled = self._cancelled, []
         return calls, cancelled
+
+    def put_back(self, calls: list) -> None:
+        """Takes back calls that did not fit into the message; they go first next time."""
+        self._outgoing = {call["id"]: call for call in calls}
 
     def waits(self) -> bool:
         """Whether the host still owes an answer."""

@@ -8,6 +8,9 @@ import hashlib
 import os
 import random
 
+PIECE = 65_536
+"""Bytes drawn in one go."""
+
 _real_seed = random.seed
 
 
@@ -25,18 +28,23 @@ def seed(value: int) -> None:
 
 
 class _Stream:
-    """An endless stream of bytes: BLAKE2b of a counter, keyed by the seed."""
+    """An endless stream of bytes: SHAKE-256 of the seed and a counter, a piece at a time."""
 
     def __init__(self, value):
-        self._key = hashlib.blake2b(str(value).encode(), digest_size=32).digest()
-        self._blocks = 0
+        self._key = hashlib.sha256(str(value).encode()).digest()
+        self._pieces = 0
 
     def read(self, size: int, /) -> bytes:
         """Returns `size` bytes, as `os.urandom` does."""
         if size < 0:
             raise ValueError("negative argument not allowed")
-        parts = bytearray()
-        while len(parts) < size:
-            parts += hashlib.blake2b(self._blocks.to_bytes(16), key=self._key).digest()
-            self._blocks += 1
-        return bytes(parts[:size])
+        if size <= PIECE:
+            return self._draw(size)
+        drawn = bytearray(size)  # a size beyond the run's memory fails here, at once
+        for begin in range(0, size, PIECE):
+            drawn[begin : begin + PIECE] = self._draw(min(PIECE, size - begin))
+        return bytes(drawn)
+
+    def _draw(self, size):
+        self._pieces += 1
+        return hashlib.shake_256(self._key + self._pieces.to_bytes(8)).digest(size)

@@ -1,10 +1,11 @@
 """The component: what the host enters. Importing this module is what the image's snapshot is taken of."""
 
 import asyncio
+import builtins
 import gc
 import inspect
-import json
 import sys
+import traceback
 import warnings
 
 import wit_world
@@ -17,6 +18,10 @@ time_zones.load()
 output.install(wit_world.write)
 absent.install()
 
+RECURSION_LIMIT = sys.getrecursionlimit()
+RESERVE = 1024 * 1024
+"""Bytes kept back for telling that memory has run out."""
+
 
 class Run:
     """One script from its start to its outcome."""
@@ -26,16 +31,17 @@ class Run:
         self._loop = loop.SansIOLoop(_report_unhandled)
         self._bridge = bridges.Bridge(self._loop)
         self._filename = message["filename"]
+        self._script = None
         self._outcome = None
         stubs.install(message["manifest"], self._bridge)
         try:
             self._script = script.Script(message["script"], self._filename)
         except BaseException as error:
-            self._outcome = {"raised": script.describe(error, self._filename)}
+            self._outcome = self._tell(error)
         else:
             self._task = self._loop.create_task(self._script.run(), name="script")
 
-    def step(self, completions: list) -> dict:
+    def step(self, completions: list) -> str:
         """Runs until every coroutine waits, and says what for."""
         self._bridge.complete(completions)
         if self._outcome is None:
@@ -48,7 +54,10 @@ class Run:
             calls, timer = [], None
         elif timer is None and not self._bridge.waits():
             self._outcome = {"raised": self._stuck()}
-        return {"calls": calls, "cancelled": cancelled, "timer": timer, "outcome": self._outcome}
+        step = {"calls": [], "cancelled": cancelled, "timer": timer, "outcome": self._outcome}
+        text, left_over = protocol.encode_batch(step, calls)
+        self._bridge.put_back(left_over)
+        return text
 
     def _advance(self):
         """Runs the loop; returns what went through it: `SystemExit` and the like end a script from any task."""
@@ -76,16 +85,36 @@ class Run:
         for note in [
             *(f"line {line}: {_forgotten(function)}" for function, line in forgotten),
             stubs.import_hint(error),
+            absent.import_hint(error),
         ]:
             if note:
                 error.add_note(note)
-        return {"raised": script.describe(error, self._filename)}
+        return self._tell(error)
 
     def _complete(self, value):
         try:
             return {"completed": protocol.to_json(value, _unknown_value)}
         except BaseException as error:
-            return {"raised": script.describe(error, self._filename)}
+            return self._tell(error)
+
+    def _tell(self, error):
+        # Both are needed below, and a script may have changed them.
+        builtins.__import__ = _import
+        sys.setrecursionlimit(RECURSION_LIMIT)
+        if isinstance(error, MemoryError):
+            self._make_room(error)
+        return {"raised": script.describe(error, self._filename)}
+
+    def _make_room(self, error):
+        """Gives back what the script held: telling how it ended needs memory too."""
+        global _reserve
+        _reserve = None
+        traceback.clear_frames(error.__traceback__)
+        if self._script is not None:
+            self._script.namespace.clear()
+        gc.collect()
+        if not error.args:
+            error.args = ("the script needs more memory than its run may have: keep less of it at a time",)
 
     def _cancel_the_rest(self):
         """As `asyncio.run` does: tasks that outlive the script are cancelled and get to clean up."""
@@ -94,10 +123,11 @@ class Run:
         self._advance()
 
     def _stuck(self):
-        error = RuntimeError(
-            "the script waits for something that can never happen: no call is open and no timer is set"
+        line = self._script.line_of(self._task.get_coro())
+        message = (
+            f"the script waits at line {line} for something that can never happen: no call is open and no timer is set"
         )
-        return {"type": "RuntimeError", "message": str(error), "traceback": f"RuntimeError: {error}\n"}
+        return {"type": "RuntimeError", "message": message, "traceback": f"RuntimeError: {message}\n"}
 
 
 def _forgotten(function):
@@ -131,24 +161,42 @@ class WitWorld(wit_world.WitWorld):
                 "manifest": {},
             }
         )
-        return protocol.encode_step(run.step([]))
+        return run.step([])
 
     def references(self, source: str) -> str:
         """Returns the tools a script names, or how it fails to parse."""
         try:
-            return protocol.encode_step({"references": references.find(source, "script.py")})
+            return protocol.encode({"references": references.find(source, "script.py")})
         except BaseException as error:
-            return protocol.encode_step({"raised": script.describe(error, "script.py")})
+            return protocol.encode({"raised": script.describe(error, "script.py")})
 
     def start(self, message: str) -> str:
         """Begins a run."""
         global _run
-        _run = Run(json.loads(message))
-        return protocol.encode_step(_run.step([]))
+        try:
+            _run = Run(protocol.decode(message))
+            return _run.step([])
+        except BaseException as error:
+            return _last_resort(error)
 
     def resume(self, message: str) -> str:
         """Continues the run."""
-        return protocol.encode_step(_run.step(json.loads(message)["completions"]))
+        try:
+            return _run.step(protocol.decode(message)["completions"])
+        except BaseException as error:
+            return _last_resort(error)
+
+
+_STOPPED = '{"calls":[],"cancelled":[],"timer":null,"outcome":{"stopped":"memory_bytes"}}'
+_RAISED = """{"calls":[],"cancelled":[],"timer":null,"outcome":{"raised":{"type":"RuntimeError","message":"the script \
+changed or used up something that the interpreter needs, so how it ended can't be told","traceback":""}}}"""
+
+
+def _last_resort(error):
+    """Answers for a run that could not even tell how it ended, with a text that is ready made."""
+    global _reserve
+    _reserve = None
+    return _STOPPED if isinstance(error, MemoryError) else _RAISED
 
 
 def _refuse_asyncio_run(*_, **__):
@@ -162,6 +210,8 @@ asyncio.run = _refuse_asyncio_run
 asyncio.get_event_loop = asyncio.get_running_loop
 warnings.simplefilter("default")
 entropy.quiet_snapshot()
+_import = builtins.__import__
 _run = None
+_reserve = bytearray(RESERVE)
 gc.collect()
 gc.freeze()

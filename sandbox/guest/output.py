@@ -3,6 +3,7 @@
 import builtins
 import io
 import sys
+import warnings
 
 PIECE = 16_384
 """Characters handed over at a time; the host refuses to take much more at once."""
@@ -77,6 +78,8 @@ def print_at_once(*values, sep=" ", end="\n", file=None, flush=False):
     if not isinstance(sep, str) or not isinstance(end, str):
         raise TypeError("sep and end must be None or strings")
     target = sys.stdout if file is None else file
+    if target is None:
+        return
     target.write(sep.join(map(str, values)) + end)
     if flush:
         target.flush()
@@ -90,3 +93,9 @@ def install(write) -> None:
     print_at_once.__name__ = print_at_once.__qualname__ = "print"
     print_at_once.__module__ = "builtins"
     builtins.print = print_at_once
+    warnings.formatwarning = _format_warning
+
+
+def _format_warning(message, category, filename, lineno, _line=None):
+    """One line for each warning, without the advice to trace allocations."""
+    return f"{filename}:{lineno}: {category.__name__}: {message}\n"

@@ -3,7 +3,8 @@
 Start:   `{"script", "filename", "seed", "manifest"}`
 Resume:  `{"completions": [{"id", "value"} | {"id", "error": {"kind", "message", "details"}}]}`
 Step:    `{"calls": [{"id", "function", "arguments"}], "cancelled": [id], "timer": seconds or null,
-         "outcome": null | {"completed": value} | {"raised": {"type", "message", "traceback"}}}`
+         "outcome": null | {"completed": value} | {"raised": {"type", "message", "traceback"}}
+         | {"stopped": "memory_bytes"}}`
 
 `timer` is the monotonic time at which the script next has something to do by itself. The host checks every
 field again: a script can make this module send anything.
@@ -21,15 +22,34 @@ import math
 import pathlib
 import uuid
 
+MAX_BATCH = 4 * 1024 * 1024
+"""Characters of a step that hands over more than one call; `limits.BATCH_BYTES` is the host's side of it."""
+
+MAX_BATCH_CALLS = 5_000
+
 MAX_DIGITS = 4_000
 """Digits of an integer that still crosses as a number; Python itself refuses to print more than 4,300."""
 
+# Bound here, because a script may replace what is in `json`.
 _encode = json.JSONEncoder(separators=(",", ":"), allow_nan=False, check_circular=False).encode
+decode = json.JSONDecoder().decode
 
 
-def encode_step(step: dict) -> str:
-    """Writes a step whose values have been through `to_json`."""
-    return _encode(step)
+def encode(message: dict) -> str:
+    """Writes a message whose values have been through `to_json`."""
+    return _encode(message)
+
+
+def encode_batch(step: dict, outgoing: list) -> tuple[str, list]:
+    """Writes a step with as many of the calls as one message may hold; returns it and the calls left over."""
+    count = min(len(outgoing), MAX_BATCH_CALLS)
+    while True:
+        # With calls left over the host is asked to come back at once.
+        timer = step["timer"] if count == len(outgoing) else 0
+        text = _encode(step | {"calls": outgoing[:count], "timer": timer})
+        if len(text) <= MAX_BATCH or count <= 1:
+            return text, outgoing[count:]
+        count //= 2
 
 
 def to_json(value: object, unknown: collections.abc.Callable[[object], object]) -> object:
@@ -49,14 +69,26 @@ def to_json(value: object, unknown: collections.abc.Callable[[object], object]) 
     return _Converter(unknown).convert(value)
 
 
+def to_unicode_json(value: object, unknown: collections.abc.Callable[[object], object]) -> object:
+    """Like `to_json`, for what leaves as UTF-8.
+
+    Raises:
+        ValueError: Also when a string holds half of a surrogate pair.
+    """
+    return _Converter(unknown, is_strict=True).convert(value)
+
+
 class _Converter:
-    def __init__(self, unknown):
+    def __init__(self, unknown, *, is_strict=False):
         self._unknown = unknown
+        self._is_strict = is_strict
         self._open = set()
 
     def convert(self, value):
         kind = type(value)
-        if value is None or kind is bool or kind is str:
+        if kind is str:
+            return self._string(value)
+        if value is None or kind is bool:
             return value
         if kind is int:
             return self._integer(value)
@@ -81,9 +113,19 @@ class _Converter:
         if isinstance(key, enum.Enum):
             key = key.value
         if isinstance(key, str):
-            return str.__str__(key)
+            return self._string(str.__str__(key))
         converted = self.convert(key)
         return converted if isinstance(converted, str) else _encode(converted)
+
+    def _string(self, value):
+        if self._is_strict and not value.isascii():
+            try:
+                value.encode()
+            except UnicodeEncodeError as error:
+                raise ValueError(
+                    f"character {error.start} is half of a surrogate pair, which can't be written as UTF-8"
+                ) from None
+        return value
 
     def _integer(self, value):
         if value.bit_length() > MAX_DIGITS * 3.33:
@@ -94,7 +136,7 @@ class _Converter:
         if isinstance(value, enum.Enum):
             return self.convert(value.value)
         if isinstance(value, str):
-            return str.__str__(value)
+            return self._string(str.__str__(value))
         if isinstance(value, int):
             return self._integer(value)
         if isinstance(value, float):

@@ -5,12 +5,17 @@ import __future__
 import ast
 import inspect
 import linecache
+import operator
 import traceback
 import types
 
 VALUE = "__script_value__"
 MAX_TRACEBACK = 8_000
-"""Characters of a traceback; the middle of a longer one is left out."""
+MAX_MESSAGE = 4_000
+"""Characters of a traceback and of a message; the middle of a longer one is left out."""
+
+MAX_GROUP = 200
+"""Exceptions of a group, nested ones included, that a traceback tells of."""
 
 _SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)
 
@@ -33,16 +38,56 @@ class Script:
             result = await result
         return self.namespace.pop(VALUE, result)
 
+    def line_of(self, coroutine) -> int | None:
+        """The script's line at which a suspended coroutine waits, as deep as its own code goes."""
+        line = None
+        while (frame := getattr(coroutine, "cr_frame", None)) is not None:
+            if frame.f_code.co_filename == self.filename:
+                line = frame.f_lineno
+            coroutine = coroutine.cr_await
+        return line
+
 
 def describe(error: BaseException, filename: str) -> dict:
     """Turns an exception into type, message and a traceback of the script's own lines."""
-    told = traceback.TracebackException.from_exception(error, compact=True)
+    kind = type(error)
+    if isinstance(error, BaseExceptionGroup):
+        error = _pruned(error)
+    # Lines are looked up after frames of other files are gone: for those `linecache` would import and read.
+    told = traceback.TracebackException.from_exception(error, compact=True, lookup_lines=False)
     _keep_own_frames(told, filename)
-    text = "".join(told.format())
-    if len(text) > MAX_TRACEBACK:
-        half = MAX_TRACEBACK // 2
-        text = f"{text[:half]}\n[{len(text) - MAX_TRACEBACK} characters left out]\n{text[-half:]}"
-    return {"type": _qualified(type(error)), "message": _message(told), "traceback": text}
+    return {
+        "type": _shortened(_qualified(kind), MAX_MESSAGE),
+        "message": _shortened(_message(told), MAX_MESSAGE),
+        "traceback": _shortened("".join(told.format()), MAX_TRACEBACK),
+    }
+
+
+def _shortened(text, most):
+    if len(text) <= most:
+        return text
+    half = most // 2
+    return f"{text[:half]}\n[{len(text) - most} characters left out]\n{text[-half:]}"
+
+
+def _pruned(group):
+    """A group with its first `MAX_GROUP` exceptions: making a traceback of a hundred thousand takes minutes."""
+    room = MAX_GROUP
+
+    def prune(node):
+        nonlocal room
+        kept = []
+        for member in node.exceptions:
+            if room <= 0:
+                break
+            room -= 1
+            kept.append(prune(member) if isinstance(member, BaseExceptionGroup) else member)
+        if len(kept) == len(node.exceptions) and all(map(operator.is_, kept, node.exceptions)):
+            return node
+        told = BaseExceptionGroup(node.message, kept or [RuntimeError("not told: too many exceptions")])
+        return told.with_traceback(node.__traceback__)
+
+    return prune(group)
 
 
 def _keep_own_frames(told, filename):

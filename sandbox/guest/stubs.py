@@ -175,6 +175,6 @@ def _argument(path, parameter, value):
         )
 
     try:
-        return protocol.to_json(value, unknown)
+        return protocol.to_unicode_json(value, unknown)
     except ValueError as error:
         raise tool_errors.ToolArgumentsError(f"{path}(): {parameter}: {error}") from None
