@@ -66,7 +66,7 @@ class Closing:
         self._recursive: dict[int, str] = {}
 
     def parameters(self, schema: Any, words: tuple[str, ...]) -> tuple[tuple[ClosedField, ...], bool]:
-        """Rewrite an input schema; return its properties and whether it takes others.
+        """Rewrite an input schema; return its properties and whether it takes others, whose type is root `EXTRA`.
 
         All branches of the root are laid together: a property is required if every branch requires it.
         """
@@ -75,10 +75,18 @@ class Closing:
         if not isinstance(schema, dict) or ("type" in root and "object" not in type_names(root)):
             if schema is not True:
                 self._degrade(words, "the input schema is not of an object")
+            self._document.roots[EXTRA] = {}
             return (), True
         fields_, types = self._fields(root, words, 0)
         self._document.roots.update(types)
-        return fields_, self._takes_extra(root)
+        takes_extra = self._takes_extra(root)
+        if takes_extra:
+            self._document.roots[EXTRA] = self._extra(root, words, 0) or {}
+        return fields_, takes_extra
+
+    def choices_of_keys(self) -> list[list[str]]:
+        """Return the sets of keys of which the input needs one; for the schema rewritten last."""
+        return self._whole.choices_of_keys(self._references.document)
 
     def result(self, schema: Any, words: tuple[str, ...], *, unwraps: bool) -> None:
         """Rewrite an output schema, or the one property `result` of it, as the root `RESULT`."""

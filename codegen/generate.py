@@ -44,7 +44,8 @@ class _Typed:
 
     definitions: tuple[Model | Alias, ...]
     arguments: tuple[tuple[ClosedField, Type], ...]
-    accepts_extra: bool
+    extra: Type | None
+    needs: tuple[tuple[str, ...], ...]
     returns: Type
     degradations: tuple[str, ...]
     count: TypedCount
@@ -86,6 +87,7 @@ def _typed(spec: ToolSpec, function: str, *, unwraps: bool, most_fields: int) ->
     document = ClosedDocument()
     closing = Closing(document, most_fields=most_fields)
     fields, accepts_extra = closing.parameters(spec.input_schema, (function,))
+    needs = tuple(map(tuple, closing.choices_of_keys()))
     if spec.output_schema is not None:
         closing.result(spec.output_schema, (function, "result"), unwraps=unwraps)
     generated = generated_types(json.dumps(document.schema()))
@@ -97,7 +99,8 @@ def _typed(spec: ToolSpec, function: str, *, unwraps: bool, most_fields: int) ->
     return _Typed(
         definitions=definitions,
         arguments=arguments,
-        accepts_extra=accepts_extra,
+        extra=root[EXTRA] if accepts_extra else None,
+        needs=needs,
         returns=root.get(RESULT, ANY),
         degradations=_short_list(document.degradations),
         count=reading.count(arguments, root.get(RESULT)),
@@ -123,7 +126,7 @@ def _target_token(closed: ClosedType) -> str | None:
 
 
 def _untyped(reason: str) -> _Typed:
-    return _Typed((), (), accepts_extra=True, returns=ANY, degradations=(reason,), count=TypedCount())
+    return _Typed((), (), extra=ANY, needs=(), returns=ANY, degradations=(reason,), count=TypedCount())
 
 
 @dataclass(frozen=True, slots=True)
@@ -203,11 +206,11 @@ def _stub(spec: ToolSpec, namespace: str, function: str, typed: _Typed, *, unwra
     signature = Signature(
         name=function,
         arguments=tuple(_argument(one, type_, names[one.key], spec) for one, type_ in in_order),
-        accepts_extra=typed.accepts_extra,
+        extra=typed.extra,
         returns=typed.returns,
-        doc=_doc(spec),
+        doc=_doc(spec, _needs(typed.needs, names)),
     )
-    source = render_stub(_once(typed.definitions), signature)
+    source = render_stub(_once(typed.definitions, signature), signature)
     check_stub_source(source)
     if len(source) > MAX_SOURCE_LENGTH:
         raise GenerationError(f"the stub would be longer than {MAX_SOURCE_LENGTH} characters")
@@ -220,7 +223,7 @@ def _stub(spec: ToolSpec, namespace: str, function: str, typed: _Typed, *, unwra
         imports=imports_of(typed.definitions, signature),
         types=tuple(one.name for one in typed.definitions),
         parameters=tuple(Parameter(one.name, one.key, one.required) for one in signature.arguments),
-        accepts_extra=typed.accepts_extra,
+        accepts_extra=typed.extra is not None,
         unwraps_result=unwraps,
         degradations=typed.degradations,
         doc=one_line(spec.description or spec.title or "", 120),
@@ -228,11 +231,17 @@ def _stub(spec: ToolSpec, namespace: str, function: str, typed: _Typed, *, unwra
     )
 
 
-def _once(definitions: tuple[Model | Alias, ...]) -> list[Model | Alias]:
-    """Return the definitions with each note of a key once."""
+def _once(definitions: tuple[Model | Alias, ...], signature: Signature) -> list[Model | Alias]:
+    """Return the definitions with each note of a key once, and no note of an object that its key has too."""
     seen: set[tuple[str, str]] = set()
+    said = {at.note for one in definitions if isinstance(one, Model) for at in one.fields}
+    said |= {one.note for one in signature.arguments} | {signature.doc}
     return [
-        replace(one, fields=tuple(replace(at, note=without_repeats(at.note, at.key, seen)) for at in one.fields))
+        replace(
+            one,
+            note="" if one.note in said else one.note,
+            fields=tuple(replace(at, note=without_repeats(at.note, at.key, seen)) for at in one.fields),
+        )
         if isinstance(one, Model)
         else one
         for one in definitions
@@ -270,10 +279,16 @@ def _holds_objects(value: Any) -> bool:
     return isinstance(value, list) and any(isinstance(element, dict | list) for element in value)
 
 
-def _doc(spec: ToolSpec) -> str:
+def _needs(needs: tuple[tuple[str, ...], ...], names: dict[str, str]) -> str:
+    """Say which sets of parameters make a call, if there are several."""
+    sets = [" and ".join(names[key] for key in keys if key in names) for keys in needs]
+    return f"Needs {' or '.join(dict.fromkeys(sets))}." if len(set(sets)) > 1 and all(sets) else ""
+
+
+def _doc(spec: ToolSpec, needs: str) -> str:
     description = paragraph(spec.description or spec.title or "", DESCRIPTION_LENGTH)
     word = _hint(spec.annotations)
-    return f"{description}\n\n({word})" if word and description else description or word
+    return "\n\n".join(part for part in (description, needs, f"({word})" if word else "") if part)
 
 
 def _hint(annotations: ToolAnnotations) -> str:

@@ -31,7 +31,7 @@ def render_module(namespace: str, stubs: Iterable[Stub]) -> str:
     head = f'"""Tools of {one_line(namespace, 64)}."""\n'
     if imports:
         head += f"\nfrom typing import {', '.join(imports)}\n"
-    return "\n\n".join([head, *texts])
+    return "\n".join([head, *texts])
 
 
 def _renamed(stub: Stub, shared: set[str], taken: set[str]) -> str:

@@ -39,7 +39,7 @@ def constraints_of(schema: dict[str, Any]) -> list[str]:
         _range(schema, "minLength", "maxLength", " chars"),
         _range(schema, "minItems", "maxItems", " items"),
         _range(schema, "minProperties", "maxProperties", " keys"),
-        _bound(schema, "multipleOf", "multiple of"),
+        _bound(schema, "multipleOf", "multiple of") if schema.get("multipleOf") != 1 else "",
         "unique" if schema.get("uniqueItems") is True else "",
         one_line(schema.get("format"), 40),
         _pattern(schema.get("pattern")),

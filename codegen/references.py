@@ -18,7 +18,7 @@ class References:
 
     def __init__(self, document: Any) -> None:
         """Take the document as received."""
-        self._document = document
+        self.document = document
         self._named: dict[str, Any] | None = None
         self._base_of: dict[int, str] = {}
 
@@ -26,9 +26,9 @@ class References:
         """Return the schema that `reference`, found in `holder`, points to; None if it is elsewhere."""
         if reference in {"#", ""}:
             named = self._index()
-            return named.get(self._base_of.get(id(holder), ""), self._document)
+            return named.get(self._base_of.get(id(holder), ""), self.document)
         if reference.startswith("#/") and not self._has_identifiers():
-            return _pointed(self._document, reference[2:])
+            return _pointed(self.document, reference[2:])
         named = self._index()
         absolute = _joined(self._base_of.get(id(holder), ""), reference)
         if absolute in named:
@@ -45,8 +45,8 @@ class References:
 
     def _index(self) -> dict[str, Any]:
         if self._named is None:
-            self._named = {"": self._document}
-            self._walk(self._document)
+            self._named = {"": self.document}
+            self._walk(self.document)
         return self._named
 
     def _walk(self, document: Any) -> None:

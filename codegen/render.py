@@ -35,11 +35,11 @@ class Argument:
 
 @dataclass(frozen=True, slots=True)
 class Signature:
-    """One function: `doc` is its description, `returns` the type of its result."""
+    """One function: `doc` is its description, `extra` the type of keys it takes besides its arguments."""
 
     name: str
     arguments: tuple[Argument, ...]
-    accepts_extra: bool
+    extra: Type | None
     returns: Type
     doc: str
 
@@ -61,8 +61,8 @@ def imports_of(definitions: Iterable[Model | Alias], signature: Signature) -> tu
     """Return the names that the text needs from `typing`."""
     needed: set[str] = set()
     types = [one.type for one in signature.arguments] + [signature.returns]
-    if signature.accepts_extra:
-        needed.add("Any")
+    if signature.extra is not None:
+        types.append(signature.extra)
     for definition in definitions:
         if isinstance(definition, Alias):
             needed.add("TypeAlias")
@@ -141,8 +141,8 @@ def _function(signature: Signature) -> str:
     arguments = [_argument(one) for one in signature.arguments]
     if arguments:
         arguments.insert(0, "*")
-    if signature.accepts_extra:
-        arguments.append("**extra: Any")
+    if signature.extra is not None:
+        arguments.append(f"**extra: {written(signature.extra)}")
     returns = f") -> {written(signature.returns)}:"
     head = f"async def {signature.name}({', '.join(arguments)}{returns}"
     if len(head) > LINE_LENGTH:

@@ -86,8 +86,10 @@ def _function(node: ast.AsyncFunctionDef) -> None:
     if node.decorator_list or arguments.posonlyargs or arguments.args or arguments.vararg or node.returns is None:
         raise _unexpected(node)
     match arguments.kwarg:
-        case None | ast.arg(arg="extra", annotation=ast.Name(id="Any")):
+        case None:
             pass
+        case ast.arg(arg="extra", annotation=ast.expr() as annotation):
+            _type(annotation)
         case _:
             raise _unexpected(node)
     for argument, default in zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True):

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
 MAX_DEPTH = 64
 MAX_SUBSCHEMAS = 5_000
+MAX_CHOICES_SHOWN = 8
 
 
 @dataclass
@@ -83,6 +84,18 @@ class WholeSchemas:
             if branches:
                 whole = _laid_together(whole, branches)
         return whole
+
+    def choices_of_keys(self, schema: Any) -> list[list[str]]:
+        """Return the sets of keys of which a root object needs one, by the branches of its `anyOf` or `oneOf`."""
+        if not isinstance(schema, dict):
+            return []
+        whole = self.without_all_of({"allOf": [schema]})
+        for keyword in ("anyOf", "oneOf"):
+            branches = [one for one in branches_of(whole, keyword) if isinstance(one, dict)]
+            needed = [required_of(self.without_all_of({"allOf": [branch]})) for branch in branches]
+            if len(needed) > 1 and all(needed):
+                return needed[:MAX_CHOICES_SHOWN]
+        return []
 
     def described(self, schema: Any) -> Any:
         """Return the schema with the notes of what it refers to, or of its one alternative besides null."""
