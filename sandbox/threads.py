@@ -1,8 +1,8 @@
 """The threads that Wasm runs on.
 
-They are our own for their stack: wasmtime does not compare `max_wasm_stack` with what the thread has, and a thread
-that is too small ends the process. A step is handed over and its result handed back with one wake-up each way, to
-the thread that worked last: its caches and stack are warm.
+A step is handed over and its result handed back with one wake-up each way, to the thread that worked last, whose
+caches are warm: that is half the price of a generic executor. How deep a thread's stack is does not matter, because a
+guest runs on a fiber of its own.
 """
 
 from __future__ import annotations
@@ -18,9 +18,6 @@ import anyio.lowlevel
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-
-STACK_BYTES = 16 * 1024 * 1024
-"""Stack of a thread that runs Wasm: at least four times `engine.MAX_WASM_STACK`."""
 
 T = TypeVar("T")
 
@@ -91,11 +88,7 @@ class _Thread:
     def __init__(self, threads: WasmThreads, name: str) -> None:
         self.jobs: queue.SimpleQueue[_Job[Any] | None] = queue.SimpleQueue()
         self._threads = threads
-        before = threading.stack_size(STACK_BYTES)
-        try:
-            threading.Thread(target=self._work, name=name, daemon=True).start()
-        finally:
-            threading.stack_size(before)
+        threading.Thread(target=self._work, name=name, daemon=True).start()
 
     def _work(self) -> None:
         while (job := self.jobs.get()) is not None:
