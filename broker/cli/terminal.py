@@ -50,8 +50,10 @@ def results() -> Console:
 
 def note(renderable: RenderableType) -> None:
     """Write to stderr; text is taken as it is, without markup."""
-    is_text = isinstance(renderable, str)
-    notes().print(Text(renderable) if is_text else renderable, soft_wrap=is_text)
+    if isinstance(renderable, str):
+        notes().print(Text(renderable), soft_wrap=True)
+    else:
+        notes().print(renderable)
 
 
 def report_problem(what: str, what_to_do: str = "") -> None:
