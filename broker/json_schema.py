@@ -43,11 +43,34 @@ def first_fault(value: Any, schema: Any) -> str | None:
         return None
     _steps_left.set(STEPS)
     try:
-        validator = _bounded(validator_for(schema, default=Draft202012Validator))(schema, registry=Registry())
-        error = best_match(validator.iter_errors(value))
+        error = best_match(_validators.of(schema).iter_errors(value))
     except Exception:  # noqa: BLE001  # a broken schema raises anything: RecursionError, Unresolvable, TypeError
         return None
     return None if error is None else _sentence(error)
+
+
+class _Validators:
+    """Validators of the schemas used last, by identity: a schema is never changed once it was received."""
+
+    def __init__(self, entries: int) -> None:
+        """Hold at most `entries` of them."""
+        self._entries = entries
+        # The schema is kept beside its validator, so that its id is not given to another.
+        self._validators: dict[int, tuple[Any, Any]] = {}
+
+    def of(self, schema: Any) -> Any:
+        """Return the validator of a schema."""
+        found = self._validators.get(id(schema))
+        if found is None:
+            validator = _bounded(validator_for(schema, default=Draft202012Validator))
+            found = (schema, validator(schema, registry=Registry()))
+            if len(self._validators) >= self._entries:
+                self._validators.pop(next(iter(self._validators)))
+            self._validators[id(schema)] = found
+        return found[1]
+
+
+_validators = _Validators(4_096)
 
 
 def _sentence(error: ValidationError) -> str:

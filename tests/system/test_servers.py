@@ -190,7 +190,7 @@ async def test_a_server_that_wants_credentials_says_so(code):
             await stream.send(f"HTTP/1.1 {code} No\r\nContent-Length: 0\r\nConnection: close\r\n\r\n".encode())
 
     listener = await anyio.create_tcp_listener(local_host="127.0.0.1")
-    port = listener.extra(anyio.abc.SocketAttribute.local_port)
+    port = listener.extra(anyio.abc.SocketAttribute.local_port)  # noqa: S610  # no Django here
     async with listener, anyio.create_task_group() as tasks:
         tasks.start_soon(listener.serve, refuse)
         config = Config.parse(

@@ -1,0 +1,131 @@
+"""Servers over streamable HTTP on loopback, served by the SDK, which speaks both protocol eras."""
+
+from __future__ import annotations
+
+import socket
+from contextlib import asynccontextmanager
+
+import anyio
+import anyio.lowlevel
+import pytest
+import uvicorn
+from mcp.server import MCPServer
+
+from broker.config import ServerConfig
+from broker.errors import OutcomeUnknownError, UnavailableError
+
+pytestmark = pytest.mark.anyio
+
+
+@pytest.fixture(params=["asyncio"])
+def anyio_backend(request):
+    """The HTTP server needs asyncio."""
+    return request.param
+
+
+@pytest.fixture(autouse=True)
+async def deadline():
+    with anyio.fail_after(60):
+        yield
+
+
+@asynccontextmanager
+async def serving(server: MCPServer, sock: socket.socket):
+    """Serve on a bound socket for the time of a block."""
+    config = uvicorn.Config(server.streamable_http_app(), log_level="critical", timeout_graceful_shutdown=1)
+    http = uvicorn.Server(config)
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(http.serve, [sock])
+        while not http.started:
+            await anyio.lowlevel.checkpoint()
+        yield
+        http.should_exit = True
+    sock.close()
+
+
+def free_socket(port: int = 0) -> socket.socket:
+    sock = socket.socket()
+    sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    sock.bind(("127.0.0.1", port))
+    return sock
+
+
+def url_of(sock: socket.socket) -> str:
+    return f"http://127.0.0.1:{sock.getsockname()[1]}/mcp"
+
+
+def make_server() -> MCPServer:
+    server = MCPServer("web")
+
+    @server.tool()
+    def double(text: str) -> str:
+        return text * 2
+
+    @server.tool()
+    def large(size: int) -> str:
+        return "x" * size
+
+    return server
+
+
+@pytest.mark.parametrize(("mode", "era"), [("auto", "2026"), ("legacy", "2025"), ("2026-07-28", "2026")])
+async def test_a_server_is_used_in_either_era(running, mode, era):
+    sock = free_socket()
+    async with serving(make_server(), sock), running(ServerConfig(url=url_of(sock), mode=mode)) as upstream:
+        assert (upstream.status.state, upstream.status.era, upstream.status.problem) == ("ready", era, None)
+        assert (await upstream.call_tool("double", {"text": "ab"}))["structuredContent"] == {"result": "abab"}
+
+
+async def test_results_beyond_a_megabyte_arrive(running):
+    sock = free_socket()
+    async with serving(make_server(), sock), running(ServerConfig(url=url_of(sock), mode="legacy")) as upstream:
+        raw = await upstream.call_tool("large", {"size": 3_000_000})
+    assert len(raw["structuredContent"]["result"]) == 3_000_000
+
+
+async def test_a_result_over_the_bound_is_an_unknown_outcome_and_the_server_stays_usable(running):
+    sock = free_socket()
+    async with serving(make_server(), sock), running(ServerConfig(url=url_of(sock), mode="legacy")) as upstream:
+        with pytest.raises(OutcomeUnknownError, match="its answer is over our bound of 8388608 bytes"):
+            await upstream.call_tool("large", {"size": 9_000_000})
+        assert (await upstream.call_tool("double", {"text": "a"}))["structuredContent"] == {"result": "aa"}
+
+
+async def test_headers_are_sent_with_every_request(running):
+    seen: set[str] = set()
+
+    async def note(stream) -> None:
+        async with stream:
+            received = await stream.receive()
+            seen.update(line for line in received.decode().split("\r\n") if "Bearer" in line)
+            await stream.send(b"HTTP/1.1 401 No\r\nContent-Length: 0\r\nConnection: close\r\n\r\n")
+
+    listener = await anyio.create_tcp_listener(local_host="127.0.0.1")
+    port = listener.extra(anyio.abc.SocketAttribute.local_port)  # noqa: S610  # no Django here
+    async with listener, anyio.create_task_group() as tasks:
+        tasks.start_soon(listener.serve, note)
+        config = ServerConfig(url=f"http://127.0.0.1:{port}/mcp", headers={"Authorization": "Bearer abc"})
+        async with running(config) as upstream:
+            assert upstream.status.problem == "it answered HTTP 401"
+        tasks.cancel_scope.cancel()
+    assert seen == {"Authorization: Bearer abc"}
+
+
+async def until_ready(upstream) -> None:
+    while upstream.status.state != "ready":
+        await anyio.lowlevel.checkpoint()
+
+
+async def test_a_server_may_come_late_go_away_and_come_back(running):
+    first = free_socket()
+    port = first.getsockname()[1]
+    async with running(ServerConfig(url=url_of(first), connect_timeout_seconds=10)) as upstream:
+        assert upstream.status.problem == "nothing answers at its URL"
+        async with serving(make_server(), first):
+            await until_ready(upstream)
+            await upstream.call_tool("double", {"text": "a"})
+        with pytest.raises((OutcomeUnknownError, UnavailableError)):
+            await upstream.call_tool("double", {"text": "a"})
+        async with serving(make_server(), free_socket(port)):
+            await until_ready(upstream)
+            assert (await upstream.call_tool("double", {"text": "a"}))["structuredContent"] == {"result": "aa"}
