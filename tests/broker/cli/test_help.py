@@ -1,0 +1,33 @@
+"""What a newcomer types first."""
+
+from __future__ import annotations
+
+from importlib.metadata import version
+
+import pytest
+
+
+def test_without_arguments_the_help_is_shown(codemode):
+    finished = codemode()
+    assert finished.returncode == 2
+    assert "Start here:" in finished.stdout + finished.stderr
+
+
+@pytest.mark.parametrize("command", [["run"], ["tools", "search"], ["tools", "show"], ["stubs"]])
+def test_the_help_of_a_command_has_an_example(codemode, command):
+    finished = codemode(*command, "--help")
+    assert finished.returncode == 0
+    assert f"codemode {' '.join(command)} " in finished.stdout.split("Example")[1]
+
+
+def test_the_help_of_run_lists_the_exit_codes(codemode):
+    assert "Exit codes: 0 completed, 1 the script raised, 2 wrong usage or config," in codemode("run", "-h").stdout
+
+
+def test_version_is_that_of_the_distribution(codemode):
+    assert codemode("--version").stdout == f"codemode {version('codemode-broker')}\n"
+
+
+def test_the_shell_completes_commands(codemode):
+    finished = codemode(_CODEMODE_COMPLETE="complete_bash", COMP_WORDS="codemode to", COMP_CWORD="1")
+    assert finished.stdout.split() == ["tools"]
