@@ -48,8 +48,8 @@ class ConsentDesk:
         self.grants: list[Grant] = list(grants)
         self.denials: list[Denial] = []
         self._answerer = answerer
-        self._waiting: dict[int, PendingCall] = {}
-        self._refused: set[int] = set()
+        self._waiting: dict[tuple[int, int], PendingCall] = {}
+        self._refused: set[tuple[int, int]] = set()
         self._number = 0
         self._asking = anyio.Lock()
 
@@ -57,15 +57,18 @@ class ConsentDesk:
         """Decide by what is known now, without asking."""
         return authorize(call, grants=self.grants, denials=self.denials)
 
-    async def decide(self, call: PendingCall) -> Allow | Deny:
-        """Decide, asking when nobody has said yet. Calls that come while a question is open join the next one."""
+    async def decide(self, call: PendingCall, *, order: int = 0) -> Allow | Deny:
+        """Decide, asking when nobody has said yet. Calls that come while a question is open join the next one.
+
+        `order` is the call's place in its question: tasks reach this point in any order.
+        """
         decision = self.judge(call)
         if not isinstance(decision, Ask):
             return decision
         if self._answerer is None:
             return Deny(nobody_answers(call))
         self._number += 1
-        ticket = self._number
+        ticket = (order, self._number)
         self._waiting[ticket] = call
         try:
             async with self._asking:

@@ -8,6 +8,7 @@ Nothing else in the code base calls `Upstream.call_tool`.
 
 from __future__ import annotations
 
+import json
 import time
 from typing import TYPE_CHECKING, Literal, assert_never
 
@@ -104,13 +105,18 @@ class ToolCalls:
         redact: Callable[[str], str] = str,
     ) -> None:
         """Take what decides about calls; `stopwatch` stands still while a person is asked."""
-        self.records: list[CallRecord] = []
+        self._records: dict[int, CallRecord] = {}
         self._catalog = catalog
         self._upstreams = upstreams
         self._desk = desk
         self._is_described = is_described
         self._stopwatch = stopwatch
         self._redact = redact
+
+    @property
+    def records(self) -> list[CallRecord]:
+        """The calls in the order in which the script made them."""
+        return [self._records[number] for number in sorted(self._records)]
 
     async def answer(self, call: Call) -> Completion:
         """Answer one call of the script. Never raises for what a script or a server can cause."""
@@ -120,8 +126,8 @@ class ToolCalls:
             record = CallRecord(server=entry.spec.server, tool=entry.spec.name)
         else:
             record = CallRecord(server=self._catalog.server_of(namespace) or namespace, tool=function)
-        # Appended before anything is sent, so that a call that is cut off is on record.
-        self.records.append(record)
+        # Before anything is sent, so that a call that is cut off is on record.
+        self._records[call.id] = record
         began = time.monotonic()
         try:
             completion = await self._answer(call, entry, record)
@@ -145,7 +151,7 @@ class ToolCalls:
         if fault is not None:
             return failure("ToolArgumentsError", f"{entry.python_name}() was not called: {fault}", entry)
         spec = entry.spec
-        refusal = await self._refusal(PendingCall(spec.server, spec.name, spec.digest, call.arguments), entry, record)
+        refusal = await self._refusal(call, entry, record)
         if refusal is not None:
             return refusal
         # A person may have taken their time, and the server may have changed the tool meanwhile.
@@ -154,11 +160,13 @@ class ToolCalls:
             return _needs_description(entry)
         return await self._send(call, entry)
 
-    async def _refusal(self, pending: PendingCall, entry: CatalogEntry, record: CallRecord) -> Failed | None:
+    async def _refusal(self, call: Call, entry: CatalogEntry, record: CallRecord) -> Failed | None:
+        spec = entry.spec
+        pending = PendingCall(spec.server, spec.name, spec.digest, call.arguments)
         decision = self._desk.judge(pending)
         if isinstance(decision, Ask):
             with self._stopwatch.paused():
-                decision = await self._desk.decide(pending)
+                decision = await self._desk.decide(pending, order=call.id)
         match decision:
             case Allow():
                 record.decision = "allowed"
@@ -193,8 +201,7 @@ class ToolCalls:
 
 def fetch_request(names: list[str]) -> str:
     """Return the literal request that describes these tools."""
-    quoted_names = ", ".join(f'"{name}"' for name in names)
-    return f"get_tool_details([{quoted_names}])"
+    return f"get_tool_details({json.dumps(names)})"
 
 
 def _needs_description(entry: CatalogEntry) -> Failed:

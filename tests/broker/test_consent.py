@@ -32,7 +32,7 @@ async def decide_all(desk, *calls):
     decisions = [None] * len(calls)
 
     async def decide(index, pending):
-        decisions[index] = await desk.decide(pending)
+        decisions[index] = await desk.decide(pending, order=index)
 
     with anyio.fail_after(5):
         async with anyio.create_task_group() as tasks:
