@@ -32,7 +32,7 @@ MAX_TEXT = 20_000
 
 # Possessive, and without a closing quote it still matches: a text of escaped quotes costs one pass, not one for each.
 _STRING = re.compile(r'"[^"\\]*+(?:\\.[^"\\]*+)*+"?')
-_BRACKET = re.compile(r"[\[\]{}]")
+_NO_BRACKETS = re.compile(r"[^\[\]{}]+")
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
@@ -136,10 +136,10 @@ def _exceeded(text: str, limits: Limits) -> Stopped | None:
         is_call = not text.startswith('{"calls":[]')
         limit = "argument_bytes" if is_call else "value_bytes"
         return Stopped(limit, getattr(limits, limit))
-    if not _is_within_depth(text, limits.depth + ENVELOPE_DEPTH):
-        return Stopped("depth", limits.depth)
     if _weight(text) > MAX_VALUES and _weight(_STRING.sub("", text)) > MAX_VALUES:
         return Stopped("values", MAX_VALUES)
+    if not _is_within_depth(text, limits.depth + ENVELOPE_DEPTH):
+        return Stopped("depth", limits.depth)
     return None
 
 
@@ -160,12 +160,14 @@ def _decode(text: str) -> dict[str, Any]:
 def _is_within_depth(text: str, max_depth: int) -> bool:
     if text.count("[") + text.count("{") <= max_depth:
         return True
-    depth = 0
-    for bracket in _BRACKET.findall(_STRING.sub("", text)):
-        depth += 1 if bracket in "[{" else -1
-        if depth > max_depth:
-            return False
-    return True
+    brackets = _NO_BRACKETS.sub("", _STRING.sub("", text)).replace("{", "[").replace("}", "]")
+    for _ in range(max_depth):
+        # Takes away the innermost level everywhere.
+        outer = brackets.replace("[]", "")
+        if len(outer) == len(brackets):
+            break  # nothing is left, or what is left never closes and is no JSON
+        brackets = outer
+    return brackets.count("[") <= (0 if "[]" in brackets else max_depth)
 
 
 def _no_constant(name: str) -> None:

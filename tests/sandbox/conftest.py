@@ -1,0 +1,50 @@
+"""The sandbox as these tests use it: the image is compiled once a machine and mapped once a session."""
+
+from __future__ import annotations
+
+import textwrap
+
+import anyio
+import pytest
+
+from sandbox import Returned, Sandbox
+from sandbox.image import load_image
+
+
+def entry(*parameters: str) -> dict[str, object]:
+    """Describes a tool whose parameters are all required; `name?` makes one optional."""
+    listed = [[name.rstrip("?"), name.rstrip("?"), not name.endswith("?")] for name in parameters]
+    return {"described": True, "doc": "A tool.", "parameters": listed, "accepts_extra": False, "types": []}
+
+
+@pytest.fixture(scope="session")
+def image():
+    return load_image()
+
+
+@pytest.fixture
+async def sandbox(image):
+    async with Sandbox(cache=image.compiled.parent) as sandbox:
+        yield sandbox
+
+
+@pytest.fixture
+def manifest():
+    functions = {"echo": entry("text"), "add": entry("a", "b?"), "sleep": entry("seconds"), "fail": entry()}
+    listed = {"described": False, "fetch": 'get_tool_details(["good.hidden"])'}
+    return {"good": {"doc": "Good tools.", "functions": functions | {"hidden": listed}}}
+
+
+@pytest.fixture
+def run(sandbox, manifest):
+    """Runs a script to its result; the bound is far beyond what any of them takes."""
+
+    async def echo(call):
+        return Returned(call.arguments.get("text"))
+
+    async def run(script, **options):
+        options = {"answer": echo, "manifest": manifest} | options
+        with anyio.fail_after(120):
+            return await sandbox.run(textwrap.dedent(script), **options)
+
+    return run

@@ -1,0 +1,73 @@
+"""Text that a script or a server wrote can be read, and does nothing."""
+
+from __future__ import annotations
+
+import json
+import unicodedata
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sandbox import inert_text, inert_value
+
+ANY_TEXT = st.text(st.characters(exclude_categories=[]))
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | ANY_TEXT,
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(ANY_TEXT, inner, max_size=4),
+    max_leaves=20,
+)
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("\x1b[31mred", "\\x1b[31mred"),
+        ("over\rwritten", "over\\x0dwritten"),
+        ("line\r\nline", "line\nline"),
+        ("a\tb\nc", "a\tb\nc"),
+        ("\x00\x07\x7f\x9b", "\\x00\\x07\\x7f\\x9b"),
+        ("\u202eevil", "\\u202eevil"),
+        ("zero\u200bwidth", "zero\\u200bwidth"),
+        ("\ud800", "\\ud800"),
+        ("\U000e0041", "\\U000e0041"),
+        ("Zürich 中文 🎉", "Zürich 中文 🎉"),
+    ],
+)
+def test_what_would_act_is_shown_as_its_escape(text, shown):
+    assert inert_text(text) == shown
+
+
+@given(ANY_TEXT)
+def test_inert_text_holds_nothing_that_acts_and_can_be_encoded(text):
+    shown = inert_text(text)
+    shown.encode()
+    assert not [c for c in shown if unicodedata.category(c) == "Cc" and c not in "\t\n"]
+    assert inert_text(shown) == shown
+
+
+@given(JSON)
+def test_inert_values_keep_their_shape(value):
+    before = json.loads(json.dumps(value))
+    shown = inert_value(value)
+    assert inert_value(shown) == shown
+    json.dumps(shown, ensure_ascii=False).encode()
+    assert _shape(shown) == _shape(before)
+
+
+def test_keys_are_made_inert_in_their_order():
+    assert list(inert_value({"a": 1, "\x1b": 2, "c": {"\x07": ["\x00"]}}).items()) == [
+        ("a", 1),
+        ("\\x1b", 2),
+        ("c", {"\\x07": ["\\x00"]}),
+    ]
+
+
+def _shape(value):
+    if isinstance(value, str):
+        return str
+    if isinstance(value, list):
+        return [_shape(item) for item in value]
+    if isinstance(value, dict):
+        return {inert_text(key): _shape(item) for key, item in value.items()}
+    return value

@@ -1,0 +1,40 @@
+"""Limits are checked when they are made, and the text names the field."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+
+import pytest
+
+from sandbox import Limits
+from sandbox.limits import LEAST_MEMORY_BYTES
+
+FIELDS = [field.name for field in dataclasses.fields(Limits)]
+WHOLE = [name for name in FIELDS if not name.endswith("_seconds")]
+
+
+@pytest.mark.parametrize("name", FIELDS)
+@pytest.mark.parametrize("value", [0, -1, math.inf, -math.inf, math.nan, None, "1", True, [1]])
+def test_a_limit_must_be_a_positive_number(name, value):
+    with pytest.raises(ValueError, match=f"^{name} must be "):
+        Limits(**{name: value})
+
+
+@pytest.mark.parametrize("name", WHOLE)
+def test_counts_and_sizes_are_integers(name):
+    with pytest.raises(ValueError, match=f"^{name} must be an integer, not 1000000000.0$"):
+        Limits(**{name: 1e9})  # type: ignore[arg-type]
+
+
+def test_memory_has_room_for_the_interpreter():
+    with pytest.raises(ValueError, match=f"^memory_bytes must be at least {LEAST_MEMORY_BYTES}"):
+        Limits(memory_bytes=LEAST_MEMORY_BYTES - 1)
+    assert Limits(memory_bytes=LEAST_MEMORY_BYTES).memory_bytes == LEAST_MEMORY_BYTES
+
+
+def test_every_limit_has_a_finite_default_and_none_can_be_changed():
+    limits = Limits()
+    assert all(0 < getattr(limits, name) < math.inf for name in FIELDS)
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        limits.calls = 5  # type: ignore[misc]
