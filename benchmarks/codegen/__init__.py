@@ -1,0 +1,1 @@
+"""What `codegen` is measured on: `python -m benchmarks.codegen [SECTION …] [--every N]`."""

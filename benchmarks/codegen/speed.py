@@ -1,0 +1,74 @@
+"""How long a new stub, a cached one and a check take."""
+
+from __future__ import annotations
+
+import gc
+import tempfile
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from benchmarks.codegen.corpus import definitions, percentile, spec_of
+from codegen import check
+from codegen.generate import build_stub
+from codegen.stub_cache import StubCache
+from codegen.stub_files import StubFiles
+from codegen.type_engine import generated_types
+from tests.codegen.world import stubs
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from codegen import ToolSpec
+
+_SCRIPT = "from tools import hub\n" + "".join(
+    f'found_{n} = await hub.list_issues(repo="a/b", limit={n})\n'
+    f'for issue in found_{n}["issues"]:\n'
+    f'    if issue["state"] == "open" and issue.get("body"):\n'
+    f'        print(issue["number"], issue["title"].upper(), f"{{issue[\'author\'][\'login\']}}")\n'
+    f'print(sum(i.get("comments", 0) for i in found_{n}["issues"]))\n'
+    for n in range(20)
+)
+
+
+def run(every: int) -> None:
+    """Print the figures."""
+    specs = [spec_of(definition) for definition in definitions(every)]
+    build_stub(specs[0], namespace="n", function="f")
+    gc.collect()
+    gc.freeze()
+    _print("new tool, warm process", _times(specs, lambda spec: build_stub(spec, namespace="n", function="f")))
+    _print("new tool, no like types before", _times(specs[::10], _without_memory))
+    with tempfile.TemporaryDirectory() as folder:
+        cache = StubCache(files=StubFiles(Path(folder, "stubs")))
+        _times(specs, lambda spec: cache.stub(spec, namespace="n", function="f"))
+        _print("from memory", _times(specs, lambda spec: cache.stub(spec, namespace="n", function="f")))
+        fresh = StubCache(files=StubFiles(Path(folder, "stubs")))
+        _print("from disk", _times(specs, lambda spec: fresh.stub(spec, namespace="n", function="f")))
+    check(_SCRIPT, stubs())
+    times = []
+    for _ in range(20):
+        start = time.perf_counter()
+        check(_SCRIPT, stubs())
+        times.append(time.perf_counter() - start)
+    _print("check of a 101-line script", times)
+
+
+def _without_memory(spec: ToolSpec) -> None:
+    generated_types.cache_clear()
+    build_stub(spec, namespace="n", function="f")
+
+
+def _times(specs: list[ToolSpec], action: Callable[[ToolSpec], object]) -> list[float]:
+    times = []
+    for spec in specs:
+        _ = spec.digest
+        start = time.perf_counter()
+        action(spec)
+        times.append(time.perf_counter() - start)
+    return times
+
+
+def _print(name: str, times: list[float]) -> None:
+    half, most, worst = (percentile(times, share) * 1000 for share in (0.5, 0.95, 1.0))
+    print(f"{name}: p50 {half:.2f} ms, p95 {most:.2f} ms, worst {worst:.0f} ms ({len(times)})")
