@@ -9,9 +9,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from codegen.checker_input import tools_package
+from codegen.known_names import known_from
 from codegen.plain_text import one_line
 from codegen.type_checker import findings
-from codegen.verdicts import known_from, verdict
+from codegen.verdicts import verdict
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from codegen.module import distinct_texts
+
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
@@ -55,5 +57,5 @@ def _module(described: list[Stub], others: list[str]) -> str:
         "from typing import Any, Literal, NotRequired, Required, TypeAlias\nfrom typing_extensions import TypedDict\n"
     )
     placeholders = [f"async def {name}(**arguments: Any) -> Any: ...\n" for name in others]
-    in_order = sorted(described, key=lambda stub: stub.function)
-    return "\n".join([head, *(stub.checked_source for stub in in_order), *placeholders])
+    texts = distinct_texts((stub, stub.checked_source) for stub in described)
+    return "\n".join([head, *texts, *placeholders])

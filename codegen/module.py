@@ -20,21 +20,28 @@ if TYPE_CHECKING:
 
 def render_module(namespace: str, stubs: Iterable[Stub]) -> str:
     """Return one importable stub module with the functions of a namespace, in the order of their names."""
-    in_order = sorted(stubs, key=lambda stub: stub.function)
+    in_order = list(stubs)
     imports = sorted({name for stub in in_order for name in stub.imports})
-    taken = {stub.function for stub in in_order}
-    texts = []
-    for stub in in_order:
-        shared = taken.intersection(stub.types)
-        texts.append(_renamed(stub, shared, taken) if shared else stub.source)
-        taken.update(stub.types)
+    texts = distinct_texts((stub, stub.source) for stub in in_order)
     head = f'"""Tools of {one_line(namespace, 64)}."""\n'
     if imports:
         head += f"\nfrom typing import {', '.join(imports)}\n"
     return "\n".join([head, *texts])
 
 
-def _renamed(stub: Stub, shared: set[str], taken: set[str]) -> str:
+def distinct_texts(texts: Iterable[tuple[Stub, str]]) -> list[str]:
+    """Return the texts in the order of their functions, with classes renamed that an earlier one has too."""
+    in_order = sorted(texts, key=lambda pair: pair[0].function)
+    taken = {stub.function for stub, _ in in_order}
+    distinct = []
+    for stub, text in in_order:
+        shared = taken.intersection(stub.types)
+        distinct.append(_renamed(stub, text, shared, taken) if shared else text)
+        taken.update(stub.types)
+    return distinct
+
+
+def _renamed(stub: Stub, text: str, shared: set[str], taken: set[str]) -> str:
     names = {}
     for name in sorted(shared):
         number = 2
@@ -42,7 +49,7 @@ def _renamed(stub: Stub, shared: set[str], taken: set[str]) -> str:
             number += 1
         names[name] = f"{name}{number}"
     taken.update(names.values())
-    return ast.unparse(_Renaming(names).visit(ast.parse(stub.source))) + "\n"
+    return ast.unparse(_Renaming(names).visit(ast.parse(text))) + "\n"
 
 
 class _Renaming(ast.NodeTransformer):

@@ -20,9 +20,9 @@ from codegen.checker_input import ERROR_NAMES
 from codegen.type_text import certainly_differ, kinds_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Callable, Iterable
 
-    from codegen.stub import Stub
+    from codegen.known_names import Known
     from codegen.type_checker import Finding
 
 _AWAIT = "write `await` before the call"
@@ -50,42 +50,6 @@ class Verdict:
 
     message: str
     hint: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class Known:
-    """What the stubs define: keys and alternatives by class, parameters by function."""
-
-    keys: Mapping[str, tuple[str, ...]]
-    parameters: Mapping[str, tuple[str, ...]]
-    choices: Mapping[tuple[str, str], frozenset[str]]
-    partners: Mapping[str, frozenset[str]]
-    functions: Mapping[str, tuple[str, ...]]
-
-    @property
-    def objects(self) -> frozenset[str]:
-        """Return the names of typed dictionaries."""
-        return frozenset(self.keys)
-
-
-def known_from(stubs: Iterable[Stub], listed: Mapping[str, Iterable[str]]) -> Known:
-    """Read what the stubs define from their own text."""
-    keys: dict[str, tuple[str, ...]] = {}
-    parameters: dict[str, tuple[str, ...]] = {}
-    choices: dict[tuple[str, str], frozenset[str]] = {}
-    partners: dict[str, frozenset[str]] = {}
-    functions: dict[str, set[str]] = {name: set(names) for name, names in listed.items()}
-    for stub in stubs:
-        functions.setdefault(stub.namespace, set()).add(stub.function)
-        parameters[stub.function] = tuple(one.name for one in stub.parameters)
-        module = ast.parse(stub.checked_source)
-        partners.update(_partners(module, stub.types))
-        for node in module.body:
-            keys.update(_keys(node))
-            if isinstance(node, ast.AsyncFunctionDef):
-                choices.update(_choices(node))
-    by_namespace = {name: tuple(sorted(names)) for name, names in functions.items()}
-    return Known(keys, parameters, choices, partners, by_namespace)
 
 
 def verdict(finding: Finding, script: str, known: Known) -> Verdict | None:
@@ -119,6 +83,10 @@ class _Place:
         return False
 
     @property
+    def before(self) -> str:
+        return self.script[: self.end]
+
+    @property
     def after(self) -> str:
         return self.script[self.end : self.end + 40]
 
@@ -137,16 +105,15 @@ def _syntax(finding: Finding, place: _Place, known: Known) -> Verdict | None:
 
 
 def _call(finding: Finding, place: _Place, known: Known) -> Verdict | None:
-    del place
     unknown = _NAMED_PARAMETER.search(finding.message)
     if unknown is not None and unknown[2] in known.parameters:
         name, function = unknown[1], unknown[2]
-        takes = known.parameters[function]
+        takes = known.takes(function, place.before)
         return Verdict(f"{function} has no parameter `{name}`", _nearest(name, takes, "it takes"))
     callee = _CALLEE.search(finding.message)
     hint = ""
     if callee is not None and callee[1] in known.parameters:
-        takes = known.parameters[callee[1]]
+        takes = known.takes(callee[1], place.before)
         if finding.rule == "too-many-positional-arguments":
             hint = f"give every argument by name: {_listed(takes)}"
         else:
@@ -344,42 +311,6 @@ def _listed(names: Iterable[str], limit: int = 12) -> str:
     listed = list(names)
     more = f" and {len(listed) - limit} more" if len(listed) > limit else ""
     return (", ".join(listed[:limit]) or "nothing") + more
-
-
-def _keys(node: ast.stmt) -> dict[str, tuple[str, ...]]:
-    match node:
-        case ast.ClassDef(name=name, body=body):
-            targets = [one.target for one in body if isinstance(one, ast.AnnAssign)]
-            return {name: tuple(target.id for target in targets if isinstance(target, ast.Name))}
-        case ast.Assign(targets=[ast.Name(id=name)], value=ast.Call(args=[_, ast.Dict(keys=keys)])):
-            return {name: tuple(str(key.value) for key in keys if isinstance(key, ast.Constant))}
-        case _:
-            return {}
-
-
-def _partners(module: ast.Module, types: tuple[str, ...]) -> dict[str, frozenset[str]]:
-    """Return for each class the classes that stand beside it in a union."""
-    partners: dict[str, frozenset[str]] = {}
-    for node in ast.walk(module):
-        if isinstance(node, ast.BinOp) or (isinstance(node, ast.Constant) and "|" in str(node.value)):
-            words = set(re.findall(r"\w+", ast.unparse(node)))
-            members = frozenset(words.intersection(types))
-            for member in members:
-                partners[member] = partners.get(member, frozenset()) | members
-    return partners
-
-
-def _choices(node: ast.AsyncFunctionDef) -> dict[tuple[str, str], frozenset[str]]:
-    choices = {}
-    for argument in node.args.kwonlyargs:
-        match argument.annotation:
-            case ast.Subscript(value=ast.Name(id="Literal"), slice=ast.Tuple(elts=elements)):
-                values = [one.value for one in elements if isinstance(one, ast.Constant)]
-                if all(isinstance(value, str) for value in values):
-                    choices[node.name, argument.arg] = frozenset(map(str, values))
-            case _:
-                pass
-    return choices
 
 
 _JUDGES: dict[str, Callable[[Finding, _Place, Known], Verdict | None]] = {

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from codegen import CheckerError, Diagnostic, check
+from codegen import CheckerError, Diagnostic, ToolAnnotations, ToolSpec, check, generate_stub
 from tests.codegen.script_cases import ScriptCase, broken_scripts, correct_scripts
 from tests.codegen.world import stubs
 
@@ -67,3 +67,24 @@ def test_strange_text_gives_diagnostics_or_none(script: str) -> None:
 def test_a_script_that_overflows_the_checker_is_a_checker_error() -> None:
     with pytest.raises(CheckerError, match="ended with status"):
         check("x = " + "-" * 20_000 + "1", stubs())
+
+
+def test_a_function_of_two_servers_is_told_by_its_own_parameters() -> None:
+    script = "from tools import files, hub\nawait hub.search(q=1)\nawait files.search(q=1)"
+    hints = [one.hint for one in check(script, stubs()) if one.code == "unknown-argument"]
+    assert hints == ["it takes: query, from_", "it takes: path, pattern, exclude"]
+
+
+def test_tools_with_names_alike_are_checked_against_their_own_types() -> None:
+    made = [
+        generate_stub(
+            ToolSpec("s", name, None, "", {"type": "object", "properties": {}}, schema, ToolAnnotations()),
+            namespace="s",
+            function=name,
+        )
+        for name, schema in (
+            ("read_it", {"type": "object", "properties": {"a": {"type": "string"}}, "required": ["a"]}),
+            ("readIt", {"type": "object", "properties": {"b": {"type": "string"}}, "required": ["b"]}),
+        )
+    ]
+    assert check('from tools import s\nprint((await s.read_it())["a"], (await s.readIt())["b"])', made) == []

@@ -1,0 +1,95 @@
+"""What the stubs of a check define, read from their own text: keys, alternatives, parameters, functions.
+
+Above: verdicts.py, which tells a model what there is instead of what it wrote. Below: stubs.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from codegen.stub import Stub
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """What the stubs define: keys and alternatives by class, parameters by function and namespace."""
+
+    keys: Mapping[str, tuple[str, ...]]
+    parameters: Mapping[str, Mapping[str, tuple[str, ...]]]
+    choices: Mapping[tuple[str, str], frozenset[str]]
+    partners: Mapping[str, frozenset[str]]
+    functions: Mapping[str, tuple[str, ...]]
+
+    def takes(self, function: str, before: str) -> tuple[str, ...]:
+        """Return the parameters of a function; the text before the call tells namespaces apart."""
+        by_namespace = self.parameters[function]
+        called = re.findall(rf"(\w+)\s*\.\s*{function}\s*\(", before)
+        return by_namespace.get(called[-1] if called else "") or next(iter(by_namespace.values()))
+
+    @property
+    def objects(self) -> frozenset[str]:
+        """Return the names of typed dictionaries."""
+        return frozenset(self.keys)
+
+
+def known_from(stubs: Iterable[Stub], listed: Mapping[str, Iterable[str]]) -> Known:
+    """Read what the stubs define from their own text."""
+    keys: dict[str, tuple[str, ...]] = {}
+    parameters: dict[str, dict[str, tuple[str, ...]]] = {}
+    choices: dict[tuple[str, str], frozenset[str]] = {}
+    partners: dict[str, frozenset[str]] = {}
+    functions: dict[str, set[str]] = {name: set(names) for name, names in listed.items()}
+    for stub in stubs:
+        functions.setdefault(stub.namespace, set()).add(stub.function)
+        names = tuple(one.name for one in stub.parameters)
+        parameters.setdefault(stub.function, {})[stub.namespace] = names
+        module = ast.parse(stub.checked_source)
+        partners.update(_partners(module, stub.types))
+        for node in module.body:
+            keys.update(_keys(node))
+            if isinstance(node, ast.AsyncFunctionDef):
+                choices.update(_choices(node))
+    by_namespace = {name: tuple(sorted(names)) for name, names in functions.items()}
+    return Known(keys, parameters, choices, partners, by_namespace)
+
+
+def _keys(node: ast.stmt) -> dict[str, tuple[str, ...]]:
+    match node:
+        case ast.ClassDef(name=name, body=body):
+            targets = [one.target for one in body if isinstance(one, ast.AnnAssign)]
+            return {name: tuple(target.id for target in targets if isinstance(target, ast.Name))}
+        case ast.Assign(targets=[ast.Name(id=name)], value=ast.Call(args=[_, ast.Dict(keys=keys)])):
+            return {name: tuple(str(key.value) for key in keys if isinstance(key, ast.Constant))}
+        case _:
+            return {}
+
+
+def _partners(module: ast.Module, types: tuple[str, ...]) -> dict[str, frozenset[str]]:
+    """Return for each class the classes that stand beside it in a union."""
+    partners: dict[str, frozenset[str]] = {}
+    for node in ast.walk(module):
+        if isinstance(node, ast.BinOp) or (isinstance(node, ast.Constant) and "|" in str(node.value)):
+            words = set(re.findall(r"\w+", ast.unparse(node)))
+            members = frozenset(words.intersection(types))
+            for member in members:
+                partners[member] = partners.get(member, frozenset()) | members
+    return partners
+
+
+def _choices(node: ast.AsyncFunctionDef) -> dict[tuple[str, str], frozenset[str]]:
+    choices = {}
+    for argument in node.args.kwonlyargs:
+        match argument.annotation:
+            case ast.Subscript(value=ast.Name(id="Literal"), slice=ast.Tuple(elts=elements)):
+                values = [one.value for one in elements if isinstance(one, ast.Constant)]
+                if all(isinstance(value, str) for value in values):
+                    choices[node.name, argument.arg] = frozenset(map(str, values))
+            case _:
+                pass
+    return choices
