@@ -1,18 +1,49 @@
 """The MCP host: connects to servers, runs scripts in the sandbox and answers their tool calls, each authorized.
 
 Composes `codegen` and `sandbox`, which know nothing of it.
+
+Each public name is loaded when it is first used: the command line answers `--help` without the MCP SDK or wasmtime.
 """
 
-from broker.authorize import Denial, Grant, PendingCall
-from broker.broker import Broker
-from broker.catalog import Catalog, CatalogEntry
-from broker.config import Config, ServerConfig
-from broker.consent import Answer, Answerer, Question
-from broker.errors import BrokerError, ConfigError, PatternError, UnknownToolError, UpstreamError
-from broker.execution import ExecutionError, ExecutionResult
-from broker.sessions import Session, ToolDetails
-from broker.tool_calls import CallRecord
-from broker.upstream import ServerStatus
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from broker.authorize import Denial, Grant, PendingCall
+    from broker.broker import Broker
+    from broker.catalog import Catalog, CatalogEntry
+    from broker.config import Config, ServerConfig
+    from broker.consent import Answer, Answerer, Question
+    from broker.errors import BrokerError, ConfigError, PatternError, UnknownToolError, UpstreamError
+    from broker.execution import ExecutionError, ExecutionResult
+    from broker.server_status import ServerStatus
+    from broker.sessions import Session, ToolDetails
+    from broker.tool_calls import CallRecord
+
+_MODULES = {
+    "Answer": "consent",
+    "Answerer": "consent",
+    "Broker": "broker",
+    "BrokerError": "errors",
+    "CallRecord": "tool_calls",
+    "Catalog": "catalog",
+    "CatalogEntry": "catalog",
+    "Config": "config",
+    "ConfigError": "errors",
+    "Denial": "authorize",
+    "ExecutionError": "execution",
+    "ExecutionResult": "execution",
+    "Grant": "authorize",
+    "PatternError": "errors",
+    "PendingCall": "authorize",
+    "Question": "consent",
+    "ServerConfig": "config",
+    "ServerStatus": "server_status",
+    "Session": "sessions",
+    "ToolDetails": "sessions",
+    "UnknownToolError": "errors",
+    "UpstreamError": "errors",
+}
 
 __all__ = [
     "Answer",
@@ -38,3 +69,10 @@ __all__ = [
     "UnknownToolError",
     "UpstreamError",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    module = _MODULES.get(name)
+    if module is None:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(f"{__name__}.{module}"), name)

@@ -15,19 +15,21 @@ from broker.catalog import Catalog
 from broker.config import Config
 from broker.logging import redactor
 from broker.sessions import Session
-from broker.upstream import ServerStatus, Upstream
 from sandbox import Sandbox
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Callable, Iterable, Mapping
     from types import TracebackType
 
     from anyio.abc import TaskGroup, TaskStatus
 
     from broker.authorize import Grant
+    from broker.config import ServerConfig
     from broker.connection import InProcessServer
     from broker.consent import Answerer
     from broker.listing import Listing
+    from broker.server_status import ServerStatus
+    from broker.upstream import Upstream
 
 STARTUP_SECONDS = 10.0
 
@@ -66,9 +68,7 @@ class Broker:
         targets = {**config.servers, **(servers or {})}
         self.catalog = Catalog(targets)
         redact = redactor(config.secrets)
-        self._upstreams = {
-            name: Upstream(name, target, self._take_listing, redact=redact) for name, target in targets.items()
-        }
+        self._upstreams = self._make_upstreams(targets, redact) if targets else {}
         self._redact = redact
         self._sandbox = sandbox or Sandbox()
         self._startup_seconds = startup_seconds
@@ -153,6 +153,13 @@ class Broker:
         async with self._sandbox:
             task_status.started()
             await anyio.sleep_forever()
+
+    def _make_upstreams(
+        self, targets: Mapping[str, ServerConfig | InProcessServer], redact: Callable[[str], str]
+    ) -> dict[str, Upstream]:
+        from broker.upstream import Upstream  # noqa: PLC0415  # loads the SDK, which takes longer than most scripts
+
+        return {name: Upstream(name, target, self._take_listing, redact=redact) for name, target in targets.items()}
 
     def _take_listing(self, server: str, listing: Listing) -> None:
         self.catalog.replace(server, listing.tools)

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import math
 import random
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Literal
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
 
 import anyio
 from mcp import MCPError
@@ -30,6 +30,7 @@ from broker.errors import (
 from broker.explain import Trouble, explain
 from broker.listing import Listing, list_tools
 from broker.logging import logger
+from broker.server_status import ServerStatus
 from broker.stdio import LINE_BYTES
 
 if TYPE_CHECKING:
@@ -37,37 +38,12 @@ if TYPE_CHECKING:
 
     from mcp.shared.dispatcher import ProgressFnT
 
-State = Literal["connecting", "ready", "down", "disabled", "stopped"]
+    from broker.server_status import State
 
 FIRST_DELAY_SECONDS = 0.5
 LONGEST_DELAY_SECONDS = 60.0
 _STEADY_SECONDS = 30.0
 _LISTING_PAUSE_SECONDS = 1.0
-
-
-@dataclass(frozen=True, slots=True)
-class ServerStatus:
-    """How one server is doing.
-
-    Attributes:
-        name: Its name in the config.
-        state: What it can be used for now.
-        protocol_version: The negotiated revision, None while not connected.
-        era: `2026` (stateless) or `2025` (with a handshake), None while not connected.
-        tool_count: Tools of its last listing.
-        problem: What is wrong, as a sentence; None when nothing is.
-        what_to_do: What to do about it.
-        warnings: What was left out of its listing.
-    """
-
-    name: str
-    state: State
-    protocol_version: str | None
-    era: Literal["2025", "2026"] | None
-    tool_count: int
-    problem: str | None
-    what_to_do: str | None
-    warnings: tuple[str, ...]
 
 
 class Upstream:
