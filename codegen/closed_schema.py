@@ -245,7 +245,7 @@ class Closing:
         item_words = (*words[:-1], singular(words[-1])) if words else words
         if not places:
             return {} if rest is False else self._closed(rest, item_words, depth + 1)
-        bounded = rest is False or schema.get("maxItems") == len(places) or "items" not in schema
+        bounded = rest is False or schema.get("maxItems") == len(places)
         members = [*places, *(() if bounded or rest is True else (rest,))]
         if rest is True and not bounded:
             return {}
