@@ -61,7 +61,11 @@ def build_stub(spec: ToolSpec, *, namespace: str, function: str) -> Stub:
             return _stub(spec, namespace, function, typed, unwraps=unwraps)
         except (GenerationError, UnexpectedSourceError, RecursionError) as error:
             reason = "the schemas are nested too deep" if isinstance(error, RecursionError) else str(error)
-    return _stub(spec, namespace, function, _untyped(reason), unwraps=False)
+    try:
+        return _stub(spec, namespace, function, _untyped(reason), unwraps=False)
+    except UnexpectedSourceError:
+        silent = replace(spec, title=None, description="")
+        return replace(_stub(silent, namespace, function, _untyped(reason), unwraps=False), spec=spec)
 
 
 def is_wrapped_result(schema: Any) -> bool:

@@ -165,9 +165,10 @@ def _documentation(signature: Signature) -> str:
 
 
 def _docstring(text: str, indent: str) -> str:
-    escaped = text.replace("\\", "\\\\").replace('"""', '\\"\\"\\"')
-    if escaped.endswith('"') and not escaped.endswith('\\"'):
-        escaped = escaped[:-1] + '\\"'
+    ends_in_quote = text.endswith('"')
+    escaped = text.removesuffix('"').replace("\\", "\\\\").replace('"""', '\\"\\"\\"')
+    if ends_in_quote:
+        escaped += '\\"'
     lines = escaped.split("\n")
     body = "\n".join([lines[0], *(f"{indent}{line}" if line else "" for line in lines[1:])])
     return f'"""{body}\n{indent}"""' if len(lines) > 1 else f'"""{body}"""'

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import json
 import subprocess
 import sys
@@ -13,6 +14,7 @@ from hypothesis import strategies as st
 
 from codegen import Stub, UnexpectedSourceError, assign_identifiers, render_module
 from codegen.generate import build_stub
+from codegen.plain_text import paragraph
 from codegen.source_check import check_stub_source
 from tests.codegen.definitions import HOSTILE, hostile_definitions, tool_spec
 from tests.codegen.type_checkers import mypy_problems, ty_problems
@@ -168,6 +170,17 @@ _is_own_work = "datamodel_code_generator"
 def _is_import(event: str, arguments: str) -> bool:
     """Tell whether an event is Python loading a module of an installed package or the standard library."""
     return event == "import" or ".pyc" in arguments or "site-packages" in arguments or "code object" in arguments
+
+
+@given(st.text(alphabet="\"\\\\'a \n{}#", max_size=12), st.text(alphabet='"\\\\a', max_size=8))
+def test_a_docstring_says_what_the_description_says(description: str, note: str) -> None:
+    schema = {"type": "object", "properties": {"zz": {"type": "string", "description": note + "x"}}}
+    made = stub_of({"name": "t", "description": description, "inputSchema": schema})
+    function = ast.parse(made.source).body[-1]
+    assert isinstance(function, ast.AsyncFunctionDef)
+    said = ast.get_docstring(function) or ""
+    assert paragraph(description, 2_000) in said
+    assert made.degradations == ()
 
 
 def test_a_five_megabyte_description_is_cut() -> None:
