@@ -47,6 +47,8 @@ PARAMETER_NOTE = 300
 FIELD_NOTE = 120
 MAX_CHOICES = 200
 MAX_ALTERNATIVES = 32
+# Beside a reference or alternatives these say nothing that those do not say themselves.
+_SLIGHT = frozenset({"type", "additionalProperties"})
 _SCALARS = frozenset({"string", "integer", "number", "boolean", "null"})
 
 
@@ -61,6 +63,8 @@ class Closing:
         self._same_models: dict[tuple[Any, ...], str] = {}
         self._references = References(None)
         self._whole = WholeSchemas(self._references, self._budget)
+        # Places are told apart by their identity, so they must live as long as the tables.
+        self._kept: list[Any] = []
         self._finished: dict[int, ClosedType] = {}
         self._open: set[int] = set()
         self._recursive: dict[int, str] = {}
@@ -114,7 +118,7 @@ class Closing:
         if reference is not None:
             return self._referenced(schema, reference, words, depth)
         if branches_of(schema, "allOf"):
-            return self._closed(self._whole.without_all_of(schema), words, depth + 1)
+            return self._joined(schema, words, depth)
         if "const" in schema or isinstance(schema.get("enum"), list):
             return self._choice(schema, words)
         return self._branched(schema, words, depth)
@@ -139,14 +143,22 @@ class Closing:
         if target is None:
             shown = one_line(reference, 60)
             return self._degrade(words, f"$ref {shown!r} is not in this schema and is never fetched")
-        neighbours = {key: value for key, value in schema.items() if key not in {"$ref", "$dynamicRef"}}
-        if not STRUCTURE.isdisjoint(neighbours) and isinstance(target, dict):
-            return self._closed({**neighbours, "allOf": [*branches_of(neighbours, "allOf"), target]}, words, depth + 1)
-        return self._target(target, reference_words(reference, words), depth)
+        if isinstance(target, dict) and _structure(schema) - {"$ref", "$dynamicRef", "$recursiveRef"} - _SLIGHT:
+            neighbours = {key: value for key, value in schema.items() if key not in {"$ref", "$dynamicRef"}}
+            whole = {**neighbours, "allOf": [*branches_of(neighbours, "allOf"), target]}
+            return self._once(schema, self._whole.without_all_of(whole), words, depth)
+        return self._once(target, target, reference_words(reference, words), depth)
 
-    def _target(self, target: Any, words: tuple[str, ...], depth: int) -> ClosedType:
-        """Rewrite the target of a reference once; one that contains itself becomes a definition."""
-        key = id(target)
+    def _joined(self, schema: dict[str, Any], words: tuple[str, ...], depth: int) -> ClosedType:
+        parts = branches_of(schema, "allOf")
+        if len(parts) == 1 and not _structure(schema) - {"allOf"} - _SLIGHT:
+            return self._closed(parts[0], words, depth + 1)
+        return self._once(parts, self._whole.without_all_of(schema), words, depth)
+
+    def _once(self, place: Any, target: Any, words: tuple[str, ...], depth: int) -> ClosedType:
+        """Rewrite what stands at a place of the document once; what contains itself becomes a definition."""
+        key = id(place)
+        self._kept.append(place)
         if key in self._finished:
             return self._finished[key]
         if key in self._open:
@@ -186,7 +198,7 @@ class Closing:
         self, schema: dict[str, Any], keyword: str, branches: list[Any], words: tuple[str, ...], depth: int
     ) -> ClosedType:
         base = {key: value for key, value in schema.items() if key not in {keyword, "title", "description", "default"}}
-        shaped = says_something(base)
+        shaped = bool(_structure(base) - _SLIGHT) or "object" not in type_names({"type": "object", **base})
         if shaped and len(branches) > MAX_ALTERNATIVES:
             return self._by_type(self._whole.flattened(schema, depth), words, depth)
         closed = []
@@ -334,6 +346,10 @@ class Closing:
             patterns = root.get("patternProperties")
             return "properties" not in root or (isinstance(patterns, dict) and bool(patterns))
         return additional is not False
+
+
+def _structure(schema: dict[str, Any]) -> frozenset[str]:
+    return STRUCTURE.intersection(schema)
 
 
 def _implied_types(schema: dict[str, Any]) -> list[str]:

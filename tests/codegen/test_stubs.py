@@ -162,3 +162,24 @@ def test_the_same_specification_gives_the_same_text() -> None:
     definition = {"name": "look", "inputSchema": {"type": "object", "properties": {"a": {"type": "string"}}}}
     first, second = (build_stub(tool_spec(definition), namespace="n", function="look") for _ in range(2))
     assert first == second
+
+
+NODE = {"type": "object", "properties": {"name": {"type": "string"}}}
+
+
+@pytest.mark.parametrize(
+    "again",
+    [
+        {"$ref": "#/$defs/Node", "type": "object"},
+        {"allOf": [{"$ref": "#/$defs/Node"}], "description": "again"},
+        {"allOf": [{"$ref": "#/$defs/Node"}, {"required": ["name"]}]},
+        {"allOf": [{"$ref": "#/$defs/Node"}, {"properties": {"more": {"type": "integer"}}}]},
+        {"$ref": "#/$defs/Node", "properties": {"more": {"type": "integer"}}},
+        {"type": "object", "anyOf": [{"$ref": "#/$defs/Node"}, {"type": "null"}]},
+    ],
+)
+def test_recursion_is_not_unrolled(again: dict[str, Any]) -> None:
+    node = {**NODE, "properties": {**NODE["properties"], "next": again}}  # type: ignore[dict-item]
+    made = result({"$ref": "#/$defs/Node", "$defs": {"Node": node}})
+    assert len(made.types) <= 2
+    assert made.degradations == ()
