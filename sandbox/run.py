@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import anyio
 
 from sandbox.messages import Step, argument_bytes, encode_completion
-from sandbox.outcome import Outcome, Stopped
+from sandbox.outcome import Outcome, Raised, Stopped
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping
@@ -46,6 +46,7 @@ class Run:
         self._answer = answer
         self._stopwatch = stopwatch
         self._slots = anyio.Semaphore(limits.calls_in_flight)
+        self._last_id = 0
         self._in_flight: dict[int, anyio.CancelScope] = {}
         self._finished: list[str] = []
         self._news = anyio.Event()
@@ -105,7 +106,12 @@ class Run:
         if ahead > CLOCK_SLACK_SECONDS:
             await anyio.sleep(ahead)
 
-    def _exceeded(self, step: Step) -> Stopped | None:
+    def _exceeded(self, step: Step) -> Outcome | None:
+        for call in step.calls:
+            if call.id <= self._last_id:
+                message = "a call's id does not follow the ones before it"
+                return Raised("ProtocolError", message, f"ProtocolError: {message}\n")
+            self._last_id = call.id
         self.calls += len(step.calls)
         if self.calls > self._limits.calls:
             return Stopped("calls", self._limits.calls)

@@ -1,8 +1,8 @@
 """The hostile scripts, with what they expect around them: an adapter `H` and the tools of four servers.
 
-The corpus calls tools as `H.call(server, tool, args)` and waits for the answer. A guest that returns to its host at each
-call can't wait in a plain function, so every `H.call(...)` and `H.raw(...)` outside of plain functions and lambdas gets
-an `await`; nothing else in a script is changed. `H.raw` puts a message of the script's own making into the bridge,
+The corpus calls tools as `H.call(server, tool, args)` and waits for the answer. A guest that returns to its host at
+each call can't wait in a plain function, so every `H.call(...)` and `H.raw(...)` outside of plain functions and lambdas
+gets an `await`; nothing else in a script is changed. `H.raw` puts a message of the script's own making into the bridge,
 which is the lowest level a script can reach: whatever fields it has arrive at the host.
 """
 
@@ -39,7 +39,7 @@ class H:
         return await future
 """
 
-TOOLS = {
+TOOLS: dict[str, dict[str, list[str]]] = {
     "good": {"echo": ["text"], "add": ["a", "b"], "sleep": ["seconds"], "big": ["n"], "fail": ["msg"], "inject": []},
     "vault": {"read_secret": [], "delete_all": []},
     "mail": {"send": ["to", "body"]},
@@ -89,7 +89,7 @@ class Broker:
         self.received.append(call.function)
         return await self._perform(tool, call.arguments)
 
-    async def _perform(self, tool: str, arguments: dict[str, Any]) -> Completion:
+    async def _perform(self, tool: str, arguments: dict[str, Any]) -> Completion:  # noqa: PLR0911  # one a tool
         match tool, arguments:
             case "echo", {"text": text}:
                 return Returned(text)
