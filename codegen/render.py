@@ -142,7 +142,7 @@ def _function(signature: Signature) -> str:
     if arguments:
         arguments.insert(0, "*")
     if signature.extra is not None:
-        arguments.append(f"**extra: {written(signature.extra)}")
+        arguments.append(f"**{_name_of_extra(signature)}: {written(signature.extra)}")
     returns = f") -> {written(signature.returns)}:"
     head = f"async def {signature.name}({', '.join(arguments)}{returns}"
     if len(head) > LINE_LENGTH:
@@ -150,6 +150,13 @@ def _function(signature: Signature) -> str:
         head = f"async def {signature.name}({listed}\n{returns}"
     doc = _documentation(signature)
     return "\n".join([head, *([_INDENT + _docstring(doc, _INDENT)] if doc else []), f"{_INDENT}..."])
+
+
+def _name_of_extra(signature: Signature) -> str:
+    name = "extra"
+    while any(one.name == name for one in signature.arguments):
+        name += "_"
+    return name
 
 
 def _argument(argument: Argument) -> str:

@@ -88,10 +88,13 @@ def _function(node: ast.AsyncFunctionDef) -> None:
     match arguments.kwarg:
         case None:
             pass
-        case ast.arg(arg="extra", annotation=ast.expr() as annotation):
+        case ast.arg(annotation=ast.expr() as annotation):
             _type(annotation)
         case _:
             raise _unexpected(node)
+    names = [one.arg for one in (*arguments.kwonlyargs, arguments.kwarg) if one is not None]
+    if len(set(names)) < len(names):
+        raise _unexpected(node)
     for argument, default in zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True):
         if argument.annotation is None:
             raise _unexpected(node)

@@ -119,6 +119,8 @@ def test_any_definition_gives_a_stub_and_nothing_else(
         "async def f(): return 1",
         "async def f() -> int:\n    ...\n    ...",
         "async def f(a) -> int: ...",
+        "async def f(*, a: int, **a: int) -> int: ...",
+        "async def f(*args: int) -> int: ...",
         "async def f(*, a: int = g()) -> int: ...",
         "async def f(*, a: g() = 1) -> int: ...",
         "async def f(*, a: int = (lambda: 1)) -> int: ...",

@@ -57,6 +57,11 @@ def test_other_keys_are_accepted_where_the_schema_says_so() -> None:
     assert not stub({"a": {"type": "string"}}).accepts_extra
 
 
+def test_a_parameter_may_have_the_name_of_the_others() -> None:
+    made = stub({"extra": {"type": "integer"}}, schema={"additionalProperties": True})
+    assert signature(made) == "async def look(*, extra: int=..., **extra_: Any) -> Any:"
+
+
 def test_an_object_result_is_a_typed_dict() -> None:
     made = result(
         {
