@@ -213,6 +213,7 @@ def _stub(spec: ToolSpec, namespace: str, function: str, typed: _Typed, *, unwra
         extra=typed.extra,
         returns=typed.returns,
         doc=_doc(spec, _needs(typed.needs, names)),
+        remarks=tuple(f"Any: {one_line(reason, 200)}" for reason in typed.degradations),
     )
     source = render_stub(_once(typed.definitions, signature), signature)
     check_stub_source(source)

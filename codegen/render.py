@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from codegen.identifiers import is_plain_key
-from codegen.type_tree import Alias, Field, Model, Named, Type, parts, written
+from codegen.type_tree import ANY, Alias, Field, Model, Named, Type, parts, written
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -42,13 +42,14 @@ class Signature:
     extra: Type | None
     returns: Type
     doc: str
+    remarks: tuple[str, ...] = ()
 
 
 def render_checked(definitions: Sequence[Model | Alias], signature: Signature) -> str:
     """Return the same for the type checker: nothing to read, and the types of other keys said to it."""
     arguments = tuple(replace(one, note="") for one in signature.arguments)
     blocks = [_alias(one) if isinstance(one, Alias) else _checked_model(one) for one in definitions]
-    return "\n\n".join([*blocks, _function(replace(signature, doc="", arguments=arguments))]) + "\n"
+    return "\n\n".join([*blocks, _function(replace(signature, doc="", remarks=(), arguments=arguments))]) + "\n"
 
 
 def render_stub(definitions: Sequence[Model | Alias], signature: Signature) -> str:
@@ -119,7 +120,7 @@ def _functional_type(field: Field) -> str:
 
 
 def _extra_line(model: Model) -> list[str]:
-    return [] if model.extra is None else [f"{_INDENT}# other keys: {written(model.extra)}"]
+    return [] if model.extra is None or model.extra == ANY else [f"{_INDENT}# other keys: {written(model.extra)}"]
 
 
 def _bare(model: Model) -> Model:
@@ -149,7 +150,8 @@ def _function(signature: Signature) -> str:
         listed = "".join(f"\n{_INDENT}{argument}," for argument in arguments)
         head = f"async def {signature.name}({listed}\n{returns}"
     doc = _documentation(signature)
-    return "\n".join([head, *([_INDENT + _docstring(doc, _INDENT)] if doc else []), f"{_INDENT}..."])
+    remarks = [f"# {remark}" for remark in signature.remarks]
+    return "\n".join([*remarks, head, *([_INDENT + _docstring(doc, _INDENT)] if doc else []), f"{_INDENT}..."])
 
 
 def _name_of_extra(signature: Signature) -> str:

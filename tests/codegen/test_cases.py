@@ -27,9 +27,7 @@ def stub_of(case: Path) -> Stub:
 
 
 def module_of(case: Path) -> str:
-    stub = stub_of(case)
-    reasons = "".join(f"# {reason}\n" for reason in stub.degradations)
-    return reasons + render_module(case.stem, [stub])
+    return render_module(case.stem, [stub_of(case)])
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.stem)
