@@ -42,7 +42,7 @@ class Instances:
         """Return up to `wanted` values that the schema allows."""
         found: list[Any] = []
         for _ in range(wanted * 4):
-            value = self._value(self._document, 0)
+            value = _plain(self._value(self._document, 0))
             if self._validator.is_valid(value):
                 found.append(value)
             if len(found) == wanted:
@@ -128,6 +128,15 @@ class Instances:
         for step in reference.removeprefix("#").split("/")[1:]:
             value = value[step.replace("~1", "/").replace("~0", "~")]
         return value
+
+
+def _plain(value: Any) -> Any:
+    """Write whole numbers without a fraction: JSON Schema counts `0.0` as an integer, Python's types do not."""
+    if isinstance(value, dict):
+        return {key: _plain(inner) for key, inner in value.items()}
+    if isinstance(value, list):
+        return [_plain(inner) for inner in value]
+    return int(value) if isinstance(value, float) and value.is_integer() else value
 
 
 def _merged(first: dict[str, Any], second: Any) -> dict[str, Any]:
