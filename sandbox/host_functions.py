@@ -1,8 +1,9 @@
 """Everything the guest may call: the whole import surface of the sandbox, by hand.
 
 wasmtime's WASI is never linked. Every import of the component is first defined as a trap, then the ones below get a
-body. No body raises, blocks or touches anything but the run it belongs to: an exception would cross a process-wide
-variable of wasmtime-py, and a blocked thread could not be interrupted.
+body. No body blocks or touches anything but the run it belongs to: a blocked thread could not be interrupted. What a
+body raises becomes a trap of its guest: wasmtime-py keeps other exceptions in one variable of the process, and lets
+some through as a value.
 """
 
 from __future__ import annotations
@@ -10,17 +11,17 @@ from __future__ import annotations
 import threading
 from typing import TYPE_CHECKING, Any, Protocol
 
+import wasmtime
 from wasmtime import component as wasm
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    import wasmtime
-
     from sandbox.clock import LogicalClock
 
 WASI = "0.2.9"
 MAX_RANDOM_BYTES = 65_536
+HOST_FAULT = "a host function failed"
 _POLLABLE = 1  # our number for the one resource type the host defines
 
 
@@ -89,8 +90,8 @@ def _ready(_: Guest, __: object) -> bool:
     return True
 
 
-def _random_bytes(guest: Guest, size: int) -> list[int]:
-    return list(guest.random_bytes(min(size, MAX_RANDOM_BYTES)))
+def _random_bytes(guest: Guest, size: int) -> bytes:
+    return guest.random_bytes(min(size, MAX_RANDOM_BYTES))
 
 
 def _random_u64(guest: Guest) -> int:
@@ -154,9 +155,12 @@ def _define(instance: wasm.LinkerInstance, functions: Mapping[str, Callable[...,
 
 def _bound(body: Callable[..., Any]) -> Callable[..., Any]:
     def call(store: wasmtime.StoreContext, *arguments: Any) -> Any:
-        result = body(entered.guest, *arguments)
-        for argument in arguments:
-            _release(argument, store)
+        try:
+            result = body(entered.guest, *arguments)
+            for argument in arguments:
+                _release(argument, store)
+        except BaseException:  # noqa: BLE001  # only this one type is handed over as a trap of this guest alone
+            raise wasmtime.WasmtimeError(HOST_FAULT) from None
         return result
 
     return call

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 
 from sandbox.engine import MAX_WASM_STACK
+from sandbox.host_functions import HOST_FAULT
 from sandbox.outcome import Raised, Stopped
 
 _UNKNOWN_IMPORT = re.compile(r"unknown import: `wasi:([a-z-]+)/([a-z-]+)")
@@ -33,6 +34,10 @@ def trapped(text: str, memory_bytes: int) -> Raised | Stopped:
 
 
 def _reason(text: str) -> str:
+    if HOST_FAULT in text:
+        return (
+            "the sandbox failed on the host's side: that is a bug in it, or in what takes the output, not the script's"
+        )
     if _LOCK.search(text):
         return "the script waits for a lock that nothing can release: a script has no threads"
     missing = _UNKNOWN_IMPORT.search(text)

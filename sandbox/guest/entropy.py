@@ -12,6 +12,7 @@ PIECE = 65_536
 """Bytes drawn in one go."""
 
 _real_seed = random.seed
+_seed_generator = random.Random.seed
 
 
 def quiet_snapshot() -> None:
@@ -25,6 +26,12 @@ def seed(value: int) -> None:
     _real_seed(value)
     stream = _Stream(value)
     os.urandom = random._urandom = stream.read
+    random.Random.seed = _seed_from_run
+
+
+def _seed_from_run(self, a=None, version=2):
+    """Seeds a generator as `Random.seed` does, but without a seed from the run's instead of through a host function."""
+    _seed_generator(self, int.from_bytes(os.urandom(32)) if a is None else a, version)
 
 
 class _Stream:

@@ -1,0 +1,86 @@
+"""What a script does not have, and what it is told to use instead."""
+
+from __future__ import annotations
+
+import pytest
+
+from sandbox import Completed, Raised
+
+pytestmark = pytest.mark.anyio
+
+FILES = "a script has no files: keep data in variables, and use a server's tools to read or write files"
+NETWORK = "a script has no network: call a server's tools instead"
+PROCESSES = "a script can't start processes: call a server's tools instead"
+THREADS = "a script has no threads: use asyncio.gather or asyncio.TaskGroup to do things at the same time"
+INPUT = "a script has no standard input: write the data into the script, or read it from a tool"
+LOCK = f"the script waits for a lock that nothing can release: {THREADS}"
+
+
+@pytest.mark.parametrize(
+    ("script", "kind", "message"),
+    [
+        ("open('/etc/passwd')", "PermissionError", FILES),
+        ("open('out.txt', 'w')", "PermissionError", FILES),
+        ("import pathlib\npathlib.Path('a').read_text()", "PermissionError", FILES),
+        ("import os\nos.listdir('/')", "PermissionError", FILES),
+        ("import os\nos.mkdir('/a')", "PermissionError", FILES),
+        ("import os\nos.write(7, b'x')", "PermissionError", FILES),
+        ("import socket\nsocket.socket()", "PermissionError", NETWORK),
+        ("import socket\nsocket.getaddrinfo('localhost', 80)", "PermissionError", NETWORK),
+        ("import os\nos.system('id')", "PermissionError", PROCESSES),
+        ("import subprocess\nsubprocess.run(['id'])", "PermissionError", PROCESSES),
+        ("import threading\nthreading.Thread(target=print).start()", "PermissionError", THREADS),
+        ("input()", "EOFError", INPUT),
+        ("import threading\nlock = threading.Lock()\nlock.acquire()\nlock.acquire()", "RuntimeError", LOCK),
+        ("import queue\nqueue.Queue().get()", "RuntimeError", LOCK),
+        ("import threading\nthreading.Event().wait()", "RuntimeError", LOCK),
+    ],
+)
+async def test_what_is_missing_says_what_to_use_instead(run, script, kind, message):
+    outcome = (await run(script)).outcome
+    assert isinstance(outcome, Raised)
+    assert (outcome.type, outcome.message) == (kind, message)
+    assert "guest" not in outcome.traceback
+
+
+@pytest.mark.parametrize(
+    ("script", "message"),
+    [
+        ("import _socket\n_socket.socket()", NETWORK),
+        (
+            "import queue\nqueue.SimpleQueue().get()",
+            "the script waits for a lock that nothing can release: a script has no threads",
+        ),
+    ],
+)
+async def test_what_gets_around_those_words_meets_a_trap(run, script, message):
+    outcome = (await run(script)).outcome
+    assert isinstance(outcome, Raised)
+    assert (outcome.type, outcome.message) == ("SandboxTrap", message)
+
+
+@pytest.mark.parametrize(
+    ("script", "value"),
+    [
+        (
+            "import threading\nlock = threading.Lock()\nwith lock:\n    x = lock.locked()\n[x, lock.locked()]",
+            [True, False],
+        ),
+        (
+            "import threading\nl = threading.Lock()\n[l.acquire(), l.acquire(False), l.acquire(timeout=0.01)]",
+            [True, False, False],
+        ),
+        ("import queue\nq = queue.Queue()\nq.put(1)\nq.get()", 1),
+        ("import queue\ntry:\n    queue.Queue().get(timeout=0.01)\nexcept queue.Empty:\n    r = 'empty'\nr", "empty"),
+        ("import threading\nthreading.Event().wait(0.01)", False),
+        ("import threading\nwith threading.RLock():\n    r = 'in'\nr", "in"),
+        ("import asyncio\nawait asyncio.to_thread(lambda: 5)", 5),
+        ("import logging\nlogging.getLogger('a').warning('w')\n'logged'", "logged"),
+        ("import os\n[dict(os.environ), os.getcwd()]", [{}, "/"]),
+        ("import sys\nsys.argv", []),
+        ("import io\nio.StringIO('a').read() + io.BytesIO(b'b').read().decode()", "ab"),
+        ("import functools\n@functools.cached_property\ndef f(self): ...\n'lock free'", "lock free"),
+    ],
+)
+async def test_what_needs_none_of_it_works(run, script, value):
+    assert (await run(script)).outcome == Completed(value)

@@ -1,0 +1,52 @@
+"""Which tools a script names, found without running it."""
+
+from __future__ import annotations
+
+import anyio
+import pytest
+
+from sandbox import Raised, Reference
+
+pytestmark = pytest.mark.anyio
+
+
+@pytest.mark.parametrize(
+    ("script", "found"),
+    [
+        ("", []),
+        ("print(1)", []),
+        ("from tools import git\nawait git.git_log(a=1)", [("git", "git_log", 2)]),
+        ("from tools import git as g\n\ng.git_log", [("git", "git_log", 3)]),
+        ("import tools\ntools.git.git_log", [("git", "git_log", 2)]),
+        ("import tools as t\nt.git.git_log", [("git", "git_log", 2)]),
+        ("import tools.git\ntools.git.git_log", [("git", "git_log", 2)]),
+        ("import tools.git as g\ng.git_log", [("git", "git_log", 2)]),
+        ("from tools.git import git_log, git_diff as d", [("git", "git_log", 1), ("git", "git_diff", 1)]),
+        ("from tools.git import *", [("git", "*", 1)]),
+        ("from tools import git", [("git", None, 1)]),
+        ("from tools import git\nx = git.a\ny = git.a\nz = git.b", [("git", "a", 2), ("git", "b", 4)]),
+        ("from tools import git, fs\ngit.a", [("fs", None, 1), ("git", "a", 2)]),
+        ("git.git_log", []),
+        ("from .tools import git\ngit.a", []),
+        ("exit(1)\nfrom tools import git\ngit.a.b.c", [("git", "a", 3)]),
+    ],
+)
+async def test_references_are_found_in_every_way_of_importing(sandbox, script, found):
+    with anyio.fail_after(60):
+        references = await sandbox.references(script)
+    assert list(references) == [Reference(*one) for one in found]
+
+
+async def test_a_script_that_does_not_parse_has_a_syntax_error_instead(sandbox):
+    with anyio.fail_after(60):
+        found = await sandbox.references("from tools import\n")
+    assert isinstance(found, Raised)
+    assert found.type == "SyntaxError"
+    assert 'File "script.py", line 1' in found.traceback
+
+
+async def test_nothing_of_the_script_runs(sandbox):
+    with anyio.fail_after(60):
+        assert await sandbox.references("while True: pass\nfrom tools import a\nprint(a.b)") == (
+            Reference("a", "b", 3),
+        )

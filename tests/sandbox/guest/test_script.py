@@ -1,0 +1,281 @@
+"""A script from its source to its outcome: values, ends, tracebacks, and what is said about mistakes."""
+
+from __future__ import annotations
+
+import pytest
+
+from sandbox import Completed, Raised
+
+pytestmark = pytest.mark.anyio
+
+
+async def raised(run, script, **options) -> Raised:
+    outcome = (await run(script, **options)).outcome
+    assert isinstance(outcome, Raised), outcome
+    return outcome
+
+
+@pytest.mark.parametrize(
+    ("script", "value"),
+    [
+        ("", None),
+        ("# only a comment", None),
+        ("1 + 1", 2),
+        ("x = 5", None),
+        ("x = 5\nx", 5),
+        ("5;", 5),
+        ("return 7", 7),
+        ("return", None),
+        ("if True:\n    return 'early'\nraise ValueError", "early"),
+        ("def f():\n    return 3\nf()", 3),
+        ("for i in range(3): pass\ni", 2),
+        ("import asyncio\nawait asyncio.sleep(0, 'slept')", "slept"),
+        ("[x async for x in aiter_()] if False else 'async'", "async"),
+        ("async def gen():\n    yield 1\n    yield 2\n[x async for x in gen()]", [1, 2]),
+        ("async def f():\n    return 4\nreturn await f()", 4),
+        ("import asyncio\nasync def main():\n    return 9\nasyncio.run(main())", 9),
+        ("global_ = 1\ndef f():\n    global global_\n    global_ += 1\nf()\nreturn global_", 2),
+        ("x: int = 3\nreturn x", 3),
+        ("from __future__ import annotations\ndef f(a: undefined): ...\nreturn 'lazy'", "lazy"),
+        ("class A:\n    y = 2\nreturn [A.y for _ in range(2)]", [2, 2]),
+        ("if __name__ == '__main__':\n    x = 'main'\nx", "main"),
+        ("def f():\n    return g()\ndef g():\n    return 1\nreturn f()", 1),
+        ("match {'a': 1}:\n    case {'a': n}:\n        r = n\nr", 1),
+        ("import sys\nsys.exit()", None),
+        ("raise SystemExit(0)", None),
+        ("import os\nos._exit(0)", None),
+    ],
+)
+async def test_the_value_of_a_script_is_its_return_or_its_last_expression(run, script, value):
+    assert (await run(script)).outcome == Completed(value)
+
+
+@pytest.mark.parametrize(
+    ("script", "value"),
+    [
+        ("(1, 2)", [1, 2]),
+        ("{3}", [3]),
+        ("{1: 'a', None: 'b', True: 'c', (1, 2): 'd'}", {"1": "c", "null": "b", "[1,2]": "d"}),
+        ("b'ab'", "YWI="),
+        ("float('nan'), float('inf'), -float('inf')", ["NaN", "Infinity", "-Infinity"]),
+        ("10**5000", "<integer of 16610 bits>"),
+        ("2**64", 2**64),
+        ("object", "<class 'object'>"),
+        ("import datetime\ndatetime.datetime(2026, 1, 2, 3, 4)", "2026-01-02T03:04:00"),
+        ("import datetime\ndatetime.date(2026, 1, 2)", "2026-01-02"),
+        ("import datetime\ndatetime.timedelta(1)", "1 day, 0:00:00"),
+        ("import decimal\ndecimal.Decimal('1.10')", "1.10"),
+        ("import fractions\nfractions.Fraction(1, 3)", "1/3"),
+        ("import uuid\nuuid.UUID(int=5)", "00000000-0000-0000-0000-000000000005"),
+        ("import pathlib\npathlib.PurePath('a/b')", "a/b"),
+        ("import enum\nclass C(enum.Enum):\n    RED = 'r'\nC.RED, {C.RED: 1}", ["r", {"r": 1}]),
+        (
+            "import dataclasses\n@dataclasses.dataclass\nclass P:\n    x: int\n    y: list\nP(1, [2])",
+            {"x": 1, "y": [2]},
+        ),
+        ("import collections\ncollections.Counter('aab')", {"a": 2, "b": 1}),
+        ("import collections\nP = collections.namedtuple('P', 'x y')\nP(1, 2)", [1, 2]),
+        ("range(3)", [0, 1, 2]),
+        ("{'a': 1}.items()", [["a", 1]]),
+        ("'\\ud800'", "\\ud800"),
+        ("'\\x1b[31m'", "\\x1b[31m"),
+        ("class S(str): pass\nS('x')", "x"),
+        ("import types\ntypes.SimpleNamespace(a=1)", "namespace(a=1)"),
+        ("x = []\ny = [x, x]\ny", [[], []]),
+    ],
+)
+async def test_a_value_becomes_json(run, script, value):
+    assert (await run(script)).outcome == Completed(value)
+
+
+async def test_a_value_that_contains_itself_is_an_error(run):
+    outcome = await raised(run, "x = []\nx.append(x)\nx")
+    assert (outcome.type, outcome.message) == (
+        "ValueError",
+        "the value contains itself, so it can't be written as JSON",
+    )
+
+
+async def test_a_value_whose_repr_fails_is_that_error(run):
+    outcome = await raised(run, "class E:\n    def __repr__(self):\n        1 / 0\nE()")
+    assert outcome.type == "ZeroDivisionError"
+
+
+async def test_a_value_that_was_not_awaited_says_so(run):
+    outcome = await raised(run, "from tools import good\ngood.echo(text='a')")
+    assert outcome.message == "the script's value is a call that was not awaited: write `await` before it"
+
+
+@pytest.mark.parametrize(
+    ("script", "kind", "message"),
+    [
+        ("import sys\nsys.exit(3)", "SystemExit", "3"),
+        ("import sys\nsys.exit('sorry')", "SystemExit", "sorry"),
+        ("import os\nos._exit(2)", "SystemExit", "2"),
+        ("raise KeyboardInterrupt", "KeyboardInterrupt", ""),
+        ("raise KeyError('k')", "KeyError", "'k'"),
+        ("class E(BaseException): pass\nraise E('own')", "E", "own"),
+        (
+            "import asyncio\nraise asyncio.CancelledError",
+            "asyncio.exceptions.CancelledError",
+            "the script cancelled itself",
+        ),
+        ("import asyncio\nasyncio.current_task().cancel()\nawait asyncio.sleep(1)", None, None),
+        ("raise GeneratorExit('g')", "GeneratorExit", "g"),
+        ("import json\njson.loads('{')", "json.decoder.JSONDecodeError", None),
+        (
+            "import asyncio\nasync def f():\n    raise SystemExit(4)\nasyncio.create_task(f())\nawait asyncio.sleep(1)",
+            "SystemExit",
+            "4",
+        ),
+        ("raise ExceptionGroup('two', [ValueError(1), KeyError(2)])", "ExceptionGroup", "two (2 sub-exceptions)"),
+        ("class E(Exception):\n    def __str__(self):\n        raise SystemExit(0)\nraise E", "E", None),
+        ("pint(1)", "NameError", "name 'pint' is not defined. Did you mean: 'print'?"),
+        ("'\\ud800'.encode()", "UnicodeEncodeError", None),
+    ],
+)
+async def test_how_a_script_raises(run, script, kind, message):
+    outcome = await raised(run, script)
+    if kind is not None:
+        assert outcome.type == kind
+    if message is not None:
+        assert outcome.message == message
+
+
+async def test_a_traceback_shows_the_scripts_lines_with_carets_and_none_of_ours(run):
+    script = """\
+        import asyncio
+        from tools import good
+
+        async def inner(n):
+            await good.echo(text="a")
+            return n / 0
+
+        async def outer():
+            return await inner(1)
+
+        await outer()
+    """
+    outcome = await raised(run, script, filename="report.py")
+    assert outcome.traceback == (
+        "Traceback (most recent call last):\n"
+        '  File "report.py", line 11, in <module>\n'
+        "    await outer()\n"
+        '  File "report.py", line 9, in outer\n'
+        "    return await inner(1)\n"
+        "           ^^^^^^^^^^^^^^\n"
+        '  File "report.py", line 6, in inner\n'
+        "    return n / 0\n"
+        "           ~~^~~\n"
+        "ZeroDivisionError: division by zero\n"
+    )
+
+
+async def test_frames_of_the_standard_library_are_left_out(run):
+    outcome = await raised(run, "import json\njson.loads('{')")
+    assert outcome.traceback.count("File ") == 1
+    assert 'File "script.py", line 2, in <module>' in outcome.traceback
+
+
+async def test_causes_and_groups_are_told_in_the_scripts_lines(run):
+    script = """\
+        try:
+            try:
+                1 / 0
+            except ZeroDivisionError as error:
+                raise ValueError("outer") from error
+        except ValueError as error:
+            raise ExceptionGroup("many", [error, KeyError("k")])
+    """
+    text = (await raised(run, script)).traceback
+    assert "direct cause of the following exception" in text
+    assert "line 3, in <module>" in text
+    assert "KeyError: 'k'" in text
+    assert "guest" not in text
+    assert "/python" not in text
+
+
+async def test_long_texts_of_an_exception_are_cut_in_the_middle(run):
+    outcome = await raised(run, "raise ValueError('a' * 30_000 + 'b' * 30_000)")
+    assert len(outcome.message) < 5_000
+    assert outcome.message.startswith("aaa")
+    assert outcome.message.endswith("bbb")
+    assert "characters left out]" in outcome.message
+    assert len(outcome.traceback) < 10_000
+
+
+async def test_a_group_of_a_million_exceptions_is_told_in_part(run):
+    script = "g = ValueError('leaf')\nfor _ in range(20):\n    g = ExceptionGroup('g', [g, g])\nraise g"
+    outcome = await raised(run, script)
+    assert outcome.type == "ExceptionGroup"
+    assert "ExceptionGroup: g" in outcome.traceback
+
+
+@pytest.mark.parametrize(
+    ("script", "message", "shown"),
+    [
+        ("x = (1,\nprint(2)", "'(' was never closed", "    x = (1,\n        ^\n"),
+        ("def f()\n    pass", "expected ':'", "    def f()\n           ^\n"),
+        ("x = = 3", "invalid syntax", "    x = = 3\n        ^\n"),
+        ("return = 3", "invalid syntax", None),
+        ("x = 1\n  y = 2", "unexpected indent", None),
+        ("'abc", "unterminated string literal (detected at line 1)", "    'abc\n    ^\n"),
+        ("def f():\n    yield 1\nawait = 3", None, None),
+        ("x = 1\x00", "source code string cannot contain null bytes", None),
+        ("break", "'break' outside loop", None),
+    ],
+)
+async def test_a_syntax_error_has_line_and_caret(run, script, message, shown):
+    outcome = await raised(run, script)
+    assert outcome.type in ("SyntaxError", "IndentationError")
+    if message is not None:
+        assert outcome.message == message
+    if shown is not None:
+        assert shown in outcome.traceback
+    assert "guest" not in outcome.traceback
+
+
+async def test_a_script_that_is_no_unicode_is_an_error_of_the_script(run):
+    assert (await raised(run, "x = '\ud800'")).type == "UnicodeEncodeError"
+
+
+async def test_a_forgotten_await_is_reported_with_its_line(run):
+    result = await run("from tools import good\ngood.echo(text='a')\nprint('done')")
+    assert result.outcome == Completed(None)
+    assert result.usage.calls == 0
+    assert result.stderr == (
+        "script.py:2: good.echo(...) was never awaited, so it was not called: write `await good.echo(...)`\n"
+    )
+
+
+async def test_a_wait_for_nothing_says_where(run):
+    outcome = await raised(run, "import asyncio\n\nasync def f():\n    await asyncio.Event().wait()\nawait f()")
+    assert outcome.message == (
+        "the script waits at line 4 for something that can never happen: no call is open and no timer is set"
+    )
+
+
+async def test_a_missing_module_says_what_there_is(run):
+    assert (await raised(run, "import numpy")).message == (
+        "No module named 'numpy'\na script has Python's standard library and its tools, and numpy is in neither"
+    )
+    assert "ctypes needs what a script does not have" in (await raised(run, "import ctypes")).message
+
+
+async def test_a_script_that_broke_the_interpreter_is_still_told_how_it_ended(run):
+    script = """
+        import builtins, json, sys
+        builtins.__import__ = lambda *a, **k: 1 / 0
+        json.dumps = json.loads = None
+        sys.setrecursionlimit(60)
+        raise ValueError("told")
+    """
+    outcome = await raised(run, script)
+    assert (outcome.type, outcome.message) == ("ValueError", "told")
+
+
+async def test_asyncio_run_inside_a_function_says_what_to_write(run):
+    script = "import asyncio\nasync def f(): pass\ndef g():\n    asyncio.run(f())\ng()"
+    outcome = await raised(run, script)
+    assert outcome.type == "RuntimeError"
+    assert "write `await ...` at the top level" in outcome.message

@@ -1,0 +1,188 @@
+"""The module `tools` as a script sees it."""
+
+from __future__ import annotations
+
+import pytest
+
+from sandbox import Completed, Failed, Raised, Returned
+
+pytestmark = pytest.mark.anyio
+
+KINDS = {
+    "ToolError": (),
+    "ToolArgumentsError": ("TypeError",),
+    "ToolRefusedError": ("PermissionError",),
+    "ToolDescriptionRequired": (),
+    "ToolNotFoundError": ("AttributeError",),
+    "ToolTimeoutError": ("TimeoutError",),
+    "ToolUnavailableError": ("ConnectionError",),
+    "ToolOutcomeUnknown": (),
+    "ToolResultError": (),
+}
+
+
+async def raised(run, script, **options) -> Raised:
+    outcome = (await run(script, **options)).outcome
+    assert isinstance(outcome, Raised), outcome
+    return outcome
+
+
+@pytest.mark.parametrize(
+    "imported",
+    [
+        "from tools import good",
+        "import tools\ngood = tools.good",
+        "import tools.good\ngood = tools.good",
+        "import tools.good as good",
+        "from tools.good import echo\nclass good: echo = staticmethod(echo)",
+        "from tools import *",
+    ],
+)
+async def test_tools_are_imported_like_modules(run, imported):
+    assert (await run(f"{imported}\nawait good.echo(text='hi')")).outcome == Completed("hi")
+
+
+async def test_a_call_carries_the_tools_own_keys_and_omits_what_was_not_given(run):
+    calls = []
+
+    async def answer(call):
+        calls.append((call.id, call.function, call.arguments))
+        return Returned(None)
+
+    entry = {
+        "described": True,
+        "doc": "d",
+        "parameters": [["from_", "from", True], ["max", "max-count", False]],
+        "accepts_extra": True,
+        "types": [],
+    }
+    manifest = {"s": {"functions": {"f": entry}}}
+    script = "from tools import s\nawait s.f(from_=1)\nawait s.f(from_=(1, 2), max=None, other={3})"
+    await run(script, answer=answer, manifest=manifest)
+    assert calls == [
+        (1, "s.f", {"from": 1}),
+        (2, "s.f", {"from": [1, 2], "max-count": None, "other": [3]}),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("script", "kind", "message"),
+    [
+        ("good.echo('a')", "ToolArgumentsError", "good.echo() takes keyword arguments only: await good.echo(text=...)"),
+        ("good.add()", "ToolArgumentsError", "good.add() misses a: await good.add(a=..., [b=...])"),
+        (
+            "good.echo(text='a', texts=1)",
+            "ToolArgumentsError",
+            "good.echo() has no parameter 'texts'. Did you mean text?",
+        ),
+        (
+            "good.echo(text=object())",
+            "ToolArgumentsError",
+            "good.echo(): text holds a object, which JSON can't carry",
+        ),
+        (
+            "good.echo(text=[good.echo(text='b')])",
+            "ToolArgumentsError",
+            "good.echo(): text holds a call that was not awaited: write `await ...` around it",
+        ),
+        (
+            "good.echo(text=['a\\ud800'])",
+            "ToolArgumentsError",
+            "good.echo(): text: character 1 is half of a surrogate pair, which can't be written as UTF-8",
+        ),
+        (
+            "x = []\nx.append(x)\nawait good.echo(text=x)",
+            "ToolArgumentsError",
+            "good.echo(): text: the value contains itself, so it can't be written as JSON",
+        ),
+        ("good.ecko(text='a')", "ToolNotFoundError", "there is no tool 'ecko' in tools.good. Did you mean echo?"),
+        ("import tools\ntools.god", "ToolNotFoundError", "there is no server 'god' in tools. Did you mean good?"),
+        (
+            "await good.hidden(a=1)",
+            "ToolDescriptionRequired",
+            (
+                "good.hidden has not been described yet, so it can't be called. "
+                'Fetch it first: get_tool_details(["good.hidden"])'
+            ),
+        ),
+    ],
+)
+async def test_a_wrong_call_says_what_to_write(run, script, kind, message):
+    outcome = await raised(run, f"from tools import good\n{script}")
+    assert outcome.type == kind
+    assert outcome.message.split("\n")[0] == message
+
+
+async def test_an_import_of_an_unknown_tool_suggests_the_nearest(run):
+    outcome = await raised(run, "from tools.good import ecko")
+    assert outcome.type == "ImportError"
+    assert "Did you mean" in outcome.message
+    assert "echo" in outcome.message
+    assert "no server 'gut' in tools" in (await raised(run, "from tools import gut")).message
+
+
+async def test_without_servers_the_text_says_so(run):
+    outcome = await raised(run, "import tools\ntools.git", manifest={})
+    assert outcome.message == "there is no server 'git' in tools. Servers: none."
+
+
+@pytest.mark.parametrize("kind", KINDS)
+async def test_every_failure_is_an_exception_that_a_script_can_catch(run, kind):
+    async def answer(_call):
+        details = {"server": "s", "tool": "t", "content": [{"type": "text"}], "structured_content": {"a": 1}}
+        return Failed(kind, "why", details)
+
+    bases = "".join(f", {base}" for base in KINDS[kind])
+    script = f"""
+        from tools import good, ToolError, {kind}
+        for cls in (ToolError, {kind}{bases}):
+            try:
+                await good.echo(text="a")
+            except cls as error:
+                shown = [type(error).__name__, str(error), error.message, error.server, error.tool]
+                shown += [error.content, error.structured_content]
+        shown
+    """
+    result = await run(script, answer=answer)
+    assert result.outcome == Completed([kind, "why", "why", "s", "t", [{"type": "text"}], {"a": 1}])
+
+
+async def test_an_unknown_kind_of_failure_is_a_tool_error(run):
+    async def answer(_call):
+        return Failed("SystemExit", "why")
+
+    outcome = await raised(run, "from tools import good\nawait good.echo(text='a')", answer=answer)
+    assert (outcome.type, outcome.message) == ("ToolError", "why")
+
+
+async def test_a_script_can_look_at_what_there_is(run):
+    script = """
+        import inspect, tools
+        echo = tools.good.echo
+        ["good" in dir(tools), sorted(dir(tools.good))[:2], echo.__name__, echo.__doc__,
+         str(inspect.signature(tools.good.add)), inspect.iscoroutinefunction(echo), tools.good.__doc__]
+    """
+    assert (await run(script)).outcome == Completed(
+        [True, ["add", "echo"], "echo", "A tool.", "(*, a, b=Ellipsis)", True, "Good tools."]
+    )
+
+
+async def test_a_call_after_the_end_of_the_script_is_not_made(run):
+    script = """
+        import asyncio
+        from tools import good
+        async def late():
+            try:
+                await asyncio.sleep(10)
+            finally:
+                try:
+                    await good.echo(text="late")
+                except Exception as error:
+                    print(error)
+        asyncio.create_task(late())
+        await asyncio.sleep(0)
+    """
+    result = await run(script)
+    assert result.outcome == Completed(None)
+    assert result.usage.calls == 0
+    assert result.stdout == "good.echo was not called: the script has already ended\n"
