@@ -4,7 +4,8 @@
 is a value in it; exceptions are for faults on the host's side.
 """
 
-from sandbox.errors import ImageError, ProtocolError, SandboxClosedError, SandboxError
+from sandbox.confinement import Confinement
+from sandbox.errors import ImageError, ProtocolError, SandboxClosedError, SandboxError, WorkerError
 from sandbox.inert import inert_text, inert_value
 from sandbox.limits import Limits
 from sandbox.outcome import (
@@ -27,6 +28,7 @@ __all__ = [
     "Call",
     "Completed",
     "Completion",
+    "Confinement",
     "Failed",
     "ImageError",
     "Limits",
@@ -42,6 +44,7 @@ __all__ = [
     "Stopped",
     "Stopwatch",
     "Usage",
+    "WorkerError",
     "inert_text",
     "inert_value",
 ]

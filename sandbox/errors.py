@@ -3,7 +3,8 @@
 SandboxError
 ├── ImageError            the guest image is missing, does not fit or can't be compiled
 ├── ProtocolError         the guest sent something that is not a step
-└── SandboxClosedError    used before it was entered or after it was left
+├── SandboxClosedError    used before it was entered or after it was left
+└── WorkerError           no worker process can be started
 """
 
 from __future__ import annotations
@@ -23,3 +24,7 @@ class ProtocolError(SandboxError):
 
 class SandboxClosedError(SandboxError):
     """The sandbox was used outside its `async with` block."""
+
+
+class WorkerError(SandboxError):
+    """No worker process can be started; the text says what to do."""

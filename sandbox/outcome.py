@@ -28,7 +28,7 @@ class Stopped:
 
     Attributes:
         limit: A field of `Limits`; or `"stack"`, native stack of recursion in C, in bytes; or `"values"`, the numbers,
-            strings, lists and objects in one message.
+            strings, lists and objects in one message; or `"worker"`, the one process that ended while the run computed.
         amount: What was allowed, in the limit's unit.
     """
 

@@ -7,7 +7,7 @@ import os
 import secrets
 import time
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import anyio.to_thread
 
@@ -17,9 +17,11 @@ from sandbox.inert import inert_text
 from sandbox.isolate import ThreadIsolate
 from sandbox.limits import Limits
 from sandbox.outcome import Failed, RunResult, Usage
+from sandbox.process_isolate import ProcessIsolate
 from sandbox.run import Run
 from sandbox.stopwatch import Stopwatch
 from sandbox.threads import WasmThreads
+from sandbox.workers import Workers
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping
@@ -28,9 +30,13 @@ if TYPE_CHECKING:
     from types import TracebackType
     from typing import Self
 
+    from sandbox.confinement import Confinement
     from sandbox.outcome import Call, Completion, Raised, Reference, Stopped
 
 MAX_SCRIPT_CHARACTERS = 2 * 1024 * 1024
+
+Isolation = Literal["process", "thread"]
+"""Where guests run: in confined worker processes, or in the caller's own."""
 
 
 async def refuse_every_call(call: Call) -> Completion:
@@ -56,6 +62,7 @@ class Sandbox:
         component: Path = COMPONENT,
         cache: Path | None = None,
         compiling: Callable[[], AbstractContextManager[object]] = contextlib.nullcontext,
+        isolation: Isolation = "thread",
     ) -> None:
         """Takes the settings; entering loads the image.
 
@@ -64,7 +71,15 @@ class Sandbox:
             component: The guest image to run.
             cache: Folder for compiled images; default is the user's cache folder.
             compiling: Entered on a thread while the image is compiled, which happens once a machine (5 to 15 s).
+            isolation: `"process"` runs guests in worker processes, one for each core; `"thread"` in this one.
+
+        Raises:
+            ValueError: There is no such isolation.
         """
+        if isolation not in get_args(Isolation):
+            raise ValueError(f'isolation must be "process" or "thread", not {isolation!r}')
+        self._isolation = isolation
+        self._workers: Workers | None = None
         self._limits = limits or Limits()
         self._load = partial(load_image, component, cache=cache, compiling=compiling)
         self._image: Image | None = None
@@ -75,15 +90,24 @@ class Sandbox:
 
         Raises:
             ImageError: It is missing, damaged or can't be compiled.
+            WorkerError: No worker process can be started.
         """
-        self._image = await anyio.to_thread.run_sync(self._load)
+        image = await anyio.to_thread.run_sync(self._load)
+        if self._isolation == "process":
+            workers = Workers(image.compiled)
+            await workers.start()
+            self._workers = workers
+        self._image = image
         return self
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        """Ends the threads; runs must have ended before."""
+        """Ends the threads and processes; runs must have ended before."""
         self._image = None
+        if self._workers is not None:
+            await self._workers.close()
+            self._workers = None
         self._threads.close()
 
     async def run(
@@ -118,9 +142,8 @@ class Sandbox:
         limits = limits or self._limits
         stopwatch = stopwatch or Stopwatch()
         printed = _Printed(on_output)
-        isolate = await ThreadIsolate.create(
+        isolate = await self._isolate(
             image,
-            self._threads,
             limits,
             seed=secrets.randbits(64) if seed is None else seed,
             wall_ns=time.time_ns(),
@@ -142,14 +165,23 @@ class Sandbox:
             ValueError: The script is longer than `MAX_SCRIPT_CHARACTERS`.
         """
         image = self._entered(script)
-
-        isolate = await ThreadIsolate.create(
-            image, self._threads, self._limits, seed=0, wall_ns=0, on_output=lambda _output, _text: None
-        )
+        isolate = await self._isolate(image, self._limits, seed=0, wall_ns=0, on_output=lambda _output, _text: None)
         try:
             return await isolate.references(script)
         finally:
             isolate.close()
+
+    @property
+    def confinement(self) -> Confinement | None:
+        """What holds the worker processes; None in `"thread"` isolation and outside the `async with` block."""
+        return None if self._workers is None else self._workers.confinement
+
+    async def _isolate(
+        self, image: Image, limits: Limits, *, seed: int, wall_ns: int, on_output: Callable[[int, str], None]
+    ) -> ThreadIsolate | ProcessIsolate:
+        if self._workers is not None:
+            return ProcessIsolate(self._workers, limits, seed=seed, wall_ns=wall_ns, on_output=on_output)
+        return await ThreadIsolate.create(image, self._threads, limits, seed=seed, wall_ns=wall_ns, on_output=on_output)
 
     def _entered(self, script: str) -> Image:
         if self._image is None:

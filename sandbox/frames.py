@@ -1,0 +1,155 @@
+"""The frames between a worker process and the process that started it: how they look, and how a hostile one is read.
+
+A frame is a header (payload length, kind, run) and a payload. Whoever reads frames says how long each may be; a header
+that says more is refused before anything is kept for it. Payloads from a worker are texts of the guest, which
+`messages` decodes with its own budgets for depth and number of values.
+"""
+
+from __future__ import annotations
+
+import enum
+import math
+import struct
+from typing import TYPE_CHECKING, NamedTuple
+
+from sandbox.errors import ProtocolError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+_HEADER = struct.Struct(">IBI")  # payload bytes, kind, run
+_ENTRY = struct.Struct(">dQB")  # seconds, nanoseconds of the run's clock, export
+_READING = struct.Struct(">dQ")  # processor seconds, nanoseconds of the run's clock
+
+READING_BYTES = _READING.size
+
+COMPUTING = struct.Struct("=Q")
+"""The memory a worker shares with its starter: the number of the run it computes at this moment, 0 for none."""
+
+EXPORTS = ("warm", "references", "start", "resume")
+"""What can be entered, by its number in an `ENTER` frame."""
+
+
+class Kind(enum.IntEnum):
+    """What a frame says; those from 16 on are said by workers."""
+
+    OPEN = 1
+    ENTER = 2
+    INTERRUPT = 3
+    CLOSE = 4
+    HELLO = 16
+    STDOUT = 17
+    STDERR = 18
+    ANSWER = 19
+    STOPPED = 20
+    RAISED = 21
+
+
+class Frame(NamedTuple):
+    """One message; `run` is 0 where it concerns none."""
+
+    kind: Kind
+    run: int
+    payload: bytes
+
+
+class Entering(NamedTuple):
+    """The payload of `ENTER`: which export to call with what, and until when."""
+
+    export: str
+    argument: str
+    seconds: float
+    now_ns: int
+
+
+class Reading(NamedTuple):
+    """The payload of `ANSWER`, `STOPPED` and `RAISED`: what the run has used, and a text."""
+
+    cpu_seconds: float
+    elapsed_ns: int
+    text: str
+
+
+class FrameReader:
+    """Cuts a stream of bytes into frames, and keeps no more of it than the frame being received."""
+
+    def __init__(self, allowed: Callable[[Kind, int], int]) -> None:
+        """Takes a function from (kind, run) to the longest payload; it raises `ProtocolError` for what may not come."""
+        self._allowed = allowed
+        self._kept = bytearray()
+
+    def feed(self, data: bytes) -> Iterator[Frame]:
+        """Yields the frames that `data` completes.
+
+        Raises:
+            ProtocolError: A header is not one that may come. The stream is of no use any more.
+        """
+        self._kept += data
+        while len(self._kept) >= _HEADER.size:
+            size, number, run = _HEADER.unpack_from(self._kept)
+            kind = _kind(number)
+            if size > self._allowed(kind, run):
+                raise ProtocolError(f"a frame of {size} bytes is too long")
+            end = _HEADER.size + size
+            if len(self._kept) < end:
+                return
+            payload = bytes(self._kept[_HEADER.size : end])
+            del self._kept[:end]
+            yield Frame(kind, run, payload)
+
+
+def encode_frame(kind: Kind, run: int, payload: bytes = b"") -> bytes:
+    """Writes a frame."""
+    return _HEADER.pack(len(payload), kind, run) + payload
+
+
+def encode_entering(run: int, entering: Entering) -> bytes:
+    """Writes an `ENTER` frame."""
+    export = EXPORTS.index(entering.export)
+    payload = _ENTRY.pack(entering.seconds, entering.now_ns, export) + entering.argument.encode()
+    return encode_frame(Kind.ENTER, run, payload)
+
+
+def decode_entering(payload: bytes) -> Entering:
+    """Reads the payload of an `ENTER` frame, which comes from a host that is trusted."""
+    seconds, now_ns, export = _ENTRY.unpack_from(payload)
+    return Entering(EXPORTS[export], payload[_ENTRY.size :].decode(), seconds, now_ns)
+
+
+def encode_reading(kind: Kind, run: int, reading: Reading) -> bytes:
+    """Writes the frame that ends a step."""
+    payload = _READING.pack(reading.cpu_seconds, reading.elapsed_ns) + reading.text.encode("utf-8", "replace")
+    return encode_frame(kind, run, payload)
+
+
+def decode_reading(payload: bytes) -> Reading:
+    """Reads the payload of a frame that ends a step.
+
+    Raises:
+        ProtocolError: It is none.
+    """
+    if len(payload) < _READING.size:
+        raise ProtocolError("a frame is too short")
+    cpu_seconds, elapsed_ns = _READING.unpack_from(payload)
+    if not (math.isfinite(cpu_seconds) and cpu_seconds >= 0):
+        raise ProtocolError("a frame's processor time is not a number of seconds")
+    return Reading(cpu_seconds, elapsed_ns, decode_text(payload[_READING.size :]))
+
+
+def decode_text(payload: bytes) -> str:
+    """Reads a payload that is text alone.
+
+    Raises:
+        ProtocolError: It is not UTF-8.
+    """
+    try:
+        return payload.decode()
+    except UnicodeDecodeError:
+        raise ProtocolError("a frame's text is not UTF-8") from None
+
+
+def _kind(number: int) -> Kind:
+    try:
+        return Kind(number)
+    except ValueError:
+        raise ProtocolError(f"there is no frame of kind {number}") from None

@@ -1,0 +1,203 @@
+"""A guest in a worker process, behind the same interface as one in this process, that outlives its worker.
+
+Every message of the run is kept. When the worker ends while another run computes in it, they are sent to a new
+instance in another worker: the guest is a function of its messages, so it arrives where it was. What it prints and
+asks for on the way is compared with the first time and dropped.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import time
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any
+
+from sandbox.engine import MAX_WASM_STACK
+from sandbox.errors import ProtocolError
+from sandbox.frames import Entering, Kind, Reading, decode_reading, encode_entering
+from sandbox.messages import MAX_VALUES, Step, decode_references, decode_step, encode_resume, encode_start
+from sandbox.outcome import Raised, Reference, Stopped
+from sandbox.worker_process import WorkerLostError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping
+
+    from sandbox.limits import Limits
+    from sandbox.seat import Seat
+    from sandbox.worker_process import WorkerProcess
+    from sandbox.workers import Workers
+
+MAX_REPLAYS = 5
+"""Workers that a run may lose through no fault of its own."""
+
+MAX_RECORD = 32 * 1024 * 1024
+"""Characters of messages kept for a replay; a run that was told more ends with its worker."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Past:
+    """A step that is over: what went in, and the digest of what came out."""
+
+    export: str
+    argument: str
+    now_ns: int
+    digest: bytes
+
+
+class ProcessIsolate:
+    """A guest in a worker process."""
+
+    def __init__(
+        self, workers: Workers, limits: Limits, *, seed: int, wall_ns: int, on_output: Callable[[int, str], None]
+    ) -> None:
+        """Arguments as of `Instance`; the first step finds a worker."""
+        self.elapsed_ns = 0
+        self.cpu_seconds = 0.0
+        self.output_bytes = 0
+        self._workers = workers
+        self._limits = limits
+        self._seed = seed
+        self._on_output = on_output
+        self._opening = json.dumps({"limits": asdict(limits), "seed": seed, "wall_ns": wall_ns}).encode()
+        self._place: tuple[WorkerProcess, Seat] | None = None
+        self._past: list[_Past] = []
+        self._record_size = 0
+        self._replays = 0
+        self._printed = 0
+        self._to_skip = 0
+
+    async def references(self, script: str) -> tuple[Reference, ...] | Raised | Stopped:
+        """Returns which tools the script names."""
+        answer = await self._enter("references", script, 0, self._limits.wall_seconds)
+        if isinstance(answer, Raised | Stopped):
+            return answer
+        try:
+            return decode_references(answer, self._limits)
+        except ProtocolError as error:
+            return _protocol_failure(error)
+
+    async def start(self, script: str, filename: str, manifest: Mapping[str, Any], seconds: float) -> Step:
+        """Begins the script; the guest has `seconds` until it must have returned."""
+        return await self._step("start", encode_start(script, filename, self._seed, manifest), 0, seconds)
+
+    async def resume(self, completions: Iterable[str], now_ns: int, seconds: float) -> Step:
+        """Hands in encoded completions at `now_ns` of the run's clock."""
+        return await self._step("resume", encode_resume(completions), now_ns, seconds)
+
+    def close(self) -> None:
+        """Frees the instance."""
+        if self._place is not None:
+            self._workers.release(*self._place)
+            self._place = None
+
+    async def _step(self, export: str, message: str, now_ns: int, seconds: float) -> Step:
+        answer = await self._enter(export, message, now_ns, seconds)
+        if isinstance(answer, Raised | Stopped):
+            return Step(outcome=answer)
+        try:
+            return decode_step(answer, self._limits)
+        except ProtocolError as error:
+            return Step(outcome=_protocol_failure(error))
+
+    async def _enter(self, export: str, argument: str, now_ns: int, seconds: float) -> str | Raised | Stopped:
+        """Takes a step, in another worker if this one is lost without the run's doing."""
+        ends = time.monotonic() + seconds
+        while True:
+            try:
+                if self._place is None or self._place[0].is_lost:
+                    ended = await self._take_place(ends)
+                    if ended is not None:
+                        return ended
+                answer = await self._converse(export, argument, now_ns, ends)
+            except WorkerLostError:
+                ended = self._blamed()
+                if ended is not None:
+                    return ended
+                continue
+            if isinstance(answer, str):
+                self._remember(export, argument, now_ns, answer)
+            return answer
+
+    async def _take_place(self, ends: float) -> Raised | Stopped | None:
+        """Brings a new instance to where the run is; returns how the run ends if that can't be done."""
+        if self._record_size > MAX_RECORD:
+            return _LOST
+        self.close()
+        self._to_skip = self._printed
+        self._place = await self._workers.open(self._limits, self._print, self._opening)
+        for past in self._past:
+            answer = await self._converse(past.export, past.argument, past.now_ns, ends)
+            if isinstance(answer, Stopped):
+                return answer
+            if isinstance(answer, Raised) or _digest(answer) != past.digest:
+                return _LOST
+        return None
+
+    async def _converse(self, export: str, argument: str, now_ns: int, ends: float) -> str | Raised | Stopped:
+        seconds = ends - time.monotonic()
+        if seconds <= 0 or self._place is None:
+            return Stopped("wall_seconds", self._limits.wall_seconds)
+        worker, seat = self._place
+        frame = encode_entering(seat.number, Entering(export, argument, seconds, now_ns))
+        answered = await worker.step(seat, frame, seconds)
+        try:
+            reading = decode_reading(answered.payload)
+            self.elapsed_ns, self.cpu_seconds = reading.elapsed_ns, reading.cpu_seconds
+            return self._read(answered.kind, reading)
+        except ProtocolError as error:
+            worker.kill()
+            return _protocol_failure(error)
+
+    def _read(self, kind: Kind, reading: Reading) -> str | Raised | Stopped:
+        if kind is Kind.STOPPED:
+            return self._stopped(reading.text)
+        if kind is Kind.RAISED:
+            raised = decode_references(reading.text, self._limits)
+            if isinstance(raised, Raised):
+                return raised
+            raise ProtocolError("the worker sent something that is not an exception")
+        return reading.text
+
+    def _stopped(self, limit: str) -> Stopped:
+        """The amount is ours to say: it is one of this run's limits."""
+        amounts = {**asdict(self._limits), "stack": MAX_WASM_STACK, "values": MAX_VALUES}
+        if limit not in amounts:
+            raise ProtocolError("the worker sent a limit that there is not")
+        return Stopped(limit, amounts[limit])
+
+    def _blamed(self) -> Stopped | None:
+        """Returns how the run ends if its worker was lost through it, or it has lost too many."""
+        self._replays += 1
+        if self._place is not None:
+            worker, seat = self._place
+            if worker.culprit is seat:
+                return Stopped("wall_seconds", self._limits.wall_seconds) if worker.is_late else _LOST
+        return _LOST if self._replays > MAX_REPLAYS else None
+
+    def _remember(self, export: str, argument: str, now_ns: int, answer: str) -> None:
+        self._record_size += len(argument)
+        if self._record_size > MAX_RECORD:
+            self._past.clear()
+            return
+        self._past.append(_Past(export, argument, now_ns, _digest(answer)))
+
+    def _print(self, output: int, text: str) -> None:
+        """Passes on what was not printed before the worker was lost."""
+        skipped, self._to_skip = min(self._to_skip, len(text)), max(self._to_skip - len(text), 0)
+        text = text[skipped:]
+        if text:
+            self._printed += len(text)
+            self.output_bytes += len(text.encode())
+            self._on_output(output, text)
+
+
+def _digest(answer: str) -> bytes:
+    return hashlib.sha256(answer.encode("utf-8", "surrogatepass")).digest()
+
+
+def _protocol_failure(error: ProtocolError) -> Raised:
+    return Raised("ProtocolError", str(error), f"ProtocolError: {error}\n")
+
+
+_LOST = Stopped("worker", 1)

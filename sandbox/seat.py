@@ -1,0 +1,66 @@
+"""One run's place in a worker process: which frames may come for it, and what becomes of them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import anyio
+
+from sandbox.errors import ProtocolError
+from sandbox.frames import READING_BYTES, Frame, Kind, decode_text
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from sandbox.limits import Limits
+
+_MAX_HELLO = 4_096
+_MAX_RAISED = 1024 * 1024
+_MAX_NAME = 64
+_BYTES_A_CHARACTER = 4
+
+
+class Seat:
+    """One run's place in a worker."""
+
+    def __init__(self, number: int, limits: Limits | None, on_output: Callable[[int, str], None]) -> None:
+        """Takes the run's number in its worker, and who gets what it prints."""
+        self.number = number
+        self.answer: Frame | None = None
+        self.news = anyio.Event()
+        self.on_output = on_output
+        self._printable_bytes = limits.output_bytes if limits else 0
+        self._answer_bytes = _BYTES_A_CHARACTER * (limits.step_bytes + 1) + READING_BYTES if limits else 0
+
+    def allowed(self, kind: Kind) -> int:
+        """Returns how long a frame of this kind may be.
+
+        Raises:
+            ProtocolError: None may come.
+        """
+        match kind:
+            case Kind.STDOUT | Kind.STDERR if self._printable_bytes:
+                return self._printable_bytes
+            case Kind.ANSWER if self._answer_bytes:
+                return self._answer_bytes
+            case Kind.RAISED if self._answer_bytes:
+                return _MAX_RAISED
+            case Kind.STOPPED if self._answer_bytes:
+                return _MAX_NAME
+            case Kind.HELLO if self.number == 0:
+                return _MAX_HELLO
+        raise ProtocolError("the worker sent a frame that may not come now")
+
+    def take(self, frame: Frame) -> None:
+        """Takes a frame from the worker.
+
+        Raises:
+            ProtocolError: It is none that may come.
+        """
+        if frame.kind not in (Kind.STDOUT, Kind.STDERR):
+            self.answer = frame
+            return
+        if not frame.payload:
+            raise ProtocolError("the worker sent nothing as printed text")
+        self._printable_bytes -= len(frame.payload)
+        self.on_output(1 if frame.kind is Kind.STDOUT else 2, decode_text(frame.payload))

@@ -1,0 +1,59 @@
+"""How a worker process comes to be: with no environment, no input and two descriptors."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+import wasmtime
+
+from sandbox.frames import COMPUTING
+
+if sys.platform != "win32":
+    import fcntl
+
+_BOOT = """
+import pathlib, sys, types
+package = types.ModuleType("sandbox")
+package.__path__ = [sys.argv[1]]
+sys.modules["sandbox"] = package
+sys.path.append(sys.argv[2])
+from sandbox import worker
+worker.main(int(sys.argv[3]), int(sys.argv[4]), pathlib.Path(sys.argv[5]))
+"""
+"""Imports what a worker needs and not what the package's own `__init__` would: no event loop, nothing that connects."""
+
+
+def spawn_worker(connection: int, page: int, compiled: Path) -> subprocess.Popen[bytes]:
+    """Starts a worker that gets two descriptors and maps `compiled`.
+
+    Raises:
+        OSError: The system does not start it.
+    """
+    ours, libraries = Path(__file__).parent, Path(wasmtime.__file__).parent.parent
+    arguments = [str(item) for item in (ours, libraries, connection, page, compiled.absolute())]
+    return subprocess.Popen(  # noqa: S603  # our own interpreter
+        [sys.executable, "-I", "-S", "-c", _BOOT, *arguments],
+        env={},
+        cwd="/",
+        pass_fds=(connection, page),
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        start_new_session=True,  # an interrupt from the terminal is the host's to handle
+    )
+
+
+def shared_page() -> int:
+    """Returns a file for `COMPUTING` that a worker can write and, on Linux, not cut short. It is read, never mapped."""
+    if hasattr(os, "memfd_create"):
+        page = os.memfd_create("computing", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
+        os.ftruncate(page, COMPUTING.size)
+        fcntl.fcntl(page, fcntl.F_ADD_SEALS, fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW | fcntl.F_SEAL_SEAL)
+        return page
+    with tempfile.TemporaryFile() as file:
+        file.truncate(COMPUTING.size)
+        return os.dup(file.fileno())

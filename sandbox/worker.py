@@ -1,0 +1,176 @@
+"""The worker process: instances of the guest behind a socket, on one thread that gives each a tick in turn.
+
+Started by `worker_process` with an empty environment and no descriptors but its end of a socket pair and a page of
+shared memory. It maps the compiled image, confines itself and then answers frames. It decides nothing: what its
+instances say is passed on, and is as hostile as they are.
+"""
+
+from __future__ import annotations
+
+import collections
+import json
+import mmap
+import os
+import socket
+import sys
+from dataclasses import asdict
+from typing import TYPE_CHECKING
+
+from wasmtime import component as wasm
+
+from sandbox.confinement import confine, deny_files
+from sandbox.engine import engine
+from sandbox.frames import (
+    COMPUTING,
+    Entering,
+    Frame,
+    FrameReader,
+    Kind,
+    Reading,
+    decode_entering,
+    encode_frame,
+    encode_reading,
+)
+from sandbox.host_functions import make_linker
+from sandbox.image import Image
+from sandbox.instance import Instance
+from sandbox.limits import Limits
+from sandbox.outcome import Raised, Stopped
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from sandbox.instance import Entry
+
+RECEIVE_BYTES = 256 * 1024
+
+
+def main(socket_number: int, page_number: int, compiled: Path) -> None:
+    """Becomes a worker; returns when the host closes its end."""
+    connection = socket.socket(fileno=socket_number)
+    page = mmap.mmap(page_number, COMPUTING.size)
+    os.close(page_number)
+    # Landlock holds for a thread and those it starts, so it comes before the Engine starts its ticker.
+    landlock = deny_files(readable=compiled)
+    component = wasm.Component.deserialize_file(engine(), str(compiled))
+    image = Image("", component, make_linker(engine(), component), compiled)
+    _warm(image)
+    confinement = confine(landlock)
+    connection.sendall(encode_frame(Kind.HELLO, 0, json.dumps(asdict(confinement)).encode()))
+    _Worker(connection, page, image).serve()
+
+
+def _warm(image: Image) -> None:
+    """Enters a guest once, so that what wasmtime and Python do a first time is done before the doors close."""
+    instance = Instance(image, Limits(), seed=0, wall_ns=0, on_output=lambda _output, _text: None)
+    entry = instance.enter("warm", "", Limits().wall_seconds)
+    while not entry.advance():
+        pass
+    instance.close()
+
+
+class _Run:
+    """One run's instance."""
+
+    def __init__(self, image: Image, opening: bytes) -> None:
+        settings = json.loads(opening)
+        self.limits = Limits(**settings["limits"])
+        self.printed: list[tuple[int, str]] = []
+        self.entry: Entry | None = None
+        self.instance = Instance(
+            image,
+            self.limits,
+            seed=settings["seed"],
+            wall_ns=settings["wall_ns"],
+            on_output=lambda output, text: self.printed.append((output, text)),
+        )
+
+    def enter(self, entering: Entering) -> None:
+        self.instance.clock.advance_to(entering.now_ns)
+        self.entry = self.instance.enter(entering.export, entering.argument, entering.seconds)
+
+    def advance(self) -> bool:
+        """Lets the guest compute for a tick; returns whether it has returned."""
+        return self.entry is None or self.entry.advance()
+
+    def frames(self, number: int, *, is_over: bool) -> bytes:
+        """Returns what was printed in this tick, and how the step ended if it has."""
+        parts = [_printed(number, output, text) for output, text in self.printed]
+        self.printed.clear()
+        if is_over and self.entry is not None:
+            parts.append(self._end(number, self.entry.answer))
+            self.entry = None
+        return b"".join(parts)
+
+    def _end(self, number: int, answer: str | Raised | Stopped) -> bytes:
+        match answer:
+            case Stopped(limit):
+                kind, text = Kind.STOPPED, limit
+            case Raised():
+                kind, text = Kind.RAISED, json.dumps({"raised": asdict(answer)})
+            case _:
+                # One character too many is enough for the host to see which limit was exceeded.
+                kind, text = Kind.ANSWER, answer[: self.limits.step_bytes + 1]
+        return encode_reading(kind, number, Reading(self.instance.cpu_seconds, self.instance.clock.elapsed_ns, text))
+
+
+def _printed(number: int, output: int, text: str) -> bytes:
+    kind = Kind.STDERR if output == 2 else Kind.STDOUT  # noqa: PLR2004  # stderr
+    return encode_frame(kind, number, text.encode()) if text else b""
+
+
+class _Worker:
+    """The loop: frames in, one tick for the run whose turn it is, frames out."""
+
+    def __init__(self, connection: socket.socket, page: mmap.mmap, image: Image) -> None:
+        self._connection = connection
+        self._page = page
+        self._image = image
+        self._runs: dict[int, _Run] = {}
+        self._computing: collections.deque[int] = collections.deque()
+        self._frames = FrameReader(lambda _kind, _run: sys.maxsize)  # the host is trusted
+
+    def serve(self) -> None:
+        while self._receive():
+            if self._computing:
+                self._take_turn(self._computing.popleft())
+
+    def _receive(self) -> bool:
+        """Handles what has come; waits for it only if there is nothing to compute. False once the host is gone."""
+        try:
+            data = self._connection.recv(RECEIVE_BYTES, socket.MSG_DONTWAIT if self._computing else 0)
+        except BlockingIOError:
+            return True
+        for frame in self._frames.feed(data):
+            self._handle(frame)
+        return bool(data)
+
+    def _take_turn(self, number: int) -> None:
+        run = self._runs[number]
+        self._mark(number)
+        is_over = run.advance()
+        frames = run.frames(number, is_over=is_over)
+        self._mark(0)
+        if not is_over:
+            self._computing.append(number)
+        if frames:
+            self._connection.sendall(frames)
+
+    def _handle(self, frame: Frame) -> None:
+        match frame.kind:
+            case Kind.OPEN:
+                self._mark(frame.run)
+                self._runs[frame.run] = _Run(self._image, frame.payload)
+                self._mark(0)
+            case Kind.ENTER:
+                self._runs[frame.run].enter(decode_entering(frame.payload))
+                self._computing.append(frame.run)
+            case Kind.INTERRUPT:
+                self._runs[frame.run].instance.is_interrupted = True
+            case Kind.CLOSE:
+                self._runs.pop(frame.run).instance.close()
+            case _:
+                raise ValueError(frame.kind)
+
+    def _mark(self, number: int) -> None:
+        self._page[:] = COMPUTING.pack(number)

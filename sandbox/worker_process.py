@@ -1,0 +1,261 @@
+"""One worker process as its starter sees it: spawned with nothing, listened to with suspicion, killed when late.
+
+Whoever waits for a step listens for all who wait: no task and no thread belongs to a worker. Only a run whose step is
+open may be spoken for, in frames no longer than its limits allow; anything else ends the worker.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import socket
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import anyio
+
+from sandbox.confinement import Confinement
+from sandbox.errors import ProtocolError, WorkerError
+from sandbox.frames import COMPUTING, Frame, FrameReader, Kind, encode_frame
+from sandbox.seat import Seat
+from sandbox.spawn import shared_page, spawn_worker
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from sandbox.limits import Limits
+
+GRACE_SECONDS = 0.75
+"""How long a step may outlive its deadline before its worker is killed."""
+
+START_SECONDS = 30.0
+"""How long a worker may take to map the image and confine itself; usually a third of a second."""
+
+RECEIVE_BYTES = 256 * 1024
+IN_PROCESS = 'use Sandbox(isolation="thread") where the system allows no child processes'
+
+
+class WorkerLostError(Exception):
+    """The worker has ended; its runs must be replayed elsewhere. Never leaves the package."""
+
+
+class WorkerProcess:
+    """A process and our end of the socket to it."""
+
+    def __init__(self, compiled: Path) -> None:
+        """Starts the process; `ready` waits until it can take runs.
+
+        Raises:
+            WorkerError: The process can't be started.
+        """
+        self.confinement: Confinement | None = None
+        self.is_lost = False
+        self.is_retired = False
+        self.culprit: Seat | None = None
+        self.is_late = False
+        self.started_runs = 0
+        self.seats: dict[int, Seat] = {}
+        self._open_steps: dict[int, Seat] = {}
+        self._waiting: dict[int, Seat] = {}
+        self._frames = FrameReader(self._allowed)
+        self._outgoing = bytearray()
+        self._sending = anyio.Lock()
+        self._starting = anyio.Lock()
+        self._has_listener = False
+        self._hello = Seat(0, None, lambda _output, _text: None)
+        self._page = shared_page()
+        self._socket, theirs = socket.socketpair()
+        try:
+            self._process = spawn_worker(theirs.fileno(), self._page, compiled)
+        except OSError as error:
+            self._socket.close()
+            os.close(self._page)
+            raise WorkerError(f"no worker process can be started ({error.strerror}): {IN_PROCESS}") from None
+        finally:
+            theirs.close()
+        self._socket.setblocking(False)  # noqa: FBT003  # the standard library's signature
+        self._open_steps[0] = self._hello
+
+    @property
+    def pid(self) -> int:
+        """The process's id."""
+        return self._process.pid
+
+    @property
+    def resident_bytes(self) -> int:
+        """Memory of the process that is in RAM; 0 where the system does not say."""
+        try:
+            pages = int(Path(f"/proc/{self.pid}/statm").read_text("ascii").split()[1])
+        except (OSError, ValueError, IndexError):
+            return 0
+        return pages * os.sysconf("SC_PAGE_SIZE")
+
+    async def ready(self) -> None:
+        """Waits until the worker has confined itself.
+
+        Raises:
+            WorkerError: It has ended instead, or takes too long.
+        """
+        async with self._starting:
+            if self.confinement is not None:
+                return
+            with anyio.move_on_after(START_SECONDS), contextlib.suppress(WorkerLostError):
+                await self._hear(self._hello)
+            if not self.is_ready():
+                self.kill()
+                raise WorkerError(f"a worker process ended while it started: {IN_PROCESS}")
+
+    def is_ready(self) -> bool:
+        """Whether the worker can take runs."""
+        if self.confinement is None and not self.is_lost:
+            if self._hello.answer is None and not self._has_listener:
+                self._receive()
+            if self._hello.answer is not None:
+                self._welcome(self._hello.answer.payload)
+        return self.confinement is not None and not self.is_lost
+
+    async def open(self, limits: Limits, on_output: Callable[[int, str], None], opening: bytes) -> Seat:
+        """Gives a run a place; `opening` says how its instance is made.
+
+        Raises:
+            WorkerLostError: The worker has ended.
+        """
+        self.started_runs += 1
+        seat = Seat(self.started_runs, limits, on_output)
+        self.seats[seat.number] = seat
+        await self._send(encode_frame(Kind.OPEN, seat.number, opening))
+        return seat
+
+    def close_seat(self, seat: Seat) -> None:
+        """Frees a run's instance. Its step must have ended."""
+        if self.seats.pop(seat.number, None) is not None and not self.is_lost:
+            self._outgoing += encode_frame(Kind.CLOSE, seat.number)
+            self._flush()
+
+    async def step(self, seat: Seat, frame: bytes, seconds: float) -> Frame:
+        """Sends the frame that begins a step and returns the one that ends it. Cancelled, it ends the guest first.
+
+        Raises:
+            WorkerLostError: The worker has ended, perhaps because it was killed for being late.
+        """
+        seat.answer = None
+        self._open_steps[seat.number] = seat
+        try:
+            with anyio.move_on_after(seconds + GRACE_SECONDS):
+                await self._send(frame)
+                return await self._hear(seat)
+        except anyio.get_cancelled_exc_class():
+            await self._interrupt(seat)
+            raise
+        finally:
+            self._open_steps.pop(seat.number, None)
+            self._waiting.pop(seat.number, None)
+        self.kill(is_late=True)
+        raise WorkerLostError
+
+    def kill(self, *, is_late: bool = False) -> None:
+        """Ends the process at once and notes which run it was computing, to which all others owe their delay."""
+        if self.is_lost:
+            return
+        self.is_lost = True
+        self.is_late = is_late
+        self._process.kill()
+        self._process.wait()
+        self.culprit = self._open_steps.get(COMPUTING.unpack(os.pread(self._page, COMPUTING.size, 0))[0])
+        os.close(self._page)
+        self._page = -1
+        # A listener wakes by the end of the stream; closing the socket under it would leave it asleep.
+        if not self._has_listener:
+            self._socket.close()
+        for seat in list(self._waiting.values()):
+            self._wake(seat)
+
+    async def _interrupt(self, seat: Seat) -> None:
+        """Ends the guest of a cancelled step, with its worker if it must be."""
+        with anyio.CancelScope(shield=True):
+            if not self.is_lost and seat.answer is None:
+                with anyio.move_on_after(GRACE_SECONDS), contextlib.suppress(WorkerLostError):
+                    await self._send(encode_frame(Kind.INTERRUPT, seat.number))
+                    await self._hear(seat)
+            if seat.answer is None:
+                self.kill(is_late=True)
+
+    async def _hear(self, seat: Seat) -> Frame:
+        while seat.answer is None:
+            if self.is_lost:
+                raise WorkerLostError
+            if self._has_listener:
+                seat.news = anyio.Event()
+                self._waiting[seat.number] = seat
+                await seat.news.wait()
+            else:
+                await self._listen(seat)
+        return seat.answer
+
+    async def _listen(self, seat: Seat) -> None:
+        """Receives for all whose step is open, until `seat` has its answer; then another one listens."""
+        self._has_listener = True
+        try:
+            while seat.answer is None and not self.is_lost:
+                await anyio.wait_readable(self._socket)
+                self._receive()
+        finally:
+            self._has_listener = False
+            if self.is_lost:
+                self._socket.close()
+            if self._waiting:
+                self._wake(next(iter(self._waiting.values())))
+
+    def _receive(self) -> None:
+        try:
+            data = self._socket.recv(RECEIVE_BYTES)
+            if not data:
+                self.kill()
+            for frame in self._frames.feed(data):
+                seat = self._open_steps[frame.run]
+                seat.take(frame)
+                if seat.answer is not None:
+                    self._wake(seat)
+        except BlockingIOError:
+            return
+        except (OSError, ProtocolError):
+            self.kill()
+
+    def _wake(self, seat: Seat) -> None:
+        self._waiting.pop(seat.number, None)
+        seat.news.set()
+
+    def _allowed(self, kind: Kind, run: int) -> int:
+        seat = self._open_steps.get(run)
+        if seat is None or seat.answer is not None:
+            raise ProtocolError("the worker spoke for a run that is not computing")
+        return seat.allowed(kind)
+
+    async def _send(self, data: bytes) -> None:
+        """Sends a frame, after those that are still on their way; cancelled, the rest goes with the next one."""
+        if self.is_lost:
+            raise WorkerLostError
+        self._outgoing += data
+        self._flush()
+        if self._outgoing:
+            async with self._sending:
+                while self._outgoing and not self.is_lost:
+                    await anyio.wait_writable(self._socket)
+                    self._flush()
+
+    def _flush(self) -> None:
+        try:
+            while self._outgoing and not self.is_lost:
+                del self._outgoing[: self._socket.send(self._outgoing)]
+        except BlockingIOError:
+            return
+        except OSError:
+            self.kill()
+
+    def _welcome(self, payload: bytes) -> None:
+        try:
+            self.confinement = Confinement(**json.loads(payload))
+        except (TypeError, ValueError):
+            self.kill()
+        self._open_steps.pop(0, None)

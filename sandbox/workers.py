@@ -1,0 +1,119 @@
+"""The pool of worker processes: as many as there are cores, each with many runs, replaced when worn or lost."""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import TYPE_CHECKING
+
+import anyio.to_thread
+
+from sandbox.errors import WorkerError
+from sandbox.worker_process import WorkerLostError, WorkerProcess
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from sandbox.confinement import Confinement
+    from sandbox.limits import Limits
+    from sandbox.seat import Seat
+
+RUNS_A_WORKER = 5_000
+"""Runs after which a worker takes no more of them and ends with its last."""
+
+IDLE_GROWTH_BYTES = 256 * 1024 * 1024
+"""Memory that a worker without runs may have gained since it started."""
+
+
+class Workers:
+    """Worker processes that map one compiled image."""
+
+    def __init__(self, compiled: Path, count: int | None = None) -> None:
+        """Takes what to map and how many processes to keep; default is one for each core."""
+        self._compiled = compiled
+        self._count = count or _cores()
+        self._workers: list[WorkerProcess] = []
+        self._first_bytes: dict[WorkerProcess, int] = {}
+
+    async def start(self) -> None:
+        """Starts all processes and waits for the first.
+
+        Raises:
+            WorkerError: None can be started.
+        """
+        try:
+            await self._choose()
+        except BaseException:
+            self._kill_all()
+            raise
+
+    async def close(self) -> None:
+        """Ends all processes; runs must have ended before."""
+        await anyio.to_thread.run_sync(self._kill_all)
+
+    @property
+    def processes(self) -> tuple[WorkerProcess, ...]:
+        """The processes that are alive."""
+        return tuple(worker for worker in self._workers if not worker.is_lost)
+
+    @property
+    def confinement(self) -> Confinement | None:
+        """What holds the workers; None before `start`."""
+        return next((worker.confinement for worker in self._workers if worker.confinement is not None), None)
+
+    async def open(
+        self, limits: Limits, on_output: Callable[[int, str], None], opening: bytes
+    ) -> tuple[WorkerProcess, Seat]:
+        """Gives a run a place in the worker with the fewest of them.
+
+        Raises:
+            WorkerError: Workers end as fast as they are started.
+        """
+        for _ in range(self._count + 2):
+            worker = await self._choose()
+            try:
+                return worker, await worker.open(limits, on_output, opening)
+            except WorkerLostError:
+                continue
+        raise WorkerError("worker processes end as fast as they are started: is memory short?")
+
+    def release(self, worker: WorkerProcess, seat: Seat) -> None:
+        """Ends a run's stay; a worker that has served its time ends with its last run."""
+        worker.close_seat(seat)
+        if worker.is_lost:
+            return
+        if not worker.is_retired and self._is_worn(worker):
+            worker.is_retired = True
+        if worker.is_retired and not worker.seats:
+            worker.kill()
+
+    async def _choose(self) -> WorkerProcess:
+        self._refill()
+        ready = [worker for worker in self._workers if worker.is_ready() and not worker.is_retired]
+        if not ready:
+            first = next(worker for worker in self._workers if not worker.is_retired)
+            await first.ready()
+            ready = [first]
+        chosen = min(ready, key=lambda worker: len(worker.seats))
+        self._first_bytes.setdefault(chosen, chosen.resident_bytes)
+        return chosen
+
+    def _refill(self) -> None:
+        self._workers = [worker for worker in self._workers if not worker.is_lost]
+        self._first_bytes = {worker: size for worker, size in self._first_bytes.items() if not worker.is_lost}
+        while sum(not worker.is_retired for worker in self._workers) < self._count:
+            self._workers.append(WorkerProcess(self._compiled))
+
+    def _is_worn(self, worker: WorkerProcess) -> bool:
+        if worker.started_runs >= RUNS_A_WORKER:
+            return True
+        return not worker.seats and worker.resident_bytes > self._first_bytes.get(worker, 0) + IDLE_GROWTH_BYTES
+
+    def _kill_all(self) -> None:
+        for worker in self._workers:
+            worker.kill()
+
+
+def _cores() -> int:
+    return len(os.sched_getaffinity(0)) if sys.platform == "linux" else os.cpu_count() or 1
