@@ -27,6 +27,7 @@ class Kinds:
     only_literals: bool = True
     items: str = ""
     unknown: bool = False
+    several: bool = False
 
 
 @dataclass(slots=True)
@@ -41,7 +42,8 @@ class _Collected:
 def kinds_of(text: str, objects: frozenset[str]) -> Kinds:
     """Return the kinds of a printed type; `objects` are the names of typed dictionaries."""
     found = _Collected()
-    for member in split_outside_brackets(text, "|"):
+    members = list(split_outside_brackets(text, "|"))
+    for member in members:
         _collect(member.strip().removesuffix("*"), objects, found)
     return Kinds(
         names=frozenset(found.names),
@@ -49,6 +51,7 @@ def kinds_of(text: str, objects: frozenset[str]) -> Kinds:
         only_literals=found.only_literals and bool(found.literals),
         items=" | ".join(found.items),
         unknown=found.unknown,
+        several=len(members) > 1,
     )
 
 
@@ -56,6 +59,8 @@ def certainly_differ(found: str, expected: str, objects: frozenset[str]) -> bool
     """Tell whether no value of the type `found` is one of the type `expected`, as JSON counts."""
     given, wanted = kinds_of(found, objects), kinds_of(expected, objects)
     if given.unknown or wanted.unknown or not given.names or not wanted.names:
+        return False
+    if given.several and not given.only_literals:
         return False
     if not given.names & _accepted(wanted):
         return True

@@ -41,6 +41,7 @@ _CALLEE = re.compile(r"(?:of|to) [\w ]+ `([\w.]+)`")
 _UNDEFINED = re.compile(r"Name `(\w+)` used")
 _LITERAL_LIST = re.compile(r"\[(?:\s*(?:\"[^\"\\]*\"|'[^'\\]*'|-?[\d.]+|True|False)\s*,?)+\s*\]")
 _OUTSIDE_FUNCTION = "`return` statement outside of a function"
+_PATH = re.compile(r"([^\W\d]\w*)(?:\s*\[\s*(?:\"[^\"\\]*\"|'[^'\\]*'|-?\d+)\s*\])*")
 _SIMPLE = frozenset({"str", "int", "float", "bool", "list", "dict", "coroutine"})
 
 
@@ -91,6 +92,29 @@ class _Place:
         return self.script[self.end : self.end + 40]
 
 
+def _is_of_call(text: str, script: str) -> bool:
+    """Tell whether an expression is plainly the result of a call or a part of it, not a value the script put together.
+
+    The checker's idea of the script's own dictionaries and lists is too narrow: they may hold other kinds of values.
+    """
+    text = text.strip()
+    if re.match(r"\(?\s*await\b", text):
+        return True
+    path = _PATH.fullmatch(text)
+    if path is None:
+        return False
+    name = path[1]
+    from_call = re.findall(rf"^[ \t]*{name}[ \t]*=[ \t]*await\b", script, re.MULTILINE)
+    bound = re.findall(
+        rf"(?<![\w.]){name}\s*(?:=(?!=)|[-+*/|&]=|:=|:[^\n=]*=)|\bfor\b[^\n]*\b{name}\b[^\n]*\bin\b"
+        rf"|\bas\s+{name}\b|\b(?:def|lambda)\b[^\n]*\b{name}\b|^[^\n=]*\b{name}\b[^\n=]*,[^\n=]*=(?!=)",
+        script,
+        re.MULTILINE,
+    )
+    stored = re.search(rf"\b{name}\s*(?:\[[^\]\n]*\]\s*)+(?:[-+*/|&]|//|\*\*)?=(?!=)", script)
+    return bool(from_call) and len(bound) == len(from_call) and stored is None
+
+
 def _indentation(line: str) -> int:
     return len(line) - len(line.lstrip())
 
@@ -126,7 +150,7 @@ def _argument(finding: Finding, place: _Place, known: Known) -> Verdict | None:
         return None
     index = _INDEX.search(finding.message)
     if index is not None:
-        return _index(index[1], index[2])
+        return _index(index[1], index[2]) if _is_of_call(place.text, place.script) else None
     in_key = _KEY_ARGUMENT.search(finding.message)
     if in_key is not None:
         key, expected, _, found = in_key.groups()
@@ -147,6 +171,8 @@ def _given(place: _Place, called: tuple[str, str, str], known: Known) -> Verdict
     parameter = name[1] if name is not None else "the argument"
     value = place.text[name.end() :].strip() if name is not None else place.text
     choices = known.choices.get((function, parameter), frozenset())
+    if re.search(r"[\w)]\s*\[|\.get\(", value) and not _is_of_call(value, place.script):
+        return None
     if _certain(found, expected, value, known) or (choices and _not_chosen(found, choices)):
         hint = f"one of: {_listed(map(repr, sorted(choices)))}" if choices else ""
         return Verdict(f"`{parameter}` of {function} must be {expected}, not {found}", hint)
@@ -211,7 +237,6 @@ def _missing_key(finding: Finding, place: _Place, known: Known) -> Verdict | Non
 
 
 def _member(finding: Finding, place: _Place, known: Known) -> Verdict | None:
-    del place
     tool = _TOOLS_MODULE.search(finding.message)
     if tool is not None:
         return _unknown_tool(tool[1], tool[2], known)
@@ -228,31 +253,28 @@ def _member(finding: Finding, place: _Place, known: Known) -> Verdict | None:
         return Verdict(f"{type_} has no attribute `{attribute}`", hint)
     if type_ in ERROR_NAMES:
         return Verdict(finding.message, "it has server, tool, message, content and structured_content")
-    return _on_kind(finding, type_, known)
+    return _on_kind(finding, type_, place, known)
 
 
-def _on_kind(finding: Finding, type_: str, known: Known) -> Verdict | None:
+def _on_kind(finding: Finding, type_: str, place: _Place, known: Known) -> Verdict | None:
     """Judge a use of a value that its kind never allows."""
     if type_.startswith(("CoroutineType[", "Future[", "Task[")):
         return Verdict("the result of an `async` call is used without `await`", _AWAIT)
     if type_.startswith("<module 'tools"):
         return Verdict(finding.message, "call one of its functions")
     kinds = kinds_of(type_, known.objects)
-    if len(kinds.names) == 1 and kinds.names <= _SIMPLE and not kinds.unknown:
+    ends = {"not-subscriptable": "[", "missing-attribute": "."}.get(finding.rule)
+    base = place.text.rpartition(ends)[0] if ends is not None else place.text
+    if len(kinds.names) == 1 and kinds.names <= _SIMPLE and not kinds.unknown and _is_of_call(base, place.script):
         return Verdict(finding.message)
     return None
 
 
 def _operator(finding: Finding, place: _Place, known: Known) -> Verdict | None:
-    del place
+    del place, known
     sides = _OPERATOR.search(finding.message)
-    if sides is None:
-        return None
-    if any(side.startswith("CoroutineType[") for side in sides.groups()):
+    if sides is not None and any(side.startswith("CoroutineType[") for side in sides.groups()):
         return Verdict("the result of an `async` call is used without `await`", _AWAIT)
-    kinds = [kinds_of(side, known.objects) for side in sides.groups()]
-    if all(len(one.names) == 1 and one.names <= _SIMPLE and not one.unknown for one in kinds):
-        return Verdict(finding.message)
     return None
 
 
