@@ -211,7 +211,7 @@ def _key(finding: Finding, place: _Place, known: Known) -> Verdict | None:
         return None
     key, owner = named[1], named[2]
     if finding.rule == "invalid-typed-dict-key" and (
-        _is_written(key, place)
+        _may_exist(key, place)
         or not re.match(r"\s*\]", place.after)
         or any(key in known.keys[partner] for partner in known.partners.get(owner, ()))
     ):
@@ -220,12 +220,13 @@ def _key(finding: Finding, place: _Place, known: Known) -> Verdict | None:
     return Verdict(f'{owner} has no key "{key}"', _nearest(key, keys, "its keys", quote='"'))
 
 
-def _is_written(key: str, place: _Place) -> bool:
-    """Tell whether the script itself may put such a key into an object."""
+def _may_exist(key: str, place: _Place) -> bool:
+    """Tell whether the script may put such a key into an object, or asks before it uses one."""
     quoted = rf"(?:'{re.escape(key)}'|\"{re.escape(key)}\")"
     stores = rf"\[\s*{quoted}\s*\]\s*(?:[-+*/|&]|//|\*\*|:[^=\n]*)?=(?!=)"
     updates = rf"(?:setdefault\(\s*{quoted}|update\((?:[^()]|\([^()]*\))*(?:{quoted}|\b{re.escape(key)}\s*=))"
-    named = re.match(r"['\"]", place.text) is None
+    asks = rf"\.get\(\s*{quoted}|{quoted}\s+(?:not\s+)?in\b|\b(?:KeyError|LookupError)\b"
+    named = re.match(r"['\"]", place.text) is None or bool(re.search(asks, place.script))
     return named or bool(re.search(stores, place.script) or re.search(updates, place.script))
 
 
