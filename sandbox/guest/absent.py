@@ -5,12 +5,17 @@ These are words, not walls: the host defines no such import, so a script that ge
 
 import builtins
 import io
+import multiprocessing.context
+import multiprocessing.process
 import os
 import socket
 import subprocess
 import sys
+import tempfile
 import threading
 import time
+
+from .loop import SansIOLoop
 
 _FILES = "a script has no files: keep data in variables, and use a server's tools to read or write files"
 _NETWORK = "a script has no network: call a server's tools instead"
@@ -29,7 +34,13 @@ def install() -> None:
     subprocess.Popen.__init__ = _refuse(_PROCESSES)
     for name in ("system", "popen", "fork", "execv", "execve", "posix_spawn"):
         setattr(os, name, _refuse(_PROCESSES))
+    multiprocessing.process.BaseProcess.start = multiprocessing.context.BaseContext.Pool = _refuse(_PROCESSES)
     threading.Thread.start = _refuse(_THREADS)
+    tempfile.tempdir = "/tmp"  # noqa: S108  # not looked for, so that opening a file there says why it can't be
+    for name in ("create_connection", "create_server", "create_datagram_endpoint", "getaddrinfo", "getnameinfo"):
+        setattr(SansIOLoop, name, _refuse(_NETWORK))
+    for name in ("subprocess_exec", "subprocess_shell"):
+        setattr(SansIOLoop, name, _refuse(_PROCESSES))
     threading.Lock = threading._allocate_lock = Lock
     os._exit = _exit
     os.write = _write
