@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from codegen.checker_input import ERROR_NAMES
+from codegen.script_text import Place, is_of_call, may_exist
 from codegen.type_text import certainly_differ, kinds_of
 
 if TYPE_CHECKING:
@@ -41,7 +42,6 @@ _CALLEE = re.compile(r"(?:of|to) [\w ]+ `([\w.]+)`")
 _UNDEFINED = re.compile(r"Name `(\w+)` used")
 _LITERAL_LIST = re.compile(r"\[(?:\s*(?:\"[^\"\\]*\"|'[^'\\]*'|-?[\d.]+|True|False)\s*,?)+\s*\]")
 _OUTSIDE_FUNCTION = "`return` statement outside of a function"
-_PATH = re.compile(r"([^\W\d]\w*)(?:\s*\[\s*(?:\"[^\"\\]*\"|'[^'\\]*'|-?\d+)\s*\])*")
 _SIMPLE = frozenset({"str", "int", "float", "bool", "list", "dict", "coroutine"})
 
 
@@ -56,70 +56,10 @@ class Verdict:
 def verdict(finding: Finding, script: str, known: Known) -> Verdict | None:
     """Return what to say about a finding, or None if it is not certain."""
     judge = _JUDGES.get(finding.rule)
-    return judge(finding, _Place(finding, script), known) if judge is not None else None
+    return judge(finding, Place(finding, script), known) if judge is not None else None
 
 
-class _Place:
-    """The text a finding points at."""
-
-    def __init__(self, finding: Finding, script: str) -> None:
-        self.script = script
-        lines = script.split("\n")
-        self.start = sum(len(line) + 1 for line in lines[: finding.line - 1]) + finding.column - 1
-        self.end = sum(len(line) + 1 for line in lines[: finding.end_line - 1]) + finding.end_column - 1
-
-    @property
-    def text(self) -> str:
-        return self.script[self.start : self.end]
-
-    def is_in_plain_function(self, line: int) -> bool:
-        """Tell by indentation whether the nearest function around a line is a plain `def`."""
-        lines = self.script.split("\n")
-        indentation = _indentation(lines[line - 1])
-        for above in reversed(lines[: line - 1]):
-            if above.strip() and _indentation(above) < indentation:
-                indentation = _indentation(above)
-                if re.match(r"\s*(async\s+)?def\b", above):
-                    return above.lstrip().startswith("def")
-        return False
-
-    @property
-    def before(self) -> str:
-        return self.script[: self.end]
-
-    @property
-    def after(self) -> str:
-        return self.script[self.end : self.end + 40]
-
-
-def _is_of_call(text: str, script: str) -> bool:
-    """Tell whether an expression is plainly the result of a call or a part of it, not a value the script put together.
-
-    The checker's idea of the script's own dictionaries and lists is too narrow: they may hold other kinds of values.
-    """
-    text = text.strip()
-    if re.match(r"\(?\s*await\b", text):
-        return True
-    path = _PATH.fullmatch(text)
-    if path is None:
-        return False
-    name = path[1]
-    from_call = re.findall(rf"^[ \t]*{name}[ \t]*=[ \t]*await\b", script, re.MULTILINE)
-    bound = re.findall(
-        rf"(?<![\w.]){name}\s*(?:=(?!=)|[-+*/|&]=|:=|:[^\n=]*=)|\bfor\b[^\n]*\b{name}\b[^\n]*\bin\b"
-        rf"|\bas\s+{name}\b|\b(?:def|lambda)\b[^\n]*\b{name}\b|^[^\n=]*\b{name}\b[^\n=]*,[^\n=]*=(?!=)",
-        script,
-        re.MULTILINE,
-    )
-    stored = re.search(rf"\b{name}\s*(?:\[[^\]\n]*\]\s*)+(?:[-+*/|&]|//|\*\*)?=(?!=)", script)
-    return bool(from_call) and len(bound) == len(from_call) and stored is None
-
-
-def _indentation(line: str) -> int:
-    return len(line) - len(line.lstrip())
-
-
-def _syntax(finding: Finding, place: _Place, known: Known) -> Verdict | None:
+def _syntax(finding: Finding, place: Place, known: Known) -> Verdict | None:
     del known
     if _OUTSIDE_FUNCTION in finding.message:
         return None
@@ -128,7 +68,7 @@ def _syntax(finding: Finding, place: _Place, known: Known) -> Verdict | None:
     return Verdict(finding.message)
 
 
-def _call(finding: Finding, place: _Place, known: Known) -> Verdict | None:
+def _call(finding: Finding, place: Place, known: Known) -> Verdict | None:
     unknown = _NAMED_PARAMETER.search(finding.message)
     if unknown is not None and unknown[2] in known.parameters:
         name, function = unknown[1], unknown[2]
@@ -145,12 +85,12 @@ def _call(finding: Finding, place: _Place, known: Known) -> Verdict | None:
     return Verdict(finding.message, hint)
 
 
-def _argument(finding: Finding, place: _Place, known: Known) -> Verdict | None:
+def _argument(finding: Finding, place: Place, known: Known) -> Verdict | None:
     if place.text.startswith("**"):
         return None
     index = _INDEX.search(finding.message)
     if index is not None:
-        return _index(index[1], index[2]) if _is_of_call(place.text, place.script) else None
+        return _index(index[1], index[2]) if is_of_call(place.text, place.script) else None
     in_key = _KEY_ARGUMENT.search(finding.message)
     if in_key is not None:
         key, expected, _, found = in_key.groups()
@@ -161,7 +101,7 @@ def _argument(finding: Finding, place: _Place, known: Known) -> Verdict | None:
     return _given(place, (called[1], called[2], called[3]), known) if called is not None else None
 
 
-def _given(place: _Place, called: tuple[str, str, str], known: Known) -> Verdict | None:
+def _given(place: Place, called: tuple[str, str, str], known: Known) -> Verdict | None:
     function, expected, found = called
     if found.startswith("CoroutineType["):
         return Verdict(f"{function} is given a call that was not awaited", _AWAIT)
@@ -171,7 +111,7 @@ def _given(place: _Place, called: tuple[str, str, str], known: Known) -> Verdict
     parameter = name[1] if name is not None else "the argument"
     value = place.text[name.end() :].strip() if name is not None else place.text
     choices = known.choices.get((function, parameter), frozenset())
-    if re.search(r"[\w)]\s*\[|\.get\(", value) and not _is_of_call(value, place.script):
+    if re.search(r"[\w)]\s*\[|\.get\(", value) and not is_of_call(value, place.script):
         return None
     if _certain(found, expected, value, known) or (choices and _not_chosen(found, choices)):
         hint = f"one of: {_listed(map(repr, sorted(choices)))}" if choices else ""
@@ -205,13 +145,13 @@ def _index(key: str, container: str) -> Verdict | None:
     return Verdict(f"a str has no key {asked}", "it is the text itself") if container == "str" else None
 
 
-def _key(finding: Finding, place: _Place, known: Known) -> Verdict | None:
+def _key(finding: Finding, place: Place, known: Known) -> Verdict | None:
     named = _KEY.search(finding.message)
     if named is None or named[2] not in known.keys:
         return None
     key, owner = named[1], named[2]
     if finding.rule == "invalid-typed-dict-key" and (
-        _may_exist(key, place)
+        may_exist(key, place)
         or not re.match(r"\s*\]", place.after)
         or any(key in known.keys[partner] for partner in known.partners.get(owner, ()))
     ):
@@ -220,24 +160,14 @@ def _key(finding: Finding, place: _Place, known: Known) -> Verdict | None:
     return Verdict(f'{owner} has no key "{key}"', _nearest(key, keys, "its keys", quote='"'))
 
 
-def _may_exist(key: str, place: _Place) -> bool:
-    """Tell whether the script may put such a key into an object, or asks before it uses one."""
-    quoted = rf"(?:'{re.escape(key)}'|\"{re.escape(key)}\")"
-    stores = rf"\[\s*{quoted}\s*\]\s*(?:[-+*/|&]|//|\*\*|:[^=\n]*)?=(?!=)"
-    updates = rf"(?:setdefault\(\s*{quoted}|update\((?:[^()]|\([^()]*\))*(?:{quoted}|\b{re.escape(key)}\s*=))"
-    asks = rf"\.get\(\s*{quoted}|{quoted}\s+(?:not\s+)?in\b|\b(?:KeyError|LookupError)\b"
-    named = re.match(r"['\"]", place.text) is None or bool(re.search(asks, place.script))
-    return named or bool(re.search(stores, place.script) or re.search(updates, place.script))
-
-
-def _missing_key(finding: Finding, place: _Place, known: Known) -> Verdict | None:
+def _missing_key(finding: Finding, place: Place, known: Known) -> Verdict | None:
     named = re.search(r"TypedDict `(\w+)`", finding.message)
     if named is None or named[1] not in known.keys or "**" in place.text:
         return None
     return Verdict(finding.message.replace("TypedDict ", "").replace(" constructor", ""))
 
 
-def _member(finding: Finding, place: _Place, known: Known) -> Verdict | None:
+def _member(finding: Finding, place: Place, known: Known) -> Verdict | None:
     tool = _TOOLS_MODULE.search(finding.message)
     if tool is not None:
         return _unknown_tool(tool[1], tool[2], known)
@@ -257,7 +187,7 @@ def _member(finding: Finding, place: _Place, known: Known) -> Verdict | None:
     return _on_kind(finding, type_, place, known)
 
 
-def _on_kind(finding: Finding, type_: str, place: _Place, known: Known) -> Verdict | None:
+def _on_kind(finding: Finding, type_: str, place: Place, known: Known) -> Verdict | None:
     """Judge a use of a value that its kind never allows."""
     if type_.startswith(("CoroutineType[", "Future[", "Task[")):
         return Verdict("the result of an `async` call is used without `await`", _AWAIT)
@@ -266,12 +196,12 @@ def _on_kind(finding: Finding, type_: str, place: _Place, known: Known) -> Verdi
     kinds = kinds_of(type_, known.objects)
     ends = {"not-subscriptable": "[", "missing-attribute": "."}.get(finding.rule)
     base = place.text.rpartition(ends)[0] if ends is not None else place.text
-    if len(kinds.names) == 1 and kinds.names <= _SIMPLE and not kinds.unknown and _is_of_call(base, place.script):
+    if len(kinds.names) == 1 and kinds.names <= _SIMPLE and not kinds.unknown and is_of_call(base, place.script):
         return Verdict(finding.message)
     return None
 
 
-def _operator(finding: Finding, place: _Place, known: Known) -> Verdict | None:
+def _operator(finding: Finding, place: Place, known: Known) -> Verdict | None:
     del place, known
     sides = _OPERATOR.search(finding.message)
     if sides is not None and any(side.startswith("CoroutineType[") for side in sides.groups()):
@@ -279,7 +209,7 @@ def _operator(finding: Finding, place: _Place, known: Known) -> Verdict | None:
     return None
 
 
-def _awaited(finding: Finding, place: _Place, known: Known) -> Verdict | None:
+def _awaited(finding: Finding, place: Place, known: Known) -> Verdict | None:
     del place
     if finding.rule in {"unused-awaitable", "redundant-condition"}:
         return Verdict("an `async` call is not awaited", _AWAIT) if "CoroutineType[" in finding.message else None
@@ -292,7 +222,7 @@ def _awaited(finding: Finding, place: _Place, known: Known) -> Verdict | None:
     return None
 
 
-def _undefined(finding: Finding, place: _Place, known: Known) -> Verdict | None:
+def _undefined(finding: Finding, place: Place, known: Known) -> Verdict | None:
     named = _UNDEFINED.search(finding.message)
     if named is None:
         return None
@@ -336,7 +266,7 @@ def _listed(names: Iterable[str], limit: int = 12) -> str:
     return (", ".join(listed[:limit]) or "nothing") + more
 
 
-_JUDGES: dict[str, Callable[[Finding, _Place, Known], Verdict | None]] = {
+_JUDGES: dict[str, Callable[[Finding, Place, Known], Verdict | None]] = {
     "import-not-found": _member,
     "invalid-argument-type": _argument,
     "invalid-await": _awaited,
