@@ -5,7 +5,6 @@ These are words, not walls: the host defines no such import, so a script that ge
 
 import builtins
 import io
-import multiprocessing.context
 import multiprocessing.process
 import os
 import socket
@@ -34,7 +33,7 @@ def install() -> None:
     subprocess.Popen.__init__ = _refuse(_PROCESSES)
     for name in ("system", "popen", "fork", "execv", "execve", "posix_spawn"):
         setattr(os, name, _refuse(_PROCESSES))
-    multiprocessing.process.BaseProcess.start = multiprocessing.context.BaseContext.Pool = _refuse(_PROCESSES)
+    multiprocessing.process.BaseProcess.start = multiprocessing.Pool = _refuse(_PROCESSES)
     threading.Thread.start = _refuse(_THREADS)
     tempfile.tempdir = "/tmp"  # noqa: S108  # not looked for, so that opening a file there says why it can't be
     for name in ("create_connection", "create_server", "create_datagram_endpoint", "getaddrinfo", "getnameinfo"):
