@@ -10,7 +10,7 @@ import warnings
 
 import wit_world
 
-from . import absent, entropy, loop, output, protocol, references, script, standard_library, stubs, time_zones
+from . import absent, entropy, loop, output, practice, protocol, references, script, standard_library, stubs, time_zones
 from . import bridge as bridges
 
 standard_library.load()
@@ -19,6 +19,9 @@ output.install(wit_world.write)
 absent.install()
 
 RECURSION_LIMIT = sys.getrecursionlimit()
+COLLECT_AFTER = 10_000
+"""New objects before the collector looks for cycles; most scripts end earlier."""
+
 RESERVE = 1024 * 1024
 """Bytes kept back for telling that memory has run out."""
 
@@ -209,9 +212,16 @@ def _refuse_asyncio_run(*_, **__):
 asyncio.run = _refuse_asyncio_run
 asyncio.get_event_loop = asyncio.get_running_loop
 warnings.simplefilter("default")
-entropy.quiet_snapshot()
+# The bridge says it itself, with the function's name.
+warnings.filterwarnings("ignore", r"coroutine 'Bridge\._perform' was never awaited", RuntimeWarning)
 _import = builtins.__import__
+output.install(lambda _number, _text: None)  # the host can't be called while the snapshot is taken
+practice.practise(WitWorld())
+output.install(wit_world.write)
+entropy.quiet_snapshot()
 _run = None
 _reserve = bytearray(RESERVE)
+# A collection visits, and so copies, every object that a script has touched: rarely, then, and late.
+gc.set_threshold(COLLECT_AFTER)
 gc.collect()
 gc.freeze()

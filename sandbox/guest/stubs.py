@@ -54,11 +54,10 @@ class _Namespace(types.ModuleType):
     def __getattr__(self, name):
         entry = self._functions.get(name)
         if entry is not None:
-            made = (
-                _described(self._short_name, name, entry, self._bridge)
-                if entry["described"]
-                else _listed(self._short_name, name, entry)
-            )
+            if entry["described"]:
+                made = _Described(self._short_name, name, entry, self._bridge)
+            else:
+                made = _Listed(self._short_name, name, entry)
         elif name in self._types:
             made = typing.TypedDict(name, {})
         else:
@@ -104,58 +103,68 @@ def _nearest(name, known, what):
     return f"{what}: {', '.join(shown)}{more}." if shown else f"{what}: none."
 
 
-def _described(namespace, name, entry, bridge):
-    path = f"{namespace}.{name}"
-    keys = {parameter: key for parameter, key, _ in entry["parameters"]}
-    required = [parameter for parameter, _, needed in entry["parameters"] if needed]
-    accepts_extra = entry["accepts_extra"]
+class _Stub:
+    """What is the same of all stubs: they look like functions to whoever asks."""
 
-    def stub(*positional, **given):
+    def __init__(self, namespace, name, entry):
+        self.__name__ = self.__qualname__ = name
+        self.__module__ = f"tools.{namespace}"
+        self.__doc__ = entry.get("doc")
+        self._path = f"{namespace}.{name}"
+        self._entry = entry
+        inspect.markcoroutinefunction(self)
+
+    @property
+    def __signature__(self):
+        kind = inspect.Parameter.KEYWORD_ONLY
+        parameters = [
+            inspect.Parameter(parameter, kind, default=inspect.Parameter.empty if needed else ...)
+            for parameter, _, needed in self._entry.get("parameters", ())
+        ]
+        return inspect.Signature(parameters)
+
+    def __repr__(self):
+        return f"<tool {self._path}>"
+
+
+class _Described(_Stub):
+    def __init__(self, namespace, name, entry, bridge):
+        super().__init__(namespace, name, entry)
+        self._bridge = bridge
+        self._keys = {parameter: key for parameter, key, _ in entry["parameters"]}
+        self._required = [parameter for parameter, _, needed in entry["parameters"] if needed]
+
+    def __call__(self, *positional, **given):
         if positional:
-            raise tool_errors.ToolArgumentsError(f"{path}() takes keyword arguments only: {_usage(path, entry)}")
-        missing = [parameter for parameter in required if parameter not in given]
+            raise tool_errors.ToolArgumentsError(
+                f"{self._path}() takes keyword arguments only: {_usage(self._path, self._entry)}"
+            )
+        missing = [parameter for parameter in self._required if parameter not in given]
         if missing:
-            raise tool_errors.ToolArgumentsError(f"{path}() misses {', '.join(missing)}: {_usage(path, entry)}")
-        arguments = {}
-        for parameter, value in given.items():
-            key = keys.get(parameter)
-            if key is None:
-                if not accepts_extra:
-                    raise tool_errors.ToolArgumentsError(
-                        f"{path}() has no parameter {parameter!r}. {_nearest(parameter, keys, 'Parameters')}"
-                    )
-                key = parameter
-            arguments[key] = _argument(path, parameter, value)
-        return bridge.call(path, arguments)
+            raise tool_errors.ToolArgumentsError(
+                f"{self._path}() misses {', '.join(missing)}: {_usage(self._path, self._entry)}"
+            )
+        arguments = {self._key(parameter): _argument(self._path, parameter, given[parameter]) for parameter in given}
+        return self._bridge.call(self._path, arguments)
 
-    return _dress(stub, namespace, name, entry)
+    def _key(self, parameter):
+        key = self._keys.get(parameter)
+        if key is not None:
+            return key
+        if self._entry["accepts_extra"]:
+            return parameter
+        raise tool_errors.ToolArgumentsError(
+            f"{self._path}() has no parameter {parameter!r}. {_nearest(parameter, self._keys, 'Parameters')}"
+        )
 
 
-def _listed(namespace, name, entry):
-    path = f"{namespace}.{name}"
-
-    async def stub(*_, **__):
+class _Listed(_Stub):
+    async def __call__(self, *_, **__):
         raise tool_errors.ToolDescriptionRequired(
-            f"{path} has not been described yet, so it can't be called. Fetch it first: {entry['fetch']}",
-            server=namespace,
-            tool=name,
+            f"{self._path} has not been described yet, so it can't be called. Fetch it first: {self._entry['fetch']}",
+            server=self.__module__.partition(".")[2],
+            tool=self.__name__,
         )
-
-    return _dress(stub, namespace, name, entry)
-
-
-def _dress(stub, namespace, name, entry):
-    stub.__name__ = stub.__qualname__ = name
-    stub.__module__ = f"tools.{namespace}"
-    stub.__doc__ = entry.get("doc")
-    if "parameters" in entry:
-        stub.__signature__ = inspect.Signature(
-            [
-                inspect.Parameter(parameter, inspect.Parameter.KEYWORD_ONLY, **({} if needed else {"default": ...}))
-                for parameter, _, needed in entry["parameters"]
-            ]
-        )
-    return inspect.markcoroutinefunction(stub)
 
 
 def _usage(path, entry):

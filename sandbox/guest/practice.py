@@ -1,0 +1,76 @@
+"""Scripts run while the image is made, so that the first real script finds the interpreter practised.
+
+CPython rewrites the bytecode of a function after it has run a few times, and fills caches on the way. Each of these
+writes costs an instance a private copy of the page it falls on. What has happened before the snapshot is shared by
+all instances, and is not done again by each.
+"""
+
+import json
+import linecache
+import sys
+
+ROUNDS = 12
+"""More than the interpreter waits before it specialises a function."""
+
+_ENTRY = {
+    "described": True,
+    "doc": "",
+    "parameters": [["first", "first", True], ["second", "second", False]],
+    "accepts_extra": False,
+    "types": [],
+}
+_MANIFEST = {
+    "practice": {"doc": "", "functions": {"echo": _ENTRY, "other": {"described": False, "fetch": ""}}},
+}
+
+_CALLS = """
+import asyncio
+import json
+from tools import practice
+found = await practice.echo(first=1, second={'a': [1.5, None, True]})
+both = await asyncio.gather(practice.echo(first='a'), practice.echo(first=[1]))
+async with asyncio.timeout(5), asyncio.TaskGroup() as tasks:
+    task = tasks.create_task(practice.echo(first=2))
+await asyncio.sleep(0)
+print(json.dumps(json.loads('{"b": [1, 2]}')), f'{found}')
+return {'all': [found, *both, task.result()]}
+"""
+_REFUSED = """
+from tools import ToolError, practice
+try:
+    await practice.echo(first='refused')
+except ToolError as error:
+    print(error)
+"""
+_FAILING = """
+def function(value):
+    return 1 / value
+
+for index in range(3):
+    pass
+function(0)
+"""
+_SCRIPTS = ("print('text', 1, end='')\n1 + 1", _CALLS, _REFUSED, _FAILING)
+
+
+def practise(component) -> None:
+    """Runs every script several times through the component's own exports, as a host would."""
+    for seed in range(ROUNDS):
+        for text in _SCRIPTS:
+            component.references(text)
+            message = {"script": text, "filename": "practice.py", "seed": seed, "manifest": _MANIFEST}
+            step = json.loads(component.start(json.dumps(message)))
+            while step["outcome"] is None:
+                completions = [_answer(call) for call in step["calls"]]
+                step = json.loads(component.resume(json.dumps({"completions": completions})))
+            if ("completed" in step["outcome"]) is (text is _FAILING):
+                raise RuntimeError(f"practice went wrong: {step['outcome']}")
+    linecache.clearcache()
+    for name in [name for name in sys.modules if name.partition(".")[0] == "tools"]:
+        del sys.modules[name]
+
+
+def _answer(call):
+    if call["arguments"]["first"] == "refused":
+        return {"id": call["id"], "error": {"kind": "ToolRefusedError", "message": "no", "details": {}}}
+    return {"id": call["id"], "value": {"text": "answer", "numbers": [1, 2.5, None]}}
