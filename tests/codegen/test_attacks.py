@@ -174,6 +174,7 @@ def _is_import(event: str, arguments: str) -> bool:
     return event == "import" or ".pyc" in arguments or "site-packages" in arguments or "code object" in arguments
 
 
+@settings(deadline=None)
 @given(st.text(alphabet="\"\\\\'a \n{}#", max_size=12), st.text(alphabet='"\\\\a', max_size=8))
 def test_a_docstring_says_what_the_description_says(description: str, note: str) -> None:
     schema = {"type": "object", "properties": {"zz": {"type": "string", "description": note + "x"}}}

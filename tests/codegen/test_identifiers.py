@@ -3,7 +3,7 @@ from __future__ import annotations
 import keyword
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from codegen import assign_identifiers
@@ -12,6 +12,7 @@ from codegen.identifiers import assign_parameters
 NAMES = st.lists(st.text(max_size=80), max_size=12)
 
 
+@settings(deadline=None)
 @given(NAMES)
 def test_identifiers_are_legal_and_distinct(names: list[str]) -> None:
     for assigned in (assign_identifiers(names), assign_parameters(names)):
@@ -23,11 +24,13 @@ def test_identifiers_are_legal_and_distinct(names: list[str]) -> None:
             assert not name.startswith("__")
 
 
+@settings(deadline=None)
 @given(NAMES)
 def test_order_does_not_change_identifiers(names: list[str]) -> None:
     assert assign_identifiers(names) == assign_identifiers(sorted(names, reverse=True))
 
 
+@settings(deadline=None)
 @given(NAMES, NAMES)
 def test_a_name_that_collides_with_nothing_keeps_its_identifier(names: list[str], others: list[str]) -> None:
     alone, together = assign_identifiers(names), assign_identifiers([*names, *others])

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from codegen import ToolAnnotations, ToolSpec
@@ -60,6 +60,7 @@ def test_a_schema_nested_too_deep_for_recursion_has_a_digest() -> None:
     assert spec(deep).digest.startswith("sha256:")
 
 
+@settings(deadline=None)
 @given(JSON)
 def test_canonical_text_is_the_same_with_and_without_recursion(value: Any) -> None:
     assert "".join(_canonical_pieces(value)) == canonical_json(value)
