@@ -1,0 +1,93 @@
+"""The sandbox as an embedder uses it: its life, its arguments, many runs on one of it."""
+
+from __future__ import annotations
+
+import anyio
+import pytest
+
+import sandbox as package
+from sandbox import Completed, Limits, Raised, Sandbox, SandboxClosedError, SandboxError, Stopped
+
+pytestmark = pytest.mark.anyio
+
+
+@pytest.fixture(params=["asyncio", "trio"])
+def anyio_backend(request):
+    return request.param
+
+
+async def test_a_sandbox_is_used_inside_its_block(image):
+    closed = Sandbox(cache=image.compiled.parent)
+    with pytest.raises(SandboxClosedError, match="use it inside `async with Sandbox"):
+        await closed.run("1")
+    async with closed:
+        assert (await closed.run("1")).outcome == Completed(1)
+    with pytest.raises(SandboxClosedError):
+        await closed.references("1")
+
+
+async def test_a_script_that_is_too_long_is_refused_before_it_runs(sandbox):
+    for method in (sandbox.run, sandbox.references):
+        with pytest.raises(ValueError, match=r"^the script has 2097153 characters, and 2097152 are allowed$"):
+            await method("#" * (2 * 1024 * 1024 + 1))
+
+
+async def test_a_long_script_runs(sandbox):
+    script = "\n".join(f"value_{line} = {line}" for line in range(20_000)) + "\nvalue_19999"
+    with anyio.fail_after(60):
+        assert (await sandbox.run(script)).outcome == Completed(19_999)
+
+
+async def test_without_an_answer_every_call_is_refused(sandbox, manifest):
+    outcome = (await sandbox.run("from tools import good\nawait good.echo(text='a')", manifest=manifest)).outcome
+    assert isinstance(outcome, Raised)
+    assert (outcome.type, outcome.message) == ("ToolRefusedError", "good.echo was refused: no tools are connected")
+
+
+async def test_limits_of_a_run_go_before_those_of_the_sandbox(image):
+    async with Sandbox(cache=image.compiled.parent, limits=Limits(output_bytes=5)) as sandbox:
+        assert (await sandbox.run("print('x' * 9)")).outcome == Stopped("output_bytes", 5)
+        assert (await sandbox.run("print('x' * 9)", limits=Limits())).stdout == "x" * 9 + "\n"
+
+
+async def test_many_runs_share_nothing_and_all_end(sandbox):
+    ends = []
+
+    async def one(number: int) -> None:
+        result = await sandbox.run(
+            f"import builtins\nn = getattr(builtins, 'n', {number})\nbuiltins.n = n\nprint(n)\nn"
+        )
+        ends.append((number, result.outcome, result.stdout))
+
+    with anyio.fail_after(120):
+        async with anyio.create_task_group() as tasks:
+            for number in range(40):
+                tasks.start_soon(one, number)
+    assert sorted(ends, key=lambda end: end[0]) == [(n, Completed(n), f"{n}\n") for n in range(40)]
+
+
+async def test_a_computing_script_does_not_hold_up_the_others(sandbox):
+    ends = []
+
+    async def one(name: str, script: str, limits: Limits) -> None:
+        await sandbox.run(script, limits=limits)
+        ends.append(name)
+
+    with anyio.fail_after(60):
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(one, "long", "while True: pass", Limits(wall_seconds=2))
+            for _ in range(5):
+                tasks.start_soon(one, "short", "1", Limits())
+    assert ends == ["short"] * 5 + ["long"]
+
+
+def test_the_public_names_are_the_ones_that_are_exported():
+    public = {name for name, value in vars(package).items() if getattr(value, "__module__", "").startswith("sandbox.")}
+    assert {name for name in public if not name.startswith("_")} <= set(package.__all__)
+    assert all(hasattr(package, name) for name in package.__all__)
+    assert package.__all__ == sorted(package.__all__, key=lambda name: (name[0].islower(), name))
+
+
+def test_every_error_of_the_package_has_one_base():
+    errors = [value for value in vars(package).values() if isinstance(value, type) and issubclass(value, Exception)]
+    assert all(issubclass(error, SandboxError) for error in errors)
