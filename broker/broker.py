@@ -5,26 +5,28 @@ Above: the command line and embedding hosts. Below: everything else in this pack
 
 from __future__ import annotations
 
-from contextlib import AsyncExitStack
+from contextlib import AsyncExitStack, ExitStack, suppress
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
 import anyio
+import anyio.to_thread
 
 from broker.catalog import Catalog
-from broker.config import Config
+from broker.config import Config, ServerConfig
 from broker.logging import redactor
+from broker.server_process import kill_process, start_process
 from broker.sessions import Session
 from sandbox import Sandbox
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Iterable, Mapping
     from types import TracebackType
 
-    from anyio.abc import TaskGroup, TaskStatus
+    from anyio.abc import Process, TaskGroup, TaskStatus
 
     from broker.authorize import Grant
-    from broker.config import ServerConfig
     from broker.connection import InProcessServer
     from broker.consent import Answerer
     from broker.listing import Listing
@@ -67,9 +69,9 @@ class Broker:
         # A server object wins over a config entry of its name: the host asked for it.
         targets = {**config.servers, **(servers or {})}
         self.catalog = Catalog(targets)
-        redact = redactor(config.secrets)
-        self._upstreams = self._make_upstreams(targets, redact) if targets else {}
-        self._redact = redact
+        self._targets = targets
+        self._upstreams: dict[str, Upstream] = {}
+        self._redact = redactor(config.secrets)
         self._sandbox = sandbox or Sandbox()
         self._startup_seconds = startup_seconds
         self._stack = AsyncExitStack()
@@ -101,6 +103,7 @@ class Broker:
             tasks = await stack.enter_async_context(anyio.create_task_group())
             stack.callback(tasks.cancel_scope.cancel)
             self._tasks = tasks
+            await self._make_upstreams()
             for upstream in self._upstreams.values():
                 tasks.start_soon(upstream.run)
             await self.wait_until_settled(self._startup_seconds)
@@ -154,12 +157,23 @@ class Broker:
             task_status.started()
             await anyio.sleep_forever()
 
-    def _make_upstreams(
-        self, targets: Mapping[str, ServerConfig | InProcessServer], redact: Callable[[str], str]
-    ) -> dict[str, Upstream]:
-        from broker.upstream import Upstream  # noqa: PLC0415  # loads the SDK, which takes longer than most scripts
-
-        return {name: Upstream(name, target, self._take_listing, redact=redact) for name, target in targets.items()}
+    async def _make_upstreams(self) -> None:
+        """Starts the servers' processes, and loads the SDK, which takes longer than most scripts, meanwhile."""
+        if not self._targets:
+            return
+        with ExitStack() as unclaimed:
+            started: dict[str, Process] = {}
+            for name, target in self._targets.items():
+                if isinstance(target, ServerConfig) and target.command is not None and not target.disabled:
+                    with suppress(OSError):  # the upstream meets it again, and says so
+                        started[name] = await start_process(target)
+                        unclaimed.callback(kill_process, started[name])
+            module = await anyio.to_thread.run_sync(import_module, "broker.upstream")
+            for name, target in self._targets.items():
+                self._upstreams[name] = module.Upstream(
+                    name, target, self._take_listing, redact=self._redact, process=started.get(name)
+                )
+            unclaimed.pop_all()
 
     def _take_listing(self, server: str, listing: Listing) -> None:
         self.catalog.replace(server, listing.tools)

@@ -32,6 +32,7 @@ from broker.stdio import LINE_BYTES, stdio_streams
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Mapping
 
+    from anyio.abc import Process
     from mcp.client._transport import TransportStreams
     from mcp.shared.dispatcher import OnNotify, OnNotifyIntercept, OnRequest, ProgressFnT
 
@@ -193,14 +194,18 @@ def _is_valid(tool: Any, version: str) -> bool:
 
 
 @asynccontextmanager
-async def connect(target: ServerConfig | InProcessServer, mode: Mode, connection: Connection) -> AsyncIterator[None]:
+async def connect(
+    target: ServerConfig | InProcessServer, mode: Mode, connection: Connection, process: Process | None = None
+) -> AsyncIterator[None]:
     """Open and negotiate `connection`; everything behind it is gone when the block ends.
+
+    `process` is the server where it has been started already.
 
     Raises:
         Exception: Whatever the transport meets, often in exception groups; `explain` puts it into words.
     """
     async with AsyncExitStack() as stack:
-        dispatcher = await _open(stack, target, mode, connection)
+        dispatcher = await _open(stack, target, mode, connection, process)
         raw = RawDispatcher(dispatcher, lambda: session.protocol_version)
         session = ClientSession(dispatcher=raw, message_handler=connection.on_message)
         await stack.enter_async_context(session)
@@ -245,7 +250,11 @@ async def _handshake_after_probe(session: ClientSession) -> None:
 
 
 async def _open(
-    stack: AsyncExitStack, target: ServerConfig | InProcessServer, mode: Mode, connection: Connection
+    stack: AsyncExitStack,
+    target: ServerConfig | InProcessServer,
+    mode: Mode,
+    connection: Connection,
+    process: Process | None,
 ) -> Dispatcher[Any]:
     if isinstance(target, (Server, MCPServer)):
         # The SDK's own client reaches in the same way; there is no public accessor.
@@ -254,7 +263,7 @@ async def _open(
             return JSONRPCDispatcher(*await stack.enter_async_context(_memory_streams(server)))
         return await _direct(stack, server)
     if target.command is not None:
-        streams = await stack.enter_async_context(stdio_streams(target, connection.end))
+        streams = await stack.enter_async_context(stdio_streams(target, connection.end, process))
     else:
         streams = await _http_streams(stack, target, connection)
     return JSONRPCDispatcher(*streams)

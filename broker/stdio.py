@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING
 
 import anyio
 import anyio.lowlevel
-from mcp.client.stdio import get_default_environment
 from mcp.os.posix.utilities import terminate_posix_process_tree
 from mcp.shared.message import SessionMessage
 from mcp.types.jsonrpc import jsonrpc_message_adapter
 
+from broker.server_process import start_process
 from codegen.plain_text import one_line
 
 if TYPE_CHECKING:
@@ -155,18 +155,18 @@ class Child:
 
 
 @asynccontextmanager
-async def stdio_streams(config: ServerConfig, on_end: Callable[[str], None]) -> AsyncIterator[TransportStreams]:
+async def stdio_streams(
+    config: ServerConfig, on_end: Callable[[str], None], process: Process | None = None
+) -> AsyncIterator[TransportStreams]:
     """Start the server of a config and yield its message streams; the process group is gone afterwards.
+
+    `process` is the server where it has been started already.
 
     Raises:
         OSError: The program cannot be started.
     """
-    process = await anyio.open_process(
-        [config.command or "", *config.args],
-        env=get_default_environment() | config.env,
-        cwd=config.cwd,
-        start_new_session=True,
-    )
+    if process is None:
+        process = await start_process(config)
     # No await before the task group: a cancellation in between would leave the child behind.
     child = Child(process, on_end)
     incoming_send, incoming = anyio.create_memory_object_stream[SessionMessage | Exception](0)

@@ -36,6 +36,7 @@ from broker.stdio import LINE_BYTES
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from anyio.abc import Process
     from mcp.shared.dispatcher import ProgressFnT
 
     from broker.server_status import State
@@ -56,11 +57,14 @@ class Upstream:
         on_listing: Callable[[str, Listing], None],
         *,
         redact: Callable[[str], str] = str,
+        process: Process | None = None,
     ) -> None:
         """Call `on_listing` with the server's name whenever its tools have been listed.
 
-        `redact` takes secrets out of texts in which a server may have put them.
+        `redact` takes secrets out of texts in which a server may have put them. `process` is the server where it
+        has been started already.
         """
+        self._process = process
         self.name = name
         self.settings = target if isinstance(target, ServerConfig) else ServerConfig(command="in-process")
         self._target = target
@@ -116,11 +120,12 @@ class Upstream:
         """Connect and stay until the connection ends; tell whether it became ready."""
         ready = False
         connection = Connection(self._note_change, self._lose_connection)
+        process, self._process = self._process, None
         error: Exception | None = None
         # The deadline holds until the tools are listed; then the scope only frames the connection.
         with anyio.CancelScope(deadline=anyio.current_time() + self.settings.connect_timeout_seconds) as scope:
             try:
-                async with connect(self._target, self._mode, connection):
+                async with connect(self._target, self._mode, connection, process):
                     await self._list(connection)
                     scope.deadline = math.inf
                     ready = True

@@ -1,0 +1,63 @@
+"""The processes of stdio servers, started. Loads nothing of the SDK, so that servers start while it is loaded.
+
+Above: broker.py, which starts all of them first, and stdio.py, which speaks to one. Below: anyio.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+from contextlib import suppress
+from typing import TYPE_CHECKING
+
+import anyio
+
+if TYPE_CHECKING:
+    from anyio.abc import Process
+
+    from broker.config import ServerConfig
+
+# What a server is given beside its own `env`: what programs need to start, and nothing that may be a secret.
+_INHERITED = (
+    (
+        "APPDATA",
+        "HOMEDRIVE",
+        "HOMEPATH",
+        "LOCALAPPDATA",
+        "PATH",
+        "PATHEXT",
+        "PROCESSOR_ARCHITECTURE",
+        "SYSTEMDRIVE",
+        "SYSTEMROOT",
+        "TEMP",
+        "USERNAME",
+        "USERPROFILE",
+    )
+    if sys.platform == "win32"
+    else ("HOME", "LOGNAME", "PATH", "SHELL", "TERM", "USER")
+)
+
+
+async def start_process(config: ServerConfig) -> Process:
+    """Starts the server of a config in a process group of its own, with pipes.
+
+    Raises:
+        OSError: The program cannot be started.
+    """
+    inherited = {name: os.environ[name] for name in _INHERITED if name in os.environ}
+    return await anyio.open_process(
+        [config.command or "", *config.args],
+        env=inherited | config.env,
+        cwd=config.cwd,
+        start_new_session=True,
+    )
+
+
+def kill_process(process: Process) -> None:
+    """Ends a process that nobody came to speak to, with its group."""
+    with suppress(ProcessLookupError, PermissionError):
+        if sys.platform == "win32":
+            process.kill()
+        else:
+            os.killpg(process.pid, signal.SIGKILL)
