@@ -4,6 +4,7 @@ BrokerError
 ├── ConfigError                 the config cannot be used; the text lists every problem
 ├── UnknownToolError            no such tool; carries the nearest names
 ├── PatternError                a pattern of tools that can match nothing
+├── SearchError                 a search cannot be done as asked; the text says what to change
 └── UpstreamError               one call or listing at one server failed
     ├── UnavailableError        the server is not connected; nothing was sent
     ├── CallTimeoutError        no answer in time; the server was told to cancel
@@ -61,6 +62,10 @@ class UnknownToolError(BrokerError):
 
 class PatternError(BrokerError):
     """A pattern of tools is empty or can match no `server.tool`."""
+
+
+class SearchError(BrokerError):
+    """A search cannot be done as asked: its cursor, limit, filter or regular expression. The text says what to do."""
 
 
 class UpstreamError(BrokerError):

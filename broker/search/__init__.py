@@ -1,0 +1,18 @@
+"""Search over the tools of all servers: keyword, regular expression, embedding, hybrid."""
+
+from broker.search.index import KeywordIndex
+from broker.search.pages import Detail, Filters, Mode, SearchPage, SearchRequest
+from broker.search.tool_search import ToolSearch
+from broker.search.vectors import Embedder, VectorStore
+
+__all__ = [
+    "Detail",
+    "Embedder",
+    "Filters",
+    "KeywordIndex",
+    "Mode",
+    "SearchPage",
+    "SearchRequest",
+    "ToolSearch",
+    "VectorStore",
+]

@@ -1,0 +1,128 @@
+"""A tool as what the index keeps of it: how much it says of each word.
+
+Above: the index. Below: words.py. The score is BM25F: every field counts by its weight and its length, then the
+sum saturates, so that a word said ten times does not count ten times. Lengths are compared with fixed typical
+lengths, not with averages of the catalog: a tool scores the same whatever else is connected.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from broker.search.words import stems, stop_stems
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from codegen import ToolSpec
+
+NAME_CHARACTERS = 300
+DESCRIPTION_CHARACTERS = 4_000
+PARAMETERS = 100
+PARAMETER_CHARACTERS = 300
+ENUM_VALUES = 20
+
+_FIRST_SENTENCE = re.compile(r"(?<=[.!?])\s|\n")
+
+
+@dataclass(frozen=True, slots=True)
+class Field:
+    """How a part of a tool's definition counts.
+
+    Attributes:
+        weight: What one word in it is worth.
+        typical_words: The length at which it is worth exactly that.
+        length_share: How far a longer text makes each of its words worth less; 0 is not at all.
+    """
+
+    weight: float
+    typical_words: float
+    length_share: float
+
+
+@dataclass(frozen=True, slots=True)
+class Fields:
+    """The parts of a definition that are searched, with weights found on half of the benchmark's queries."""
+
+    name: Field = Field(2.0, 4, 0.5)
+    title: Field = Field(2.0, 4, 0.5)
+    server: Field = Field(1.0, 4, 0.5)
+    summary: Field = Field(1.5, 12, 0.5)
+    description: Field = Field(1.0, 40, 0.5)
+    parameters: Field = Field(0.7, 8, 0.5)
+    parameter_texts: Field = Field(0.3, 40, 0.5)
+    saturation: float = 1.2
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """One tool as it is indexed.
+
+    Attributes:
+        spec: The tool.
+        impacts: What the tool says of each stem, between 0 and 1.
+        name_stems: The stems of its name.
+        head: The stems of name, title and first sentence in order, between spaces, to find neighbours in.
+    """
+
+    spec: ToolSpec
+    impacts: Mapping[str, float]
+    name_stems: frozenset[str]
+    head: str
+
+
+def read_tool(spec: ToolSpec, fields: Fields) -> Document:
+    """Read a definition; only the beginnings of very long texts count."""
+    name = stems(spec.name[:NAME_CHARACTERS])
+    title = stems((spec.title or "")[:NAME_CHARACTERS])
+    summary, description = _sentences(spec.description[:DESCRIPTION_CHARACTERS])
+    first = stems(summary)
+    parameters = dict(_parameters(spec.input_schema))
+    sums: Counter[str] = Counter()
+    for field, found in (
+        (fields.name, name),
+        (fields.title, title),
+        (fields.server, stems(spec.server[:NAME_CHARACTERS])),
+        (fields.summary, first),
+        (fields.description, stems(description)),
+        (fields.parameters, stems(" ".join(parameters))),
+        (fields.parameter_texts, stems(" ".join(parameters.values()))),
+    ):
+        worth = field.weight / (1 - field.length_share + field.length_share * len(found) / field.typical_words)
+        for word in found:
+            sums[word] += worth  # type: ignore[assignment]  # a Counter adds floats as well
+    return Document(
+        spec,
+        {word: worth / (fields.saturation + worth) for word, worth in sums.items()},
+        frozenset(name),
+        " | ".join(
+            " ".join(["", *(word for word in part if word not in stop_stems()), ""]) for part in (name, title, first)
+        ),
+    )
+
+
+def parameter_names(schema: Any) -> list[str]:
+    """Return the names of the top-level parameters in a schema of any shape, at most a hundred."""
+    return [name for name, _ in _parameters(schema)]
+
+
+def _sentences(text: str) -> tuple[str, str]:
+    first, _, rest = _FIRST_SENTENCE.sub("\0", text.strip(), count=1).partition("\0")
+    return first, rest
+
+
+def _parameters(schema: Any) -> Iterator[tuple[str, str]]:
+    """Each top-level parameter with what is said about it. The schema is any JSON value a server may send."""
+    properties = schema.get("properties") if isinstance(schema, dict) else None
+    if not isinstance(properties, dict):
+        return
+    for name in list(properties)[:PARAMETERS]:
+        about = properties[name]
+        texts = []
+        if isinstance(about, dict):
+            values = about.get("enum")
+            texts = [about.get("description"), *(values[:ENUM_VALUES] if isinstance(values, list) else ())]
+        yield name[:NAME_CHARACTERS], " ".join(t[:PARAMETER_CHARACTERS] for t in texts if isinstance(t, str))

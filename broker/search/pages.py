@@ -1,0 +1,193 @@
+"""What is asked of a search, and a page of what it found, as data.
+
+Above: whoever shows tools to a model or person. Below: nothing of the package.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import hashlib
+import json
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import TYPE_CHECKING, Any
+
+from broker.errors import SearchError
+from codegen.plain_text import one_line
+
+if TYPE_CHECKING:
+    from collections.abc import Collection
+
+    from codegen import ToolSpec
+
+DEFAULT_LIMIT = 20
+MOST = 200
+_NAME_CHARACTERS = 200
+_SUMMARY_CHARACTERS = 200
+_CURSOR_CHARACTERS = 200
+_OFFSET_LIMIT = 1_000_000
+
+
+class Detail(StrEnum):
+    """How much of each tool is wanted. Only `full` is a description fetch."""
+
+    NAME = "name"
+    BRIEF = "brief"
+    FULL = "full"
+
+    @classmethod
+    def parse(cls, text: str) -> Detail:
+        """Read a level; `detailed` is `full`.
+
+        Raises:
+            SearchError: There is no such level.
+        """
+        try:
+            return cls.FULL if text == "detailed" else cls(text)
+        except ValueError:
+            raise SearchError(f"There is no detail {text[:40]!r}. Use name, brief or full.") from None
+
+
+class Mode(StrEnum):
+    """How tools are looked for; `auto` is hybrid where an embedder was given, and else keyword."""
+
+    AUTO = "auto"
+    KEYWORD = "keyword"
+    REGEX = "regex"
+    EMBEDDING = "embedding"
+    HYBRID = "hybrid"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Filters:
+    """Which tools may be found. An annotation filter admits only tools whose server said just that.
+
+    Attributes:
+        servers: Names of servers; None for all, empty for none.
+        category: Name of a category; None for all.
+        read_only: What `readOnlyHint` has to be; None for whatever it is. The others alike.
+        destructive: As `read_only`.
+        idempotent: As `read_only`.
+        open_world: As `read_only`.
+    """
+
+    servers: Collection[str] | None = None
+    category: str | None = None
+    read_only: bool | None = None
+    destructive: bool | None = None
+    idempotent: bool | None = None
+    open_world: bool | None = None
+
+    def admit(self, spec: ToolSpec, categories: Collection[str]) -> bool:
+        """Tell whether a tool of these categories may be found."""
+        hints = spec.annotations
+        wanted = (
+            (self.read_only, hints.read_only),
+            (self.destructive, hints.destructive),
+            (self.idempotent, hints.idempotent),
+            (self.open_world, hints.open_world),
+        )
+        return (
+            (self.servers is None or spec.server in self.servers)
+            and (self.category is None or self.category in categories)
+            and all(want is None or want is said for want, said in wanted)
+        )
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class SearchRequest:
+    """One search.
+
+    Attributes:
+        query: Words, sentences, or with mode `regex` an expression; empty lists tools by name.
+        mode: How to look.
+        detail: How much of each tool is wanted.
+        filters: Which tools may be found.
+        limit: Tools on a page, 1 to 200.
+        cursor: `next_cursor` of the page before; None for the first.
+    """
+
+    query: str
+    mode: Mode = Mode.AUTO
+    detail: Detail = Detail.BRIEF
+    filters: Filters = Filters()
+    limit: int = DEFAULT_LIMIT
+    cursor: str | None = None
+
+    def offset(self) -> int:
+        """Return how many tools the pages before had.
+
+        Raises:
+            SearchError: The limit or the cursor cannot be used.
+        """
+        if type(self.limit) is not int or not 1 <= self.limit <= MOST:  # a model's JSON: True and 2.0 may come
+            raise SearchError(f"The limit {str(self.limit)[:40]} cannot be used. Give a whole number from 1 to {MOST}.")
+        return 0 if self.cursor is None else _offset(self.cursor, self.fingerprint())
+
+    def fingerprint(self) -> str:
+        """Stand for all that decides what is found, in which order."""
+        servers = None if self.filters.servers is None else sorted(self.filters.servers)
+        hints = [self.filters.read_only, self.filters.destructive, self.filters.idempotent, self.filters.open_world]
+        document = json.dumps([self.query, self.mode, servers, self.filters.category, *hints])
+        return hashlib.sha256(document.encode()).hexdigest()[:12]
+
+
+@dataclass(frozen=True, slots=True)
+class SearchPage:
+    """Tools found, best first.
+
+    Attributes:
+        tools: The tools of this page.
+        detail: How much was asked for.
+        next_cursor: Where the next page begins; None when this is the last.
+        notes: What went differently than asked, as sentences.
+    """
+
+    tools: tuple[ToolSpec, ...]
+    detail: Detail
+    next_cursor: str | None
+    notes: tuple[str, ...] = ()
+
+    @property
+    def to_describe(self) -> tuple[str, ...]:
+        """Qualified names whose full description was asked for; fetching it is the caller's, who marks them."""
+        return tuple(spec.qualified_name for spec in self.tools) if self.detail is Detail.FULL else ()
+
+    def entries(self) -> list[dict[str, Any]]:
+        """Return what may be shown without a description fetch: with `full`, no more than with `brief`."""
+        return [listed(spec, self.detail) for spec in self.tools]
+
+
+def listed(spec: ToolSpec, detail: Detail) -> dict[str, Any]:
+    """Return a tool's name and, above `name`, one line about it, made inert."""
+    entry = {"name": one_line(spec.qualified_name, _NAME_CHARACTERS)}
+    if detail is not Detail.NAME:
+        text = spec.description.strip()
+        entry["summary"] = one_line(text.partition("\n")[0] or spec.title or "", _SUMMARY_CHARACTERS)
+    return entry
+
+
+def cursor_at(offset: int, fingerprint: str) -> str:
+    """Return the cursor of the page that begins at an offset."""
+    return base64.urlsafe_b64encode(f"{fingerprint}:{offset}".encode()).decode().rstrip("=")
+
+
+def _offset(cursor: str, fingerprint: str) -> int:
+    made_for, _, offset = _decoded(cursor).partition(":")
+    if not (offset.isascii() and offset.isdigit() and int(offset) <= _OFFSET_LIMIT):
+        raise SearchError("The cursor cannot be read. Pass next_cursor as it came, or none to start at the first page.")
+    if made_for != fingerprint:
+        raise SearchError(
+            "The cursor is of another search. Repeat query, mode and filters as they were, or pass no cursor."
+        )
+    return int(offset)
+
+
+def _decoded(cursor: str) -> str:
+    if len(cursor) > _CURSOR_CHARACTERS:
+        return ""
+    try:
+        return base64.b64decode(cursor + "=" * (-len(cursor) % 4), altchars=b"-_", validate=True).decode("ascii")
+    except (binascii.Error, ValueError):
+        return ""

@@ -1,0 +1,70 @@
+"""Tools whose definitions match a regular expression.
+
+Above: tool_search.py. Below: RE2, which takes time in proportion to the text whatever the expression; Python's
+own engine can be kept busy for hours by twenty characters.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import re2  # type: ignore[import-untyped]  # publishes no types
+
+from broker.errors import SearchError
+from broker.search.documents import DESCRIPTION_CHARACTERS, parameter_names
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from codegen import ToolSpec
+
+EXPRESSION_CHARACTERS = 500
+_MEMORY_BYTES = 1 << 20
+
+
+def matching(expression: str, specs: Iterable[ToolSpec]) -> list[ToolSpec]:
+    """Return the tools that an expression matches, upper and lower case alike; matches in names come first.
+
+    Raises:
+        SearchError: The expression is too long, or is none that RE2 knows.
+    """
+    compiled = _compile(expression)
+    found = [(place, spec.qualified_name, spec) for spec in specs if (place := _place(compiled, spec)) is not None]
+    return [spec for _, _, spec in sorted(found, key=lambda entry: entry[:2])]
+
+
+def _compile(expression: str) -> Any:
+    if len(expression) > EXPRESSION_CHARACTERS:
+        raise SearchError(
+            f"The regular expression has {len(expression)} characters; use at most {EXPRESSION_CHARACTERS}."
+        )
+    options = re2.Options()
+    options.case_sensitive = False
+    options.log_errors = False
+    options.max_mem = _MEMORY_BYTES
+    try:
+        return re2.compile(expression, options)
+    except (re2.error, UnicodeEncodeError) as error:
+        raise SearchError(
+            f"The regular expression cannot be used: {_reason(error)}. Correct it (RE2 syntax: no look-around, no "
+            "back-references), or search for words instead."
+        ) from None
+
+
+def _reason(error: Exception) -> str:
+    said = error.args[0] if error.args else ""
+    text = said.decode("utf-8", "replace") if isinstance(said, bytes) else "it is not valid Unicode"
+    return text[:200]
+
+
+def _place(compiled: Any, spec: ToolSpec) -> int | None:
+    texts = (
+        spec.qualified_name,
+        spec.title or "",
+        spec.description[:DESCRIPTION_CHARACTERS],
+        "\n".join(parameter_names(spec.input_schema)),
+    )
+    for place, text in enumerate(texts):
+        if compiled.search(text.encode("utf-8", "replace").decode()):
+            return place
+    return None

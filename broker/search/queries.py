@@ -1,0 +1,90 @@
+"""A query as weighted terms, before any index has seen it.
+
+Above: the index. Below: words.py. People write queries of one word and of several sentences, each of which may
+want another tool; so a query has parts, and each part is scored by itself as well.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from itertools import pairwise
+
+from broker.search.words import same_stems, stem, stop_stems, words
+
+QUERY_CHARACTERS = 2_000
+_PART_CHARACTERS = 8
+_PARTS = 12
+
+_BOUNDARY = re.compile(r"(?<=[.!?;])\s+|\n+|,? and then |, then ")
+_PLACEHOLDER = re.compile(r"<[^<>]{1,60}>")
+_PREFIX = re.compile(r"(\w{2,})\*")
+
+
+@dataclass(slots=True)
+class Terms:
+    """What one text asks for.
+
+    Attributes:
+        weights: Each stem with how much it counts, 1 for a plain word.
+        same: Stems that mean the same as one of those.
+        joined: Neighbouring words written as one ("event grid" as "eventgrid"); for names that do so.
+        pairs: Neighbouring stems; a tool that has them side by side fits better.
+        prefixes: Beginnings of words, as written with a star.
+    """
+
+    weights: dict[str, float] = field(default_factory=dict)
+    same: dict[str, float] = field(default_factory=dict)
+    joined: set[str] = field(default_factory=set)
+    pairs: set[tuple[str, str]] = field(default_factory=set)
+    prefixes: set[str] = field(default_factory=set)
+
+
+@dataclass(frozen=True, slots=True)
+class Query:
+    """A query read once: all of it, and its parts when it has several."""
+
+    text: str
+    whole: Terms
+    parts: tuple[Terms, ...]
+
+
+def read_query(text: str, *, same_weight: float, placeholder_weight: float) -> Query:
+    """Read a query; only its first 2,000 characters count.
+
+    Args:
+        text: What a person or model wrote.
+        same_weight: How much a word counts that stands for a word of the query (list for show).
+        placeholder_weight: How much a word in angle brackets counts: it names a value rather than a wish.
+    """
+    text = text[:QUERY_CHARACTERS]
+    whole = _terms(text, same_weight, placeholder_weight)
+    pieces = [piece for piece in _BOUNDARY.split(text) if len(piece) > _PART_CHARACTERS][:_PARTS]
+    parts = [_terms(piece, same_weight, placeholder_weight) for piece in pieces] if len(pieces) > 1 else []
+    return Query(text, whole, tuple(part for part in parts if part.weights))
+
+
+def _terms(text: str, same_weight: float, placeholder_weight: float) -> Terms:
+    terms = Terms()
+    end = 0
+    for match in _PLACEHOLDER.finditer(text):
+        _read(text[end : match.start()], 1.0, terms)
+        _read(match.group(), placeholder_weight, terms)
+        end = match.end()
+    _read(text[end:], 1.0, terms)
+    terms.prefixes = {prefix.lower() for prefix in _PREFIX.findall(text)}
+    if not terms.weights:
+        terms.weights = dict.fromkeys(map(stem, words(text)), 1.0)
+    for word, weight in terms.weights.items():
+        for other in same_stems().get(word, ()):
+            terms.same[other] = max(terms.same.get(other, 0.0), same_weight * weight)
+    return terms
+
+
+def _read(text: str, weight: float, terms: Terms) -> None:
+    found = words(text)
+    kept = [word for word in map(stem, found) if word not in stop_stems()]
+    for word in kept:
+        terms.weights[word] = max(terms.weights.get(word, 0.0), weight)
+    terms.pairs.update(pairwise(kept))
+    terms.joined.update(stem(first + second) for first, second in pairwise(found))

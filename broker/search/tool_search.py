@@ -1,0 +1,156 @@
+"""Finds tools: by words, expression or meaning, filtered, a page at a time.
+
+Above: the catalog, `search_tools` and the command line. Below: the indexes of this package. What `full` detail
+discloses is not decided here: a page says which tools it was asked for (`SearchPage.to_describe`).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, assert_never
+
+from broker.errors import SearchError
+from broker.search.index import KeywordIndex
+from broker.search.pages import Mode, SearchPage, SearchRequest, cursor_at
+from broker.search.patterns import matching
+from broker.search.vectors import VectorIndex, fuse
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, Collection, Iterable, Sequence
+
+    from broker.search.vectors import Embedder, VectorStore
+    from codegen import ToolSpec
+
+    # Gets the query and the candidates, best first; returns qualified names in its own order.
+    Ranker = Callable[[str, Sequence[ToolSpec]], Awaitable[Sequence[str]]]
+
+RANKED = 50
+_FUSED = 200
+
+
+class ToolSearch:
+    """A search over the tools of many servers. Use from one thread."""
+
+    def __init__(
+        self,
+        *,
+        embedder: Embedder | None = None,
+        vectors: VectorStore | None = None,
+        ranker: Ranker | None = None,
+        categories: Callable[[ToolSpec], Collection[str]] | None = None,
+    ) -> None:
+        """Start with no tool.
+
+        Args:
+            embedder: Makes searches by meaning possible, and hybrid the default.
+            vectors: Where vectors are kept; in memory when None.
+            ranker: A subagent or other judge that reorders the first fifty candidates of a search by words.
+            categories: The categories of a tool; its server's name when None.
+
+        Raises:
+            SearchError: There is an embedder, but NumPy is not installed.
+        """
+        self._keywords = KeywordIndex()
+        self._by_server: dict[str, tuple[ToolSpec, ...]] = {}
+        self._specs: tuple[ToolSpec, ...] | None = ()
+        self._vectors = VectorIndex(embedder, vectors) if embedder is not None else None
+        self._ranker = ranker
+        self._categories = categories or (lambda spec: (spec.server,))
+
+    def __len__(self) -> int:
+        """Count the tools."""
+        return len(self._keywords)
+
+    def replace(self, server: str, specs: Iterable[ToolSpec]) -> None:
+        """Make these the tools of a server; costs only what changed."""
+        self._by_server[server] = tuple(dict.fromkeys(specs))
+        self._keywords.replace(server, self._by_server[server])
+        self._specs = None
+
+    def remove(self, server: str) -> None:
+        """Forget a server."""
+        self._by_server.pop(server, None)
+        self._keywords.remove(server)
+        self._specs = None
+
+    def by_keyword(self, query: str, *, limit: int) -> list[ToolSpec]:
+        """Return the best tools for a query, by words alone."""
+        return self._keyword(query, None, limit)[:limit]
+
+    async def search(self, request: SearchRequest) -> SearchPage:
+        """Return a page of tools.
+
+        When tools change between two pages, one may be missing or appear twice.
+
+        Raises:
+            SearchError: The cursor, limit, filters or expression cannot be used, or there is no embedder for the
+                mode; the text says what to do.
+        """
+        start = request.offset()
+        end = start + request.limit
+        found, notes = await self._found(request, end + 1)
+        following = cursor_at(end, request.fingerprint()) if len(found) > end else None
+        return SearchPage(tuple(found[start:end]), request.detail, following, (*notes, *self._unknown(request)))
+
+    async def _found(self, request: SearchRequest, count: int) -> tuple[list[ToolSpec], tuple[str, ...]]:
+        admits = self._admits(request)
+        if not request.query.strip():
+            return sorted(filter(admits, self._all()), key=lambda spec: spec.qualified_name), ()
+        match request.mode:
+            case Mode.REGEX:
+                return matching(request.query, filter(admits, self._all())), ()
+            case Mode.EMBEDDING:
+                found = await self._meaning(request.query, admits)
+            case Mode.AUTO if self._vectors is None:
+                found = self._keyword(request.query, admits, count)
+            case Mode.KEYWORD:
+                found = self._keyword(request.query, admits, count)
+            case Mode.AUTO | Mode.HYBRID:
+                found = await self._hybrid(request.query, admits, count)
+            case _:
+                assert_never(request.mode)
+        return await self._judged(request.query, found)
+
+    def _keyword(self, query: str, admits: Callable[[ToolSpec], bool] | None, count: int) -> list[ToolSpec]:
+        ranked = [hit.spec for hit in self._keywords.rank(query, admits=admits, count=max(count, RANKED))]
+        exact = query.strip().lower()
+        named = [spec for spec in ranked if exact in {spec.name.lower(), spec.qualified_name.lower()}]
+        return [*named, *(spec for spec in ranked if spec not in named)] if named else ranked
+
+    async def _meaning(self, query: str, admits: Callable[[ToolSpec], bool] | None) -> list[ToolSpec]:
+        if self._vectors is None:
+            raise SearchError("There is no embedder for a search by meaning. Use mode keyword, or configure one.")
+        return await self._vectors.rank(query, self._all(), admits=admits)
+
+    async def _hybrid(self, query: str, admits: Callable[[ToolSpec], bool] | None, count: int) -> list[ToolSpec]:
+        near = await self._meaning(query, admits)
+        deep = max(count, _FUSED)
+        return fuse([self._keyword(query, admits, deep)[:deep], near[:deep]])
+
+    async def _judged(self, query: str, found: list[ToolSpec]) -> tuple[list[ToolSpec], tuple[str, ...]]:
+        """Let the ranker reorder the first candidates; what it leaves out follows, what it invents is dropped."""
+        if self._ranker is None or not found:
+            return found, ()
+        candidates = found[:RANKED]
+        try:
+            names = await self._ranker(query, candidates)
+        except Exception:  # noqa: BLE001 - the host's own code; a search without it is still an answer
+            return found, ("The ranker failed; the order is that of the search without it.",)
+        by_name = {spec.qualified_name: spec for spec in candidates}
+        chosen = [by_name[name] for name in dict.fromkeys(names) if name in by_name]
+        picked = {spec.qualified_name for spec in chosen}
+        return [*chosen, *(spec for spec in found if spec.qualified_name not in picked)], ()
+
+    def _admits(self, request: SearchRequest) -> Callable[[ToolSpec], bool] | None:
+        filters = request.filters
+        if filters == type(filters)():
+            return None
+        return lambda spec: filters.admit(spec, self._categories(spec) if filters.category is not None else ())
+
+    def _all(self) -> tuple[ToolSpec, ...]:
+        if self._specs is None:
+            self._specs = tuple(spec for specs in self._by_server.values() for spec in specs)
+        return self._specs
+
+    def _unknown(self, request: SearchRequest) -> tuple[str, ...]:
+        unknown = sorted(set(request.filters.servers or ()) - self._by_server.keys())
+        return (f"No tools are known of the server {unknown[0][:80]!r}.",) if unknown else ()

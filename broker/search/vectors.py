@@ -1,0 +1,160 @@
+"""Tools by what they mean: vectors of an embedding model, kept by digest.
+
+Above: tool_search.py. Below: an `Embedder`, which the host gives, and NumPy (the extra `embeddings`). A tool is
+embedded once for each definition; what was embedded may be kept in a file and survive the process.
+"""
+
+from __future__ import annotations
+
+import importlib
+import sqlite3
+from contextlib import closing
+from typing import TYPE_CHECKING, Any, Protocol
+
+from broker.errors import SearchError
+from broker.search.documents import DESCRIPTION_CHARACTERS, parameter_names
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from pathlib import Path
+
+    from codegen import ToolSpec
+
+BATCH = 64
+_EMBEDDED_CHARACTERS = 1_000
+
+
+class Embedder(Protocol):
+    """Turns texts into vectors of one length. Near meanings have a large cosine.
+
+    Attributes:
+        model: Names the model and its version; vectors of different models are never mixed.
+    """
+
+    model: str
+
+    async def embed(self, texts: Sequence[str]) -> Sequence[Sequence[float]]:
+        """Return a vector for each text, in order."""
+        ...
+
+
+class VectorStore:
+    """Vectors by model and digest in an SQLite file; `":memory:"` keeps them for this process."""
+
+    def __init__(self, path: Path | str = ":memory:") -> None:
+        """Open the file, or make it."""
+        self._database = sqlite3.connect(path)
+        self._database.execute(
+            "CREATE TABLE IF NOT EXISTS vectors (model TEXT, digest TEXT, vector BLOB, PRIMARY KEY (model, digest))"
+        )
+
+    def get(self, model: str, digest: str) -> bytes | None:
+        """Return the vector as little-endian 32-bit floats; None when there is none."""
+        with closing(
+            self._database.execute("SELECT vector FROM vectors WHERE model = ? AND digest = ?", (model, digest))
+        ) as rows:
+            row = rows.fetchone()
+        return row[0] if row else None
+
+    def put(self, model: str, vectors: Mapping[str, bytes]) -> None:
+        """Keep vectors by digest."""
+        with self._database:
+            self._database.executemany(
+                "INSERT OR REPLACE INTO vectors VALUES (?, ?, ?)",
+                [(model, digest, vector) for digest, vector in vectors.items()],
+            )
+
+    def close(self) -> None:
+        """Close the file."""
+        self._database.close()
+
+
+class VectorIndex:
+    """Ranks tools by the cosine of their vectors with that of the query."""
+
+    def __init__(self, embedder: Embedder, store: VectorStore | None = None) -> None:
+        """Start with no tool.
+
+        Raises:
+            SearchError: NumPy is not installed.
+        """
+        self._numpy = _numpy()
+        self._embedder = embedder
+        self._store = store or VectorStore()
+        self._rows: Any = None
+        self._specs: tuple[ToolSpec, ...] = ()
+
+    async def rank(
+        self, query: str, specs: Sequence[ToolSpec], *, admits: Callable[[ToolSpec], bool] | None = None
+    ) -> list[ToolSpec]:
+        """Return all these tools, the nearest first; embeds those that were not embedded before."""
+        if not specs:
+            return []
+        await self._hold(tuple(specs))
+        (vector,) = self._unit(await self._embedder.embed([query]))
+        if vector.shape[0] != self._rows.shape[1]:
+            raise SearchError(
+                f"The embedder {self._embedder.model!r} returned vectors of different lengths. Give each model a name "
+                "of its own."
+            )
+        order = self._numpy.argsort(-(self._rows @ vector), kind="stable")
+        ranked = (self._specs[number] for number in order)
+        return [spec for spec in ranked if admits is None or admits(spec)]
+
+    async def _hold(self, specs: tuple[ToolSpec, ...]) -> None:
+        if self._rows is not None and _same(specs, self._specs):
+            return
+        model = self._embedder.model
+        held = {spec.digest: self._store.get(model, spec.digest) for spec in specs}
+        missing = [spec for spec in specs if held[spec.digest] is None]
+        for start in range(0, len(missing), BATCH):
+            batch = missing[start : start + BATCH]
+            rows = self._unit(await self._embedder.embed([embedded_text(spec) for spec in batch]))
+            vectors = {spec.digest: row.tobytes() for spec, row in zip(batch, rows, strict=True)}
+            self._store.put(model, vectors)
+            held.update(vectors)
+        packed = [self._numpy.frombuffer(held[spec.digest], dtype="<f4") for spec in specs]
+        if len({len(row) for row in packed}) > 1:
+            raise SearchError(
+                f"The embedder {model!r} returned vectors of different lengths. Give each model a name of its own."
+            )
+        self._rows = self._numpy.stack(packed)
+        self._specs = specs
+
+    def _unit(self, vectors: Sequence[Sequence[float]]) -> Any:
+        rows = self._numpy.asarray(vectors, dtype="<f4")
+        lengths = self._numpy.linalg.norm(rows, axis=1, keepdims=True)
+        return rows / self._numpy.maximum(lengths, 1e-12)
+
+
+def embedded_text(spec: ToolSpec) -> str:
+    """Return the text that stands for a tool before the model."""
+    name = spec.name.replace("_", " ").replace("-", " ")
+    parameters = ", ".join(parameter_names(spec.input_schema)[:12])
+    text = f"{spec.title or name}. {name}. {spec.description[:DESCRIPTION_CHARACTERS]}"
+    return f"{text[:_EMBEDDED_CHARACTERS]} ({parameters})"
+
+
+def fuse(rankings: Iterable[Sequence[ToolSpec]], *, constant: float = 60.0) -> list[ToolSpec]:
+    """Return the tools of several rankings by reciprocal rank fusion, best first."""
+    scores: dict[str, float] = {}
+    specs: dict[str, ToolSpec] = {}
+    for ranking in rankings:
+        for rank, spec in enumerate(ranking, start=1):
+            specs[spec.digest] = spec
+            scores[spec.digest] = scores.get(spec.digest, 0.0) + 1.0 / (constant + rank)
+    return [specs[digest] for digest in sorted(specs, key=lambda digest: -scores[digest])]
+
+
+def _same(one: tuple[ToolSpec, ...], other: tuple[ToolSpec, ...]) -> bool:
+    return len(one) == len(other) and all(a is b for a, b in zip(one, other, strict=True))
+
+
+def _numpy() -> Any:
+    try:
+        return importlib.import_module("numpy")  # an extra, and slow to import
+    except ImportError:
+        raise SearchError(
+            "A search by meaning needs NumPy. Install it with `pip install 'codemode-broker[embeddings]'`, or search "
+            "by keyword."
+        ) from None

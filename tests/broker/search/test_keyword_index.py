@@ -1,0 +1,124 @@
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from broker.search import KeywordIndex
+from codegen import ToolAnnotations, ToolSpec
+from tests.broker.search.tools import TOOLS, tool
+
+
+@pytest.fixture(scope="module")
+def index():
+    index = KeywordIndex()
+    for server, specs in TOOLS.items():
+        index.replace(server, specs)
+    return index
+
+
+def names(index, query, **options):
+    return [hit.spec.name for hit in index.rank(query, **options)]
+
+
+@pytest.mark.parametrize(
+    ("query", "first"),
+    [
+        ("commit history", "git_log"),
+        ("COMMIT", "git_commit"),
+        ("branch delete", "gitBranchDelete"),
+        ("deleting branches", "gitBranchDelete"),
+        ("Delete the SQL database <database_name> from server <server_name>", "sql_db_delete"),
+        ("drop a db", "sql_db_delete"),
+        ("List all Event Grid topics", "eventgrid_topic_list"),
+        ("gitbranch", "gitBranchDelete"),
+        ("weahter", "get_forecast"),
+        ("forcast", "get_forecast"),
+        ("latitude", "get_forecast"),
+        ("forec", "get_forecast"),
+        ("fore*", "get_forecast"),
+        ("meteo", "météo_paris"),
+        ("temperature à paris", "météo_paris"),
+        ("天气", "tianqi"),
+        ("storage topics", "eventgrid_topic_list"),
+        ("How will the weather be tomorrow?", "get_forecast"),
+    ],
+)
+def test_a_query_finds_the_tool_it_means(index, query, first):
+    assert names(index, query)[0] == first
+
+
+def test_each_sentence_of_a_query_finds_its_tool(index):
+    found = names(index, "I want to see the commit history of my repository. Then tell me the weather of Monday.")
+    assert {"git_log", "get_forecast"} <= set(found[:3])
+
+
+def test_words_that_no_tool_says_find_nothing(index):
+    assert names(index, "xylophone") == []
+    assert names(index, "") == []
+    assert names(index, "?!* <>") == []
+
+
+def test_a_query_of_stop_words_finds_the_tools_that_say_them(index):
+    assert "get_forecast" in names(index, "of the")
+
+
+def test_what_is_not_admitted_is_not_found(index):
+    assert names(index, "delete", admits=lambda spec: spec.server == "git") == ["gitBranchDelete"]
+
+
+def test_a_replaced_listing_is_found_and_the_old_one_is_not():
+    index = KeywordIndex()
+    index.replace("one", [tool("one", "paint_wall"), tool("one", "mix_colours")])
+    index.replace("two", [tool("two", "paint_car")])
+    index.replace("one", [tool("one", "mix_colours"), tool("one", "clean_brush")])
+    assert names(index, "paint") == ["paint_car"]
+    assert names(index, "brush") == ["clean_brush"]
+    assert len(index) == 3
+    index.remove("one")
+    index.remove("one")
+    assert names(index, "colours brush") == []
+    assert names(index, "paint") == ["paint_car"]
+
+
+def test_a_tool_scores_the_same_however_the_index_came_to_be(index):
+    other = KeywordIndex()
+    for _ in range(5):
+        for server in reversed(TOOLS):
+            other.replace(server, [])
+            other.replace(server, TOOLS[server][::-1])
+    for query in ("delete database", "weather and commits", "list"):
+        assert {hit.spec: pytest.approx(hit.score) for hit in index.rank(query)} == {
+            hit.spec: hit.score for hit in other.rank(query)
+        }
+
+
+def test_common_words_add_to_tools_that_rare_words_found():
+    index = KeywordIndex()
+    index.replace("many", [tool("many", f"list_{number}_things", "Lists many things.") for number in range(8_000)])
+    index.replace("few", [tool("few", "list_zebras", "Lists zebras."), tool("few", "zebras", "Zebras.")])
+    assert names(index, "list zebras", count=10)[:2] == ["list_zebras", "zebras"]
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.floats() | st.text(max_size=8),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=8), inner, max_size=3),
+    max_leaves=8,
+)
+SCHEMAS = JSON | st.fixed_dictionaries({"properties": JSON})
+
+
+@given(query=st.text())
+def test_no_query_fails(index, query):
+    for hit in index.rank(query):
+        assert hit.spec in TOOLS[hit.spec.server]
+
+
+@given(st.text(min_size=1), st.none() | st.text(), st.text(), SCHEMAS)
+def test_no_tool_fails_to_be_indexed(name, title, description, schema):
+    index = KeywordIndex()
+    index.replace("s", [ToolSpec("s", name, title, description, schema, None, ToolAnnotations())])
+    index.rank(f"{name} {description}")
+    index.remove("s")
+    assert len(index) == 0
+    assert index.rank(name) == []

@@ -1,0 +1,76 @@
+from __future__ import annotations
+
+import pytest
+
+from broker.errors import SearchError
+from broker.search import Mode, SearchRequest, ToolSearch, VectorStore
+from tests.broker.search.tools import TOOLS, tool
+
+pytest.importorskip("numpy", reason="a search by meaning needs the extra `embeddings`")
+pytestmark = pytest.mark.anyio
+
+THEMES = (("rain", "weather", "forecast"), ("git", "commit", "branch", "version control"), ("sql", "database", "table"))
+
+
+class Themes:
+    """Embeds a text by how often it touches each theme."""
+
+    def __init__(self, model: str = "themes-1", extra: int = 0) -> None:
+        self.model = model
+        self.texts: list[str] = []
+        self._extra = extra
+
+    async def embed(self, texts):
+        self.texts += texts
+        return [[*(sum(map(text.lower().count, theme)) for theme in THEMES), *([0.1] * self._extra)] for text in texts]
+
+
+def loaded(embedder: Themes, vectors: VectorStore | None = None) -> ToolSearch:
+    search = ToolSearch(embedder=embedder, vectors=vectors)
+    for server, specs in TOOLS.items():
+        search.replace(server, specs)
+    return search
+
+
+async def found(search: ToolSearch, query: str, mode: Mode = Mode.AUTO) -> list[str]:
+    return [spec.name for spec in (await search.search(SearchRequest(query=query, mode=mode))).tools]
+
+
+async def test_a_meaning_is_found_without_a_common_word():
+    assert (await found(loaded(Themes()), "rain", Mode.EMBEDDING))[0] == "get_forecast"
+    assert await found(loaded(Themes()), "rain", Mode.KEYWORD) == []
+    assert (await found(loaded(Themes()), "rain"))[0] == "get_forecast"
+
+
+async def test_hybrid_puts_first_what_both_find():
+    assert (await found(loaded(Themes()), "sql database", Mode.HYBRID))[0] == "sql_db_delete"
+
+
+async def test_each_definition_is_embedded_once():
+    embedder, vectors = Themes(), VectorStore()
+    search = loaded(embedder, vectors)
+    await found(search, "rain")
+    assert len(embedder.texts) == len(search) + 1
+    await found(search, "snow")
+    search.replace("git", [*TOOLS["git"], tool("git", "git_push")])
+    embedder.texts.clear()
+    await found(search, "rain")
+    assert [text.partition(".")[0] for text in embedder.texts] == ["git push", "rain"]
+    again = Themes()
+    await found(loaded(again, vectors), "rain")
+    assert again.texts == ["rain"]
+
+
+async def test_vectors_are_kept_in_a_file_by_model(tmp_path):
+    for model, embedded in (("one", 11), ("one", 1), ("two", 11)):
+        embedder, vectors = Themes(model), VectorStore(tmp_path / "vectors.sqlite")
+        await found(loaded(embedder, vectors), "rain")
+        vectors.close()
+        assert len(embedder.texts) == embedded
+
+
+async def test_vectors_of_another_length_under_the_same_name_are_refused():
+    vectors = VectorStore()
+    await found(loaded(Themes(), vectors), "rain")
+    with pytest.raises(SearchError, match="Give each model a name of its own"):
+        await found(loaded(Themes(extra=1), vectors), "rain")
