@@ -184,14 +184,17 @@ def told(outcome) -> str:
     raise AssertionError(outcome)
 
 
+POOLED = ("wasm-", "Trio thread", "AnyIO worker thread")
+
+
 def resident_bytes() -> int:
     return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
 
 
 def host_state() -> tuple[int, list[str], list[str]]:
-    """Child processes, open descriptors and threads; the sandbox's own threads may grow up to their number."""
+    """Child processes, open descriptors and threads, but for those of pools, which come and go by themselves."""
     children = Path(f"/proc/self/task/{os.getpid()}/children").read_text().split()
-    threads = [thread.name for thread in threading.enumerate() if not thread.name.startswith("wasm-")]
+    threads = [thread.name for thread in threading.enumerate() if not thread.name.startswith(POOLED)]
     return len(children), sorted(path.name for path in Path("/proc/self/fd").iterdir()), sorted(threads)
 
 
