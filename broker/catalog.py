@@ -9,11 +9,11 @@ themselves.
 from __future__ import annotations
 
 import difflib
-import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from broker.errors import UnknownToolError
+from broker.search import ToolSearch
 from codegen import ToolSpec, assign_identifiers, generate_stub
 
 if TYPE_CHECKING:
@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from codegen import Stub
 
 _SUGGESTIONS = 3
-_WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,12 +50,19 @@ class CatalogEntry:
 class Catalog:
     """All tools that are known now. A server that went down keeps its last listing."""
 
-    def __init__(self, servers: Iterable[str]) -> None:
-        """Give each server its namespace; the servers of a catalog do not change."""
+    def __init__(self, servers: Iterable[str], *, tool_search: ToolSearch | None = None) -> None:
+        """Give each server its namespace; the servers of a catalog do not change.
+
+        Args:
+            servers: Their names.
+            tool_search: How tools are searched, with no tool yet; by words alone when None.
+        """
         self.namespaces: dict[str, str] = assign_identifiers(servers)
         self._by_server: dict[str, dict[str, CatalogEntry]] = {server: {} for server in self.namespaces}
         self._by_qualified: dict[str, CatalogEntry] = {}
         self._by_python: dict[str, CatalogEntry] = {}
+        self._tool_search = tool_search or ToolSearch()
+        self._unread: set[str] = set()
 
     def __iter__(self) -> Iterator[CatalogEntry]:
         """Every tool, by server and then name."""
@@ -84,6 +90,7 @@ class Catalog:
         everything = [tool for tools in self._by_server.values() for tool in tools.values()]
         self._by_qualified = {tool.qualified_name: tool for tool in everything}
         self._by_python = {tool.python_name: tool for tool in everything}
+        self._unread.add(server)
 
     def server_of(self, namespace: str) -> str | None:
         """Return the server behind a namespace of scripts."""
@@ -119,29 +126,15 @@ class Catalog:
         near += [bare_names[match] for match in difflib.get_close_matches(bare, bare_names, n=_SUGGESTIONS)]
         return tuple(dict.fromkeys([*same, *near]))[:_SUGGESTIONS]
 
+    @property
+    def tool_search(self) -> ToolSearch:
+        """The search over these tools. It reads new listings when it is asked for, a fifth of a second for 1,000."""
+        for server in self._unread:
+            self._tool_search.replace(server, (entry.spec for entry in self._by_server[server].values()))
+        self._unread.clear()
+        return self._tool_search
+
     def search(self, query: str, *, limit: int = 20) -> tuple[CatalogEntry, ...]:
-        """Return tools that share words with a query, best first.
-
-        A word in a name counts more than one in a title or description; every tool has at least one of them.
-        """
-        wanted = set(_words(query))
-        scored = [(score, tool) for tool in self.tools if (score := _score(tool, wanted))]
-        scored.sort(key=lambda pair: (-pair[0], pair[1].qualified_name))
-        return tuple(tool for _, tool in scored[:limit])
-
-
-def _score(tool: CatalogEntry, wanted: set[str]) -> float:
-    named = set(_words(tool.qualified_name))
-    described = set(_words(f"{tool.spec.title or ''} {tool.spec.description}"))
-    return sum(4.0 * _fit(word, named) + _fit(word, described) for word in wanted)
-
-
-def _fit(word: str, words: set[str]) -> float:
-    """1 for the word itself, half for a word that begins with it."""
-    if word in words:
-        return 1.0
-    return 0.5 if any(other.startswith(word) for other in words) else 0.0
-
-
-def _words(text: str) -> list[str]:
-    return [word.lower() for word in _WORD.findall(text)]
+        """Return the tools that say something of a query, by words alone, best first."""
+        found = self.tool_search.by_keyword(query, limit=limit)
+        return tuple(self._by_server[spec.server][spec.name] for spec in found)

@@ -7,11 +7,11 @@ of characters. Text of any kind gives words; nothing here raises.
 
 from __future__ import annotations
 
+import importlib
 import re
 import unicodedata
 from functools import lru_cache
-
-import snowballstemmer  # type: ignore[import-untyped]  # publishes no types
+from typing import Any
 
 _WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+|[^\W\d_A-Za-z]+")
 _APOSTROPHES = re.compile(r"(?<=\w)['\u2019](?=\w)")
@@ -64,8 +64,6 @@ _SAME = """
     repo repository
 """
 
-_stemmer = snowballstemmer.stemmer("english")
-
 
 def words(text: str) -> list[str]:
     """Return the words of a text in lower case, in order, not stemmed."""
@@ -85,7 +83,13 @@ def stems(text: str) -> list[str]:
 @lru_cache(maxsize=1 << 17)
 def stem(word: str) -> str:
     """Return what a word has in common with its other forms; costs 50 µs the first time."""
-    return str(_stemmer.stemWord(word))
+    return str(_stemmer().stemWord(word))
+
+
+@lru_cache(maxsize=1)
+def _stemmer() -> Any:
+    # Imported when first needed: it takes a tenth of a second, and most commands search for nothing.
+    return importlib.import_module("snowballstemmer").stemmer("english")
 
 
 @lru_cache(maxsize=1)
