@@ -22,9 +22,9 @@ def image():
     return load_image()
 
 
-@pytest.fixture
-async def sandbox(image):
-    async with Sandbox(cache=image.compiled.parent) as sandbox:
+@pytest.fixture(params=["thread", "process"])
+async def sandbox(image, request):
+    async with Sandbox(cache=image.compiled.parent, isolation=request.param) as sandbox:
         yield sandbox
 
 

@@ -72,17 +72,18 @@ def test_whatever_a_host_function_raises_is_a_trap_of_its_guest_alone(error):
 
 
 @pytest.mark.parametrize("error", [ValueError, KeyboardInterrupt, SystemExit])
-async def test_output_that_nobody_can_take_ends_the_run_and_not_the_process(sandbox: Sandbox, error):
+async def test_output_that_nobody_can_take_ends_the_run_and_not_the_process(image, error):
     def on_output(_name, _text):
         raise error("secret")
 
-    outcome = (await sandbox.run("print('x')\nprint('y')", on_output=on_output)).outcome
-    assert isinstance(outcome, Raised)
-    assert outcome.type == "SandboxTrap"
-    assert "the sandbox failed on the host's side" in outcome.message
-    assert "secret" not in repr(outcome)
-    assert (await sandbox.run("1 + 1")).outcome == Completed(2)
-    assert entered.guest is None
+    async with Sandbox(cache=image.compiled.parent, isolation="thread") as sandbox:
+        outcome = (await sandbox.run("print('x')\nprint('y')", on_output=on_output)).outcome
+        assert isinstance(outcome, Raised)
+        assert outcome.type == "SandboxTrap"
+        assert "the sandbox failed on the host's side" in outcome.message
+        assert "secret" not in repr(outcome)
+        assert (await sandbox.run("1 + 1")).outcome == Completed(2)
+        assert entered.guest is None
 
 
 @pytest.mark.parametrize(
