@@ -111,7 +111,7 @@ class ProcessIsolate:
                         return ended
                 answer = await self._converse(export, argument, now_ns, ends)
             except WorkerLostError:
-                ended = self._blamed()
+                ended = self._blamed(ends)
                 if ended is not None:
                     return ended
                 continue
@@ -166,13 +166,14 @@ class ProcessIsolate:
             raise ProtocolError("the worker sent a limit that there is not")
         return Stopped(limit, amounts[limit])
 
-    def _blamed(self) -> Stopped | None:
+    def _blamed(self, ends: float) -> Stopped | None:
         """Returns how the run ends if its worker was lost through it, or it has lost too many."""
         self._replays += 1
         if self._place is not None:
             worker, seat = self._place
             if worker.culprit is seat:
-                return Stopped("wall_seconds", self._limits.wall_seconds) if worker.is_late else _LOST
+                is_over = worker.is_late and time.monotonic() >= ends
+                return Stopped("wall_seconds", self._limits.wall_seconds) if is_over else _LOST
         return _LOST if self._replays > MAX_REPLAYS else None
 
     def _remember(self, export: str, argument: str, now_ns: int, answer: str) -> None:

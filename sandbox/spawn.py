@@ -15,7 +15,7 @@ from sandbox.frames import COMPUTING
 if sys.platform != "win32":
     import fcntl
 
-_BOOT = """
+BOOT = """
 import pathlib, sys, types
 package = types.ModuleType("sandbox")
 package.__path__ = [sys.argv[1]]
@@ -36,7 +36,7 @@ def spawn_worker(connection: int, page: int, compiled: Path) -> subprocess.Popen
     ours, libraries = Path(__file__).parent, Path(wasmtime.__file__).parent.parent
     arguments = [str(item) for item in (ours, libraries, connection, page, compiled.absolute())]
     return subprocess.Popen(  # noqa: S603  # our own interpreter
-        [sys.executable, "-I", "-S", "-c", _BOOT, *arguments],
+        [sys.executable, "-I", "-S", "-c", BOOT, *arguments],
         env={},
         cwd="/",
         pass_fds=(connection, page),

@@ -150,9 +150,10 @@ class _Worker:
         self._mark(number)
         is_over = run.advance()
         frames = run.frames(number, is_over=is_over)
-        self._mark(0)
-        if not is_over:
-            self._computing.append(number)
+        if is_over:
+            self._mark(0)
+        else:
+            self._computing.append(number)  # and it stays marked until another takes its turn
         if frames:
             self._connection.sendall(frames)
 

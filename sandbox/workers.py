@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import sys
 from typing import TYPE_CHECKING
@@ -24,6 +25,10 @@ RUNS_A_WORKER = 5_000
 
 IDLE_GROWTH_BYTES = 256 * 1024 * 1024
 """Memory that a worker without runs may have gained since it started."""
+
+
+MAX_ATTEMPTS = 8
+"""Workers that may end under a run that looks for a place."""
 
 
 class Workers:
@@ -70,12 +75,10 @@ class Workers:
         Raises:
             WorkerError: Workers end as fast as they are started.
         """
-        for _ in range(self._count + 2):
-            worker = await self._choose()
-            try:
+        for _ in range(MAX_ATTEMPTS):
+            with contextlib.suppress(WorkerLostError, WorkerError):
+                worker = await self._choose()
                 return worker, await worker.open(limits, on_output, opening)
-            except WorkerLostError:
-                continue
         raise WorkerError("worker processes end as fast as they are started: is memory short?")
 
     def release(self, worker: WorkerProcess, seat: Seat) -> None:

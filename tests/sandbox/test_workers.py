@@ -1,0 +1,356 @@
+"""Runs in worker processes: the same results as in this one, and nothing lost or repeated when a worker dies."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import random
+import signal
+import textwrap
+
+import anyio
+import anyio.lowlevel
+import pytest
+
+from sandbox import Completed, Limits, Raised, Reference, Returned, Sandbox, Stopped, spawn, workers
+from sandbox.limits import MIB
+
+pytestmark = pytest.mark.anyio
+
+
+@pytest.fixture(params=["asyncio", "trio"])
+def anyio_backend(request):
+    return request.param
+
+
+@pytest.fixture
+async def in_process(image):
+    async with Sandbox(isolation="process", cache=image.compiled.parent) as sandbox:
+        with anyio.fail_after(120):
+            yield sandbox
+
+
+@pytest.fixture
+async def in_thread(image):
+    async with Sandbox(isolation="thread", cache=image.compiled.parent) as sandbox:
+        yield sandbox
+
+
+def processes(sandbox):
+    return sandbox._workers.processes
+
+
+def home_of(sandbox, number=0):
+    """The process that has runs; with several, one of them."""
+    return [worker for worker in processes(sandbox) if worker.seats][number]
+
+
+def kill(worker):
+    with contextlib.suppress(ProcessLookupError):
+        os.kill(worker.pid, signal.SIGKILL)
+
+
+async def echo(call):
+    await anyio.lowlevel.checkpoint()
+    return Returned(call.arguments["text"])
+
+
+SCRIPTS = {
+    "a value": "print('out'); {'a': [1, 2.5, None, 'é']}",
+    "an exception": "print('before')\n1 / 0",
+    "a syntax error": "x = = 1",
+    "random numbers": "import random, uuid, os\n[random.random(), str(uuid.uuid4()), os.urandom(4).hex(), hash('a')]",
+    "calls": "import asyncio\nfrom tools import good\nawait asyncio.gather(*[good.echo(text=i) for i in range(20)])",
+    "both outputs": "import sys\nprint('a'); print('b', file=sys.stderr); print('c')",
+    "printed without end": "while True: print('x' * 100)",
+    "a value too large": "'x' * 200_000",
+    "a value too deep": "x = []\nfor _ in range(100): x = [x]\nx",
+    "too many calls": "from tools import good\nfor i in range(200): await good.echo(text='')",
+    "a message too long": "from tools import good\nawait good.echo(text='x' * 200_000)",
+    "a loop": "while True: pass",
+    "a bytecode that takes long": "10 ** 10 ** 8",
+    "recursion in C": "x = []\nfor _ in range(100_000): x = [x]\nrepr(x)",
+    "surrogates": "print('\\ud800'); '\\ud800'",
+    "an exit": "import sys\nsys.exit(3)",
+}
+LIMITS = Limits(wall_seconds=20, cpu_seconds=1, value_bytes=100_000, argument_bytes=100_000, calls=100)
+
+
+@pytest.mark.parametrize("script", SCRIPTS.values(), ids=list(SCRIPTS))
+async def test_a_script_ends_the_same_in_both_isolations(script, in_process, in_thread, manifest):
+    options = {"manifest": manifest, "answer": echo, "limits": LIMITS, "seed": 7}
+    here = await in_thread.run(script, **options)
+    there = await in_process.run(script, **options)
+    assert (there.outcome, there.stdout, there.stderr) == (here.outcome, here.stdout, here.stderr)
+    assert (there.usage.calls, there.usage.steps) == (here.usage.calls, here.usage.steps)
+    assert there.usage.output_bytes == here.usage.output_bytes
+
+
+async def test_references_are_found_in_a_worker(in_process):
+    assert await in_process.references("from tools import git\ngit.git_log()") == (Reference("git", "git_log", 2),)
+    assert isinstance(await in_process.references("x = = 1"), Raised)
+
+
+async def test_an_isolation_that_there_is_not_is_refused():
+    with pytest.raises(ValueError, match='isolation must be "process" or "thread", not \'vm\''):
+        Sandbox(isolation="vm")  # type: ignore[arg-type]
+
+
+async def test_runs_spread_over_the_workers(in_process, manifest):
+    assert len(processes(in_process)) == workers._cores()
+    for worker in processes(in_process):
+        await worker.ready()
+    used: set[int] = set()
+    met = anyio.Event()
+
+    async def answer(_call):
+        used.update(worker.pid for worker in processes(in_process) if worker.seats)
+        if len(used) == len(processes(in_process)):
+            met.set()
+        await met.wait()
+        return Returned(None)
+
+    async with anyio.create_task_group() as tasks:
+        for _ in range(2 * workers._cores()):
+            tasks.start_soon(_run, in_process, manifest, answer)
+    assert len(used) == workers._cores()
+
+
+async def _run(sandbox, manifest, answer):
+    script = "from tools import good\nawait good.echo(text=1)"
+    result = await sandbox.run(script, manifest=manifest, answer=answer)
+    assert result.outcome == Completed(None)
+
+
+async def test_a_run_that_waits_while_its_worker_dies_goes_on_in_another(in_process, manifest):
+    called, printed = [], []
+
+    async def answer(call):
+        called.append(call.arguments["text"])
+        if len(called) in (2, 3):
+            kill(home_of(in_process))
+        return Returned(call.arguments["text"])
+
+    script = """
+        import random, time
+        from tools import good
+        kept = [random.random(), time.time_ns()]
+        for i in range(4):
+            print("before", i)
+            kept.append(await good.echo(text=i))
+        [*kept, random.random()]
+    """
+    result = await in_process.run(
+        textwrap.dedent(script),
+        manifest=manifest,
+        answer=answer,
+        seed=3,
+        on_output=lambda _stream, text: printed.append(text),
+    )
+    assert isinstance(result.outcome, Completed), result
+    assert result.outcome.value[2:6] == [0, 1, 2, 3]
+    assert called == [0, 1, 2, 3]
+    assert result.stdout == "".join(printed) == "".join(f"before {i}\n" for i in range(4))
+    again = await in_process.run("import random\n[random.random(), random.random()]", seed=3)
+    assert again.outcome == Completed([result.outcome.value[0], result.outcome.value[6]])
+
+
+async def test_only_the_run_that_computes_ends_with_its_worker(in_process, manifest, monkeypatch):
+    monkeypatch.setattr(in_process._workers, "_count", 1)
+    loops, waits = anyio.Event(), anyio.Event()
+    results = {}
+
+    async def answer(call):
+        waits.set()
+        await loops.wait()
+        return Returned(call.arguments["text"])
+
+    async def run(name, script):
+        results[name] = await in_process.run(
+            script, manifest=manifest, answer=answer, on_output=lambda _stream, _text: loops.set()
+        )
+
+    for worker in processes(in_process)[1:]:
+        worker.kill()
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(run, "neighbour", "from tools import good\nawait good.echo(text='kept')")
+        await waits.wait()
+        tasks.start_soon(run, "culprit", "print('on', flush=True)\nwhile True: pass")
+        await loops.wait()
+        kill(home_of(in_process))
+    assert results["culprit"].outcome == Stopped("worker", 1)
+    assert results["culprit"].stdout == "on\n"
+    assert results["neighbour"].outcome == Completed("kept")
+
+
+async def test_a_worker_that_hangs_is_killed_at_the_deadline_and_its_neighbour_goes_on(in_process, manifest):
+    for worker in processes(in_process)[1:]:
+        worker.kill()
+    in_process._workers._count = 1
+    waits, hung = anyio.Event(), anyio.Event()
+    results = {}
+
+    async def answer(call):
+        if call.arguments["text"] == "hang":
+            os.kill(home_of(in_process).pid, signal.SIGSTOP)
+            hung.set()
+        waits.set()
+        await hung.wait()
+        return Returned(call.arguments["text"])
+
+    async def run(name, seconds):
+        script = f"from tools import good\nawait good.echo(text={name!r})"
+        limits = Limits(wall_seconds=seconds)
+        results[name] = await in_process.run(script, manifest=manifest, answer=answer, limits=limits)
+
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(run, "wait", 60)
+        await waits.wait()
+        tasks.start_soon(run, "hang", 0.5)
+    assert results["hang"].outcome == Stopped("wall_seconds", 0.5)
+    assert results["wait"].outcome == Completed("wait")
+
+
+@pytest.mark.parametrize("seed", range(3))
+async def test_under_load_workers_die_at_any_moment_and_nothing_is_lost_or_called_twice(in_process, manifest, seed):
+    draw = random.Random(seed)  # noqa: S311
+    fatal = set(draw.sample(range(120), 4))
+    called: list[tuple[int, int]] = []
+    deaths = 0
+    results = {}
+
+    async def answer(call):
+        nonlocal deaths
+        if len(called) in fatal:
+            deaths += 1
+            kill(draw.choice(processes(in_process)))
+        called.append(tuple(call.arguments["text"]))
+        for _ in range(draw.randrange(3)):
+            await anyio.lowlevel.checkpoint()
+        return Returned(call.arguments["text"][1])
+
+    async def run(number):
+        script = f"""
+            import asyncio
+            from tools import good
+            total = 0
+            for i in range(0, 10, 2):
+                total += sum(await asyncio.gather(good.echo(text=[{number}, i]), good.echo(text=[{number}, i + 1])))
+                print(i)
+                sum(range(20_000))
+            total
+        """
+        results[number] = await in_process.run(textwrap.dedent(script), manifest=manifest, answer=answer)
+
+    async with anyio.create_task_group() as tasks:
+        for number in range(20):
+            tasks.start_soon(run, number)
+    stopped = [number for number, result in results.items() if result.outcome == Stopped("worker", 1)]
+    assert deaths == 4
+    assert len(stopped) <= deaths
+    assert len(called) == len(set(called))
+    for number, result in results.items():
+        if number not in stopped:
+            assert result.outcome == Completed(45), (number, result)
+            assert result.stdout == "0\n2\n4\n6\n8\n"
+            assert sorted(made for made in called if made[0] == number) == [(number, i) for i in range(10)]
+
+
+async def test_a_worker_ends_after_its_number_of_runs_and_is_reaped(in_process, monkeypatch):
+    monkeypatch.setattr(workers, "RUNS_A_WORKER", 2)
+    first = {worker.pid for worker in processes(in_process)}
+    for _ in range(2 * len(first) + 1):
+        assert (await in_process.run("1")).outcome == Completed(1)
+    assert not first & {worker.pid for worker in processes(in_process)}
+    for pid in first:
+        with pytest.raises(ProcessLookupError):
+            os.kill(pid, 0)
+
+
+async def test_a_worker_whose_memory_grew_ends_with_its_last_run(in_process, monkeypatch):
+    monkeypatch.setattr(workers, "IDLE_GROWTH_BYTES", -64 * MIB)
+    before = {worker.pid for worker in processes(in_process)}
+    await in_process.run("1")
+    assert len(before - {worker.pid for worker in processes(in_process)}) == 1
+
+
+async def test_leaving_the_sandbox_ends_its_workers(image):
+    async with Sandbox(isolation="process", cache=image.compiled.parent) as sandbox:
+        pids = [worker.pid for worker in processes(sandbox)]
+    assert pids
+    for pid in pids:
+        with pytest.raises(ProcessLookupError):
+            os.kill(pid, 0)
+
+
+async def test_a_cancelled_run_leaves_its_worker_to_the_others(in_process):
+    before = {worker.pid for worker in processes(in_process)}
+    began = anyio.Event()
+    async with anyio.create_task_group() as tasks:
+        loop = "print('on')\nwhile True: pass"
+        tasks.start_soon(lambda: in_process.run(loop, on_output=lambda _stream, _text: began.set()))
+        await began.wait()
+        tasks.cancel_scope.cancel()
+    assert {worker.pid for worker in processes(in_process)} == before
+    assert all(not worker.seats for worker in processes(in_process))
+    assert (await in_process.run("1")).outcome == Completed(1)
+
+
+TAKEN_OVER = """
+import struct
+from sandbox import frames
+def serve(self):
+    while True:
+        data = self._connection.recv(65536)
+        if not data:
+            return
+        self._connection.sendall(ANSWER)
+worker._Worker.serve = serve
+"""
+READING = "struct.pack('>dQ', 0.0, 0)"
+HOSTILE = {
+    "no frame": "b'\\\\xff' * 100",
+    "an endless frame": "struct.pack('>IBI', 2**32 - 1, 19, 1)",
+    "another run": "struct.pack('>IBI', 0, 19, 2)",
+    "a second greeting": "struct.pack('>IBI', 2, 16, 0) + b'{}'",
+    "a frame of ours": "struct.pack('>IBI', 0, 1, 1)",
+    "printed text beyond the limit": "frames.encode_frame(17, 1, b'x' * 2**20) * 2",
+    "printed nothing": "frames.encode_frame(17, 1)",
+}
+WRONG_ANSWERS = {
+    "too short": ("frames.encode_frame(19, 1, b'')", "a frame is too short"),
+    "no UTF-8": (f"frames.encode_frame(19, 1, {READING} + b'\\xff')", "a frame's text is not UTF-8"),
+    "no JSON": (f"frames.encode_frame(19, 1, {READING} + b'x')", "the guest sent something that is not JSON"),
+    "no limit": (f"frames.encode_frame(20, 1, {READING} + b'x')", "the worker sent a limit that there is not"),
+    "endless time": (
+        "frames.encode_frame(19, 1, struct.pack('>dQ', float('inf'), 0))",
+        "a frame's processor time is not a number of seconds",
+    ),
+}
+
+
+@pytest.fixture
+async def taken_over(image, monkeypatch):
+    @contextlib.asynccontextmanager
+    async def taken_over(answer):
+        attack = TAKEN_OVER.replace("ANSWER", answer.replace("\\\\", "\\"))
+        monkeypatch.setattr(spawn, "BOOT", spawn.BOOT.replace("worker.main(", f"{attack}worker.main("))
+        async with Sandbox(isolation="process", cache=image.compiled.parent) as sandbox:
+            with anyio.fail_after(60):
+                yield sandbox
+
+    return taken_over
+
+
+@pytest.mark.parametrize("answer", HOSTILE.values(), ids=list(HOSTILE))
+async def test_a_worker_that_speaks_out_of_turn_is_killed(answer, taken_over):
+    async with taken_over(answer) as sandbox:
+        result = await sandbox.run("1", limits=Limits(wall_seconds=20))
+    assert result.outcome == Stopped("worker", 1)
+
+
+@pytest.mark.parametrize(("answer", "message"), WRONG_ANSWERS.values(), ids=list(WRONG_ANSWERS))
+async def test_a_worker_that_answers_nonsense_ends_the_run_it_answers_for(answer, message, taken_over):
+    async with taken_over(answer) as sandbox:
+        result = await sandbox.run("1", limits=Limits(wall_seconds=20))
+    assert result.outcome == Raised("ProtocolError", message, f"ProtocolError: {message}\n")
