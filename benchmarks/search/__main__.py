@@ -134,7 +134,7 @@ def main() -> int:
         return 1
     modes = [Mode.KEYWORD, *([Mode.EMBEDDING, Mode.HYBRID] if options.hybrid else [])]
     vectors = VectorStore(options.vectors)
-    every = suites()
+    every = [suite for suite in suites() if not options.suite or suite.name in options.suite]
     console = Console(width=120)
     table = Table(title="Quality")
     for column in ("suite", "half", "mode", "queries", "R@1", "R@5", "nDCG@10", "keyword wanted"):
@@ -149,7 +149,7 @@ def main() -> int:
     table = Table(title=f"Speed of keyword search, {len(queries)} queries")
     for column in ("tools", "index s", "p50 ms", "p95 ms", "slowest ms", "wanted"):
         table.add_column(column)
-    speeds = [speed(count, queries) for count in SIZES]
+    speeds = [speed(count, queries) for count in SIZES if not options.suite]
     for s in speeds:
         table.add_row(*map(str, asdict(s).values()), SIZES[s.tools])
     console.print(table)
@@ -162,6 +162,7 @@ def main() -> int:
 def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.search")
     parser.add_argument("--hybrid", action="store_true", help="measure an embedding model and both together too")
+    parser.add_argument("--suite", action="append", help="only this suite, by its name in the table; may be repeated")
     parser.add_argument("--vectors", default=":memory:", help="an SQLite file to keep vectors in")
     parser.add_argument("--json", type=Path, help="write the figures to this file")
     return parser.parse_args()

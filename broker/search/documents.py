@@ -25,6 +25,10 @@ PARAMETERS = 100
 PARAMETER_CHARACTERS = 300
 ENUM_VALUES = 20
 
+_SENTENCES = re.compile(r"(?<=[.!?])\s+|\n+")
+_NEGATION = re.compile(
+    r"\b(?:can't|cannot|do not|does not|doesn't|don't|instead|never|not for|not to be)\b", re.IGNORECASE
+)
 _FIRST_SENTENCE = re.compile(r"(?<=[.!?])\s|\n")
 
 
@@ -48,13 +52,13 @@ class Fields:
     """The parts of a definition that are searched, with weights found on half of the benchmark's queries."""
 
     name: Field = Field(2.0, 4, 0.5)
-    title: Field = Field(2.0, 4, 0.5)
+    title: Field = Field(3.0, 4, 0.5)
     server: Field = Field(1.0, 4, 0.5)
     summary: Field = Field(1.5, 12, 0.5)
     description: Field = Field(1.0, 40, 0.5)
-    parameters: Field = Field(0.7, 8, 0.5)
+    parameters: Field = Field(1.0, 8, 0.5)
     parameter_texts: Field = Field(0.3, 40, 0.5)
-    saturation: float = 1.2
+    saturation: float = 1.4
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,7 +115,8 @@ def parameter_names(schema: Any) -> list[str]:
 
 def _sentences(text: str) -> tuple[str, str]:
     first, _, rest = _FIRST_SENTENCE.sub("\0", text.strip(), count=1).partition("\0")
-    return first, rest
+    # "Does not list queues; use queue_list instead" has the words of another tool.
+    return first, " ".join(sentence for sentence in _SENTENCES.split(rest) if not _NEGATION.search(sentence))
 
 
 def _parameters(schema: Any) -> Iterator[tuple[str, str]]:

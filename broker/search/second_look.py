@@ -37,16 +37,16 @@ class Ranking:
         postings: Once so many entries were read, the words that are left may only add to tools already found.
     """
 
-    same: float = 0.1
+    same: float = 0.15
     placeholder: float = 0.7
-    joined: float = 0.5
+    joined: float = 0.35
     guessed: float = 0.5
     pair: float = 0.2
-    name: float = 0.2
-    part: float = 0.5
+    name: float = 0.15
+    part: float = 0.7
     server: float = 0.3
     candidates: int = 60
-    postings: int = 6_000
+    postings: int = 3_000
 
 
 @dataclass(frozen=True, slots=True)
