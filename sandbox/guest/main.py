@@ -10,7 +10,20 @@ import warnings
 
 import wit_world
 
-from . import absent, entropy, loop, output, practice, protocol, references, script, standard_library, stubs, time_zones
+from . import (
+    absent,
+    entropy,
+    loop,
+    output,
+    packing,
+    practice,
+    protocol,
+    references,
+    script,
+    standard_library,
+    stubs,
+    time_zones,
+)
 from . import bridge as bridges
 
 standard_library.load()
@@ -224,4 +237,5 @@ _reserve = bytearray(RESERVE)
 # A collection visits, and so copies, every object that a script has touched: rarely, then, and late.
 gc.set_threshold(COLLECT_AFTER)
 gc.collect()
+packing.fill_holes()
 gc.freeze()
