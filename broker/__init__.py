@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from broker.consent import Answer, Answerer, Question
     from broker.errors import BrokerError, ConfigError, PatternError, UnknownToolError, UpstreamError
     from broker.execution import ExecutionError, ExecutionResult
+    from broker.script_check import CheckedScript, CheckMode
     from broker.server_status import ServerStatus
     from broker.sessions import Session, ToolDetails
     from broker.tool_calls import CallRecord
@@ -28,6 +29,8 @@ _MODULES = {
     "CallRecord": "tool_calls",
     "Catalog": "catalog",
     "CatalogEntry": "catalog",
+    "CheckMode": "script_check",
+    "CheckedScript": "script_check",
     "Config": "config",
     "ConfigError": "errors",
     "Denial": "authorize",
@@ -53,6 +56,8 @@ __all__ = [
     "CallRecord",
     "Catalog",
     "CatalogEntry",
+    "CheckMode",
+    "CheckedScript",
     "Config",
     "ConfigError",
     "Denial",

@@ -1,4 +1,4 @@
-"""One script to its result: what it names, what of that is described, the run, the envelope.
+"""One script to its result: what it names, what of that is described, the check, the run, the envelope.
 
 Above: sessions.py. Below: the sandbox, and tool_calls.py for its calls. The host never parses a script; what
 it names is found inside a guest.
@@ -14,7 +14,10 @@ from typing import TYPE_CHECKING, Any, Literal
 import anyio
 from pydantic import BaseModel, ConfigDict
 
+from broker.logging import logger
+from broker.script_check import CheckedScript, not_started, stops, unreadable, warning
 from broker.tool_calls import CallRecord, ToolCalls, fetch_request
+from codegen import CheckerError, check
 from sandbox import Completed, Raised, Stopped, Stopwatch, Usage
 
 if TYPE_CHECKING:
@@ -22,7 +25,9 @@ if TYPE_CHECKING:
 
     from broker.catalog import Catalog, CatalogEntry
     from broker.consent import ConsentDesk
+    from broker.script_check import CheckMode
     from broker.upstream import Upstream
+    from codegen import Diagnostic
     from sandbox import Limits, Outcome, Reference, Sandbox
 
 __all__ = ["CallRecord", "Execution", "ExecutionError", "ExecutionResult", "StoppedBy"]
@@ -31,7 +36,7 @@ _WHOLE_SERVER = {None, "*"}
 
 
 class ExecutionError(BaseModel):
-    """What ended a script that raised; all three texts are the guest's."""
+    """What ended a script that raised; the texts are the guest's, or ours where the script was not started."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -98,19 +103,20 @@ class Execution:
         filename: str,
         on_output: Callable[[str, str], None] | None,
         describe_references: bool,
+        check_mode: CheckMode,
     ) -> ExecutionResult:
         """Run a script; whatever it does is in the result."""
         began = time.monotonic()
-        found = await self.sandbox.references(script)
+        found = await self._read(script, filename, describe_references=describe_references)
         if isinstance(found, Raised | Stopped):
-            return _envelope(_with_filename(found, filename), began)
-        await self._settle(found)
-        named = self._named(found)
-        undescribed = [entry for entry in named if not self.is_described(entry)]
-        if undescribed and not describe_references:
-            return _envelope(_description_required(undescribed, found), began)
-        self.describe(undescribed)
+            return _envelope(found, began)
         manifest = await anyio.to_thread.run_sync(self._manifest, found)
+        mistakes = await self._mistakes(script, found, manifest) if check_mode != "off" else ()
+        if check_mode == "error" and mistakes:
+            return _envelope(not_started(mistakes), began)
+        warned = warning(mistakes) if mistakes else ""
+        if warned and on_output is not None:
+            await anyio.to_thread.run_sync(on_output, "stderr", warned)
         stopwatch = Stopwatch()
         calls = ToolCalls(
             catalog=self.catalog,
@@ -130,8 +136,75 @@ class Execution:
             stopwatch=stopwatch,
         )
         return _envelope(
-            ended.outcome, began, calls=calls.records, stdout=ended.stdout, stderr=ended.stderr, usage=ended.usage
+            ended.outcome,
+            began,
+            calls=calls.records,
+            stdout=ended.stdout,
+            stderr=warned + ended.stderr,
+            usage=ended.usage,
         )
+
+    async def check(self, script: str, *, describe_references: bool) -> CheckedScript:
+        """Check a script without running it.
+
+        Raises:
+            CheckerError: The type checker cannot be run.
+        """
+        found = await self.sandbox.references(script)
+        if isinstance(found, Raised | Stopped):
+            return CheckedScript((unreadable(found, script),))
+        await self._settle(found)
+        if describe_references:
+            self.describe(self._named(found))
+        manifest = await anyio.to_thread.run_sync(self._manifest, found)
+        diagnostics = await self._diagnostics(script, found, manifest)
+        servers = {self.catalog.server_of(reference.namespace) or "" for reference in found}
+        down = [name for name in sorted(servers & self.upstreams.keys()) if self.upstreams[name].status.problem]
+        return CheckedScript(diagnostics, tuple(down))
+
+    async def _read(
+        self, script: str, filename: str, *, describe_references: bool
+    ) -> Sequence[Reference] | Raised | Stopped:
+        """Return what a script names when all of that is described, else why it cannot start."""
+        found = await self.sandbox.references(script)
+        if isinstance(found, Raised | Stopped):
+            return _with_filename(found, filename)
+        await self._settle(found)
+        undescribed = [entry for entry in self._named(found) if not self.is_described(entry)]
+        if undescribed and not describe_references:
+            return _description_required(undescribed, found)
+        self.describe(undescribed)
+        return found
+
+    async def _mistakes(
+        self, script: str, found: Sequence[Reference], manifest: Mapping[str, Any]
+    ) -> Sequence[Diagnostic]:
+        """Return what is wrong with a script, for a run: a check that cannot be made does not keep it from running."""
+        if not found:
+            return ()
+        try:
+            diagnostics = await self._diagnostics(script, found, manifest)
+        except CheckerError as error:
+            logger().warning("the script was not checked", reason=str(error))
+            return ()
+        return diagnostics if stops(diagnostics) else ()
+
+    async def _diagnostics(
+        self, script: str, found: Sequence[Reference], manifest: Mapping[str, Any]
+    ) -> tuple[Diagnostic, ...]:
+        """Check a script against the described tools of the servers that it names; others exist by name only."""
+        namespaces = {reference.namespace for reference in found}
+        described = [entry for entry in self.catalog if entry.namespace in namespaces and self.is_described(entry)]
+        listed = {namespace: tuple(entry["functions"]) for namespace, entry in manifest.items()}
+
+        def ask() -> tuple[Diagnostic, ...]:
+            try:
+                return tuple(check(script, [entry.stub() for entry in described], listed=listed))
+            except OSError as error:
+                raise CheckerError("the type checker could not be given its files") from error
+
+        # A cancelled run does not wait for the checker, which ends by itself and changes nothing.
+        return await anyio.to_thread.run_sync(ask, abandon_on_cancel=True)
 
     async def _settle(self, found: Sequence[Reference]) -> None:
         """Wait for the servers that the script names, and for no other."""

@@ -13,6 +13,7 @@ import anyio
 
 from broker.consent import ConsentDesk
 from broker.execution import Execution
+from broker.script_check import CHECK_MODES
 from codegen import render_module
 
 if TYPE_CHECKING:
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from broker.catalog import Catalog, CatalogEntry
     from broker.consent import Answerer
     from broker.execution import ExecutionResult
+    from broker.script_check import CheckedScript, CheckMode
     from broker.upstream import Upstream
     from codegen import Stub
     from sandbox import Limits, Sandbox
@@ -98,8 +100,11 @@ class Session:
         filename: str = "script.py",
         on_output: Callable[[str, str], None] | None = None,
         describe_references: bool = False,
+        check: CheckMode = "error",
     ) -> ExecutionResult:
         """Run a script; whatever it does is in the result.
+
+        A script that names tools is first checked against their stubs, which takes a tenth of a second.
 
         Args:
             script: Python source; tools are in the module `tools`.
@@ -107,8 +112,40 @@ class Session:
             filename: How tracebacks call the script.
             on_output: Receives ("stdout" or "stderr", text) while the script prints, on another thread.
             describe_references: Describe the tools that the script names instead of refusing to start it.
+            check: With "error" a script with mistakes is not started, and has raised a `ScriptCheckError` that
+                lists them; with "warn" they are the beginning of its stderr; with "off" nobody looks.
+
+        Raises:
+            ValueError: `check` is none of these.
         """
-        execution = Execution(
+        if check not in CHECK_MODES:
+            raise ValueError(f"check is one of {', '.join(map(repr, CHECK_MODES))}, not {check!r}")
+        execution = await self._execution()
+        return await execution.run(
+            script,
+            limits=limits,
+            filename=filename,
+            on_output=on_output,
+            describe_references=describe_references,
+            check_mode=check,
+        )
+
+    async def check_code(self, script: str, *, describe_references: bool = False) -> CheckedScript:
+        """Check a script against the stubs of the tools that it names, and do not run it.
+
+        Args:
+            script: Python source.
+            describe_references: Describe the tools that the script names; those that are not described are
+                not checked.
+
+        Raises:
+            CheckerError: The type checker cannot be run; the script may still be correct.
+        """
+        execution = await self._execution()
+        return await execution.check(script, describe_references=describe_references)
+
+    async def _execution(self) -> Execution:
+        return Execution(
             sandbox=await self._open_sandbox(),
             catalog=self._catalog,
             upstreams=self._upstreams,
@@ -116,13 +153,6 @@ class Session:
             is_described=self.is_described,
             describe=self._describe,
             redact=self._redact,
-        )
-        return await execution.run(
-            script,
-            limits=limits,
-            filename=filename,
-            on_output=on_output,
-            describe_references=describe_references,
         )
 
     def _describe(self, entries: Iterable[CatalogEntry]) -> None:

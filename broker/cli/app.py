@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from importlib.metadata import version
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 
@@ -86,6 +86,12 @@ def run(
     memory: Annotated[
         int | None, typer.Option("--memory", "-m", metavar="MB", help="Memory the script may use.")
     ] = None,
+    check: Annotated[
+        Literal["error", "warn", "off"],
+        typer.Option(
+            "--check", help="What mistakes in the use of tools do: stop the script before it starts, warn, nothing."
+        ),
+    ] = "error",
     as_json: AsJson = False,
     verbose: Verbose = False,
     log_json: LogJson = False,
@@ -116,10 +122,36 @@ def run(
 
     start(
         command.run_script,
-        command.RunRequest(script, config, tuple(allow or ()), timeout, memory, as_json),
+        command.RunRequest(script, config, tuple(allow or ()), timeout, memory, check, as_json),
         verbose=verbose,
         log_json=log_json,
     )
+
+
+@app.command("check")
+def check_script(
+    script: Annotated[str, typer.Argument(metavar="SCRIPT", help="A Python file, or - for stdin.")],
+    *,
+    config: ConfigFile = None,
+    as_json: AsJson = False,
+    verbose: Verbose = False,
+    log_json: LogJson = False,
+) -> None:
+    """Check a script against the stubs of the tools that it names, without running it.
+
+    Found is what would fail in every run: a wrong, missing or ill-typed argument, an unknown key of a result,
+    a missing await, an unknown tool.
+
+    \b
+    Example:
+      codemode check report.py --config mcp.json
+
+    \b
+    Exit codes: 0 no mistakes, 1 mistakes, 2 wrong usage or config, or a server that the script names is down.
+    """  # noqa: D301  # \b keeps click from refilling the lines
+    from broker.cli import check as command
+
+    start(command.check_script, command.CheckRequest(script, config, as_json), verbose=verbose, log_json=log_json)
 
 
 @tools.command("list")

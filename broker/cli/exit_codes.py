@@ -10,6 +10,8 @@ class ExitCode(IntEnum):
 
     COMPLETED = 0
     RAISED = 1
+    MISTAKES = 1
+    """`check` found some: the script would not be started."""
     USAGE = 2
     """Wrong arguments, config or set-up: nothing was run, or `doctor` found something to mend."""
     STOPPED = 3

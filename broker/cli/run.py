@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import sys
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from broker import Grant, PatternError
@@ -13,13 +12,15 @@ from broker.cli.call_table import call_table
 from broker.cli.configured import load_config, open_broker, report_servers
 from broker.cli.consent import TerminalAnswerer
 from broker.cli.exit_codes import ExitCode
+from broker.cli.script_file import name_in_tracebacks, read_script
 from broker.cli.terminal import Problem, can_ask, note, report_problem, write_result, write_to
 from sandbox import Limits
 
 if TYPE_CHECKING:
-    from broker import ExecutionResult
+    from pathlib import Path
 
-STDIN = "-"
+    from broker import CheckMode, ExecutionResult
+
 MIB = 1024 * 1024
 
 _ADVICE = {
@@ -42,12 +43,13 @@ class RunRequest:
     allow: tuple[str, ...]
     timeout_seconds: float | None
     memory_mib: int | None
+    check: CheckMode
     as_json: bool
 
 
 async def run_script(request: RunRequest) -> ExitCode:
     """Run the script, write its result and return what it ended with."""
-    script = _read_script(request.script)
+    script = read_script(request.script)
     limits = _limits(request)
     grants = _grants(request.allow)
     config = load_config(request.config, needed=False)
@@ -56,10 +58,11 @@ async def run_script(request: RunRequest) -> ExitCode:
     async with open_broker(config, startup_seconds=0) as broker:
         result = await broker.session(grants=grants, answerer=answerer).execute_code(
             script,
-            filename=_shown_name(request.script),
+            filename=name_in_tracebacks(request.script),
             limits=limits,
             on_output=None if request.as_json else _show_output,
             describe_references=True,
+            check=request.check,
         )
         report_servers(broker)
     if request.as_json:
@@ -69,32 +72,11 @@ async def run_script(request: RunRequest) -> ExitCode:
     return _exit_code(result)
 
 
-def _read_script(script: str) -> str:
-    try:
-        source = sys.stdin.buffer.read() if script == STDIN else Path(script).read_bytes()
-    except IsADirectoryError:
-        raise Problem(f"{script} is a directory", "Name the script in it.") from None
-    except OSError as error:
-        raise Problem(
-            f"cannot read the script {script}: {error.strerror}", "Name a Python file, or - for stdin."
-        ) from None
-    try:
-        return source.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        line = source.count(b"\n", 0, error.start) + 1
-        raise Problem(f"the script {script} is not UTF-8 (line {line})", "Save it as UTF-8.") from None
-
-
 def _grants(patterns: tuple[str, ...]) -> list[Grant]:
     try:
         return [Grant(pattern) for pattern in patterns]
     except PatternError as error:
         raise Problem(f"--allow: {error}") from None
-
-
-def _shown_name(script: str) -> str:
-    """Return the name in tracebacks: without its folder, which is none of the script's business."""
-    return "<stdin>" if script == STDIN else Path(script).name
 
 
 def _limits(request: RunRequest) -> Limits:

@@ -81,6 +81,14 @@ def test_no_color_is_honoured(terminal, script, config):
     assert "\x1b[3" not in plain
 
 
+def test_mistakes_are_coloured_unless_no_color_is_set(terminal, tmp_path, config):
+    (tmp_path / "mistaken.py").write_text("from tools import odd\nawait odd.ech(text='x')\n")
+    code, screen = terminal("check", "mistaken.py", "-c", config)
+    assert (code, "\x1b[31mthere is no tool `ech`" in screen) == (1, True)
+    code, plain = terminal("check", "mistaken.py", "-c", config, NO_COLOR="1")
+    assert (code, "there is no tool `ech`" in plain, "\x1b[3" in plain) == (1, True, False)
+
+
 def test_a_bar_moves_while_the_image_compiles(terminal, tmp_path):
     (tmp_path / "one.py").write_text("print(1)")
     code, screen = terminal("run", "one.py", XDG_CACHE_HOME=str(tmp_path / "cache"))
