@@ -54,8 +54,9 @@ class Workers:
             raise
 
     async def close(self) -> None:
-        """Ends all processes; runs must have ended before."""
-        await anyio.to_thread.run_sync(self._kill_all)
+        """Ends all processes, also for a caller that is cancelled; runs must have ended before."""
+        with anyio.CancelScope(shield=True):
+            await anyio.to_thread.run_sync(self._kill_all)
 
     @property
     def processes(self) -> tuple[WorkerProcess, ...]:

@@ -283,6 +283,16 @@ async def test_leaving_the_sandbox_ends_its_workers(image):
             os.kill(pid, 0)
 
 
+async def test_a_cancelled_sandbox_ends_its_workers(image):
+    with anyio.CancelScope() as scope:
+        async with Sandbox(isolation="process", cache=image.compiled.parent) as sandbox:
+            pids = [worker.pid for worker in processes(sandbox)]
+            scope.cancel()
+    for pid in pids:
+        with pytest.raises(ProcessLookupError):
+            os.kill(pid, 0)
+
+
 async def test_a_cancelled_run_leaves_its_worker_to_the_others(in_process):
     before = {worker.pid for worker in processes(in_process)}
     began = anyio.Event()
