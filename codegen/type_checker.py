@@ -59,12 +59,17 @@ def findings(script: str, package: Mapping[str, str]) -> list[Finding]:
 
 
 def _run(root: Path) -> str:
-    command = [find_ty_bin(), "check", "--output-format", "sarif", "--exit-zero", "script.ipynb"]
+    arguments = ["check", "--output-format", "sarif", "--exit-zero", "script.ipynb"]
     # Settings of the user or of an active environment would change the answer.
     environment = {"HOME": str(root), "XDG_CONFIG_HOME": str(root), "TY_MAX_PARALLELISM": "2"}
     try:
         done = subprocess.run(  # noqa: S603  # nothing of the script is in the command
-            command, cwd=root, env=environment, capture_output=True, timeout=TIMEOUT_SECONDS, check=False
+            [find_ty_bin(), *arguments],
+            cwd=root,
+            env=environment,
+            capture_output=True,
+            timeout=TIMEOUT_SECONDS,
+            check=False,
         )
     except OSError as error:
         raise CheckerError("the type checker could not be started") from error

@@ -238,7 +238,9 @@ def _undefined(finding: Finding, place: Place, known: Known) -> Verdict | None:
     return Verdict(f"`{name}` is not defined", _nearest(name, words, ""))
 
 
-def _unknown_tool(module: str, name: str, known: Known) -> Verdict:
+def _unknown_tool(module: str, name: str, known: Known) -> Verdict | None:
+    if name.startswith("__"):
+        return None  # Python's own, such as `__all__`, which stubs do not spell out
     if module == "tools":
         near = difflib.get_close_matches(name, [*known.functions, *ERROR_NAMES], n=1, cutoff=0.6)
         hint = f"did you mean `{near[0]}`?" if near else f"there are: {_listed(known.functions)}"
