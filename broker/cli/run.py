@@ -31,6 +31,7 @@ _ADVICE = {
     "value_bytes": "Return a summary; write long results through a tool.",
     "calls": "Ask for more in each call, or split the script.",
     "stack": "Nest and recurse less.",
+    "worker": "The script brought its worker process down; nothing else was hurt.",
 }
 
 

@@ -1,4 +1,4 @@
-"""Which modules of the standard library a script can import: docs/limitations-sandbox.md lists them, and this run."""
+"""Which modules of the standard library a script can import: docs/limitations.md lists them, and this run."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from sandbox import Completed
 
 pytestmark = pytest.mark.anyio
 
-PAGE = Path(__file__).parents[3] / "docs" / "limitations-sandbox.md"
+PAGE = Path(__file__).parents[3] / "docs" / "limitations.md"
 IMPORT_ALL = """
 import sys
 found, missing = [], []
