@@ -152,7 +152,8 @@ def main() -> int:
     speeds = [speed(count, queries) for count in SIZES if not options.suite]
     for s in speeds:
         table.add_row(*map(str, asdict(s).values()), SIZES[s.tools])
-    console.print(table)
+    if speeds:
+        console.print(table)
     if options.json:
         document = {"quality": [asdict(q) for q in found], "speed": [asdict(s) for s in speeds]}
         options.json.write_text(json.dumps(document, indent=2) + "\n", encoding="utf-8")

@@ -1,7 +1,7 @@
 """The keyword index: tools by what their definitions say, best first.
 
 Above: search.py of this package. Below: postings, documents, queries. Ranking has two passes. The first adds up
-BM25F over the inverted index and keeps the best few hundred. The second looks at those alone: words side by side
+BM25F over the inverted index and keeps the best sixty. The second looks at those alone: words side by side
 as in the query, how much of a tool's name was asked for, each sentence of a long query by itself, and servers
 of which several tools fit. SQLite's FTS5 was measured as the engine of the first pass: at 100,000 tools a long
 query took it 290 ms (p95), since it scores every row that has any of the words.

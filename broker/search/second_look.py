@@ -1,4 +1,4 @@
-"""The second pass of a ranking: what adding up words cannot see, for a few hundred tools.
+"""The second pass of a ranking: what adding up words cannot see, for the best of the first.
 
 Above: the index. Below: postings, documents and queries.
 """
