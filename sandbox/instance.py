@@ -28,6 +28,8 @@ if TYPE_CHECKING:
     from sandbox.image import Image
     from sandbox.limits import Limits
 
+_BYTES_A_CHARACTER = 4  # at most, in UTF-8
+
 MAX_WRITE = 65_536
 """Characters the guest's streams hand over at once; a longer piece did not come from them."""
 
@@ -53,7 +55,7 @@ class Instance:
         self.output_bytes = 0
         self.is_interrupted = False
         self.store = wasmtime.Store(engine())
-        self._limits = limits
+        self.limits = limits
         self._random = random.Random(seed)  # noqa: S311  # a run's random numbers repeat by design
         self._on_output = on_output
         self._stopped: Stopped | None = None
@@ -79,19 +81,19 @@ class Instance:
         """Takes printed text from the guest; what exceeds the limit is dropped and ends the run."""
         if self._stopped is not None:
             return
-        room = self._limits.output_bytes - self.output_bytes
+        room = self.limits.output_bytes - self.output_bytes
         data = text.encode("utf-8", "backslashreplace")
         if len(data) > room or len(text) > MAX_WRITE:
             text = data[:room].decode("utf-8", "ignore")
-            self._stop(Stopped("output_bytes", self._limits.output_bytes))
+            self._stop(Stopped("output_bytes", self.limits.output_bytes))
         self.output_bytes += min(len(data), room)
         self._on_output(2 if output == 2 else 1, text)  # noqa: PLR2004  # stderr
 
     def sleep_until(self, monotonic_ns: int) -> None:
         """Moves the clock forward; a sleep past the wall limit ends the run now instead of then."""
         self.clock.advance_to(monotonic_ns)
-        if monotonic_ns > self._limits.wall_seconds * 1e9:
-            self._stop(Stopped("wall_seconds", self._limits.wall_seconds))
+        if monotonic_ns > self.limits.wall_seconds * 1e9:
+            self._stop(Stopped("wall_seconds", self.limits.wall_seconds))
 
     def random_bytes(self, size: int) -> bytes:
         """Draws from the run's seed, for what in the guest asks WASI instead of Python."""
@@ -99,13 +101,13 @@ class Instance:
 
     def ending(self, trap: str | None) -> Raised | Stopped | None:
         """Returns what ended the guest, given wasmtime's text of the trap if there was one."""
-        return self._stopped or (None if trap is None else trapped(trap, self._limits.memory_bytes))
+        return self._stopped or (None if trap is None else trapped(trap, self.limits.memory_bytes))
 
     def arm(self) -> float:
         """Notes that this thread goes into the guest; returns its processor time so far."""
         entered.guest = self
         began = time.thread_time()
-        self._cpu_deadline = began + self._limits.cpu_seconds - self.cpu_seconds
+        self._cpu_deadline = began + self.limits.cpu_seconds - self.cpu_seconds
         return began
 
     def disarm(self, began: float) -> None:
@@ -117,9 +119,9 @@ class Instance:
         """Asked at each tick, on the guest's thread."""
         if self._stopped is None:
             if self.is_interrupted or time.monotonic() >= self._deadline:
-                self._stopped = Stopped("wall_seconds", self._limits.wall_seconds)
+                self._stopped = Stopped("wall_seconds", self.limits.wall_seconds)
             elif time.thread_time() >= self._cpu_deadline:
-                self._stopped = Stopped("cpu_seconds", self._limits.cpu_seconds)
+                self._stopped = Stopped("cpu_seconds", self.limits.cpu_seconds)
         return self._stopped is None
 
     def _stop(self, stopped: Stopped) -> None:
@@ -176,9 +178,15 @@ class Entry:
         trap = str(wasmtime.WasmtimeError._from_ptr(self._error)) if self._error else None  # type: ignore[truthy-bool]  # noqa: SLF001
         text = ""
         if trap is None:
-            text = ffi.to_str(self._result.of.string)
+            text = self._read()
             ffi.wasmtime_component_val_delete(ctypes.byref(self._result))
         return self._instance.ending(trap) or text
+
+    def _read(self) -> str:
+        """Copies the guest's text, but no more of it than shows that it is too long: its reader refuses it then."""
+        returned = self._result.of.string
+        enough = _BYTES_A_CHARACTER * (self._instance.limits.step_bytes + 1)
+        return ctypes.string_at(returned.data, min(returned.size, enough)).decode("utf-8", "replace")
 
 
 _call_async = ffi.dll.wasmtime_component_func_call_async
