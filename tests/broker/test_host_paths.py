@@ -10,7 +10,7 @@ from broker.host_paths import hide_host_paths, hide_in_details
     [
         ("ENOENT: no such file, open '/home/ada/shop/data/graph.tmp'", "ENOENT: no such file, open '<path>/graph.tmp'"),
         ("see file:///srv/app/main.py:12", "see <path>/main.py:12"),
-        ("in ~/work/notes.txt.", "in <path>/notes.txt."),
+        ("in ~/shop/notes.txt.", "in <path>/notes.txt."),
         (r"cannot open C:\Users\ada\secret.txt", "cannot open <path>/secret.txt"),
         ("folder /home/ada/ is full", "folder <path>/ is full"),
     ],
