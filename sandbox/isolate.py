@@ -10,10 +10,8 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import anyio.lowlevel
 
-from sandbox.errors import ProtocolError
 from sandbox.instance import Instance
-from sandbox.messages import Step, decode_references, decode_step, encode_resume, encode_start
-from sandbox.outcome import Raised, Reference, Stopped
+from sandbox.messages import Step, encode_resume, encode_start, read_references, read_step
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -21,6 +19,7 @@ if TYPE_CHECKING:
     from sandbox.image import Image
     from sandbox.instance import Entry
     from sandbox.limits import Limits
+    from sandbox.outcome import Raised, Reference, Stopped
     from sandbox.threads import WasmThreads
 
 
@@ -100,12 +99,7 @@ class ThreadIsolate:
     async def references(self, script: str) -> tuple[Reference, ...] | Raised | Stopped:
         """Returns which tools the script names."""
         answer = await self._enter("references", script, self._limits.wall_seconds)
-        if isinstance(answer, Raised | Stopped):
-            return answer
-        try:
-            return decode_references(answer, self._limits)
-        except ProtocolError as error:
-            return _protocol_failure(error)
+        return read_references(answer, self._limits)
 
     async def start(self, script: str, filename: str, manifest: Mapping[str, Any], seconds: float) -> Step:
         """Begins the script; the guest has `seconds` until it must have returned."""
@@ -122,12 +116,7 @@ class ThreadIsolate:
 
     async def _step(self, export: str, message: str, seconds: float) -> Step:
         answer = await self._enter(export, message, seconds)
-        if isinstance(answer, Raised | Stopped):
-            return Step(outcome=answer)
-        try:
-            return decode_step(answer, self._limits)
-        except ProtocolError as error:
-            return Step(outcome=_protocol_failure(error))
+        return read_step(answer, self._limits)
 
     async def _enter(self, export: str, argument: str, seconds: float) -> str | Raised | Stopped:
         entry = self._instance.enter(export, argument, seconds)
@@ -148,7 +137,3 @@ def _advance_to_end(entry: Entry) -> bool:
     while not entry.advance():
         pass
     return False
-
-
-def _protocol_failure(error: ProtocolError) -> Raised:
-    return Raised("ProtocolError", str(error), f"ProtocolError: {error}\n")

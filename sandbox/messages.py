@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import math
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from sandbox.errors import ProtocolError
@@ -45,12 +45,14 @@ class Step:
         cancelled: Ids of earlier calls it no longer waits for.
         timer: Monotonic time of the run's clock at which it wants to go on by itself, in seconds.
         outcome: Set when the script has ended.
+        characters: Length of the message it was read from.
     """
 
     calls: tuple[Call, ...] = ()
     cancelled: tuple[int, ...] = ()
     timer: float | None = None
     outcome: Completed | Raised | Stopped | None = None
+    characters: int = field(default=0, compare=False)
 
 
 def encode_start(script: str, filename: str, seed: int, manifest: Mapping[str, Any]) -> str:
@@ -88,6 +90,31 @@ def encode_resume(completions: Iterable[str]) -> str:
     return f'{{"completions":[{",".join(completions)}]}}'
 
 
+def read_step(answer: str | Raised | Stopped, limits: Limits) -> Step:
+    """Turns what came out of a guest, its own text or what ended it, into a step."""
+    if isinstance(answer, Raised | Stopped):
+        return Step(outcome=answer)
+    try:
+        return decode_step(answer, limits)
+    except ProtocolError as error:
+        return Step(outcome=protocol_failure(str(error)))
+
+
+def read_references(answer: str | Raised | Stopped, limits: Limits) -> tuple[Reference, ...] | Raised | Stopped:
+    """Turns what came out of a guest that was asked for references into the answer for its caller."""
+    if isinstance(answer, Raised | Stopped):
+        return answer
+    try:
+        return decode_references(answer, limits)
+    except ProtocolError as error:
+        return protocol_failure(str(error))
+
+
+def protocol_failure(message: str) -> Raised:
+    """Returns how a run ends whose guest broke the protocol."""
+    return Raised("ProtocolError", message, f"ProtocolError: {message}\n")
+
+
 def decode_step(text: str, limits: Limits) -> Step:
     """Reads a guest's step.
 
@@ -107,6 +134,7 @@ def decode_step(text: str, limits: Limits) -> Step:
         cancelled=tuple(_integer(item) for item in _list(message, "cancelled")),
         timer=_timer(message.get("timer")),
         outcome=None if outcome is None else _outcome(outcome, limits),
+        characters=len(text),
     )
 
 

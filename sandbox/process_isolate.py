@@ -16,7 +16,16 @@ from typing import TYPE_CHECKING, Any
 from sandbox.engine import MAX_WASM_STACK
 from sandbox.errors import ProtocolError
 from sandbox.frames import Entering, Kind, Reading, decode_reading, encode_entering
-from sandbox.messages import MAX_VALUES, Step, decode_references, decode_step, encode_resume, encode_start
+from sandbox.messages import (
+    MAX_VALUES,
+    Step,
+    decode_references,
+    encode_resume,
+    encode_start,
+    protocol_failure,
+    read_references,
+    read_step,
+)
 from sandbox.outcome import Raised, Reference, Stopped
 from sandbox.worker_process import WorkerLostError
 
@@ -70,12 +79,7 @@ class ProcessIsolate:
     async def references(self, script: str) -> tuple[Reference, ...] | Raised | Stopped:
         """Returns which tools the script names."""
         answer = await self._enter("references", script, 0, self._limits.wall_seconds)
-        if isinstance(answer, Raised | Stopped):
-            return answer
-        try:
-            return decode_references(answer, self._limits)
-        except ProtocolError as error:
-            return _protocol_failure(error)
+        return read_references(answer, self._limits)
 
     async def start(self, script: str, filename: str, manifest: Mapping[str, Any], seconds: float) -> Step:
         """Begins the script; the guest has `seconds` until it must have returned."""
@@ -93,12 +97,7 @@ class ProcessIsolate:
 
     async def _step(self, export: str, message: str, now_ns: int, seconds: float) -> Step:
         answer = await self._enter(export, message, now_ns, seconds)
-        if isinstance(answer, Raised | Stopped):
-            return Step(outcome=answer)
-        try:
-            return decode_step(answer, self._limits)
-        except ProtocolError as error:
-            return Step(outcome=_protocol_failure(error))
+        return read_step(answer, self._limits)
 
     async def _enter(self, export: str, argument: str, now_ns: int, seconds: float) -> str | Raised | Stopped:
         """Takes a step, in another worker if this one is lost without the run's doing."""
@@ -147,7 +146,7 @@ class ProcessIsolate:
             return self._read(answered.kind, reading)
         except ProtocolError as error:
             worker.kill()
-            return _protocol_failure(error)
+            return protocol_failure(str(error))
 
     def _read(self, kind: Kind, reading: Reading) -> str | Raised | Stopped:
         if kind is Kind.STOPPED:
@@ -195,10 +194,6 @@ class ProcessIsolate:
 
 def _digest(answer: str) -> bytes:
     return hashlib.sha256(answer.encode("utf-8", "surrogatepass")).digest()
-
-
-def _protocol_failure(error: ProtocolError) -> Raised:
-    return Raised("ProtocolError", str(error), f"ProtocolError: {error}\n")
 
 
 _LOST = Stopped("worker", 1)

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 import anyio
 
-from sandbox.messages import Step, argument_bytes, encode_completion
-from sandbox.outcome import Outcome, Raised, Stopped
+from sandbox.messages import Step, argument_bytes, encode_completion, protocol_failure
+from sandbox.outcome import Outcome, Stopped
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping
@@ -23,6 +23,9 @@ if TYPE_CHECKING:
     from sandbox.limits import Limits
     from sandbox.outcome import Call, Completion
     from sandbox.stopwatch import Stopwatch
+
+WRITTEN_BYTES = 12
+"""What a character takes at most as JSON, as two escapes: the arguments in a shorter message need no counting."""
 
 CLOCK_SLACK_SECONDS = 0.001
 """How far the run's clock may be ahead of real time before that is waited for: its own readings move it."""
@@ -109,13 +112,13 @@ class Run:
     def _exceeded(self, step: Step) -> Outcome | None:
         for call in step.calls:
             if call.id <= self._last_id:
-                message = "a call's id does not follow the ones before it"
-                return Raised("ProtocolError", message, f"ProtocolError: {message}\n")
+                return protocol_failure("a call's id does not follow the ones before it")
             self._last_id = call.id
         self.calls += len(step.calls)
         if self.calls > self._limits.calls:
             return Stopped("calls", self._limits.calls)
-        if any(argument_bytes(call) > self._limits.argument_bytes for call in step.calls):
+        may_exceed = step.characters * WRITTEN_BYTES > self._limits.argument_bytes
+        if may_exceed and any(argument_bytes(call) > self._limits.argument_bytes for call in step.calls):
             return Stopped("argument_bytes", self._limits.argument_bytes)
         return None
 
