@@ -4,6 +4,7 @@ BrokerError
 ├── ConfigError                 the config cannot be used; the text lists every problem
 ├── UnknownToolError            no such tool; carries the nearest names
 ├── PatternError                a pattern of tools that can match nothing
+├── StoreError                  what is kept on disk cannot be read or written
 ├── SearchError                 a search cannot be done as asked; the text says what to change
 └── UpstreamError               one call or listing at one server failed
     ├── UnavailableError        the server is not connected; nothing was sent
@@ -66,6 +67,19 @@ class PatternError(BrokerError):
 
 class SearchError(BrokerError):
     """A search cannot be done as asked: its cursor, limit, filter or regular expression. The text says what to do."""
+
+
+class StoreError(BrokerError):
+    """The file that keeps what outlives a process cannot be used. The text names it, and is for the operator.
+
+    Attributes:
+        is_busy: Another process has it locked; later it may go.
+    """
+
+    def __init__(self, message: str, *, is_busy: bool = False) -> None:
+        """Keep whether it may go later beside the text."""
+        super().__init__(message)
+        self.is_busy = is_busy
 
 
 class UpstreamError(BrokerError):

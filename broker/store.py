@@ -1,0 +1,214 @@
+"""One SQLite file for what outlives a process: statistics, grants, audit, recordings.
+
+Above: the components that keep something; each brings its own tables. Below: sqlite3. A statement takes tens of
+microseconds, so that callers make them inline. Several processes may use the same file at once.
+"""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+import threading
+import time
+from contextlib import closing, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Self
+
+import platformdirs
+
+from broker.errors import StoreError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+    from types import TracebackType
+
+BUSY_SECONDS = 5.0
+"""How long a statement waits for another process that writes."""
+
+_COMPONENTS = "CREATE TABLE IF NOT EXISTS component (name TEXT PRIMARY KEY, version INTEGER NOT NULL) STRICT"
+_RETRY_SECONDS = 0.02
+# By the primary code of SQLite's result; the low byte of the extended one.
+_TROUBLE = {
+    sqlite3.SQLITE_FULL: "the disk is full; free some space",
+    sqlite3.SQLITE_READONLY: "it cannot be written to; make the file and its folder writable",
+    sqlite3.SQLITE_CANTOPEN: "it cannot be opened; check that its folder exists and is writable",
+    sqlite3.SQLITE_PERM: "it may not be opened; check who owns the file",
+    sqlite3.SQLITE_AUTH: "it may not be opened; check who owns the file",
+    sqlite3.SQLITE_CORRUPT: "it is damaged; move it away, and a new one is made",
+    sqlite3.SQLITE_NOTADB: "it is no database of ours; move it away, and a new one is made",
+    sqlite3.SQLITE_BUSY: f"another process has kept it locked for {BUSY_SECONDS:g} s; end that process",
+    sqlite3.SQLITE_LOCKED: f"another process has kept it locked for {BUSY_SECONDS:g} s; end that process",
+    sqlite3.SQLITE_IOERR: "it cannot be read or written; check the disk, or choose a folder on a local one",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Tables:
+    """The tables of one component.
+
+    Attributes:
+        component: Its name, once for all times.
+        versions: The statements that make each version out of the one before, the first out of nothing. What
+            has been released is never edited; a change is one more version.
+    """
+
+    component: str
+    versions: tuple[tuple[str, ...], ...]
+
+
+class Store:
+    """One file, or memory that is gone when it is closed. May be used from several threads."""
+
+    def __init__(self, path: Path | None = None) -> None:
+        """Open the file and make it, private to the user, where there is none; None is memory.
+
+        Raises:
+            StoreError: It cannot be used; the text says what to do.
+        """
+        self._name = "the store in memory" if path is None else str(path)
+        self._lock = threading.RLock()
+        if path is not None:
+            self._make(path)
+        with self._told():
+            self._connection = sqlite3.connect(
+                ":memory:" if path is None else path,
+                timeout=BUSY_SECONDS,
+                isolation_level=None,
+                check_same_thread=False,
+            )
+        try:
+            self._configure()
+        except BaseException:
+            self._connection.close()
+            raise
+
+    @classmethod
+    def in_user_folder(cls) -> Self:
+        """Open the user's own store.
+
+        Raises:
+            StoreError: It cannot be used; the text says what to do.
+        """
+        return cls(user_store())
+
+    def __enter__(self) -> Self:
+        """Return the store, which is open already."""
+        return self
+
+    def __exit__(
+        self, _kind: type[BaseException] | None, _error: BaseException | None, _traceback: TracebackType | None
+    ) -> None:
+        """Close it."""
+        self.close()
+
+    def close(self) -> None:
+        """Close the file; of no further use afterwards."""
+        with self._lock:
+            self._connection.close()
+
+    def prepare(self, tables: Tables) -> None:
+        """Bring the tables of a component to its version; does nothing where they are.
+
+        Raises:
+            StoreError: A newer version of codemode has written them, or the file cannot be used.
+        """
+        with self.transaction():
+            self.execute(
+                "CREATE TABLE IF NOT EXISTS component (name TEXT PRIMARY KEY, version INTEGER NOT NULL) STRICT"
+            )
+            found = self.execute("SELECT version FROM component WHERE name = ?", (tables.component,))
+            version = found[0][0] if found else 0
+            if version > len(tables.versions):
+                raise StoreError(
+                    f"{self._name}: its {tables.component} are of a newer codemode (version {version}, known is "
+                    f"{len(tables.versions)}); install that, or set XDG_DATA_HOME to another folder."
+                )
+            for statements in tables.versions[version:]:
+                for statement in statements:
+                    self.execute(statement)
+            self.execute(
+                "INSERT INTO component VALUES (?, ?) ON CONFLICT (name) DO UPDATE SET version = excluded.version",
+                (tables.component, len(tables.versions)),
+            )
+
+    def execute(self, statement: str, parameters: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
+        """Run one statement and return its rows. Outside `transaction` it is one by itself.
+
+        Raises:
+            StoreError: The file cannot be used; the text says what to do.
+        """
+        with self._lock, self._told(), closing(self._connection.execute(statement, parameters)) as cursor:
+            return cursor.fetchall()
+
+    @contextmanager
+    def transaction(self) -> Iterator[None]:
+        """Let the statements of a block take effect together or, when it raises, not at all.
+
+        No other process writes meanwhile, so that what is read in the block is still true at its end. Inside
+        another one it is part of that. The block does not await: another task would write into it.
+
+        Raises:
+            StoreError: The file cannot be used; the text says what to do.
+        """
+        with self._lock:
+            if self._is_in_transaction():
+                yield
+                return
+            self.execute("BEGIN IMMEDIATE")
+            try:
+                yield
+                self.execute("COMMIT")
+            except BaseException:
+                # SQLite has ended it by itself where the disk is full.
+                if self._is_in_transaction():
+                    self.execute("ROLLBACK")
+                raise
+
+    def _is_in_transaction(self) -> bool:
+        return self._connection.in_transaction
+
+    def _make(self, path: Path) -> None:
+        """Make the file before SQLite does, which would let others read it; its side files take its mode."""
+        try:
+            path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            os.close(os.open(path, os.O_RDWR | os.O_CREAT, 0o600))
+            path.chmod(0o600)
+        except OSError as error:
+            what_to_do = "check that its folder exists and is writable, or set XDG_DATA_HOME to another folder"
+            raise StoreError(f"{self._name} cannot be opened: {error.strerror}; {what_to_do}.") from error
+
+    def _configure(self) -> None:
+        deadline = time.monotonic() + BUSY_SECONDS
+        while True:
+            try:
+                self.execute("PRAGMA journal_mode = WAL")
+                break
+            except StoreError as error:
+                # For this statement alone SQLite does not wait, when two processes make the file at once.
+                if not error.is_busy or time.monotonic() > deadline:
+                    raise
+                time.sleep(_RETRY_SECONDS)
+        # A power failure may lose the last rows and damages nothing; a process that dies loses nothing.
+        self.execute("PRAGMA synchronous = NORMAL")
+        self.execute("PRAGMA foreign_keys = ON")
+        # The schema is read from the file: its expressions call nothing with an effect.
+        self.execute("PRAGMA trusted_schema = OFF")
+
+    @contextmanager
+    def _told(self) -> Iterator[None]:
+        try:
+            yield
+        except sqlite3.Error as error:
+            code = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_ERROR) & 0xFF
+            trouble = _TROUBLE.get(code)
+            if trouble is None:
+                raise  # a wrong statement of ours
+            raise StoreError(
+                f"{self._name}: {trouble}.", is_busy=code in {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED}
+            ) from error
+
+
+def user_store() -> Path:
+    """Return where the user's own store is."""
+    return Path(platformdirs.user_data_path("codemode-broker")) / "broker.sqlite3"

@@ -1,0 +1,221 @@
+"""The file that outlives a process: its tables, its privacy, what is said when it cannot be used."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import textwrap
+from typing import TYPE_CHECKING
+
+import pytest
+
+from broker.errors import StoreError
+from broker.store import Store, Tables, user_store
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+NOTES = Tables("notes", (("CREATE TABLE note (text TEXT NOT NULL) STRICT",),))
+NOTES_LATER = Tables("notes", (*NOTES.versions, ("ALTER TABLE note ADD COLUMN author TEXT",)))
+
+
+@pytest.fixture
+def path(tmp_path):
+    return tmp_path / "data" / "broker.sqlite3"
+
+
+def texts(store: Store) -> list[str]:
+    return [row[0] for row in store.execute("SELECT text FROM note ORDER BY rowid")]
+
+
+def test_what_was_written_is_there_after_opening_again(path):
+    with Store(path) as store:
+        store.prepare(NOTES)
+        store.execute("INSERT INTO note VALUES (?)", ("kept",))
+    with Store(path) as store:
+        store.prepare(NOTES)
+        assert texts(store) == ["kept"]
+
+
+def test_components_bring_their_tables_independently(path):
+    with Store(path) as store:
+        store.prepare(NOTES)
+        store.prepare(Tables("others", (("CREATE TABLE other (x) STRICT".replace("x", "x INTEGER"),),)))
+        assert store.execute("SELECT name, version FROM component ORDER BY name") == [("notes", 1), ("others", 1)]
+
+
+def test_a_later_version_changes_the_tables_and_keeps_the_rows(path):
+    with Store(path) as store:
+        store.prepare(NOTES)
+        store.execute("INSERT INTO note VALUES ('old')")
+        store.prepare(NOTES_LATER)
+        assert store.execute("SELECT * FROM note") == [("old", None)]
+
+
+def test_tables_of_a_newer_version_are_left_alone(path):
+    with Store(path) as store:
+        store.prepare(NOTES_LATER)
+        with pytest.raises(StoreError) as caught:
+            store.prepare(NOTES)
+    assert str(caught.value) == (
+        f"{path}: its notes are of a newer codemode (version 2, known is 1); install that, or set XDG_DATA_HOME "
+        "to another folder."
+    )
+
+
+def test_a_version_that_fails_leaves_nothing_behind(path):
+    broken = Tables("notes", (("CREATE TABLE note (text TEXT)", "CREATE TABLE note (text TEXT)"),))
+    with Store(path) as store:
+        with pytest.raises(Exception, match="already exists"):
+            store.prepare(broken)
+        store.prepare(NOTES)
+        assert texts(store) == []
+
+
+def test_a_block_that_raises_takes_no_effect(path):
+    with Store(path) as store:
+        store.prepare(NOTES)
+        with pytest.raises(ZeroDivisionError), store.transaction():
+            write_and_fail(store)
+        with store.transaction(), store.transaction():
+            store.execute("INSERT INTO note VALUES ('kept')")
+        assert texts(store) == ["kept"]
+
+
+def test_a_store_in_memory_is_gone_when_it_is_closed():
+    for _ in range(2):
+        with Store() as store:
+            store.prepare(NOTES)
+            assert texts(store) == []
+            store.execute("INSERT INTO note VALUES ('gone')")
+
+
+@pytest.mark.skipif(os.name != "posix", reason="modes of files are POSIX's")
+def test_file_and_folder_are_private_whatever_the_umask(path):
+    before = os.umask(0)
+    try:
+        with Store(path) as store:
+            store.prepare(NOTES)
+            modes = {one.name: one.stat().st_mode & 0o777 for one in path.parent.iterdir()}
+    finally:
+        os.umask(before)
+    assert modes == dict.fromkeys(["broker.sqlite3", "broker.sqlite3-shm", "broker.sqlite3-wal"], 0o600)
+    assert path.parent.stat().st_mode & 0o777 == 0o700
+
+
+@pytest.mark.skipif(os.name != "posix", reason="modes of files are POSIX's")
+def test_a_file_that_others_may_read_is_made_private(path):
+    path.parent.mkdir()
+    path.touch(0o644)
+    path.chmod(0o644)
+    Store(path).close()
+    assert path.stat().st_mode & 0o777 == 0o600
+
+
+def test_the_users_store_is_in_the_data_folder(monkeypatch, tmp_path):
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
+    if sys.platform == "linux":
+        assert user_store() == tmp_path / "codemode-broker" / "broker.sqlite3"
+        Store.in_user_folder().close()
+    assert user_store().name == "broker.sqlite3"
+
+
+def write_and_fail(store: Store) -> None:
+    store.execute("INSERT INTO note VALUES ('never')")
+    raise ZeroDivisionError
+
+
+def write_much(store: Store) -> None:
+    store.execute("INSERT INTO note VALUES ('small')")
+    store.execute("INSERT INTO note VALUES (?)", ("x" * 100_000,))
+
+
+def read(path: Path) -> list[str]:
+    with Store(path) as store:
+        store.prepare(NOTES)
+        return texts(store)
+
+
+def refused(path) -> str:
+    with pytest.raises(StoreError) as caught:
+        read(path)
+    return str(caught.value)
+
+
+def test_a_full_disk_is_named_and_what_was_begun_takes_no_effect(path):
+    with Store(path) as store:
+        store.prepare(NOTES)
+        [[pages]] = store.execute("PRAGMA page_count")
+        store.execute(f"PRAGMA max_page_count = {pages}")
+        with pytest.raises(StoreError) as caught, store.transaction():
+            write_much(store)
+        assert str(caught.value) == f"{path}: the disk is full; free some space."
+        store.execute(f"PRAGMA max_page_count = {pages + 100}")
+        store.execute("INSERT INTO note VALUES (?)", ("x" * 100_000,))
+        assert [len(text) for text in texts(store)] == [100_000]
+
+
+def test_a_folder_that_cannot_be_made_is_named(tmp_path):
+    (tmp_path / "file").touch()
+    path = tmp_path / "file" / "broker.sqlite3"
+    assert refused(path) == (
+        f"{path} cannot be opened: File exists; check that its folder exists and is writable, or set "
+        "XDG_DATA_HOME to another folder."
+    )
+
+
+@pytest.mark.skipif(os.name != "posix" or os.geteuid() == 0, reason="root may write everywhere")
+def test_a_read_only_folder_is_named(path):
+    path.parent.mkdir(mode=0o500)
+    assert "cannot be opened: Permission denied" in refused(path)
+
+
+def test_a_file_that_is_no_database_is_named(path):
+    path.parent.mkdir()
+    path.write_bytes(b"something else entirely " * 100)
+    assert refused(path) == f"{path}: it is no database of ours; move it away, and a new one is made."
+
+
+def test_a_damaged_file_is_named(path):
+    with Store(path) as store:
+        store.prepare(NOTES)
+        store.execute("INSERT INTO note VALUES (?)", ("x" * 100_000,))
+        store.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    written = bytearray(path.read_bytes())
+    written[4096 : 3 * 4096] = b"\xff" * 2 * 4096
+    path.write_bytes(written)
+    assert refused(path) == f"{path}: it is damaged; move it away, and a new one is made."
+
+
+WRITER = """
+    import sys
+    from pathlib import Path
+    from broker.store import Store, Tables
+    with Store(Path(sys.argv[1])) as store:
+        store.prepare(Tables("counts", (("CREATE TABLE count (n INTEGER NOT NULL) STRICT",
+                                         "INSERT INTO count VALUES (0)"),)))
+        for _ in range(100):
+            with store.transaction():
+                [[n]] = store.execute("SELECT n FROM count")
+                store.execute("UPDATE count SET n = ?", (n + 1,))
+"""
+
+
+def test_several_processes_make_and_write_the_same_file_at_once(path):
+    command = [sys.executable, "-c", textwrap.dedent(WRITER), str(path)]
+    writers = [subprocess.Popen(command, stderr=subprocess.PIPE, text=True) for _ in range(4)]  # noqa: S603  # ours
+    assert [(writer.communicate(timeout=60)[1], writer.returncode) for writer in writers] == [("", 0)] * 4
+    with Store(path) as store:
+        assert store.execute("SELECT n FROM count") == [(400,)]
+
+
+def test_a_file_that_another_process_keeps_locked_is_named(path, monkeypatch):
+    monkeypatch.setattr("broker.store.BUSY_SECONDS", 0.05)
+    with Store(path) as first, Store(path) as second:
+        first.prepare(NOTES)
+        with first.transaction(), pytest.raises(StoreError, match="another process has kept it locked") as caught:
+            second.execute("INSERT INTO note VALUES ('late')")
+        assert caught.value.is_busy
+        second.execute("INSERT INTO note VALUES ('now')")
+        assert texts(first) == ["now"]
