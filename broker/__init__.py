@@ -18,8 +18,9 @@ if TYPE_CHECKING:
     from broker.execution import ExecutionError, ExecutionResult
     from broker.script_check import CheckedScript, CheckMode
     from broker.server_status import ServerStatus
-    from broker.sessions import Session, ToolDetails
+    from broker.sessions import Session
     from broker.tool_calls import CallRecord
+    from broker.tool_details import ToolDetails
 
 _MODULES = {
     "Answer": "consent",
@@ -43,7 +44,7 @@ _MODULES = {
     "ServerConfig": "config",
     "ServerStatus": "server_status",
     "Session": "sessions",
-    "ToolDetails": "sessions",
+    "ToolDetails": "tool_details",
     "UnknownToolError": "errors",
     "UpstreamError": "errors",
 }

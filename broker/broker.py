@@ -15,9 +15,10 @@ import anyio.to_thread
 
 from broker.catalog import Catalog
 from broker.config import Config, ServerConfig
-from broker.logging import redactor
+from broker.logging import logger, redactor
 from broker.server_process import kill_process, start_process
 from broker.sessions import Session
+from codegen.plain_text import one_line
 from sandbox import Sandbox
 
 if TYPE_CHECKING:
@@ -176,4 +177,5 @@ class Broker:
             unclaimed.pop_all()
 
     def _take_listing(self, server: str, listing: Listing) -> None:
-        self.catalog.replace(server, listing.tools)
+        for change in self.catalog.replace(server, listing.tools):
+            logger().warning("tool changed", tool=one_line(change.before.qualified_name, 200), change=change.text)

@@ -8,12 +8,13 @@ themselves.
 
 from __future__ import annotations
 
-import difflib
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from broker.errors import UnknownToolError
+from broker.near_names import NearNames
 from broker.search import ToolSearch
+from broker.tool_changes import ToolChange
 from codegen import ToolSpec, assign_identifiers, generate_stub
 
 if TYPE_CHECKING:
@@ -21,16 +22,24 @@ if TYPE_CHECKING:
 
     from codegen import Stub
 
-_SUGGESTIONS = 3
+_CANDIDATES = 20
 
 
 @dataclass(frozen=True, slots=True)
 class CatalogEntry:
-    """One tool with its names."""
+    """One tool with its names.
+
+    Attributes:
+        spec: Its definition.
+        namespace: Its server's name in scripts.
+        function: Its own name in scripts.
+        is_complete: False while its server has listed no more than a line about it (tool_descriptions.py).
+    """
 
     spec: ToolSpec
     namespace: str
     function: str
+    is_complete: bool = True
 
     @property
     def qualified_name(self) -> str:
@@ -59,10 +68,15 @@ class Catalog:
         """
         self.namespaces: dict[str, str] = assign_identifiers(servers)
         self._by_server: dict[str, dict[str, CatalogEntry]] = {server: {} for server in self.namespaces}
+        self._server_of = {namespace: server for server, namespace in self.namespaces.items()}
         self._by_qualified: dict[str, CatalogEntry] = {}
         self._by_python: dict[str, CatalogEntry] = {}
+        self._sorted: tuple[CatalogEntry, ...] | None = None
+        self._near = NearNames()
         self._tool_search = tool_search or ToolSearch()
         self._unread: set[str] = set()
+        self.revision = 0
+        """Grows with every change of a tool."""
 
     def __iter__(self) -> Iterator[CatalogEntry]:
         """Every tool, by server and then name."""
@@ -75,26 +89,58 @@ class Catalog:
     @property
     def tools(self) -> tuple[CatalogEntry, ...]:
         """Every tool, by server and then name."""
-        return tuple(self._by_qualified[name] for name in sorted(self._by_qualified))
+        if self._sorted is None:
+            self._sorted = tuple(self._by_qualified[name] for name in sorted(self._by_qualified))
+        return self._sorted
 
     def of_server(self, server: str) -> tuple[CatalogEntry, ...]:
         """The tools of one server, in the order of its listing."""
         return tuple(self._by_server.get(server, {}).values())
 
-    def replace(self, server: str, specs: Iterable[ToolSpec]) -> None:
-        """Put a new listing in the place of a server's tools."""
-        listed = list(specs)
-        functions = assign_identifiers([spec.name for spec in listed])
+    def replace(
+        self, server: str, specs: Iterable[ToolSpec], *, incomplete: Iterable[str] = ()
+    ) -> tuple[ToolChange, ...]:
+        """Put a new listing in the place of a server's tools.
+
+        Args:
+            server: The server.
+            specs: Its tools.
+            incomplete: Names of those of which no more than a line is known.
+
+        Returns:
+            What is different for the tools of the listing before.
+        """
+        listed = {spec.name: spec for spec in specs}
+        before = self._by_server[server]
+        partial = frozenset(incomplete)
+        if _same(before, listed, partial):
+            return ()
+        functions = assign_identifiers(listed)
         namespace = self.namespaces[server]
-        self._by_server[server] = {spec.name: CatalogEntry(spec, namespace, functions[spec.name]) for spec in listed}
-        everything = [tool for tools in self._by_server.values() for tool in tools.values()]
-        self._by_qualified = {tool.qualified_name: tool for tool in everything}
-        self._by_python = {tool.python_name: tool for tool in everything}
+        now = {
+            name: CatalogEntry(spec, namespace, functions[name], name not in partial) for name, spec in listed.items()
+        }
+        for entry in before.values():
+            del self._by_qualified[entry.qualified_name], self._by_python[entry.python_name]
+        self._by_server[server] = now
+        self._by_qualified |= {entry.qualified_name: entry for entry in now.values()}
+        self._by_python |= {entry.python_name: entry for entry in now.values()}
+        self._sorted = None
         self._unread.add(server)
+        self._near.forget()
+        self.revision += 1
+        return tuple(_changes(before, now))
+
+    def complete(self, server: str, specs: Iterable[ToolSpec]) -> None:
+        """Put full definitions in the place of those that were a line each; others are left alone."""
+        held = self._by_server[server]
+        full = {spec.name: spec for spec in specs if spec.name in held and not held[spec.name].is_complete}
+        partial = [name for name, entry in held.items() if not entry.is_complete and name not in full]
+        self.replace(server, [full.get(name, entry.spec) for name, entry in held.items()], incomplete=partial)
 
     def server_of(self, namespace: str) -> str | None:
         """Return the server behind a namespace of scripts."""
-        return next((server for server, name in self.namespaces.items() if name == namespace), None)
+        return self._server_of.get(namespace)
 
     def by_python_name(self, name: str) -> CatalogEntry | None:
         """Return the tool that a script calls by exactly this `namespace.function`."""
@@ -108,23 +154,25 @@ class Catalog:
         """Return a tool as `find` does.
 
         Raises:
-            UnknownToolError: There is none; the error carries the nearest names.
+            UnknownToolError: There is none; the error carries the nearest names, or all tools of that name where
+                several servers have one.
         """
         tool = self.find(name)
         if tool is None:
-            raise UnknownToolError(name, self.suggest(name))
+            several = self.bearing(name)
+            raise UnknownToolError(name, several or self.suggest(name), is_ambiguous=bool(several))
         return tool
+
+    def bearing(self, name: str) -> tuple[str, ...]:
+        """Return the qualified names of the tools that bear a bare name, where several do; twenty at most."""
+        if "." in name:
+            return ()
+        found = [tool.qualified_name for tool in self.tools if name in {tool.spec.name, tool.function}]
+        return tuple(found[:_CANDIDATES]) if len(found) > 1 else ()
 
     def suggest(self, name: str) -> tuple[str, ...]:
         """Return the qualified names nearest to a name, best first; a bare tool name counts as well."""
-        wanted = name.lower()
-        bare = wanted.rpartition(".")[2]
-        same = [tool.qualified_name for tool in self.tools if bare in {tool.spec.name.lower(), tool.function.lower()}]
-        names = {tool.qualified_name.lower(): tool.qualified_name for tool in self.tools}
-        near = [names[match] for match in difflib.get_close_matches(wanted, names, n=_SUGGESTIONS)]
-        bare_names = {tool.spec.name.lower(): tool.qualified_name for tool in self.tools}
-        near += [bare_names[match] for match in difflib.get_close_matches(bare, bare_names, n=_SUGGESTIONS)]
-        return tuple(dict.fromkeys([*same, *near]))[:_SUGGESTIONS]
+        return self._near.suggest(name, self.tools)
 
     @property
     def tool_search(self) -> ToolSearch:
@@ -136,5 +184,25 @@ class Catalog:
 
     def search(self, query: str, *, limit: int = 20) -> tuple[CatalogEntry, ...]:
         """Return the tools that say something of a query, by words alone, best first."""
-        found = self.tool_search.by_keyword(query, limit=limit)
-        return tuple(self._by_server[spec.server][spec.name] for spec in found)
+        return self.entries_of(self.tool_search.by_keyword(query, limit=limit))
+
+    def entries_of(self, specs: Iterable[ToolSpec]) -> tuple[CatalogEntry, ...]:
+        """Return the entries of tools that a search has found."""
+        return tuple(self._by_server[spec.server][spec.name] for spec in specs)
+
+
+def _same(before: dict[str, CatalogEntry], listed: dict[str, ToolSpec], partial: frozenset[str]) -> bool:
+    """Tell whether a listing says what is known: announced again, or read again after a reconnect."""
+    return list(before) == list(listed) and all(
+        entry.spec.digest == listed[name].digest and entry.is_complete == (name not in partial)
+        for name, entry in before.items()
+    )
+
+
+def _changes(before: dict[str, CatalogEntry], now: dict[str, CatalogEntry]) -> Iterator[ToolChange]:
+    for name, entry in before.items():
+        new = now.get(name)
+        if not entry.is_complete or (new is not None and not new.is_complete):
+            continue  # a line and a definition cannot be compared
+        if new is None or new.spec.digest != entry.spec.digest:
+            yield ToolChange(entry.spec, new.spec if new is not None else None)

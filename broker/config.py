@@ -12,6 +12,7 @@ import json
 import os
 import re
 from collections import Counter
+from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -34,6 +35,7 @@ _SECRET_KEY = re.compile(r"(?i)token|secret|password|passwd|credential|api_?key|
 # What `tools` has beside the servers: a server of such a name could not be imported.
 _TAKEN_NAMES = re.compile(r"Tool[A-Za-z]*")
 
+ToolPattern = Annotated[str, Field(min_length=1, max_length=256)]
 Seconds = Annotated[float, Field(gt=0, le=86_400, allow_inf_nan=False)]
 
 
@@ -48,6 +50,10 @@ class ServerConfig(BaseModel):
         disabled: Keeps the entry without using it.
         mode: Protocol era. `auto` asks the server; `legacy` spares servers that ignore unknown requests
             a wait at connect time; `2026-07-28` sends no handshake at all.
+        allow_tools: Patterns of the tools that are used, by their names at the server, as in `get_*`; all when left
+            out, none when empty.
+        hide_tools: Patterns of tools that are left out, also of those allowed. A tool that is left out is not
+            listed, found or called.
         trust_annotations: Whether the server's hints about its tools (`readOnlyHint`, …) may be believed.
     """
 
@@ -66,7 +72,14 @@ class ServerConfig(BaseModel):
     call_timeout_seconds: Seconds = 60.0
     max_pages: int = Field(default=100, ge=1, le=10_000)
     max_tools: int = Field(default=1_000, ge=1, le=100_000)
+    allow_tools: tuple[ToolPattern, ...] | None = None
+    hide_tools: tuple[ToolPattern, ...] = ()
     trust_annotations: bool = False
+
+    def offers(self, tool: str) -> bool:
+        """Tell whether a tool of this name is used, by the patterns of the config."""
+        is_allowed = self.allow_tools is None or any(fnmatchcase(tool, pattern) for pattern in self.allow_tools)
+        return is_allowed and not any(fnmatchcase(tool, pattern) for pattern in self.hide_tools)
 
     @model_validator(mode="after")
     def _one_transport(self) -> ServerConfig:

@@ -53,10 +53,16 @@ class UnknownToolError(BrokerError):
         suggestions: Names of the catalog that look like it, best first.
     """
 
-    def __init__(self, name: str, suggestions: Sequence[str], *, note: str = "") -> None:
-        """Say what was asked for and what comes near; `note` explains, as a sentence."""
+    def __init__(self, name: str, suggestions: Sequence[str], *, note: str = "", is_ambiguous: bool = False) -> None:
+        """Say what was asked for and what comes near; `note` explains, as a sentence.
+
+        With `is_ambiguous` the suggestions are the tools of several servers that all have this name.
+        """
         self.name = name
         self.suggestions = tuple(suggestions)
+        if is_ambiguous:
+            super().__init__(f"Several servers have a tool {name!r}. Say which: {', '.join(self.suggestions)}.")
+            return
         hint = f" Did you mean {' or '.join(self.suggestions)}?" if suggestions else ""
         super().__init__(f"There is no tool {name!r}.{hint}{' ' + note if note else ''}")
 

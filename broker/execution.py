@@ -21,10 +21,11 @@ from codegen import CheckerError, check
 from sandbox import Completed, Raised, Stopped, Stopwatch, Usage
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from broker.catalog import Catalog, CatalogEntry
     from broker.consent import ConsentDesk
+    from broker.disclosure import Disclosure
     from broker.script_check import CheckMode
     from broker.upstream import Upstream
     from codegen import Diagnostic
@@ -91,8 +92,7 @@ class Execution:
     catalog: Catalog
     upstreams: Mapping[str, Upstream]
     desk: ConsentDesk
-    is_described: Callable[[CatalogEntry], bool]
-    describe: Callable[[Iterable[CatalogEntry]], None]
+    disclosure: Disclosure
     redact: Callable[[str], str]
 
     async def run(
@@ -122,7 +122,7 @@ class Execution:
             catalog=self.catalog,
             upstreams=self.upstreams,
             desk=self.desk,
-            is_described=self.is_described,
+            disclosure=self.disclosure,
             stopwatch=stopwatch,
             redact=self.redact,
         )
@@ -155,7 +155,7 @@ class Execution:
             return CheckedScript((unreadable(found, script),))
         await self._settle(found)
         if describe_references:
-            self.describe(self._named(found))
+            await self.disclosure.describe(self._named(found))
         manifest = await anyio.to_thread.run_sync(self._manifest, found)
         diagnostics = await self._diagnostics(script, found, manifest)
         servers = {self.catalog.server_of(reference.namespace) or "" for reference in found}
@@ -170,10 +170,11 @@ class Execution:
         if isinstance(found, Raised | Stopped):
             return _with_filename(found, filename)
         await self._settle(found)
-        undescribed = [entry for entry in self._named(found) if not self.is_described(entry)]
+        undescribed = [entry for entry in self._named(found) if not self.disclosure.is_described(entry)]
         if undescribed and not describe_references:
-            return _description_required(undescribed, found)
-        self.describe(undescribed)
+            changed = [text for entry in undescribed if (text := self._change_of(entry))]
+            return _description_required(undescribed, found, changed)
+        await self.disclosure.describe(undescribed)
         return found
 
     async def _mistakes(
@@ -194,7 +195,9 @@ class Execution:
     ) -> tuple[Diagnostic, ...]:
         """Check a script against the described tools of the servers that it names; others exist by name only."""
         namespaces = {reference.namespace for reference in found}
-        described = [entry for entry in self.catalog if entry.namespace in namespaces and self.is_described(entry)]
+        described = [
+            entry for entry in self.catalog if entry.namespace in namespaces and self.disclosure.is_described(entry)
+        ]
         listed = {namespace: tuple(entry["functions"]) for namespace, entry in manifest.items()}
 
         def ask() -> tuple[Diagnostic, ...]:
@@ -212,6 +215,10 @@ class Execution:
         async with anyio.create_task_group() as tasks:
             for server in servers - {None}:
                 tasks.start_soon(self.upstreams[server or ""].settled)
+
+    def _change_of(self, entry: CatalogEntry) -> str:
+        text = self.disclosure.changed(entry)
+        return f"{entry.python_name} {text}" if text else ""
 
     def _named(self, found: Sequence[Reference]) -> list[CatalogEntry]:
         """The tools a script names; all of a server when it names the server and none of its tools."""
@@ -242,7 +249,7 @@ class Execution:
         return manifest
 
     def _entry(self, entry: CatalogEntry) -> dict[str, Any]:
-        if self.is_described(entry):
+        if self.disclosure.is_described(entry):
             return entry.stub().manifest_entry()
         return {"described": False, "fetch": fetch_request([entry.qualified_name])}
 
@@ -263,15 +270,16 @@ def _with_filename(outcome: Raised | Stopped, filename: str) -> Raised | Stopped
     return Raised(outcome.type, outcome.message, renamed)
 
 
-def _description_required(entries: list[CatalogEntry], found: Sequence[Reference]) -> Raised:
+def _description_required(entries: list[CatalogEntry], found: Sequence[Reference], changed: Sequence[str]) -> Raised:
     names = [entry.qualified_name for entry in entries]
     lines = {f"{reference.namespace}.{reference.function}": reference.line for reference in reversed(found)}
     where = ", ".join(
         f"{entry.python_name} (line {lines[entry.python_name]})" if entry.python_name in lines else entry.python_name
         for entry in entries
     )
+    since = f" Since they were described: {'; '.join(changed)}." if changed else ""
     message = (
-        f"The script was not started: these tools have not been described yet: {where}. "
+        f"The script was not started: these tools have not been described yet: {where}.{since} "
         f"Fetch them with {fetch_request(names)} and run the script again."
     )
     return Raised("ToolDescriptionRequired", message, f"ToolDescriptionRequired: {message}\n")

@@ -14,6 +14,7 @@ from codegen import ToolAnnotations, ToolSpec
 from codegen.plain_text import one_line
 
 if TYPE_CHECKING:
+    from broker.config import ServerConfig
     from broker.connection import Connection, Page
 
 NAME_CHARACTERS = 256
@@ -28,8 +29,8 @@ class Listing:
     problems: tuple[str, ...]
 
 
-async def list_tools(connection: Connection, server: str, *, max_pages: int, max_tools: int) -> Listing:
-    """Read a server's whole listing within bounds.
+async def list_tools(connection: Connection, server: str, settings: ServerConfig) -> Listing:
+    """Read a server's whole listing within the bounds of its settings.
 
     Raises:
         ReplyError: A page is not a listing.
@@ -37,11 +38,12 @@ async def list_tools(connection: Connection, server: str, *, max_pages: int, max
     """
     tools: dict[str, ToolSpec] = {}
     problems: list[str] = []
+    max_pages, max_tools = settings.max_pages, settings.max_tools
     cursor: str | None = None
     seen: set[str] = set()
     for _ in range(max_pages):
         page = await connection.list_page(cursor)
-        _take(page, server, tools, problems)
+        _take(page, server, settings, tools, problems)
         if len(tools) > max_tools:
             problems.append(f"more than {max_tools} tools are offered; raise max_tools to use the others")
             break
@@ -60,14 +62,17 @@ async def list_tools(connection: Connection, server: str, *, max_pages: int, max
     return Listing(tuple(tools.values())[:max_tools], tuple(problems))
 
 
-def _take(page: Page, server: str, tools: dict[str, ToolSpec], problems: list[str]) -> None:
+def _take(page: Page, server: str, settings: ServerConfig, tools: dict[str, ToolSpec], problems: list[str]) -> None:
     if not isinstance(page.tools, list):
         raise ReplyError(server, f"{server} answered tools/list without a list of tools.")
     for index, tool in enumerate(page.tools):
+        name = tool.get("name") if isinstance(tool, dict) else None
+        if isinstance(name, str) and not settings.offers(name):
+            continue
         spec = _spec(server, tool)
         if isinstance(spec, str):
-            name = one_line(tool.get("name"), 80) if isinstance(tool, dict) else ""
-            problems.append(f"left out {f'the tool {name!r}' if name else f'tool {index + 1} of a page'}: {spec}")
+            shown = one_line(name, 80)
+            problems.append(f"left out {f'the tool {shown!r}' if shown else f'tool {index + 1} of a page'}: {spec}")
         elif spec.name in page.forbidden:
             problems.append(f"left out the tool {one_line(spec.name, 80)!r}: its x-mcp-header is not valid")
         elif spec.name in tools:

@@ -1,20 +1,16 @@
 """One client's state: which tools were described to it, what it may call.
 
-Above: `Broker.session`. Below: execution.py. The state is kept by tool and digest: when a server changes a
-tool, its description lapses and has to be fetched again.
+Above: `Broker.session`. Below: disclosure.py and execution.py.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-import anyio
-
 from broker.consent import ConsentDesk
+from broker.disclosure import Disclosure
 from broker.execution import Execution
 from broker.script_check import CHECK_MODES
-from codegen import render_module
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
@@ -24,24 +20,9 @@ if TYPE_CHECKING:
     from broker.consent import Answerer
     from broker.execution import ExecutionResult
     from broker.script_check import CheckedScript, CheckMode
+    from broker.tool_details import ToolDetails
     from broker.upstream import Upstream
-    from codegen import Stub
     from sandbox import Limits, Sandbox
-
-
-@dataclass(frozen=True, slots=True)
-class ToolDetails:
-    """The full descriptions of the tools asked for.
-
-    Attributes:
-        source: Stub text, one module for each server; written for a model or a type checker.
-        described: Qualified names of the tools that are described to the session from now on.
-        unknown: Names that no tool has, each with the nearest ones.
-    """
-
-    source: str
-    described: tuple[str, ...]
-    unknown: Mapping[str, tuple[str, ...]]
 
 
 class Session:
@@ -63,7 +44,7 @@ class Session:
         self._open_sandbox = open_sandbox
         self._desk = ConsentDesk(tuple(grants), answerer)
         self._redact = redact
-        self._described: set[tuple[str, str]] = set()
+        self._disclosure = Disclosure(catalog, upstreams)
 
     @property
     def grants(self) -> tuple[Grant, ...]:
@@ -72,25 +53,23 @@ class Session:
 
     def is_described(self, entry: CatalogEntry) -> bool:
         """Tell whether the present definition of a tool was described to this session."""
-        return (entry.qualified_name, entry.spec.digest) in self._described
+        return self._disclosure.is_described(entry)
 
-    async def get_tool_details(self, names: Sequence[str]) -> ToolDetails:
+    @property
+    def lapsed(self) -> dict[str, str]:
+        """Tools that changed since they were described and have to be fetched again, each with what is different."""
+        return self._disclosure.lapsed
+
+    async def get_tool_details(self, names: Sequence[str], *, with_definitions: bool = False) -> ToolDetails:
         """Describe tools by their qualified names or their names in scripts; from then on they can be called.
 
         A name that no tool has is reported in the answer, beside the others.
+
+        Args:
+            names: Which tools.
+            with_definitions: Return their JSON definitions as well.
         """
-        await self._settle(names)
-        entries: dict[str, CatalogEntry] = {}
-        unknown: dict[str, tuple[str, ...]] = {}
-        for name in names:
-            entry = self._catalog.find(name)
-            if entry is None:
-                unknown[name] = self._catalog.suggest(name)
-            else:
-                entries[entry.qualified_name] = entry
-        source = await anyio.to_thread.run_sync(_source, list(entries.values()))
-        self._describe(entries.values())
-        return ToolDetails(source, tuple(entries), unknown)
+        return await self._disclosure.deliver(names, with_definitions=with_definitions)
 
     async def execute_code(
         self,
@@ -150,25 +129,6 @@ class Session:
             catalog=self._catalog,
             upstreams=self._upstreams,
             desk=self._desk,
-            is_described=self.is_described,
-            describe=self._describe,
+            disclosure=self._disclosure,
             redact=self._redact,
         )
-
-    def _describe(self, entries: Iterable[CatalogEntry]) -> None:
-        self._described |= {(entry.qualified_name, entry.spec.digest) for entry in entries}
-
-    async def _settle(self, names: Sequence[str]) -> None:
-        """Wait for the servers that the names begin with."""
-        prefixes = {name.partition(".")[0] for name in names}
-        servers = {self._catalog.server_of(prefix) or prefix for prefix in prefixes}
-        async with anyio.create_task_group() as tasks:
-            for server in servers & self._upstreams.keys():
-                tasks.start_soon(self._upstreams[server].settled)
-
-
-def _source(entries: Sequence[CatalogEntry]) -> str:
-    stubs: dict[str, list[Stub]] = {}
-    for entry in entries:
-        stubs.setdefault(entry.namespace, []).append(entry.stub())
-    return "\n\n".join(render_module(namespace, stubs[namespace]) for namespace in sorted(stubs))

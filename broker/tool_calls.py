@@ -25,6 +25,7 @@ from broker.errors import (
 )
 from broker.host_paths import hide_host_paths, hide_in_details
 from broker.json_schema import first_fault
+from broker.tool_changes import what_changed
 from broker.tool_results import completion_of, failure, quoted
 from sandbox import Completion, Failed, Returned
 
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
 
     from broker.catalog import Catalog, CatalogEntry
     from broker.consent import ConsentDesk
+    from broker.disclosure import Disclosure
     from broker.upstream import Upstream
     from sandbox import Call, Stopwatch
 
@@ -100,7 +102,7 @@ class ToolCalls:
         catalog: Catalog,
         upstreams: Mapping[str, Upstream],
         desk: ConsentDesk,
-        is_described: Callable[[CatalogEntry], bool],
+        disclosure: Disclosure,
         stopwatch: Stopwatch,
         redact: Callable[[str], str] = str,
     ) -> None:
@@ -109,7 +111,7 @@ class ToolCalls:
         self._catalog = catalog
         self._upstreams = upstreams
         self._desk = desk
-        self._is_described = is_described
+        self._disclosure = disclosure
         self._stopwatch = stopwatch
         self._redact = redact
 
@@ -145,8 +147,8 @@ class ToolCalls:
     async def _answer(self, call: Call, entry: CatalogEntry | None, record: CallRecord) -> Completion:
         if entry is None:
             return self._not_found(call, record)
-        if not self._is_described(entry):
-            return _needs_description(entry)
+        if not self._disclosure.is_described(entry):
+            return _needs_description(entry, self._disclosure.changed(entry))
         fault = first_fault(call.arguments, entry.spec.input_schema)
         if fault is not None:
             return failure("ToolArgumentsError", f"{entry.python_name}() was not called: {fault}", entry)
@@ -157,7 +159,7 @@ class ToolCalls:
         # A person may have taken their time, and the server may have changed the tool meanwhile.
         now = self._catalog.by_python_name(call.function)
         if now is None or now.spec.digest != spec.digest:
-            return _needs_description(entry)
+            return _needs_description(entry, what_changed(spec, now.spec if now is not None else None))
         return await self._send(call, entry)
 
     async def _refusal(self, call: Call, entry: CatalogEntry, record: CallRecord) -> Failed | None:
@@ -204,10 +206,11 @@ def fetch_request(names: list[str]) -> str:
     return f"get_tool_details({json.dumps(names)})"
 
 
-def _needs_description(entry: CatalogEntry) -> Failed:
+def _needs_description(entry: CatalogEntry, changed: str) -> Failed:
+    since = f" Since it was described, {changed}." if changed else ""
     return failure(
         "ToolDescriptionRequired",
-        f"{entry.python_name} was not called: its present description has not been fetched. Fetch it with "
+        f"{entry.python_name} was not called: its present description has not been fetched.{since} Fetch it with "
         f"{fetch_request([entry.qualified_name])} and run the script again.",
         entry,
     )

@@ -169,9 +169,7 @@ class Upstream:
 
     async def _list(self, connection: Connection) -> None:
         try:
-            self._listing = await list_tools(
-                connection, self.name, max_pages=self.settings.max_pages, max_tools=self.settings.max_tools
-            )
+            self._listing = await list_tools(connection, self.name, self.settings)
         except MCPError as error:
             if error.code != METHOD_NOT_FOUND:
                 raise

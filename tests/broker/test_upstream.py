@@ -288,3 +288,20 @@ async def test_a_server_in_this_process_is_reached_without_a_process(running):
     async with running(server) as upstream:
         assert (upstream.status.state, upstream.status.era) == ("ready", "2026")
         assert (await upstream.call_tool("add", {"a": 1, "b": 2}))["structuredContent"] == {"result": 3}
+
+
+@pytest.mark.parametrize(
+    ("settings", "names"),
+    [
+        ({"allow_tools": ["echo1?"]}, [f"echo{index}" for index in range(10, 20)]),
+        ({"allow_tools": []}, []),
+        ({"allow_tools": ["echo1", "echo2"], "hide_tools": ["*2"]}, ["echo1"]),
+        ({"hide_tools": ["echo?", "echo[1-4]?"]}, []),
+        ({"hide_tools": ["echo?", "echo[2-4]?"], "max_tools": 10}, [f"echo{index}" for index in range(10, 20)]),
+    ],
+)
+async def test_the_config_says_which_tools_of_a_server_are_used(running, faulty, settings, names):
+    listings: list[Listing] = []
+    async with running(faulty("many_tools", **settings), listings):
+        assert [tool.name for tool in listings[0].tools] == names
+        assert listings[0].problems == ()

@@ -1,0 +1,101 @@
+"""What is different between two definitions of one tool, as sentences for a person or a model.
+
+Above: the catalog, which notices, and the sessions in which a description lapses. Below: codegen's
+`ToolSpec`. Both definitions were written by the server; names of parameters are made inert and bounded.
+"""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any
+
+from codegen.plain_text import one_line
+from codegen.tool_spec import canonical_json
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from codegen import ToolSpec
+
+_NAMES = 5
+_NAME_CHARACTERS = 60
+
+
+@dataclass(frozen=True, slots=True)
+class ToolChange:
+    """One tool before and after a new listing of its server; `now` is None when it has gone."""
+
+    before: ToolSpec
+    now: ToolSpec | None
+
+    @property
+    def text(self) -> str:
+        """What changed, on one line."""
+        return what_changed(self.before, self.now)
+
+
+def what_changed(before: ToolSpec, now: ToolSpec | None) -> str:
+    """Return the differences between two definitions, on one line; empty when there is none."""
+    if now is None:
+        return "it is not offered any more"
+    said = [
+        name
+        for name, one, other in (
+            ("its title", before.title, now.title),
+            ("its description", before.description, now.description),
+        )
+        if one != other
+    ]
+    said += _parameters(before.input_schema, now.input_schema)
+    if _differ(before.output_schema, now.output_schema):
+        said.append("what it returns")
+    said += [
+        f"its hint {name} (was {_hint(old)}, is {_hint(getattr(now.annotations, name))})"
+        for name, old in asdict(before.annotations).items()
+        if old is not getattr(now.annotations, name)
+    ]
+    return f"changed: {', '.join(said)}" if said else ""
+
+
+def _parameters(before: Any, now: Any) -> list[str]:
+    if not _differ(before, now):
+        return []
+    old, new = _properties(before), _properties(now)
+    changed = [name for name in old.keys() & new.keys() if _differ(old[name], new[name])]
+    said = [
+        f"{what} {_listed(names)}"
+        for what, names in (
+            ("new parameter", new.keys() - old.keys()),
+            ("removed parameter", old.keys() - new.keys()),
+            ("parameter", changed),
+        )
+        if names
+    ]
+    required = _required(now) - _required(before) - (new.keys() - old.keys())
+    if required:
+        said.append(f"now required {_listed(required)}")
+    return said or ["its input schema"]
+
+
+def _properties(schema: Any) -> dict[str, Any]:
+    properties = schema.get("properties") if isinstance(schema, dict) else None
+    return properties if isinstance(properties, dict) else {}
+
+
+def _required(schema: Any) -> set[str]:
+    required = schema.get("required") if isinstance(schema, dict) else None
+    return {name for name in required if isinstance(name, str)} if isinstance(required, list) else set()
+
+
+def _listed(names: Iterable[str]) -> str:
+    shown = [repr(one_line(name, _NAME_CHARACTERS)) for name in sorted(names)]
+    more = f" and {len(shown) - _NAMES} more" if len(shown) > _NAMES else ""
+    return ", ".join(shown[:_NAMES]) + more
+
+
+def _hint(value: bool | None) -> str:  # noqa: FBT001 - one of the server's hints
+    return "not said" if value is None else "yes" if value else "no"
+
+
+def _differ(one: Any, other: Any) -> bool:
+    return canonical_json(one) != canonical_json(other)
