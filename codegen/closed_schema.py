@@ -49,6 +49,14 @@ MAX_CHOICES = 200
 MAX_ALTERNATIVES = 32
 # Beside a reference or alternatives these say nothing that those do not say themselves.
 _SLIGHT = frozenset({"type", "additionalProperties"})
+_KEYWORDS_OF_SHAPES = {
+    "object": {"properties", "patternProperties", "required", "additionalProperties"},
+    "array": {"items", "prefixItems"},
+}
+_KEYWORDS_OF_SCALARS = {
+    "number": {"minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf"},
+    "string": {"minLength", "maxLength", "pattern"},
+}
 _SCALARS = frozenset({"string", "integer", "number", "boolean", "null"})
 
 
@@ -353,11 +361,10 @@ def _structure(schema: dict[str, Any]) -> frozenset[str]:
 
 
 def _implied_types(schema: dict[str, Any]) -> list[str]:
-    """Return the type that a schema without `type` plainly means, by the keywords it uses."""
-    if not {"properties", "patternProperties", "required"}.isdisjoint(schema):
-        return ["object"]
-    if isinstance(schema.get("additionalProperties"), dict):
-        return ["object"]
-    if not {"items", "prefixItems"}.isdisjoint(schema):
-        return ["array"]
-    return []
+    """Return the types that a schema without `type` plainly means, by the keywords it uses.
+
+    Bounds alone mean nothing: only beside the shape of an object or array do they add their own kind.
+    """
+    keywords = {name for name in schema if name != "additionalProperties" or isinstance(schema[name], dict)}
+    shapes = [name for name, about in _KEYWORDS_OF_SHAPES.items() if keywords & about]
+    return shapes and [*shapes, *(name for name, about in _KEYWORDS_OF_SCALARS.items() if keywords & about)]

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -36,6 +37,7 @@ _MAX_DEGRADATIONS = 20
 # A stub that is too long is made again with fewer of its objects typed, then with none.
 _FIELDS_TRIED = (800, 150, 0)
 _DEFAULT_LENGTH = 60
+_SEPARATOR = re.compile(r"[-. ]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -260,7 +262,7 @@ def _argument(field: ClosedField, type_: Type, name: str, spec: ToolSpec) -> Arg
         note = ""
     if shown:
         note = f"{note} (default {shown})" if note else f"default {shown}"
-    if name != field.key:
+    if name.rstrip("_") != _SEPARATOR.sub("_", field.key):
         note = f"[{one_line(field.key, 80)}] {note}".rstrip()
     return Argument(name, field.key, type_, field.required, default, note)
 
@@ -292,14 +294,15 @@ def _needs(needs: tuple[tuple[str, ...], ...], names: dict[str, str]) -> str:
 
 def _doc(spec: ToolSpec, needs: str) -> str:
     description = paragraph(spec.description or spec.title or "", DESCRIPTION_LENGTH)
-    word = _hint(spec.annotations)
-    return "\n\n".join(part for part in (description, needs, f"({word})" if word else "") if part)
+    described = " ".join(part for part in (_hint(spec.annotations), description) if part)
+    return "\n\n".join(part for part in (described, needs) if part)
 
 
 def _hint(annotations: ToolAnnotations) -> str:
+    """Return the one word, which stands first: no description can push it out of sight."""
     if annotations.read_only is True:
-        return "read-only"
-    return "destructive" if annotations.destructive is True else ""
+        return "(read-only)"
+    return "(destructive)" if annotations.destructive is True else ""
 
 
 def _short_list(degradations: list[str]) -> tuple[str, ...]:

@@ -22,6 +22,7 @@ ANNOTATION_NAMES = frozenset(
     "Any Literal NotRequired Required TypeAlias TypedDict bool dict float int list str".split()  # noqa: SIM905
 )
 _KEYWORDS = frozenset(keyword.kwlist) | {"self", "cls", "__debug__"}
+_NO_FIELDS = ANNOTATION_NAMES | frozenset(keyword.kwlist)
 _RESERVED = ANNOTATION_NAMES | _KEYWORDS
 _NOT_WORD = re.compile(r"[^0-9A-Za-z]+")
 # Letters of these scripts are not mistaken for Latin ones.
@@ -89,7 +90,7 @@ def class_name(*words: str) -> str:
 
 def is_plain_key(key: str) -> bool:
     """Tell whether `key` may be a field of a class body without changing what the annotations there mean."""
-    return key.isascii() and key.isidentifier() and key not in _RESERVED and not key.startswith("__")
+    return key.isascii() and key.isidentifier() and key not in _NO_FIELDS and not key.startswith("__")
 
 
 def _transliterated(character: str) -> str:

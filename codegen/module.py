@@ -17,13 +17,17 @@ if TYPE_CHECKING:
 
     from codegen.stub import Stub
 
+# What the broker makes of a result that no schema describes, for whoever calls such a tool.
+_UNDECLARED = "-> Any: structured content if sent, else the text as str, not parsed (a list if several blocks)."
+
 
 def render_module(namespace: str, stubs: Iterable[Stub]) -> str:
     """Return one importable stub module with the functions of a namespace, in the order of their names."""
     in_order = list(stubs)
     imports = sorted({name for stub in in_order for name in stub.imports})
     texts = distinct_texts((stub, stub.source) for stub in in_order)
-    head = f'"""Tools of {one_line(namespace, 64)}."""\n'
+    rule = f"\n\n{_UNDECLARED}\n" if any(stub.spec.output_schema is None for stub in in_order) else ""
+    head = f'"""Tools of {one_line(namespace, 64)}.{rule}"""\n'
     if imports:
         head += f"\nfrom typing import {', '.join(imports)}\n"
     return "\n".join([head, *texts])
@@ -88,6 +92,6 @@ class _Renaming(ast.NodeTransformer):
             case ast.Constant(value=str(text)):
                 quoted = self.visit(ast.parse(text, mode="eval").body)
                 return ast.Constant(ast.unparse(quoted))
-            case ast.Subscript(value=ast.Name(id="NotRequired"), slice=inner):
+            case ast.Subscript(value=ast.Name(id="NotRequired" | "Required"), slice=inner):
                 node.slice = self._type(inner)
         return node

@@ -12,8 +12,12 @@ from typing import Any
 
 from codegen.plain_text import one_line
 
-_PATTERN_LENGTH = 80
+_PATTERN_LENGTH = 200
+# Formats whose name says what any pattern beside them could.
+_TELLING_FORMATS = frozenset({"date", "date-time", "duration", "email", "ipv4", "ipv6", "time", "uri", "uuid"})
 _LARGEST_EXACT = 2**53 - 1
+# Limits of the number types of other languages.
+_LIMITS_OF_TYPES = frozenset({2**31 - 1, -(2**31), 2**32 - 1})
 
 
 def note_of(schema: Any, limit: int) -> str:
@@ -42,7 +46,7 @@ def constraints_of(schema: dict[str, Any]) -> list[str]:
         _bound(schema, "multipleOf", "multiple of") if schema.get("multipleOf") != 1 else "",
         "unique" if schema.get("uniqueItems") is True else "",
         one_line(schema.get("format"), 40),
-        _pattern(schema.get("pattern")),
+        _pattern(schema),
     ]
     return list(dict.fromkeys(fact for fact in facts if fact))
 
@@ -67,12 +71,17 @@ def _number(value: Any) -> str | None:
     """Return the number as text; limits of the number type itself are no constraint."""
     if isinstance(value, bool) or not isinstance(value, int | float):
         return None
-    if abs(value) >= _LARGEST_EXACT or not math.isfinite(value):
+    if abs(value) >= _LARGEST_EXACT or value in _LIMITS_OF_TYPES or not math.isfinite(value):
         return None
     return json.dumps(int(value) if value == int(value) else value)
 
 
-def _pattern(pattern: Any) -> str:
+def _pattern(schema: dict[str, Any]) -> str:
+    """Return the pattern, unless the format says the same or there is too much of it to be read."""
+    pattern = schema.get("pattern")
+    is_readable = isinstance(pattern, str) and len(pattern) <= _PATTERN_LENGTH
+    if not is_readable or one_line(schema.get("format"), 40) in _TELLING_FORMATS:
+        return ""
     shown = one_line(pattern, _PATTERN_LENGTH)
     return f"/{shown}/" if shown else ""
 

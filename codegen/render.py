@@ -93,30 +93,27 @@ def _model(model: Model) -> str:
         lines += _extra_line(model)
         return "\n".join(lines)
     lines = [f"{model.name} = TypedDict({model.name!r}, {{{_comment(model.note)}"]
-    lines += [f"{_INDENT}{one.key!r}: {_functional_type(one)},{_comment(one.note)}" for one in model.fields]
+    lines += [
+        f"{_INDENT}{one.key!r}: {_field_type(one, model, lazy=True)},{_comment(one.note)}" for one in model.fields
+    ]
     lines += _extra_line(model)
-    return "\n".join([*lines, "})"])
+    return "\n".join([*lines, "}, total=False)" if _is_mostly_optional(model) else "})"])
 
 
 def _is_mostly_optional(model: Model) -> bool:
     """Tell whether fewer keys have to be marked if the optional ones are the rule."""
     required = sum(field.required for field in model.fields)
-    return required < len(model.fields) - required and all(is_plain_key(field.key) for field in model.fields)
+    return required < len(model.fields) - required
 
 
-def _field_type(field: Field, model: Model) -> str:
+def _field_type(field: Field, model: Model, *, lazy: bool = False) -> str:
+    """Return the type of a key, marked unless that is the rule; `lazy` if it stands before the names in it."""
     text = written(field.type)
+    if lazy and any(isinstance(part, Named) for part in parts(field.type)):
+        text = repr(text)
     if field.required:
         return f"Required[{text}]" if _is_mostly_optional(model) else text
     return text if _is_mostly_optional(model) else f"NotRequired[{text}]"
-
-
-def _functional_type(field: Field) -> str:
-    """Return a type that may be evaluated before the names in it are defined."""
-    text = written(field.type)
-    if any(isinstance(part, Named) for part in parts(field.type)):
-        text = repr(text)
-    return text if field.required else f"NotRequired[{text}]"
 
 
 def _extra_line(model: Model) -> list[str]:
@@ -151,7 +148,8 @@ def _function(signature: Signature) -> str:
         head = f"async def {signature.name}({listed}\n{returns}"
     doc = _documentation(signature)
     remarks = [f"# {remark}" for remark in signature.remarks]
-    return "\n".join([*remarks, head, *([_INDENT + _docstring(doc, _INDENT)] if doc else []), f"{_INDENT}..."])
+    body = [head, _INDENT + _docstring(doc, _INDENT), f"{_INDENT}..."] if doc else [f"{head} ..."]
+    return "\n".join([*remarks, *body])
 
 
 def _name_of_extra(signature: Signature) -> str:

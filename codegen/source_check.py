@@ -45,9 +45,10 @@ def _statement(node: ast.stmt) -> None:
             value=ast.Call(
                 func=ast.Name(id="TypedDict"),
                 args=[ast.Constant(value=str(own_name)), ast.Dict(keys=keys, values=values)],
-                keywords=[],
+                keywords=keywords,
             ),
         ) if name == own_name:
+            _only_total(keywords)
             if not all(isinstance(key, ast.Constant) and isinstance(key.value, str) for key in keys):
                 raise _unexpected(node)
             for value in values:
@@ -58,13 +59,17 @@ def _statement(node: ast.stmt) -> None:
             raise _unexpected(node)
 
 
-def _class(keywords: list[ast.keyword], body: list[ast.stmt]) -> None:
+def _only_total(keywords: list[ast.keyword]) -> None:
     for keyword in keywords:
         match keyword:
             case ast.keyword(arg="total", value=ast.Constant(value=False)):
                 pass
             case _:
                 raise _unexpected(keyword)
+
+
+def _class(keywords: list[ast.keyword], body: list[ast.stmt]) -> None:
+    _only_total(keywords)
     for statement in body:
         _class_statement(statement)
 

@@ -44,7 +44,9 @@ def run(every: int) -> None:
 
 def _is_object_shaped(schema: Any) -> bool:
     """Tell whether a schema is plainly of an object, or says nothing about kinds of values."""
-    return not isinstance(schema, dict) or ("object" in schema.get("type", "object") and "items" not in schema)
+    if not isinstance(schema, dict):
+        return True
+    return "object" in schema.get("type", "object") and {"items", "prefixItems"}.isdisjoint(schema)
 
 
 def _groups() -> list[tuple[str, dict[str, Any]]]:
