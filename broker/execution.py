@@ -15,9 +15,9 @@ import anyio
 from pydantic import BaseModel, ConfigDict
 
 from broker.logging import logger
-from broker.script_check import CheckedScript, not_started, stops, unreadable, warning
+from broker.script_check import CheckedScript, diagnostics_of, not_started, stops, unreadable, warning
 from broker.tool_calls import CallRecord, ToolCalls, fetch_request
-from codegen import CheckerError, check
+from codegen import CheckerError
 from sandbox import Completed, Raised, Stopped, Stopwatch, Usage
 
 if TYPE_CHECKING:
@@ -199,15 +199,7 @@ class Execution:
             entry for entry in self.catalog if entry.namespace in namespaces and self.disclosure.is_described(entry)
         ]
         listed = {namespace: tuple(entry["functions"]) for namespace, entry in manifest.items()}
-
-        def ask() -> tuple[Diagnostic, ...]:
-            try:
-                return tuple(check(script, [entry.stub() for entry in described], listed=listed))
-            except OSError as error:
-                raise CheckerError("the type checker could not be given its files") from error
-
-        # A cancelled run does not wait for the checker, which ends by itself and changes nothing.
-        return await anyio.to_thread.run_sync(ask, abandon_on_cancel=True)
+        return await diagnostics_of(script, described, listed)
 
     async def _settle(self, found: Sequence[Reference]) -> None:
         """Wait for the servers that the script names, and for no other."""

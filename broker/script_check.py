@@ -10,14 +10,19 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
-from codegen import Diagnostic
+import anyio
+from anyio.lowlevel import RunVar
+
+from codegen import CheckerError, Diagnostic, check
 from codegen.check import MAX_DIAGNOSTICS
 from codegen.plain_text import one_line
+from codegen.type_checker import MAX_CHECKERS
 from sandbox import Raised
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
+    from broker.catalog import CatalogEntry
     from sandbox import Stopped
 
 CheckMode = Literal["error", "warn", "off"]
@@ -29,6 +34,7 @@ SYNTAX = "invalid-syntax"
 _MESSAGE_CHARACTERS = 300
 _LINE_END = re.compile(r"\r\n|\r|\n")
 _LINE = re.compile(r'File "[^"\n]*", line (\d+)')
+_THREADS: RunVar[anyio.CapacityLimiter] = RunVar("threads that check scripts")
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +48,25 @@ class CheckedScript:
 
     diagnostics: tuple[Diagnostic, ...]
     unchecked: tuple[str, ...] = ()
+
+
+async def diagnostics_of(
+    script: str, described: Sequence[CatalogEntry], listed: Mapping[str, Iterable[str]]
+) -> tuple[Diagnostic, ...]:
+    """Check a script against described tools, in a thread; other functions exist by name only.
+
+    Raises:
+        CheckerError: The type checker cannot be run, or not within its bounds.
+    """
+
+    def ask() -> tuple[Diagnostic, ...]:
+        try:
+            return tuple(check(script, [entry.stub() for entry in described], listed=listed))
+        except OSError as error:
+            raise CheckerError("the type checker could not be given its files") from error
+
+    # A cancelled run does not wait for the checker, which ends by itself and changes nothing.
+    return await anyio.to_thread.run_sync(ask, abandon_on_cancel=True, limiter=_threads())
 
 
 def stops(diagnostics: Sequence[Diagnostic]) -> bool:
@@ -77,6 +102,16 @@ def unreadable(ended: Raised | Stopped, script: str) -> Diagnostic:
     line = int(place[1])
     column = _first_caret(ended.traceback[place.end() :]) + _margin(script, line)
     return Diagnostic(line, column, SYNTAX, message, "")
+
+
+def _threads() -> anyio.CapacityLimiter:
+    """Return the threads of this event loop for checks: those that wait for a checker must not be all it has."""
+    try:
+        return _THREADS.get()
+    except LookupError:
+        limiter = anyio.CapacityLimiter(2 * MAX_CHECKERS)
+        _THREADS.set(limiter)
+        return limiter
 
 
 def _first_caret(shown: str) -> int:

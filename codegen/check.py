@@ -9,8 +9,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from codegen.checker_input import tools_package
-from codegen.known_names import known_from
+from codegen.known_names import functions_by_namespace, known_from
 from codegen.plain_text import one_line
+from codegen.script_text import words_of
 from codegen.type_checker import findings
 from codegen.verdicts import verdict
 
@@ -50,9 +51,13 @@ def check(script: str, stubs: Iterable[Stub], *, listed: Mapping[str, Iterable[s
     Raises:
         CheckerError: If the type checker cannot be run. The script may still be correct.
     """
-    described, others = list(stubs), dict(listed or {})
-    known = known_from(described, others)
-    found = findings(script, tools_package(described, others))
+    described, words = list(stubs), words_of(script)
+    functions = functions_by_namespace(described, listed or {})
+    # Most servers are not in a script: what it does not name, it can neither import nor call.
+    named = [one for one in described if one.namespace in words and not words.isdisjoint((one.function, *one.types))]
+    known = known_from(named, functions)
+    within = {namespace: words.intersection(names) for namespace, names in functions.items() if namespace in words}
+    found = findings(script, tools_package(named, within))
     diagnostics: dict[tuple[int, int], Diagnostic] = {}
     for finding in sorted(found, key=lambda one: (one.line, one.column)):
         judged = verdict(finding, script, known)

@@ -38,15 +38,21 @@ class Known:
         return frozenset(self.keys)
 
 
-def known_from(stubs: Iterable[Stub], listed: Mapping[str, Iterable[str]]) -> Known:
-    """Read what the stubs define from their own text."""
+def functions_by_namespace(stubs: Iterable[Stub], listed: Mapping[str, Iterable[str]]) -> dict[str, tuple[str, ...]]:
+    """Return the names of all functions, described or only listed, in order."""
+    functions: dict[str, set[str]] = {name: set(names) for name, names in listed.items()}
+    for stub in stubs:
+        functions.setdefault(stub.namespace, set()).add(stub.function)
+    return {name: tuple(sorted(names)) for name, names in functions.items()}
+
+
+def known_from(stubs: Iterable[Stub], functions: Mapping[str, tuple[str, ...]]) -> Known:
+    """Read what the stubs define from their own text; `functions` are all that there are, also of other servers."""
     keys: dict[str, tuple[str, ...]] = {}
     parameters: dict[str, dict[str, tuple[str, ...]]] = {}
     choices: dict[tuple[str, str], frozenset[str]] = {}
     partners: dict[str, frozenset[str]] = {}
-    functions: dict[str, set[str]] = {name: set(names) for name, names in listed.items()}
     for stub in stubs:
-        functions.setdefault(stub.namespace, set()).add(stub.function)
         names = tuple(one.name for one in stub.parameters)
         parameters.setdefault(stub.function, {})[stub.namespace] = names
         module = ast.parse(stub.checked_source)
@@ -55,8 +61,7 @@ def known_from(stubs: Iterable[Stub], listed: Mapping[str, Iterable[str]]) -> Kn
             keys.update(_keys(node))
             if isinstance(node, ast.AsyncFunctionDef):
                 choices.update(_choices(node))
-    by_namespace = {name: tuple(sorted(names)) for name, names in functions.items()}
-    return Known(keys, parameters, choices, partners, by_namespace)
+    return Known(keys, parameters, choices, partners, functions)
 
 
 def _keys(node: ast.stmt) -> dict[str, tuple[str, ...]]:

@@ -6,6 +6,7 @@ Above: verdicts.py. These are readings of text by pattern; each errs towards let
 from __future__ import annotations
 
 import re
+import unicodedata
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -49,6 +50,11 @@ class Place:
     def after(self) -> str:
         """Some of what follows."""
         return self.script[self.end : self.end + 40]
+
+
+def words_of(script: str) -> frozenset[str]:
+    """Return every word of a script, in strings and comments too, in the form in which Python compares names."""
+    return frozenset(re.findall(r"\w+", unicodedata.normalize("NFKC", script)))
 
 
 def is_of_call(text: str, script: str) -> bool:

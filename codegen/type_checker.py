@@ -2,17 +2,22 @@
 
 Above: check.py. The script is hostile text: it is handed over as the one cell of a notebook, in which
 `await` may stand outside functions, and neither parsed nor run here. The checker runs with an empty
-environment, in a folder of its own that is deleted afterwards, for a bounded time.
+environment, in a folder of its own that is deleted afterwards; its time, its memory, its report and how many of
+it run at once are bounded.
 """
 
 from __future__ import annotations
 
+import contextlib
 import json
+import os
 import subprocess
+import sys
 import tempfile
+import threading
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any
 
 from ty import find_ty_bin
 
@@ -21,7 +26,15 @@ from codegen.errors import CheckerError
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-TIMEOUT_SECONDS = 20.0
+if sys.platform == "linux":
+    import resource
+
+# A hundred times what a script of a hundred lines takes.
+TIMEOUT_SECONDS = 5.0
+MEMORY_BYTES = 2 * 1024**3
+REPORT_BYTES = 16 * 1024**2
+MAX_CHECKERS = max(2, os.cpu_count() or 1)
+_RUNNING = threading.BoundedSemaphore(MAX_CHECKERS)
 GUEST_PYTHON = "3.14"
 _SETTINGS = f'[environment]\npython-version = "{GUEST_PYTHON}"\npython-platform = "all"\n'
 
@@ -59,25 +72,54 @@ def findings(script: str, package: Mapping[str, str]) -> list[Finding]:
 
 
 def _run(root: Path) -> str:
+    """Run the checker in `root` within its bounds and return its report."""
+    if not _RUNNING.acquire(timeout=TIMEOUT_SECONDS):
+        raise CheckerError("too many scripts are being checked at once")
+    try:
+        with (root / "report.json").open("w+b") as report:
+            status = _status(root, report)
+            if status != 0:
+                raise CheckerError(f"the type checker ended with status {status}")
+            report.seek(0)
+            text = report.read(REPORT_BYTES + 1)
+    except OSError as error:
+        raise CheckerError("the type checker could not be started") from error
+    finally:
+        _RUNNING.release()
+    if len(text) > REPORT_BYTES:
+        raise CheckerError(f"the type checker's report is longer than {REPORT_BYTES} bytes")
+    return text.decode("utf-8", "replace")
+
+
+def _status(root: Path, report: IO[bytes]) -> int:
     arguments = ["check", "--output-format", "sarif", "--exit-zero", "script.ipynb"]
     # Settings of the user or of an active environment would change the answer.
     environment = {"HOME": str(root), "XDG_CONFIG_HOME": str(root), "TY_MAX_PARALLELISM": "2"}
-    try:
-        done = subprocess.run(  # noqa: S603  # nothing of the script is in the command
-            [find_ty_bin(), *arguments],
-            cwd=root,
-            env=environment,
-            capture_output=True,
-            timeout=TIMEOUT_SECONDS,
-            check=False,
-        )
-    except OSError as error:
-        raise CheckerError("the type checker could not be started") from error
-    except subprocess.TimeoutExpired as error:
-        raise CheckerError(f"the type checker took longer than {TIMEOUT_SECONDS:.0f} seconds") from error
-    if done.returncode != 0:
-        raise CheckerError(f"the type checker ended with status {done.returncode}")
-    return done.stdout.decode("utf-8", "replace")
+    with subprocess.Popen(  # noqa: S603  # nothing of the script is in the command
+        [find_ty_bin(), *arguments],
+        cwd=root,
+        env=environment,
+        stdin=subprocess.DEVNULL,
+        stdout=report,
+        stderr=subprocess.DEVNULL,
+    ) as process:
+        try:
+            _bound(process.pid)
+            return process.wait(TIMEOUT_SECONDS)
+        except subprocess.TimeoutExpired as error:
+            raise CheckerError(f"the type checker took longer than {TIMEOUT_SECONDS:.0f} seconds") from error
+        finally:
+            process.kill()
+
+
+def _bound(pid: int) -> None:
+    """Bound what the checker may use; where the platform cannot, its time alone is bounded."""
+    if sys.platform != "linux":
+        return
+    amounts = {resource.RLIMIT_AS: MEMORY_BYTES, resource.RLIMIT_FSIZE: REPORT_BYTES, resource.RLIMIT_CORE: 0}
+    for kind, amount in amounts.items():
+        with contextlib.suppress(ProcessLookupError):
+            resource.prlimit(pid, kind, (amount, amount))
 
 
 def _notebook(script: str) -> str:

@@ -1,10 +1,16 @@
 from __future__ import annotations
 
+import sys
+from typing import TYPE_CHECKING
+
 import pytest
 
-from codegen import CheckerError, Diagnostic, ToolAnnotations, ToolSpec, check, generate_stub
+from codegen import Diagnostic, ToolAnnotations, ToolSpec, check, generate_stub
 from tests.codegen.script_cases import ScriptCase, broken_scripts, correct_scripts
 from tests.codegen.world import stubs
+
+if TYPE_CHECKING:
+    from codegen.type_checker import Finding
 
 
 @pytest.mark.parametrize("case", correct_scripts(), ids=lambda case: case.name)
@@ -64,9 +70,49 @@ def test_strange_text_gives_diagnostics_or_none(script: str) -> None:
     assert all(isinstance(one, Diagnostic) for one in check(script, stubs()))
 
 
-def test_a_script_that_overflows_the_checker_is_a_checker_error() -> None:
-    with pytest.raises(CheckerError, match="ended with status"):
-        check("x = " + "-" * 20_000 + "1", stubs())
+def test_only_what_a_script_names_is_given_to_the_checker(monkeypatch: pytest.MonkeyPatch) -> None:
+    given: dict[str, str] = {}
+
+    def findings(_: str, package: dict[str, str]) -> list[Finding]:
+        given.update(package)
+        return []
+
+    monkeypatch.setattr(sys.modules["codegen.check"], "findings", findings)
+    check("from tools import hub\nawait hub.get_issue(repo='a', number=1)", stubs(), listed={"other": ["look"]})
+    assert given.keys() == {"tools/__init__.pyi", "tools/hub.pyi"}
+    assert "async def get_issue" in given["tools/hub.pyi"]
+    assert "list_issues" not in given["tools/hub.pyi"]
+
+
+@pytest.mark.parametrize(
+    ("script", "message"),
+    [
+        ("from tools import hubb\n", "there is no server `hubb` in tools (did you mean `hub`?)"),
+        ("import tools\nawait tools.weathr.forecast(city='a')\n", "`weathr` in tools (did you mean `weather`?)"),
+        ("from tools.files import read_fil\n", "`read_fil` in tools.files (did you mean `read_file`?)"),
+        ("from tools.other import lok\n", "`lok` in tools.other (did you mean `look`?)"),
+        ("await clock.now()\n", "`clock` is not imported (write `from tools import clock`)"),
+        ("await read_graph()\n", "`read_graph` is not imported (write `from tools.memory import read_graph`)"),
+    ],
+)
+def test_what_a_script_misspells_is_found_among_what_it_does_not_name(script: str, message: str) -> None:
+    [found] = check(script, stubs(), listed={"other": ["look"]})
+    assert message in str(found)
+
+
+@pytest.mark.parametrize(
+    "script",
+    [
+        "from tools import \uff48ub\nprint(await \uff48ub.get_issue(repo='a', number=1))",
+        "from tools.hub import *\nprint(await get_issue(repo='a', number=1))",
+        "from tools.hub import GetIssueResult\ndef show(issue: GetIssueResult) -> str:\n    return issue['title']",
+        "import tools\nfor name in ('hub', 'files'):\n    print(getattr(tools, name).__name__)",
+        "import tools.hub as h\ncall = getattr(h, 'get_' + 'issue')\nprint(await call(repo='a', number=1))",
+    ],
+    ids=["full width", "star", "type alone", "by value", "put together"],
+)
+def test_a_tool_named_in_any_way_is_there(script: str) -> None:
+    assert check(script, stubs()) == []
 
 
 def test_a_function_of_two_servers_is_told_by_its_own_parameters() -> None:

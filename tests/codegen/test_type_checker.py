@@ -1,0 +1,96 @@
+"""What a script can do to the checker that reads it: nothing that lasts, spreads or grows."""
+
+from __future__ import annotations
+
+import resource
+import subprocess
+import sys
+import threading
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+from codegen import CheckerError, check, type_checker
+from tests.codegen.world import stubs
+
+SCRIPT = "from tools import hub\nprint(hub.nothing)\n"
+LONG_REPORT = "from tools import hub\n" + "hub.nothing()\n" * 300
+WITHOUT_END = "import random\nx = None\nwhile True:\n" + "".join(
+    f"    if random.random():\n        x = [x, {n}]\n" for n in range(400)
+)
+
+
+def finds_the_mistake() -> bool:
+    return [one.code for one in check(SCRIPT, stubs())] == ["missing-attribute"]
+
+
+def test_a_script_that_overflows_the_checker_is_not_checked() -> None:
+    with pytest.raises(CheckerError, match="ended with status"):
+        check("x = " + "-" * 20_000 + "1", stubs())
+    assert finds_the_mistake()
+
+
+def test_a_script_that_keeps_the_checker_busy_is_not_checked(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(type_checker, "TIMEOUT_SECONDS", 1.0)
+    with pytest.raises(CheckerError, match="took longer than 1 seconds"):
+        check(WITHOUT_END, stubs())
+    monkeypatch.undo()
+    assert finds_the_mistake()
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux bounds another process")
+def test_a_checker_gets_no_more_memory_than_its_bound(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(type_checker, "MEMORY_BYTES", 32 * 1024**2)
+    with pytest.raises(CheckerError, match="ended with status"):
+        check(SCRIPT, stubs())
+    monkeypatch.undo()
+    assert finds_the_mistake()
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux bounds another process")
+def test_the_bounds_hold_for_the_process_that_reads_the_script() -> None:
+    with subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE) as process:
+        type_checker._bound(process.pid)
+        bounds = [resource.prlimit(process.pid, kind) for kind in (resource.RLIMIT_AS, resource.RLIMIT_FSIZE)]
+        process.kill()
+    assert bounds == [(type_checker.MEMORY_BYTES,) * 2, (type_checker.REPORT_BYTES,) * 2]
+
+
+def test_a_report_that_is_too_long_is_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(type_checker, "REPORT_BYTES", 20_000)
+    with pytest.raises(CheckerError, match=r"ended with status|longer than 20000 bytes"):
+        check(LONG_REPORT, stubs())
+    assert finds_the_mistake()
+    monkeypatch.undo()
+    assert len(check(LONG_REPORT, stubs())) == 20
+
+
+def test_no_more_checkers_run_at_once_than_there_may(monkeypatch: pytest.MonkeyPatch) -> None:
+    running, most, lock = 0, 0, threading.Lock()
+    started = type_checker._status
+
+    def counted(*arguments: object) -> int:
+        nonlocal running, most
+        with lock:
+            running += 1
+            most = max(most, running)
+        try:
+            return started(*arguments)  # type: ignore[arg-type]
+        finally:
+            with lock:
+                running -= 1
+
+    monkeypatch.setattr(type_checker, "_status", counted)
+    with ThreadPoolExecutor(6 * type_checker.MAX_CHECKERS) as threads:
+        found = list(threads.map(lambda _: finds_the_mistake(), range(6 * type_checker.MAX_CHECKERS)))
+    assert all(found)
+    assert most == type_checker.MAX_CHECKERS
+
+
+def test_a_check_that_gets_no_turn_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    taken = threading.BoundedSemaphore(1)
+    taken.acquire()
+    monkeypatch.setattr(type_checker, "_RUNNING", taken)
+    monkeypatch.setattr(type_checker, "TIMEOUT_SECONDS", 0.0)
+    with pytest.raises(CheckerError, match="too many scripts"):
+        check(SCRIPT, stubs())
