@@ -18,7 +18,7 @@ from broker.logging import logger
 from broker.script_check import CheckedScript, diagnostics_of, not_started, stops, unreadable, warning
 from broker.tool_calls import CallRecord, ToolCalls, fetch_request
 from codegen import CheckerError
-from sandbox import Completed, Raised, Stopped, Stopwatch, Usage
+from sandbox import Completed, Parked, Raised, Stopped, Stopwatch, Usage
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -297,6 +297,8 @@ def _envelope(
             }
         case Stopped(limit, amount):
             fields = {"outcome": "stopped", "stopped": StoppedBy(limit=limit, amount=amount)}
+        case Parked():
+            fields = {"outcome": "parked"}
     return ExecutionResult(
         **fields,
         stdout=stdout,

@@ -6,14 +6,19 @@ is a value in it; exceptions are for faults on the host's side.
 
 from sandbox.confinement import Confinement
 from sandbox.errors import ImageError, ProtocolError, SandboxClosedError, SandboxError, WorkerError
+from sandbox.image import component_digest
 from sandbox.inert import inert_text, inert_value
+from sandbox.journal import Journal, NoJournal, Past, PastStep
 from sandbox.limits import Limits
+from sandbox.messages import Step
 from sandbox.outcome import (
     Call,
     Completed,
     Completion,
     Failed,
     Outcome,
+    Parked,
+    Printed,
     Raised,
     Reference,
     Returned,
@@ -31,8 +36,14 @@ __all__ = [
     "Confinement",
     "Failed",
     "ImageError",
+    "Journal",
     "Limits",
+    "NoJournal",
     "Outcome",
+    "Parked",
+    "Past",
+    "PastStep",
+    "Printed",
     "ProtocolError",
     "Raised",
     "Reference",
@@ -41,10 +52,12 @@ __all__ = [
     "Sandbox",
     "SandboxClosedError",
     "SandboxError",
+    "Step",
     "Stopped",
     "Stopwatch",
     "Usage",
     "WorkerError",
+    "component_digest",
     "inert_text",
     "inert_value",
 ]

@@ -27,6 +27,8 @@ MAX_VALUES = 500_000
 ENVELOPE_DEPTH = 3
 """Nesting that the message itself adds around a call's arguments; around a value it is one less."""
 
+MAX_LINE = 10_000_000
+
 MAX_TEXT = 20_000
 """Characters of one text field: a type, a message, a traceback."""
 
@@ -248,11 +250,15 @@ def _text(message: dict[str, Any], key: str) -> str:
 
 def _call(item: object) -> Call:
     match item:
-        case {"id": call_id, "function": str(function), "arguments": dict(arguments)}:
+        case {"id": call_id, "function": str(function), "arguments": dict(arguments), **rest}:
             if not _is_unicode(arguments):
                 raise ProtocolError("a call's arguments hold half of a surrogate pair")
-            return Call(_integer(call_id), function[:MAX_TEXT], arguments)
+            return Call(_integer(call_id), function[:MAX_TEXT], arguments, _line(rest.get("line")))
     raise ProtocolError("the guest sent something that is not a call")
+
+
+def _line(line: object) -> int:
+    return line if isinstance(line, int) and not isinstance(line, bool) and 0 <= line <= MAX_LINE else 0
 
 
 def _is_unicode(value: Any) -> bool:

@@ -36,7 +36,14 @@ class Stopped:
     amount: float
 
 
-Outcome: TypeAlias = Completed | Raised | Stopped
+@dataclass(frozen=True, slots=True)
+class Parked:
+    """The run was put aside: nothing of it goes on before these calls, by their ids, have an answer."""
+
+    calls: tuple[int, ...]
+
+
+Outcome: TypeAlias = Completed | Raised | Stopped | Parked
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,11 +54,13 @@ class Call:
         id: Counts the calls of one run from 1.
         function: `namespace.function`, as the manifest names it; written by the guest, so look it up, never trust it.
         arguments: JSON object with the tool's own keys.
+        line: Where the script made the call, as the guest says; 0 where it does not. For people only.
     """
 
     id: int
     function: str
     arguments: dict[str, Any]
+    line: int = field(default=0, compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +92,14 @@ class Reference:
     namespace: str
     function: str | None
     line: int
+
+
+@dataclass(frozen=True, slots=True)
+class Printed:
+    """Text that a script printed, to `"stdout"` or `"stderr"`, made inert."""
+
+    stream: str
+    text: str
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,22 +6,25 @@ The driver is the only place where a run waits. It holds a thread only while the
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import anyio
 
+from sandbox.journal import Past, PastStep
 from sandbox.messages import Step, argument_bytes, encode_completion, protocol_failure
-from sandbox.outcome import Outcome, Stopped
+from sandbox.outcome import Outcome, Parked, Raised, Stopped
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Mapping
+    from collections.abc import Awaitable, Callable, Mapping, Sequence
 
     from anyio.abc import TaskGroup
 
     from sandbox.isolate import Isolate
+    from sandbox.journal import Journal
     from sandbox.limits import Limits
-    from sandbox.outcome import Call, Completion
+    from sandbox.outcome import Call, Completion, Printed
     from sandbox.stopwatch import Stopwatch
 
 WRITTEN_BYTES = 12
@@ -38,31 +41,42 @@ class Run:
         self,
         isolate: Isolate,
         limits: Limits,
-        answer: Callable[[Call], Awaitable[Completion]],
+        answer: Callable[[Call], Awaitable[Completion | None]],
         stopwatch: Stopwatch,
+        *,
+        journal: Journal,
+        take_printed: Callable[[], Sequence[Printed]],
     ) -> None:
-        """Takes what the run needs; `outcome` starts it."""
+        """Takes what the run needs; `outcome` starts it.
+
+        `answer` returns None for a call that has no answer for now, and `take_printed` what was printed since it was
+        asked last.
+        """
         self.calls = 0
         self.steps = 0
         self._isolate = isolate
         self._limits = limits
         self._answer = answer
         self._stopwatch = stopwatch
+        self._journal = journal
+        self._take_printed = take_printed
         self._slots = anyio.Semaphore(limits.calls_in_flight)
         self._last_id = 0
         self._in_flight: dict[int, anyio.CancelScope] = {}
-        self._finished: list[str] = []
+        self._unanswered: set[int] = set()
+        self._finished: dict[int, str] = {}
         self._news = anyio.Event()
 
-    async def outcome(self, script: str, filename: str, manifest: Mapping[str, Any]) -> Outcome:
-        """Runs the script to its end. Calls still open then are cancelled."""
+    async def outcome(self, script: str, filename: str, manifest: Mapping[str, Any], past: Past) -> Outcome:
+        """Runs the script to its end, from where its past ends. Calls still open then are cancelled."""
         outcome: Outcome = Stopped("wall_seconds", self._limits.wall_seconds)
         async with anyio.create_task_group() as tasks:
             scope = tasks.cancel_scope
             self._stopwatch.on_change(partial(self._set_deadline, scope))
             self._set_deadline(scope)
-            outcome = await self._drive(tasks, partial(self._isolate.start, script, filename, manifest))
+            outcome = await self._drive(tasks, partial(self._isolate.start, script, filename, manifest), past)
             scope.cancel()
+        self._journal.ended(outcome, self._take_printed())
         return outcome
 
     def _set_deadline(self, scope: anyio.CancelScope) -> None:
@@ -72,16 +86,19 @@ class Run:
     def _remaining(self) -> float:
         return self._limits.wall_seconds - self._stopwatch.elapsed
 
-    async def _drive(self, tasks: TaskGroup, start: Callable[[float], Awaitable[Step]]) -> Outcome:
-        step = await self._enter(start)
+    async def _drive(self, tasks: TaskGroup, start: Callable[[float], Awaitable[Step]], past: Past) -> Outcome:
+        if past.steps:
+            step = await self._retrace(start, past)
+            if step.outcome is None and not past.goes_on:
+                return Parked(tuple(call.id for call in step.calls))
+        else:
+            step = await self._enter(PastStep(0, {}), start)
         while step.outcome is None:
-            exceeded = self._exceeded(step)
-            if exceeded is not None:
-                return exceeded
             for call_id in step.cancelled:
+                self._unanswered.discard(call_id)
                 if call_id in self._in_flight:
                     self._in_flight.pop(call_id).cancel()
-            if len(step.calls) == 1 and step.timer is None and not self._in_flight and not self._finished:
+            if len(step.calls) == 1 and step.timer is None and not self._is_expecting:
                 # The common case, a script that waits for one call: no task, no event.
                 await self._perform(step.calls[0])
             else:
@@ -89,19 +106,51 @@ class Run:
                     self._in_flight[call.id] = anyio.CancelScope()
                     tasks.start_soon(self._perform_beside, call)
                 await self._wait(step.timer)
-            completions, self._finished = self._finished, []
-            step = await self._enter(partial(self._isolate.resume, completions, int(self._stopwatch.elapsed * 1e9)))
+            if step.timer is None and not self._is_expecting:
+                return self._parked()
+            completions, self._finished = self._finished, {}
+            entered = PastStep(int(self._stopwatch.elapsed * 1e9), completions)
+            step = await self._enter(entered, partial(self._isolate.resume, completions.values(), entered.now_ns))
         return step.outcome
 
-    async def _enter(self, step: Callable[[float], Awaitable[Step]]) -> Step:
+    def _parked(self) -> Outcome:
+        if not self._unanswered:
+            return protocol_failure("the guest waits for nothing")
+        return Parked(tuple(sorted(self._unanswered)))
+
+    @property
+    def _is_expecting(self) -> bool:
+        """Whether something is on its way into the script."""
+        return bool(self._in_flight or self._finished)
+
+    async def _retrace(self, start: Callable[[float], Awaitable[Step]], past: Past) -> Step:
+        """Takes the steps of the past again, while time stands still; returns the last one with every open call."""
+        calls: dict[int, Call] = {}
+        step = Step()
+        with self._stopwatch.paused():
+            for number, entered in enumerate(past.steps):
+                resume = partial(self._isolate.resume, entered.completions.values(), entered.now_ns)
+                step = await (resume if number else start)(self._remaining())
+                self._journal.retraced(number, step, self._take_printed())
+                step = self._counted(step)
+                for call_id in (*entered.completions, *step.cancelled):
+                    calls.pop(call_id, None)
+                calls |= {call.id: call for call in step.calls}
+        self._finished = dict(past.answered)
+        still_open = tuple(call for call in calls.values() if call.id not in past.answered)
+        if past.goes_on:
+            await self._catch_up()
+        return replace(step, calls=still_open, cancelled=())
+
+    async def _enter(self, entered: PastStep, step: Callable[[float], Awaitable[Step]]) -> Step:
         """Lets the guest compute until it returns, and pays for the time it slept."""
-        self.steps += 1
-        if self.steps > self._limits.steps:
+        if self.steps >= self._limits.steps:
             return Step(outcome=Stopped("steps", self._limits.steps))
         made = await step(self._remaining())
+        self._journal.stepped(entered, made, self._take_printed())
         if not isinstance(made.outcome, Stopped):
             await self._catch_up()
-        return made
+        return self._counted(made)
 
     async def _catch_up(self) -> None:
         """Waits until real time has caught up with `time.sleep`, which moved the run's clock at once."""
@@ -109,7 +158,13 @@ class Run:
         if ahead > CLOCK_SLACK_SECONDS:
             await anyio.sleep(ahead)
 
-    def _exceeded(self, step: Step) -> Outcome | None:
+    def _counted(self, step: Step) -> Step:
+        """Counts a step and what it asks for; one that asks for too much ends the run."""
+        self.steps += 1
+        exceeded = None if step.outcome is not None else self._exceeded(step)
+        return step if exceeded is None else Step(outcome=exceeded)
+
+    def _exceeded(self, step: Step) -> Raised | Stopped | None:
         for call in step.calls:
             if call.id <= self._last_id:
                 return protocol_failure("a call's id does not follow the ones before it")
@@ -124,7 +179,12 @@ class Run:
 
     async def _perform(self, call: Call) -> None:
         completion = await self._answer(call)
-        self._finished.append(encode_completion(call.id, completion, self._limits))
+        if completion is None:
+            self._unanswered.add(call.id)
+            return
+        encoded = encode_completion(call.id, completion, self._limits)
+        self._journal.answered(call.id, encoded)
+        self._finished[call.id] = encoded
 
     async def _perform_beside(self, call: Call) -> None:
         """Performs one of several calls: waits for a slot, ends when the script withdraws it."""
@@ -135,12 +195,14 @@ class Run:
             self._news.set()
 
     async def _wait(self, timer: float | None) -> None:
-        """Waits for an answer, or until `timer` on the run's clock."""
+        """Waits for an answer, or until `timer` on the run's clock; or until there is nothing left to wait for."""
         self._news = anyio.Event()
         if self._finished:
             return
         if timer is None:
-            await self._news.wait()
+            while self._in_flight and not self._finished:
+                await self._news.wait()
+                self._news = anyio.Event()
             return
         with anyio.move_on_after(timer - self._stopwatch.elapsed):
             await self._news.wait()

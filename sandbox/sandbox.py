@@ -15,8 +15,9 @@ from sandbox.errors import SandboxClosedError
 from sandbox.image import COMPONENT, Image, load_image
 from sandbox.inert import inert_text
 from sandbox.isolate import ThreadIsolate
+from sandbox.journal import Journal, NoJournal, Past
 from sandbox.limits import Limits
-from sandbox.outcome import Failed, RunResult, Usage
+from sandbox.outcome import Failed, Printed, RunResult, Usage
 from sandbox.process_isolate import ProcessIsolate
 from sandbox.run import Run
 from sandbox.stopwatch import Stopwatch
@@ -110,29 +111,36 @@ class Sandbox:
             self._workers = None
         self._threads.close()
 
-    async def run(
+    async def run(  # noqa: PLR0913  # a run's conditions; all but the script have defaults
         self,
         script: str,
         *,
-        answer: Callable[[Call], Awaitable[Completion]] = refuse_every_call,
+        answer: Callable[[Call], Awaitable[Completion | None]] = refuse_every_call,
         manifest: Mapping[str, Any] | None = None,
         filename: str = "script.py",
         limits: Limits | None = None,
         seed: int | None = None,
+        wall_ns: int | None = None,
         on_output: Callable[[str, str], None] | None = None,
         stopwatch: Stopwatch | None = None,
+        journal: Journal | None = None,
+        past: Past | None = None,
     ) -> RunResult:
         """Runs one script to its outcome.
 
         Args:
             script: Python source. Top-level `await` and `return` work.
-            answer: Awaited for each call of a stub, several at a time. What it raises comes out of here.
+            answer: Awaited for each call of a stub, several at a time. What it raises comes out of here. None leaves
+                the call open; a run in which nothing else goes on is parked.
             manifest: The stubs the script may import from `tools`; shape in `sandbox/guest/stubs.py`.
             filename: How tracebacks call the script.
             limits: Bounds of this run.
             seed: Where the run's random numbers come from; drawn if not given.
+            wall_ns: Unix time at which the run's clock starts, in nanoseconds; now if not given.
             on_output: Receives ("stdout" or "stderr", text) as it is printed, on another thread; must not raise.
             stopwatch: The run's wall time, for an `answer` that pauses it while a person is asked.
+            journal: Told everything that the run can be taken again from.
+            past: What is known of this run, which began before; seed, time, script, manifest and limits are the same.
 
         Raises:
             SandboxClosedError: The sandbox is not entered.
@@ -141,19 +149,20 @@ class Sandbox:
         image = self._entered(script)
         limits = limits or self._limits
         stopwatch = stopwatch or Stopwatch()
-        printed = _Printed(on_output)
+        past = past or Past()
+        printed = _Printed(on_output, past.printed_characters)
         isolate = await self._isolate(
             image,
             limits,
             seed=secrets.randbits(64) if seed is None else seed,
-            wall_ns=time.time_ns(),
+            wall_ns=time.time_ns() if wall_ns is None else wall_ns,
             on_output=printed.add,
         )
         try:
-            run = Run(isolate, limits, answer, stopwatch)
-            outcome = await run.outcome(script, filename, manifest or {})
+            run = Run(isolate, limits, answer, stopwatch, journal=journal or NoJournal(), take_printed=printed.take_new)
+            outcome = await run.outcome(script, filename, manifest or {}, past)
             usage = Usage(stopwatch.elapsed, isolate.cpu_seconds, isolate.output_bytes, run.calls, run.steps)
-            return RunResult(outcome, printed.text(1), printed.text(2), usage)
+            return RunResult(outcome, printed.text("stdout"), printed.text("stderr"), usage)
         finally:
             isolate.close()
 
@@ -194,15 +203,25 @@ class Sandbox:
 class _Printed:
     """What a run printed, made inert piece by piece."""
 
-    def __init__(self, on_output: Callable[[str, str], None] | None) -> None:
-        self._pieces: dict[int, list[str]] = {1: [], 2: []}
+    def __init__(self, on_output: Callable[[str, str], None] | None, already_seen: int) -> None:
+        """`on_output` has had this many characters before, in the run's past."""
+        self._pieces: list[Printed] = []
+        self._taken = 0
         self._on_output = on_output
+        self._already_seen = already_seen
 
     def add(self, output: int, text: str) -> None:
         text = inert_text(text)
-        self._pieces[output].append(text)
-        if self._on_output is not None:
-            self._on_output("stdout" if output == 1 else "stderr", text)
+        stream = "stdout" if output == 1 else "stderr"
+        self._pieces.append(Printed(stream, text))
+        seen, self._already_seen = min(self._already_seen, len(text)), max(self._already_seen - len(text), 0)
+        if self._on_output is not None and seen < len(text):
+            self._on_output(stream, text[seen:])
 
-    def text(self, output: int) -> str:
-        return "".join(self._pieces[output])
+    def take_new(self) -> list[Printed]:
+        new = self._pieces[self._taken :]
+        self._taken += len(new)
+        return new
+
+    def text(self, stream: str) -> str:
+        return "".join(piece.text for piece in self._pieces if piece.stream == stream)

@@ -13,9 +13,9 @@ if TYPE_CHECKING:
 class Stopwatch:
     """Counts from its creation; nested and concurrent pauses count once."""
 
-    def __init__(self) -> None:
-        """Starts at zero."""
-        self._began = time.monotonic()
+    def __init__(self, elapsed_seconds: float = 0.0) -> None:
+        """Starts at zero, or where a run that began before had come to."""
+        self._began = time.monotonic() - elapsed_seconds
         self._paused_at: float | None = None
         self._pauses = 0
         self._listener: Callable[[], object] | None = None

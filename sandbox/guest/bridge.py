@@ -30,12 +30,12 @@ class Bridge:
         return self._perform(token, function, arguments)
 
     async def _perform(self, token, function, arguments):
-        del self._never_awaited[token]
+        _, line = self._never_awaited.pop(token)
         if self._closed:
             raise tool_errors.ToolError(f"{function} was not called: the script has already ended")
         call_id = next(self._ids)
         future = self._waiting[call_id] = self._loop.create_future()
-        self._outgoing[call_id] = {"id": call_id, "function": function, "arguments": arguments}
+        self._outgoing[call_id] = {"id": call_id, "function": function, "line": line, "arguments": arguments}
         try:
             return await future
         finally:

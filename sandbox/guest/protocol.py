@@ -2,7 +2,7 @@
 
 Start:   `{"script", "filename", "seed", "manifest"}`
 Resume:  `{"completions": [{"id", "value"} | {"id", "error": {"kind", "message", "details"}}]}`
-Step:    `{"calls": [{"id", "function", "arguments"}], "cancelled": [id], "timer": seconds or null,
+Step:    `{"calls": [{"id", "function", "line", "arguments"}], "cancelled": [id], "timer": seconds or null,
          "outcome": null | {"completed": value} | {"raised": {"type", "message", "traceback"}}
          | {"stopped": "memory_bytes"}}`
 
