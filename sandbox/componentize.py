@@ -1,8 +1,9 @@
 """Builds the guest component from `sandbox/guest` with componentize-py.
 
-Runs while a wheel or an editable install is built, so it imports nothing beyond the standard library before it
-is needed, and nothing of this package. The component is made from a staging folder that holds exactly what goes
-in: no path and no package of the building machine ends up in the snapshot.
+Runs while a wheel or an editable install is built and when an image with packages is, so it imports nothing beyond the
+standard library before it is needed, and nothing of this package. The component is made from a staging folder that
+holds exactly what goes in: no path and no package of the building machine ends up in the snapshot. On Linux, with a C
+compiler, equal inputs give equal bytes (`reproducible.c`).
 """
 
 from __future__ import annotations
@@ -19,45 +20,60 @@ from importlib.metadata import version
 from pathlib import Path
 
 GUEST = Path(__file__).with_name("guest")
+PIN = Path(__file__).with_name("reproducible.c")
 REQUIREMENTS = ("componentize-py", "tzdata")
+
+_BUILD = "import sys, componentize_py; sys.exit(componentize_py.script())"
+# Everything is imported before: the dynamic linker takes libraries of the same inode for the same.
+_PINNED = f"import ctypes, sys, componentize_py\nif ctypes.CDLL(None).pin_inputs(): sys.exit(75)\n{_BUILD}"
+_NOT_PINNED = 75
+"""How the build ends where the kernel does not let itself be asked to pin what it sees."""
 
 
 class ComponentizeError(Exception):
     """componentize-py could not make the component; the text holds what it said."""
 
 
-def build_component(component: Path) -> None:
+def build_component(component: Path, packages: Path | None = None) -> None:
     """Builds `component` unless the one there was made from the same sources by the same tools.
 
     Args:
         component: Where the `.wasm` file goes. A `.json` file beside it notes what it is and was made from.
+        packages: A folder of pure-Python packages to put into the image, all their modules imported.
 
     Raises:
         ComponentizeError: The build failed.
     """
-    inputs = inputs_digest()
+    inputs = inputs_digest(packages)
     noted = component.with_suffix(".json")
     if component.exists() and noted.exists() and json.loads(noted.read_text("utf-8"))["inputs"] == inputs:
         return
     with tempfile.TemporaryDirectory(prefix="codemode-guest-") as folder:
         staging = Path(folder)
-        _stage(staging)
+        _stage(staging, packages)
         made = staging / "guest.wasm"
-        _componentize(staging, made)
-        note = {"inputs": inputs, "sha256": hashlib.sha256(made.read_bytes()).hexdigest(), "tools": _tools()}
+        is_reproducible = _componentize(staging, made)
+        note = {
+            "inputs": inputs,
+            "sha256": hashlib.sha256(made.read_bytes()).hexdigest(),
+            "reproducible": is_reproducible,
+            "tools": _tools(),
+        }
         partial = component.with_suffix(".partial")
         shutil.copyfile(made, partial)
         partial.replace(component)
     noted.write_text(json.dumps(note, indent=2) + "\n", "utf-8")
 
 
-def inputs_digest() -> str:
-    """Returns a digest of everything the component is made from: guest sources and tool versions."""
+def inputs_digest(packages: Path | None = None) -> str:
+    """Returns a digest of everything the component is made from: guest sources, packages and tool versions."""
     digest = hashlib.sha256()
     digest.update(json.dumps(_tools()).encode())
-    for path in sorted(_sources()):
-        digest.update(f"{path.relative_to(GUEST).as_posix()}\n".encode())
-        digest.update(path.read_bytes())
+    digest.update(PIN.read_bytes())
+    for folder, paths in ((GUEST, _sources()), (packages, _files(packages))):
+        for path in sorted(paths):
+            name = path.relative_to(folder or path).as_posix()
+            digest.update(f"\n{name} {hashlib.sha256(path.read_bytes()).hexdigest()}".encode())
     return digest.hexdigest()
 
 
@@ -69,7 +85,11 @@ def _sources() -> list[Path]:
     return [*GUEST.rglob("*.py"), GUEST / "world.wit"]
 
 
-def _stage(staging: Path) -> None:
+def _files(packages: Path | None) -> list[Path]:
+    return [] if packages is None else [path for path in packages.rglob("*") if path.is_file()]
+
+
+def _stage(staging: Path, packages: Path | None) -> None:
     app = staging / "app"
     for path in _sources():
         target = app / "guest" / path.relative_to(GUEST)
@@ -79,18 +99,45 @@ def _stage(staging: Path) -> None:
     if tzdata is None or tzdata.origin is None:
         raise ComponentizeError("the tzdata package is not installed in the build environment")
     shutil.copytree(Path(tzdata.origin).parent, app / "tzdata", ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copytree(packages, staging / "packages") if packages else (staging / "packages").mkdir()
     # componentize-py adds the site-packages of the environment it runs in; it finds this empty one instead.
     (staging / "environment" / "lib" / "site-packages").mkdir(parents=True)
 
 
-def _componentize(staging: Path, made: Path) -> None:
+def _componentize(staging: Path, made: Path) -> bool:
+    """Makes the component; returns whether another build of the same inputs would give the same bytes."""
+    pin = _compile_pin(staging)
+    if pin is not None:
+        finished = _run(staging, made, _PINNED, {"LD_PRELOAD": str(pin)})
+        if finished.returncode != _NOT_PINNED:
+            _check(finished, made)
+            return True
+    _check(_run(staging, made, _BUILD, {}), made)
+    return False
+
+
+def _compile_pin(staging: Path) -> Path | None:
+    """Compiles what makes builds repeat, where that is possible."""
+    compiler = shutil.which("cc") or shutil.which("gcc") or shutil.which("clang")
+    if sys.platform != "linux" or compiler is None:
+        return None
+    made = staging / "reproducible.so"
+    command = [compiler, "-O1", "-shared", "-fPIC", "-o", str(made), str(PIN)]
+    finished = subprocess.run(command, capture_output=True, check=False)  # noqa: S603  # our own source
+    return made if finished.returncode == 0 else None
+
+
+def _run(staging: Path, made: Path, program: str, preload: dict[str, str]) -> subprocess.CompletedProcess[str]:
     app = staging / "app"
     command = [
-        sys.executable, "-c", "import sys, componentize_py; sys.exit(componentize_py.script())",
-        "--wit-path", str(app / "guest" / "world.wit"), "--world", "guest",
-        "componentize", "guest.main", "--python-path", str(app), "--output", str(made),
+        sys.executable, "-c", program, "--wit-path", str(app / "guest" / "world.wit"), "--world", "guest",
+        "componentize", "guest.main",
+        "--python-path", str(app), "--python-path", str(staging / "packages"), "--output", str(made),
     ]  # fmt: skip
-    environment = os.environ | {"VIRTUAL_ENV": str(staging / "environment"), "PYTHONHASHSEED": "0"}
-    finished = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)  # noqa: S603
+    environment = os.environ | {"VIRTUAL_ENV": str(staging / "environment")} | preload
+    return subprocess.run(command, env=environment, capture_output=True, text=True, check=False)  # noqa: S603
+
+
+def _check(finished: subprocess.CompletedProcess[str], made: Path) -> None:
     if finished.returncode != 0 or not made.exists():
         raise ComponentizeError(f"componentize-py failed:\n{finished.stdout}{finished.stderr}")

@@ -14,6 +14,7 @@ import tempfile
 import threading
 import time
 
+from . import packages
 from .loop import SansIOLoop
 
 _FILES = "a script has no files: keep data in variables, and use a server's tools to read or write files"
@@ -52,7 +53,8 @@ def import_hint(error: BaseException) -> str | None:
     root = error.name.partition(".")[0]
     if root in sys.stdlib_module_names:
         return f"{root} needs what a script does not have (files, network, a screen or C libraries), so it is left out"
-    return f"a script has Python's standard library and its tools, and {root} is in neither"
+    here = ", ".join(["Python's standard library", *sorted(packages.names)])
+    return f"a script can import {here} and its tools, and {root} is not among them"
 
 
 class Lock:

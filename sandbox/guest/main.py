@@ -15,6 +15,7 @@ from . import (
     entropy,
     loop,
     output,
+    packages,
     packing,
     practice,
     protocol,
@@ -28,6 +29,7 @@ from . import bridge as bridges
 
 standard_library.load()
 time_zones.load()
+packages.load()
 output.install(wit_world.write)
 absent.install()
 

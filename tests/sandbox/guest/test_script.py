@@ -257,7 +257,8 @@ async def test_a_wait_for_nothing_says_where(run):
 
 async def test_a_missing_module_says_what_there_is(run):
     assert (await raised(run, "import numpy")).message == (
-        "No module named 'numpy'\na script has Python's standard library and its tools, and numpy is in neither"
+        "No module named 'numpy'\n"
+        "a script can import Python's standard library and its tools, and numpy is not among them"
     )
     assert "ctypes needs what a script does not have" in (await raised(run, "import ctypes")).message
 

@@ -1,0 +1,68 @@
+"""The guest component as a build makes it: the same bytes from the same sources, or a note that says otherwise."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import sys
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from sandbox import componentize
+from sandbox.image import COMPONENT
+
+PROJECT = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text("utf-8"))
+
+
+def note(component: Path) -> Any:
+    return json.loads(component.with_suffix(".json").read_text("utf-8"))
+
+
+def can_repeat() -> bool:
+    return sys.platform == "linux" and any(map(shutil.which, ("cc", "gcc", "clang")))
+
+
+def test_another_build_elsewhere_gives_the_same_bytes(tmp_path, monkeypatch):
+    """The installed image was built from another folder, in another environment."""
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    made = tmp_path / "guest.wasm"
+    componentize.build_component(made)
+    assert note(made)["inputs"] == note(COMPONENT)["inputs"]
+    assert note(made)["reproducible"] is can_repeat()
+    if can_repeat():
+        assert note(made)["sha256"] == note(COMPONENT)["sha256"]
+    before = made.stat().st_mtime_ns
+    componentize.build_component(made)
+    assert made.stat().st_mtime_ns == before  # what is there is not built again
+
+
+def test_every_input_counts(tmp_path, monkeypatch):
+    plain = componentize.inputs_digest()
+    packages = tmp_path / "packages"
+    packages.mkdir()
+    assert componentize.inputs_digest(packages) == plain
+    (packages / "module.py").write_text("1")
+    one = componentize.inputs_digest(packages)
+    (packages / "module.py").write_text("2")
+    two = componentize.inputs_digest(packages)
+    (packages / "module.py").rename(packages / "other.py")
+    monkeypatch.setattr(componentize, "REQUIREMENTS", ("tzdata",))
+    assert len({plain, one, two, componentize.inputs_digest(packages), componentize.inputs_digest()}) == 5
+
+
+def test_what_builds_the_installed_image_is_what_builds_images_later():
+    needed = set(PROJECT["project"]["optional-dependencies"]["images"])
+    building = {item for item in PROJECT["build-system"]["requires"] if not item.startswith("hatchling")}
+    assert building <= needed
+
+
+def test_a_failing_build_says_what_componentize_py_said(tmp_path):
+    packages = tmp_path / "packages"
+    packages.mkdir()
+    (packages / "broken.py").write_text("raise ValueError('not here')")
+    with pytest.raises(componentize.ComponentizeError, match="can't be imported: broken: ValueError: not here"):
+        componentize.build_component(tmp_path / "guest.wasm", packages)
+    assert not (tmp_path / "guest.wasm").exists()
