@@ -20,6 +20,7 @@ from pydantic import BaseModel, ConfigDict, Field, PrivateAttr, ValidationError,
 from pydantic_core import PydanticCustomError
 
 from broker.errors import ConfigError
+from broker.server.settings import ServeSettings
 from broker.variables import Expansion
 
 if TYPE_CHECKING:
@@ -113,11 +114,13 @@ class Config(BaseModel):
 
     Attributes:
         servers: By name; `mcpServers` in the file.
+        serve: How `codemode serve` serves.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True, populate_by_name=True)
 
     servers: dict[str, ServerConfig] = Field(default={}, validation_alias="mcpServers")
+    serve: ServeSettings = ServeSettings()
     _secrets: frozenset[str] = PrivateAttr(default=frozenset())
 
     @property
@@ -182,7 +185,9 @@ class Config(BaseModel):
         }
         finished = self.model_copy(update={"servers": servers})
         finished._secrets = frozenset(  # noqa: SLF001  # a private attribute of this class
-            value for value in (*resolved, *_written_secrets(servers)) if len(value) >= LEAST_SECRET_CHARACTERS
+            value
+            for value in (*resolved, *_written_secrets(servers), *self.serve.tokens.values())
+            if len(value) >= LEAST_SECRET_CHARACTERS
         )
         return finished
 
@@ -222,7 +227,12 @@ def _without_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 def _shape_problems(document: dict[str, Any]) -> list[str]:
     """Unknown keys, each with the nearest valid one."""
-    problems = [_unknown(key, ["mcpServers"], "") for key in document if key != "mcpServers"]
+    sections = {name: field.annotation for name, field in Config.model_fields.items() if name != "servers"}
+    known = ["mcpServers", *sections]
+    problems = [_unknown(key, known, "") for key in document if key not in known]
+    for name, model in sections.items():
+        section, fields = document.get(name), list(getattr(model, "model_fields", ()))
+        problems += [_unknown(key, fields, f"{name}: ") for key in section or () if key not in fields]
     servers = document.get("mcpServers")
     if servers is None:
         problems.append("'mcpServers' is missing")
@@ -261,8 +271,10 @@ def _name_problems(document: dict[str, Any]) -> list[str]:
 def _seen(error: ErrorDetails, document: dict[str, Any]) -> bool:
     """Tell whether `_shape_problems` has said it already."""
     location = error["loc"]
-    if error["type"] == "extra_forbidden" or location == ("mcpServers",) == tuple(document) == ():
-        return True
+    if error["type"] == "extra_forbidden":
+        return location[0] == "mcpServers" or len(location) <= 2  # noqa: PLR2004  # a section and its key
+    if location[0] != "mcpServers":
+        return False
     server = (document.get("mcpServers") or {}).get(location[1], {}) if len(location) > 1 else {}
     return location[-1] == "type" and isinstance(server, dict) and server.get("type") == "sse"
 
@@ -271,6 +283,8 @@ def _sentence(error: ErrorDetails) -> str:
     location = tuple(str(part) for part in error["loc"])
     if error["type"] == "transport":
         return f"{_place(location)[:-2]} {error['msg']}"
+    if error["type"] == "extra_forbidden":
+        return f"{_place(location)}is not known; remove it"
     message = error["msg"].removeprefix("Input should be ")
     if error["type"] == "string_pattern_mismatch":
         message = "a URL that begins with http:// or https://"

@@ -80,6 +80,7 @@ class Disclosure:
             unavailable,
             definitions(described) if with_definitions else {},
             changed,
+            tuple(sorted({entry.namespace for entry in described})),
         )
 
     async def describe(self, entries: Iterable[CatalogEntry]) -> list[CatalogEntry]:

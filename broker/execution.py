@@ -18,7 +18,7 @@ from broker.logging import logger
 from broker.script_check import CheckedScript, diagnostics_of, not_started, stops, unreadable, warning
 from broker.tool_calls import CallRecord, ToolCalls, fetch_request
 from codegen import CheckerError
-from sandbox import Completed, Parked, Raised, Stopped, Stopwatch, Usage
+from sandbox import Completed, Parked, Raised, RunResult, Stopped, Stopwatch, Usage
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -47,7 +47,10 @@ class ExecutionError(BaseModel):
 
 
 class StoppedBy(BaseModel):
-    """The limit that ended a script, and what was allowed, in the limit's unit."""
+    """The limit that ended a script, and what was allowed, in the limit's unit.
+
+    `shutdown` is the host's own end, with the seconds that the script had run.
+    """
 
     model_config = ConfigDict(extra="forbid")
 
@@ -102,8 +105,10 @@ class Execution:
         limits: Limits | None,
         filename: str,
         on_output: Callable[[str, str], None] | None,
+        on_call: Callable[[CallRecord, int, int], None] | None,
         describe_references: bool,
         check_mode: CheckMode,
+        stop: anyio.CancelScope | None = None,
     ) -> ExecutionResult:
         """Run a script; whatever it does is in the result."""
         began = time.monotonic()
@@ -125,16 +130,21 @@ class Execution:
             disclosure=self.disclosure,
             stopwatch=stopwatch,
             redact=self.redact,
+            on_call=on_call,
         )
-        ended = await self.sandbox.run(
-            script,
-            answer=calls.answer,
-            manifest=manifest,
-            filename=filename,
-            limits=limits,
-            on_output=on_output,
-            stopwatch=stopwatch,
-        )
+        heard = _Heard(on_output)
+        with stop or anyio.CancelScope() as scope:
+            ended = await self.sandbox.run(
+                script,
+                answer=calls.answer,
+                manifest=manifest,
+                filename=filename,
+                limits=limits,
+                on_output=heard.add,
+                stopwatch=stopwatch,
+            )
+        if scope.cancelled_caught:
+            ended = heard.result(stopwatch.elapsed, len(calls.records))
         return _envelope(
             ended.outcome,
             began,
@@ -244,6 +254,25 @@ class Execution:
         if self.disclosure.is_described(entry):
             return entry.stub().manifest_entry()
         return {"described": False, "fetch": fetch_request([entry.qualified_name])}
+
+
+class _Heard:
+    """What a run has printed so far, for one that is stopped from outside."""
+
+    def __init__(self, on_output: Callable[[str, str], None] | None) -> None:
+        self._on_output = on_output
+        self._pieces: dict[str, list[str]] = {"stdout": [], "stderr": []}
+
+    def add(self, stream: str, text: str) -> None:
+        self._pieces[stream].append(text)
+        if self._on_output is not None:
+            self._on_output(stream, text)
+
+    def result(self, seconds: float, calls: int) -> RunResult:
+        """Return how a run ended that was stopped from outside."""
+        stdout, stderr = ("".join(self._pieces[stream]) for stream in ("stdout", "stderr"))
+        usage = Usage(seconds, 0.0, len(stdout.encode()) + len(stderr.encode()), calls, 0)
+        return RunResult(Stopped("shutdown", round(seconds, 3)), stdout, stderr, usage)
 
 
 def _stand_in(functions: dict[str, Any], namespace: str, found: Sequence[Reference]) -> None:

@@ -15,11 +15,15 @@ from broker.script_check import CHECK_MODES
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 
+    import anyio
+
     from broker.authorize import Grant
     from broker.catalog import Catalog, CatalogEntry
     from broker.consent import Answerer
     from broker.execution import ExecutionResult
     from broker.script_check import CheckedScript, CheckMode
+    from broker.search import SearchPage, SearchRequest
+    from broker.tool_calls import CallRecord
     from broker.tool_details import ToolDetails
     from broker.upstream import Upstream
     from sandbox import Limits, Sandbox
@@ -71,6 +75,14 @@ class Session:
         """
         return await self._disclosure.deliver(names, with_definitions=with_definitions)
 
+    async def search(self, request: SearchRequest) -> SearchPage:
+        """Find tools. Nothing is described by it: the page says what was asked for in full.
+
+        Raises:
+            SearchError: The search cannot be done as asked; the text says what to change.
+        """
+        return await self._catalog.tool_search.search(request)
+
     async def execute_code(
         self,
         script: str,
@@ -78,8 +90,10 @@ class Session:
         limits: Limits | None = None,
         filename: str = "script.py",
         on_output: Callable[[str, str], None] | None = None,
+        on_call: Callable[[CallRecord, int, int], None] | None = None,
         describe_references: bool = False,
         check: CheckMode = "error",
+        stop: anyio.CancelScope | None = None,
     ) -> ExecutionResult:
         """Run a script; whatever it does is in the result.
 
@@ -90,9 +104,11 @@ class Session:
             limits: Bounds of this run.
             filename: How tracebacks call the script.
             on_output: Receives ("stdout" or "stderr", text) while the script prints, on another thread.
+            on_call: Receives each call when it has ended, with the numbers of calls ended and made so far.
             describe_references: Describe the tools that the script names instead of refusing to start it.
             check: With "error" a script with mistakes is not started, and has raised a `ScriptCheckError` that
                 lists them; with "warn" they are the beginning of its stderr; with "off" nobody looks.
+            stop: Cancelling it stops the script; the result then says so, with what was printed and called.
 
         Raises:
             ValueError: `check` is none of these.
@@ -105,8 +121,10 @@ class Session:
             limits=limits,
             filename=filename,
             on_output=on_output,
+            on_call=on_call,
             describe_references=describe_references,
             check_mode=check,
+            stop=stop,
         )
 
     async def check_code(self, script: str, *, describe_references: bool = False) -> CheckedScript:

@@ -105,8 +105,12 @@ class ToolCalls:
         disclosure: Disclosure,
         stopwatch: Stopwatch,
         redact: Callable[[str], str] = str,
+        on_call: Callable[[CallRecord, int, int], None] | None = None,
     ) -> None:
-        """Take what decides about calls; `stopwatch` stands still while a person is asked."""
+        """Take what decides about calls; `stopwatch` stands still while a person is asked.
+
+        `on_call` is told of each call that has ended, with the numbers of calls ended and made; it must not raise.
+        """
         self._records: dict[int, CallRecord] = {}
         self._catalog = catalog
         self._upstreams = upstreams
@@ -114,6 +118,8 @@ class ToolCalls:
         self._disclosure = disclosure
         self._stopwatch = stopwatch
         self._redact = redact
+        self._on_call = on_call
+        self._ended = 0
 
     @property
     def records(self) -> list[CallRecord]:
@@ -142,6 +148,9 @@ class ToolCalls:
             record.status = _status(completion)
         finally:
             record.duration_ms = round((time.monotonic() - began) * 1_000, 3)
+            self._ended += 1
+            if self._on_call is not None:
+                self._on_call(record, self._ended, len(self._records))
         return completion
 
     async def _answer(self, call: Call, entry: CatalogEntry | None, record: CallRecord) -> Completion:

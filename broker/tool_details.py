@@ -37,6 +37,7 @@ class ToolDetails:
         unavailable: Names of tools that cannot be fetched now, each with what is wrong with the server.
         definitions: Where JSON was asked for, the definition of each described tool by its qualified name.
         changed: Of described tools whose earlier description had lapsed, what is different now.
+        namespaces: What a script imports from `tools` for the described tools.
     """
 
     source: str
@@ -46,6 +47,7 @@ class ToolDetails:
     unavailable: Mapping[str, str] = field(default_factory=dict)
     definitions: Mapping[str, dict[str, Any]] = field(default_factory=dict)
     changed: Mapping[str, str] = field(default_factory=dict)
+    namespaces: tuple[str, ...] = ()
 
 
 def stub_text(entries: Iterable[CatalogEntry]) -> str:

@@ -154,6 +154,36 @@ def check_script(
     start(command.check_script, command.CheckRequest(script, config, as_json), verbose=verbose, log_json=log_json)
 
 
+@app.command()
+def serve(
+    *,
+    config: ConfigFile = None,
+    http: Annotated[
+        str | None,
+        typer.Option("--http", metavar="HOST:PORT", help="Serve streamable HTTP there instead of stdio."),
+    ] = None,
+    allow: Annotated[
+        list[str] | None,
+        typer.Option("--allow", "-a", metavar="PATTERN", help="Allow calls to the tools that match, in every session."),
+    ] = None,
+    verbose: Verbose = False,
+    log_json: LogJson = False,
+) -> None:
+    """Serve the configured servers to an MCP client as three tools: search, describe, run a script.
+
+    Over stdio unless --http is given. HTTP is at /mcp, with /health beside it; it wants a bearer token when
+    CODEMODE_TOKEN or `serve` in the config sets one, and has to where other machines can reach it.
+
+    \b
+    Examples:
+      codemode serve --config mcp.json --allow 'git.*'
+      CODEMODE_TOKEN=$(openssl rand -hex 16) codemode serve --http 127.0.0.1:8000
+    """  # noqa: D301  # \b keeps click from refilling the lines
+    from broker.cli import serve as command
+
+    start(command.serve, command.ServeRequest(config, http, tuple(allow or ())), verbose=verbose, log_json=log_json)
+
+
 @tools.command("list")
 def list_tools(
     *, config: ConfigFile = None, as_json: AsJson = False, verbose: Verbose = False, log_json: LogJson = False

@@ -52,7 +52,7 @@ async def run_script(request: RunRequest) -> ExitCode:
     """Run the script, write its result and return what it ended with."""
     script = read_script(request.script)
     limits = _limits(request)
-    grants = _grants(request.allow)
+    grants = grants_of(request.allow)
     config = load_config(request.config, needed=False)
     answerer = TerminalAnswerer() if can_ask() else None
     # Servers that the script does not name are not waited for.
@@ -73,7 +73,12 @@ async def run_script(request: RunRequest) -> ExitCode:
     return _exit_code(result)
 
 
-def _grants(patterns: tuple[str, ...]) -> list[Grant]:
+def grants_of(patterns: tuple[str, ...]) -> list[Grant]:
+    """Return the grants that `--allow` options give.
+
+    Raises:
+        Problem: A pattern can match nothing.
+    """
     try:
         return [Grant(pattern) for pattern in patterns]
     except PatternError as error:

@@ -1,0 +1,115 @@
+"""`codemode serve`: the broker as an MCP server, until its client goes or it is told to end."""
+
+from __future__ import annotations
+
+import os
+import signal
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import anyio
+
+from broker.cli.configured import load_config, open_broker, report_servers
+from broker.cli.exit_codes import ExitCode
+from broker.cli.run import grants_of
+from broker.cli.terminal import Problem, note
+from broker.errors import ConfigError
+from broker.server import BrokerServer
+from broker.server.stdio import standard_streams
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+    from pathlib import Path
+
+    from anyio.abc import TaskGroup
+
+    from broker import Broker, Config, Grant
+    from broker.server.http import HttpServer
+
+TOKEN_VARIABLE = "CODEMODE_TOKEN"  # noqa: S105  # the name of a variable
+
+
+@dataclass(frozen=True)
+class ServeRequest:
+    """The arguments of `codemode serve`."""
+
+    config: Path | None
+    http: str | None
+    allow: tuple[str, ...]
+
+
+async def serve(request: ServeRequest) -> ExitCode:
+    """Serve until the end."""
+    config = load_config(request.config, needed=False)
+    grants = grants_of(request.allow)
+    # A client waits for its first answer: servers that are slow are waited for by whoever needs them.
+    async with open_broker(config, startup_seconds=0) as broker:
+        server = _server(broker, config, grants)
+        if request.http is None:
+            await _serve_stdio(server)
+        else:
+            await _serve_http(server, request.http, broker)
+    return ExitCode.COMPLETED
+
+
+def _server(broker: Broker, config: Config, grants: list[Grant]) -> BrokerServer:
+    settings = config.serve
+    token = os.environ.get(TOKEN_VARIABLE)
+    if token:
+        settings = settings.model_copy(update={"tokens": {**settings.tokens, "default": token}})
+    return BrokerServer(broker, settings, make_session=lambda _principal: broker.session(grants=grants))
+
+
+async def _serve_stdio(server: BrokerServer) -> None:
+    async with standard_streams() as (incoming, outgoing), anyio.create_task_group() as tasks:
+        tasks.start_soon(_end_on_signal, server, tasks)
+        await server.mcp.run(incoming, outgoing, server.mcp.create_initialization_options())
+        tasks.cancel_scope.cancel()
+
+
+async def _end_on_signal(server: BrokerServer, tasks: TaskGroup) -> None:
+    async for _ in _signals():
+        await server.runs.drain(server.settings.grace_seconds)
+        tasks.cancel_scope.cancel()
+
+
+async def _serve_http(server: BrokerServer, where: str, broker: Broker) -> None:
+    from broker.server.http import PATH, Address, HttpServer, http_app  # noqa: PLC0415  # not loaded for stdio
+
+    try:
+        address = Address.parse(where)
+        http = HttpServer(http_app(server, address))
+        sock = address.listen()
+    except ValueError as error:
+        raise Problem(f"--http: {error}") from None
+    except ConfigError as error:
+        raise Problem(str(error)) from None
+    except OSError as error:
+        raise Problem(f"--http {where}: {error.strerror}", "Choose another port, or 0 for any free one.") from None
+    host, port = sock.getsockname()[:2]
+    shown = f"[{host}]" if ":" in host else host
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(_end_http_on_signal, server, http)
+        tasks.start_soon(_report_when_settled, broker)
+        note(f"serving MCP at http://{shown}:{port}{PATH}")
+        if not (server.settings.tokens or server.settings.oauth):
+            note(f"without authentication: every program on this machine may use it ({TOKEN_VARIABLE} sets a token)")
+        await http.serve(sockets=[sock])
+        tasks.cancel_scope.cancel()
+
+
+async def _end_http_on_signal(server: BrokerServer, http: HttpServer) -> None:
+    async for _ in _signals():
+        await server.runs.drain(server.settings.grace_seconds)
+        http.end()
+
+
+async def _report_when_settled(broker: Broker) -> None:
+    await broker.wait_until_settled()
+    report_servers(broker)
+
+
+async def _signals() -> AsyncIterator[signal.Signals]:
+    with anyio.open_signal_receiver(signal.SIGTERM, signal.SIGINT) as received:
+        async for number in received:
+            yield number

@@ -1,0 +1,240 @@
+"""The MCP server itself: requests of a downstream client to the surface, in both protocol eras.
+
+Above: stdio.py and http.py, which carry it, and in-memory clients. Below: identity.py, runs.py, notices.py, and
+`broker.surface`, where everything that a model reads is made.
+"""
+
+from __future__ import annotations
+
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from importlib.metadata import version
+from typing import TYPE_CHECKING, Any
+
+import anyio
+import mcp.types as t
+from mcp import MCPError
+from mcp.server import NotificationOptions, Server
+from mcp.types.version import MODERN_PROTOCOL_VERSIONS
+
+from broker.server.identity import SessionKeeper, TooManySessionsError, UnknownSessionError, principal_of_request
+from broker.server.notices import Notices
+from broker.server.runs import DrainingError, NoRoomError, Runs
+from broker.server.settings import ServeSettings
+from broker.surface import KeptOutputs, Reply, Surface, texts, tool_definitions
+from broker.surface.definitions import EXECUTE, INPUT_SCHEMAS
+from broker.surface.outputs import TEMPLATE
+from sandbox import Limits
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Callable
+
+    from anyio.abc import TaskGroup
+    from mcp.server import ServerRequestContext
+
+    from broker.broker import Broker
+    from broker.server.identity import Held
+    from broker.server.runs import LiveRun
+    from broker.sessions import Session
+
+NOT_FOUND_BEFORE_2026 = -32002
+_LOG_LEVELS = ("debug", "info", "notice", "warning", "error", "critical", "alert", "emergency")
+_LOG_META_KEY = "io.modelcontextprotocol/logLevel"
+_NO_LOG = "emergency"
+
+
+@dataclass(frozen=True)
+class _State:
+    """What the SDK hands to each request."""
+
+    tasks: TaskGroup
+
+
+class BrokerServer:
+    """An entered broker as an MCP server.
+
+    Example:
+        async with Broker.from_config("mcp.json") as broker, Client(BrokerServer(broker).mcp) as client:
+            await client.call_tool("execute_code", {"code": "1 + 1"})
+    """
+
+    def __init__(
+        self,
+        broker: Broker,
+        settings: ServeSettings | None = None,
+        *,
+        make_session: Callable[[str], Session] | None = None,
+        limits: Limits | None = None,
+    ) -> None:
+        """Make the server.
+
+        Args:
+            broker: Entered, and open for as long as the server is.
+            settings: How to serve.
+            make_session: Makes the session of a principal; one without grants when None.
+            limits: Bounds of each run.
+        """
+        settings = settings or ServeSettings()
+        self.settings = settings
+        self.sessions = SessionKeeper(
+            make_session or (lambda _principal: broker.session()),
+            most=settings.sessions,
+            idle_seconds=settings.session_idle_seconds,
+        )
+        self.runs = Runs(at_once=settings.runs_at_once, waiting=settings.runs_waiting)
+        self.outputs = KeptOutputs()
+        self._limits = limits or Limits()
+        self._log_levels: dict[str, str] = {}
+        names = [status.name for status in broker.server_statuses() if status.state != "disabled"]
+        self.mcp: Server[_State] = _Server(
+            "codemode-broker",
+            version=version("codemode-broker"),
+            title="codemode",
+            instructions=texts.instructions(names),
+            lifespan=self._lifespan,
+            on_list_tools=self._list_tools,
+            on_call_tool=self._call_tool,
+            on_list_resources=self._list_resources,
+            on_list_resource_templates=self._list_templates,
+            on_read_resource=self._read_resource,
+        )
+        # Not the constructor's argument, which warns that the newer era has none.
+        self.mcp.add_request_handler("logging/setLevel", t.SetLevelRequestParams, self._set_log_level)
+
+    @asynccontextmanager
+    async def _lifespan(self, _server: Server[_State]) -> AsyncIterator[_State]:
+        async with anyio.create_task_group() as tasks:
+            yield _State(tasks)
+            tasks.cancel_scope.cancel()
+
+    async def _list_tools(
+        self, _ctx: ServerRequestContext[_State, Any], _params: t.PaginatedRequestParams | None
+    ) -> t.ListToolsResult:
+        return t.ListToolsResult(tools=[t.Tool.model_validate(tool) for tool in tool_definitions("mcp")])
+
+    async def _call_tool(
+        self, ctx: ServerRequestContext[_State, Any], params: t.CallToolRequestParams
+    ) -> t.CallToolResult:
+        if params.name not in INPUT_SCHEMAS:
+            raise MCPError(t.INVALID_PARAMS, texts.unknown_tool(params.name, list(INPUT_SCHEMAS)))
+        return _result(await self._reply(ctx, params.name, params.arguments or {}))
+
+    async def _reply(self, ctx: ServerRequestContext[_State, Any], name: str, arguments: dict[str, Any]) -> Reply:
+        handle = arguments.get("session")
+        try:
+            held, is_new = self.sessions.find(ctx, handle if isinstance(handle, str) else None)
+        except UnknownSessionError as error:
+            return Reply(texts.unknown_session(str(error)), is_error=True)
+        except TooManySessionsError:
+            return Reply(texts.TOO_MANY_RUNS, is_error=True)
+        held.users += 1
+        try:
+            if name != EXECUTE:
+                return await self._surface(held, is_new=is_new).dispatch(name, arguments)
+            return await self._execute(ctx, held, arguments, is_new=is_new)
+        finally:
+            held.users -= 1
+
+    async def _execute(
+        self, ctx: ServerRequestContext[_State, Any], held: Held, arguments: dict[str, Any], *, is_new: bool
+    ) -> Reply:
+        notices = Notices(ctx, with_output=self._wants_output(ctx))
+
+        async def work(run: LiveRun[Reply]) -> Reply:
+            surface = self._surface(held, is_new=is_new)
+            return await surface.dispatch(EXECUTE, arguments, notices.watcher, stop=run.stop)
+
+        async with anyio.create_task_group() as telling:
+            telling.start_soon(notices.send)
+            try:
+                reply = await self.runs.perform(ctx.lifespan_context.tasks, work)
+            except NoRoomError:
+                reply = Reply(texts.TOO_MANY_RUNS, is_error=True)
+            except DrainingError:
+                reply = Reply(texts.SHUTTING_DOWN, is_error=True)
+            finally:
+                notices.close()
+        return reply
+
+    def _surface(self, held: Held, *, is_new: bool) -> Surface:
+        return Surface(
+            session=held.session,
+            owner=held.principal,
+            handle=held.handle if is_new else None,
+            outputs=self.outputs,
+            limits=self._limits,
+            output_tokens=self.settings.output_tokens,
+        )
+
+    async def _list_resources(
+        self, _ctx: ServerRequestContext[_State, Any], _params: t.PaginatedRequestParams | None
+    ) -> t.ListResourcesResult:
+        return t.ListResourcesResult(resources=[])
+
+    async def _list_templates(
+        self, _ctx: ServerRequestContext[_State, Any], _params: t.PaginatedRequestParams | None
+    ) -> t.ListResourceTemplatesResult:
+        output = t.ResourceTemplate(
+            uri_template=TEMPLATE, name="run_output", description=texts.OUTPUT_RESOURCE, mime_type="text/plain"
+        )
+        return t.ListResourceTemplatesResult(resource_templates=[output])
+
+    async def _read_resource(
+        self, ctx: ServerRequestContext[_State, Any], params: t.ReadResourceRequestParams
+    ) -> t.ReadResourceResult:
+        try:
+            page = self.outputs.read(params.uri, principal_of_request())
+        except ValueError as error:
+            raise MCPError(t.INVALID_PARAMS, str(error)) from None
+        if page is None:
+            is_modern = ctx.protocol_version in MODERN_PROTOCOL_VERSIONS
+            code = t.INVALID_PARAMS if is_modern else NOT_FOUND_BEFORE_2026
+            raise MCPError(code, texts.no_resource(params.uri), {"uri": params.uri})
+        contents = t.TextResourceContents(uri=params.uri, mime_type="text/plain", text=page)
+        return t.ReadResourceResult(contents=[contents])
+
+    async def _set_log_level(
+        self, ctx: ServerRequestContext[_State, Any], params: t.SetLevelRequestParams
+    ) -> t.EmptyResult:
+        if len(self._log_levels) >= self.settings.sessions:
+            self._log_levels.clear()
+        self._log_levels[_connection(ctx)] = params.level
+        return t.EmptyResult()
+
+    def _wants_output(self, ctx: ServerRequestContext[_State, Any]) -> bool:
+        """Printed text is logged to clients that asked for it: it is in the reply anyhow."""
+        if ctx.protocol_version in MODERN_PROTOCOL_VERSIONS:
+            wanted = (ctx.meta or {}).get(_LOG_META_KEY, _NO_LOG)
+        else:
+            wanted = self._log_levels.get(_connection(ctx), _NO_LOG)
+        return wanted in _LOG_LEVELS[: _LOG_LEVELS.index("info") + 1]
+
+
+class _Server(Server[_State]):
+    """The SDK's server with capabilities as they are: the three tools and the resources never change."""
+
+    def create_initialization_options(
+        self,
+        notification_options: NotificationOptions | None = None,
+        experimental_capabilities: dict[str, dict[str, Any]] | None = None,
+        extensions: dict[str, dict[str, Any]] | None = None,
+    ) -> Any:
+        """Return the options of the older handshake; over HTTP the SDK calls this without any."""
+        return super().create_initialization_options(
+            notification_options or NotificationOptions(), experimental_capabilities, extensions
+        )
+
+
+def _result(reply: Reply) -> t.CallToolResult:
+    blocks = [{"type": "text", "text": reply.text}, *reply.blocks]
+    return t.CallToolResult.model_validate(
+        {
+            "content": blocks,
+            "isError": reply.is_error,
+            **({} if reply.structured is None else {"structuredContent": reply.structured}),
+        }
+    )
+
+
+def _connection(ctx: ServerRequestContext[_State, Any]) -> str:
+    return "" if ctx.request is None else str(ctx.request.headers.get("mcp-session-id", ""))

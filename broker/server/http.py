@@ -1,0 +1,166 @@
+"""The MCP server over streamable HTTP: addresses, authentication, bounds, and an orderly end.
+
+Above: `codemode serve --http`. Below: the SDK's Starlette application and uvicorn. An address that others can reach is
+served with authentication or not at all; requests with a foreign `Host` or `Origin` are refused.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import socket
+from contextlib import contextmanager, nullcontext
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import uvicorn
+from mcp.server.auth.settings import AuthSettings
+from mcp.server.transport_security import TransportSecuritySettings
+from pydantic import AnyHttpUrl
+from starlette.responses import JSONResponse
+from starlette.routing import Route
+
+from broker.errors import ConfigError
+from broker.server.tokens import AnyOf, IssuedTokens, StaticTokens
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from mcp.server.auth.provider import TokenVerifier
+    from starlette.applications import Starlette
+    from starlette.requests import Request
+
+    from broker.server.app import BrokerServer
+    from broker.server.settings import ServeSettings
+
+PATH = "/mcp"
+CONNECTIONS = 4_000
+"""Open connections at the same time; further ones get HTTP 503."""
+
+_LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
+_EXTRA_SECONDS = 2
+
+
+@dataclass(frozen=True, slots=True)
+class Address:
+    """Where to listen; port 0 is any free one."""
+
+    host: str
+    port: int
+
+    @classmethod
+    def parse(cls, text: str) -> Address:
+        """Read `HOST:PORT`, `[::1]:PORT` or `PORT`.
+
+        Raises:
+            ValueError: It is none of them.
+        """
+        host, _, port = text.rpartition(":")
+        host = host.strip("[]") or "127.0.0.1"
+        if not (port.isascii() and port.isdigit() and int(port) <= 65_535):  # noqa: PLR2004  # the largest port
+            raise ValueError(f"{text!r} is no HOST:PORT, as in 127.0.0.1:8000")
+        return cls(host, int(port))
+
+    @property
+    def is_loopback(self) -> bool:
+        """Whether only this machine can reach it."""
+        try:
+            return ipaddress.ip_address(self.host).is_loopback
+        except ValueError:
+            return self.host == "localhost"
+
+    def listen(self) -> socket.socket:
+        """Return a listening socket.
+
+        Raises:
+            OSError: The address is in use or not ours.
+        """
+        family = socket.AF_INET6 if ":" in self.host else socket.AF_INET
+        return socket.create_server((self.host, self.port), family=family, backlog=2_048)
+
+
+def http_app(server: BrokerServer, address: Address, routes: Sequence[Route] = ()) -> Starlette:
+    """Return the application: `/mcp`, `/health`, and what is given.
+
+    Raises:
+        ConfigError: The address can be reached by others, and nobody would be asked who they are.
+    """
+    settings = server.settings
+    verifier = _verifier(settings)
+    if verifier is None and not address.is_loopback:
+        raise ConfigError(
+            "serve",
+            [f"{address.host} can be reached from other machines: set serve.tokens or serve.oauth, or use 127.0.0.1"],
+        )
+
+    async def health(_request: Request) -> JSONResponse:
+        return JSONResponse({"status": "ok"})
+
+    return server.mcp.streamable_http_app(
+        streamable_http_path=PATH,
+        max_request_body_size=settings.request_bytes,
+        session_idle_timeout=settings.session_idle_seconds,
+        max_sessions=settings.sessions,
+        transport_security=_security(settings, address),
+        host=address.host,
+        auth=_auth(settings, address) if verifier is not None else None,
+        token_verifier=verifier,
+        custom_starlette_routes=[Route("/health", health), *routes],
+    )
+
+
+def _verifier(settings: ServeSettings) -> TokenVerifier | None:
+    verifiers: list[TokenVerifier] = []
+    if settings.tokens:
+        verifiers.append(StaticTokens(settings.tokens))
+    if settings.oauth is not None:
+        verifiers.append(IssuedTokens(settings.oauth))
+    return AnyOf(verifiers) if verifiers else None
+
+
+def _auth(settings: ServeSettings, address: Address) -> AuthSettings:
+    oauth = settings.oauth
+    # Without an authorization server the SDK wants one all the same, and shows it to nobody.
+    issuer = oauth.issuer if oauth is not None else f"http://{address.host}"
+    return AuthSettings(
+        issuer_url=AnyHttpUrl(issuer),
+        resource_server_url=AnyHttpUrl(oauth.resource) if oauth is not None else None,
+        required_scopes=list(oauth.scopes) if oauth is not None else None,
+        validate_token_resource=False,  # the verifier has
+    )
+
+
+def _security(settings: ServeSettings, address: Address) -> TransportSecuritySettings:
+    own = _LOOPBACK if address.is_loopback else (*_LOOPBACK, address.host)
+    origins = [f"{scheme}://{host}:*" for scheme in ("http", "https") for host in own]
+    return TransportSecuritySettings(
+        enable_dns_rebinding_protection=True,
+        allowed_hosts=[*(f"{host}:*" for host in own), *own, *settings.allowed_hosts],
+        allowed_origins=[*origins, *settings.allowed_origins],
+    )
+
+
+class HttpServer(uvicorn.Server):
+    """uvicorn without its own handling of signals: `codemode serve` drains the runs first."""
+
+    def __init__(self, app: Starlette) -> None:
+        """Serve an application."""
+        config = uvicorn.Config(
+            app,
+            log_config=None,
+            access_log=False,
+            limit_concurrency=CONNECTIONS,
+            timeout_graceful_shutdown=_EXTRA_SECONDS,
+            server_header=False,
+            date_header=False,
+        )
+        super().__init__(config)
+
+    @contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        """Leave signals alone."""
+        with nullcontext():
+            yield
+
+    def end(self) -> None:
+        """Accept nothing more, and end when what is open has been answered or two seconds are over."""
+        self.should_exit = True

@@ -1,0 +1,132 @@
+"""Whose session a request belongs to. Never the connection's: the SDK makes new objects for each request.
+
+In this order: the handle that the caller passes; the `Mcp-Session-Id` of a stateful HTTP connection; the process, for
+stdio; the authenticated principal. A caller that has none of these is given a handle with each reply, and passes it on.
+
+Above: app.py. Below: the sessions of the broker.
+"""
+
+from __future__ import annotations
+
+import secrets
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import anyio
+from mcp.server.auth.middleware.auth_context import get_access_token
+from mcp.server.auth.provider import principal_components
+from mcp.types.version import MODERN_PROTOCOL_VERSIONS
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from mcp.server import ServerRequestContext
+
+    from broker.sessions import Session
+
+NEW = "new"
+"""What a caller passes as `session` to begin another one."""
+
+_SWEEP_SECONDS = 600.0
+_SESSION_HEADER = "mcp-session-id"
+
+
+class UnknownSessionError(Exception):
+    """The handle is of no session of this principal. `args[0]` is the handle."""
+
+
+class TooManySessionsError(Exception):
+    """No room for one more session."""
+
+
+@dataclass(slots=True)
+class Held:
+    """A session with what is known about its holder.
+
+    Attributes:
+        session: Its descriptions and grants.
+        principal: Who was authenticated when it began; empty where nobody is.
+        handle: What its holder passes to name it; None where the transport does.
+        users: Requests that work in it now.
+        used_at: When it was last in use, on the event loop's clock.
+    """
+
+    session: Session
+    principal: str
+    handle: str | None
+    users: int = 0
+    used_at: float = 0.0
+
+
+class SessionKeeper:
+    """All sessions of a server."""
+
+    def __init__(self, make_session: Callable[[str], Session], *, most: int, idle_seconds: float) -> None:
+        """Make sessions, for a principal, with a function; drop those that stay idle."""
+        self._make_session = make_session
+        self._most = most
+        self._idle_seconds = idle_seconds
+        self._held: dict[str, Held] = {}
+        self._swept_at = 0.0
+
+    def __len__(self) -> int:
+        """Count the sessions."""
+        return len(self._held)
+
+    def find(self, ctx: ServerRequestContext[Any, Any], handle: str | None) -> tuple[Held, bool]:
+        """Return the session of a request, and whether its handle is new to the caller.
+
+        Raises:
+            UnknownSessionError: The handle is of no session of this principal.
+            TooManySessionsError: A new one is needed, and there is no room.
+        """
+        self._sweep()
+        principal = principal_of_request()
+        if handle is not None and handle != NEW:
+            held = self._held.get(handle)
+            if held is None or held.handle != handle or held.principal != principal:
+                raise UnknownSessionError(handle)
+            return self._touch(held), False
+        key = None if handle == NEW else _key(ctx, principal)
+        if key is None:
+            handle = f"s_{secrets.token_hex(8)}"
+            return self._begin(handle, principal, handle), True
+        return self._touch(self._held[key]) if key in self._held else self._begin(key, principal, None), False
+
+    def _begin(self, key: str, principal: str, handle: str | None) -> Held:
+        if len(self._held) >= self._most:
+            self._sweep(now=True)
+        if len(self._held) >= self._most:
+            raise TooManySessionsError
+        self._held[key] = Held(self._make_session(principal), principal, handle)
+        return self._touch(self._held[key])
+
+    def _touch(self, held: Held) -> Held:
+        held.used_at = anyio.current_time()
+        return held
+
+    def _sweep(self, *, now: bool = False) -> None:
+        """Drop the sessions that nobody has used for long; looks at all of them every ten minutes."""
+        time = anyio.current_time()
+        if not now and time - self._swept_at < min(_SWEEP_SECONDS, self._idle_seconds):
+            return
+        self._swept_at = time
+        oldest = time - self._idle_seconds
+        self._held = {key: held for key, held in self._held.items() if held.users or held.used_at > oldest}
+
+
+def principal_of_request() -> str:
+    """Return who was authenticated for the present request, as one text; empty where nobody is."""
+    token = get_access_token()
+    return "" if token is None else repr(principal_components(token))
+
+
+def _key(ctx: ServerRequestContext[Any, Any], principal: str) -> str | None:
+    if ctx.request is None:
+        return "process"
+    # In the newer era the header means nothing, and anybody could send one.
+    if ctx.protocol_version not in MODERN_PROTOCOL_VERSIONS:
+        session_id = ctx.request.headers.get(_SESSION_HEADER)
+        if session_id is not None:
+            return f"http {principal} {session_id}"
+    return f"principal {principal}" if principal else None

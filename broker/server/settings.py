@@ -1,0 +1,67 @@
+"""What an operator sets about serving: `serve` in the config file.
+
+Above: config.py, which holds it, and the modules of this package. Below: pydantic.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from pydantic import BaseModel, ConfigDict, Field
+
+MIB = 1024 * 1024
+
+Url = Annotated[str, Field(pattern=r"^https?://[^/\s]+")]
+Token = Annotated[str, Field(min_length=16)]
+
+
+class OAuthSettings(BaseModel):
+    """The server as an OAuth 2.1 resource server: JSON web tokens of an issuer, made for this resource.
+
+    Attributes:
+        issuer: The authorization server; the `iss` of its tokens.
+        resource: The URL under which clients reach this server; the `aud` of its tokens.
+        jwks_url: Where the issuer's keys are; `/.well-known/jwks.json` of the issuer when left out.
+        scopes: What a token has to have.
+        algorithms: Which signatures are believed.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    issuer: Url
+    resource: Url
+    jwks_url: Url | None = None
+    scopes: tuple[str, ...] = ()
+    algorithms: tuple[str, ...] = ("RS256", "ES256")
+
+
+class ServeSettings(BaseModel):
+    """How `codemode serve` serves.
+
+    Attributes:
+        tokens: Bearer tokens by the name of who holds them. Each name is a principal of its own.
+        oauth: Tokens of an authorization server; beside `tokens`, not instead.
+        allowed_hosts: `Host` headers that are answered, beside those of loopback; `name:*` for any port.
+        allowed_origins: `Origin` headers that are answered, beside those of loopback.
+        request_bytes: The longest request body.
+        runs_at_once: Scripts that run at the same time; more of them wait.
+        runs_waiting: Scripts that wait for their turn; more of them are refused.
+        sessions: Sessions at the same time.
+        session_idle_seconds: After how long without use a session is dropped.
+        grace_seconds: How long scripts may go on when the server is told to end.
+        output_tokens: How much of a run's output a reply holds; the rest is kept and can be read.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    tokens: dict[str, Token] = Field(default={}, repr=False)
+    oauth: OAuthSettings | None = None
+    allowed_hosts: tuple[str, ...] = ()
+    allowed_origins: tuple[str, ...] = ()
+    request_bytes: int = Field(default=4 * MIB, ge=1_024, le=256 * MIB)
+    runs_at_once: int = Field(default=64, ge=1, le=10_000)
+    runs_waiting: int = Field(default=1_000, ge=0, le=100_000)
+    sessions: int = Field(default=10_000, ge=1, le=1_000_000)
+    session_idle_seconds: float = Field(default=3_600, gt=0, le=86_400)
+    grace_seconds: float = Field(default=3, ge=0, le=600)
+    output_tokens: int = Field(default=6_000, ge=100, le=1_000_000)

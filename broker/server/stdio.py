@@ -1,0 +1,109 @@
+"""MCP over the process's own standard streams: one message a line.
+
+Above: `codemode serve`. Below: anyio. Not the SDK's transport: that one reads in a thread which nothing can interrupt,
+so that a server told to end would wait for its client's next line, and reads lines of any length.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+from contextlib import ExitStack, asynccontextmanager
+from typing import TYPE_CHECKING
+
+import anyio
+from mcp.shared.message import SessionMessage
+from mcp.types import jsonrpc_message_adapter
+
+from broker.logging import logger
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+
+    from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
+
+LINE_BYTES = 8 * 1024 * 1024
+"""The longest message a client may send."""
+
+_READ_BYTES = 65_536
+# What a pipe takes whole once it is said to take anything.
+_WRITE_BYTES = 4_096
+_FIRST_PRIVATE = 3
+
+
+@asynccontextmanager
+async def standard_streams() -> AsyncIterator[
+    tuple[MemoryObjectReceiveStream[SessionMessage | Exception], MemoryObjectSendStream[SessionMessage]]
+]:
+    """Yield the messages of the client and a stream for ours.
+
+    Meanwhile file descriptor 0 is empty and 1 is stderr, so that nothing else in this process or its children can read
+    or write a message.
+    """
+    with ExitStack() as stack:
+        reading, writing = _claim(stack)
+        incoming_send, incoming = anyio.create_memory_object_stream[SessionMessage | Exception](0)
+        outgoing, outgoing_receive = anyio.create_memory_object_stream[SessionMessage](0)
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(_read, reading, incoming_send)
+            tasks.start_soon(_write, writing, outgoing_receive)
+            yield incoming, outgoing
+            tasks.cancel_scope.cancel()
+
+
+def _claim(stack: ExitStack) -> tuple[int, int]:
+    import fcntl  # noqa: PLC0415  # POSIX alone has it
+
+    private = [fcntl.fcntl(number, fcntl.F_DUPFD_CLOEXEC, _FIRST_PRIVATE) for number in (0, 1)]
+    for number, kept in enumerate(private):
+        stack.callback(os.close, kept)
+        stack.callback(os.dup2, kept, number)
+    empty = os.open(os.devnull, os.O_RDONLY)
+    os.dup2(empty, 0)
+    os.close(empty)
+    os.dup2(2, 1)
+    return private[0], private[1]
+
+
+async def _read(number: int, messages: MemoryObjectSendStream[SessionMessage | Exception]) -> None:
+    # Files are always readable, and cannot be waited for.
+    waits = not stat.S_ISREG(os.fstat(number).st_mode)
+    line = bytearray()
+    async with messages:
+        while True:
+            if waits:
+                await anyio.wait_readable(number)
+            chunk = os.read(number, _READ_BYTES)
+            if not chunk:
+                return
+            *ended, rest = chunk.split(b"\n")
+            for part in ended:
+                line += part
+                await messages.send(_message(line))
+                line = bytearray()
+            line += rest
+            if len(line) > LINE_BYTES:
+                logger().error("the client sent a message over the bound", most_bytes=LINE_BYTES)
+                return
+
+
+def _message(line: bytearray) -> SessionMessage | Exception:
+    try:
+        return SessionMessage(jsonrpc_message_adapter.validate_json(bytes(line), by_name=False))
+    except (ValueError, RecursionError) as error:
+        return error
+
+
+async def _write(number: int, messages: MemoryObjectReceiveStream[SessionMessage]) -> None:
+    waits = not stat.S_ISREG(os.fstat(number).st_mode)
+    async with messages:
+        async for one in messages:
+            text = one.message.model_dump_json(by_alias=True, exclude_unset=True)
+            data = memoryview(text.encode("utf-8", "replace") + b"\n")
+            while data:
+                if waits:
+                    await anyio.wait_writable(number)
+                try:
+                    data = data[os.write(number, data[:_WRITE_BYTES]) :]
+                except BrokenPipeError:
+                    return

@@ -1,0 +1,123 @@
+"""Who may use the HTTP server: bearer tokens of the config, and tokens of an authorization server.
+
+Above: http.py. Below: PyJWT and httpx2. A token that cannot be checked is refused; why is in the log, not the token.
+"""
+
+from __future__ import annotations
+
+import hmac
+from typing import TYPE_CHECKING, Any
+
+import anyio
+import httpx2
+import jwt
+from mcp.server.auth.provider import AccessToken, TokenVerifier
+
+from broker.logging import logger
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from broker.server.settings import OAuthSettings
+
+_KEYS_SECONDS = 3_600.0
+_RETRY_SECONDS = 10.0
+_FETCH_SECONDS = 5.0
+
+
+class StaticTokens(TokenVerifier):
+    """Tokens written in the config, each with the name of its holder."""
+
+    def __init__(self, tokens: Mapping[str, str]) -> None:
+        """Take the tokens by name."""
+        self._tokens = {name: token.encode() for name, token in tokens.items()}
+
+    async def verify_token(self, token: str) -> AccessToken | None:
+        """Return the holder of a token, comparing with all of them in constant time."""
+        given = token.encode("utf-8", "replace")
+        found = [name for name, known in self._tokens.items() if hmac.compare_digest(known, given)]
+        return AccessToken(token=token, client_id=found[0], scopes=[], subject=found[0]) if found else None
+
+
+class IssuedTokens(TokenVerifier):
+    """JSON web tokens that an issuer signed for this server."""
+
+    def __init__(self, settings: OAuthSettings) -> None:
+        """Fetch nothing before the first token comes."""
+        self._settings = settings
+        self._keys: dict[str, jwt.PyJWK] = {}
+        self._fetched_at = float("-inf")
+        self._fetching = anyio.Lock()
+
+    async def verify_token(self, token: str) -> AccessToken | None:
+        """Return what a token says of its holder, when its signature, issuer, audience, time and scopes are right."""
+        try:
+            key = await self._key(str(jwt.get_unverified_header(token).get("kid", "")))
+            if key is None:
+                return None
+            claims = jwt.decode(
+                token,
+                key,
+                algorithms=list(self._settings.algorithms),
+                audience=self._settings.resource,
+                issuer=self._settings.issuer,
+                options={"require": ["exp", "iss", "aud"]},
+            )
+        except (jwt.PyJWTError, ValueError) as error:
+            logger().info("a token was refused", reason=type(error).__name__)
+            return None
+        return self._access(token, claims)
+
+    def _access(self, token: str, claims: dict[str, Any]) -> AccessToken:
+        scope = claims.get("scope", claims.get("scp", ""))
+        scopes = scope.split() if isinstance(scope, str) else [str(one) for one in scope]
+        client = claims.get("client_id") or claims.get("azp") or claims.get("sub") or ""
+        subject = claims.get("sub")
+        return AccessToken(
+            token=token,
+            client_id=str(client),
+            scopes=scopes,
+            expires_at=int(claims["exp"]),
+            resource=self._settings.resource,
+            subject=None if subject is None else str(subject),
+            claims={"iss": claims["iss"]},
+        )
+
+    async def _key(self, key_id: str) -> jwt.PyJWK | None:
+        """Return a key of the issuer; its keys are fetched again when one is unknown, but not for every bad token."""
+        async with self._fetching:
+            age = anyio.current_time() - self._fetched_at
+            if age > _KEYS_SECONDS or (key_id not in self._keys and age > _RETRY_SECONDS):
+                self._fetched_at = anyio.current_time()
+                await self._fetch()
+        if not key_id and len(self._keys) == 1:
+            return next(iter(self._keys.values()))
+        return self._keys.get(key_id)
+
+    async def _fetch(self) -> None:
+        url = self._settings.jwks_url or f"{self._settings.issuer.rstrip('/')}/.well-known/jwks.json"
+        try:
+            async with httpx2.AsyncClient(timeout=_FETCH_SECONDS) as client:
+                response = await client.get(url)
+                response.raise_for_status()
+            keys = jwt.PyJWKSet.from_dict(response.json())
+        except (httpx2.HTTPError, jwt.PyJWTError, ValueError) as error:
+            logger().warning("the issuer's keys cannot be had", reason=type(error).__name__)
+            return
+        self._keys = {key.key_id or "": key for key in keys.keys}
+
+
+class AnyOf(TokenVerifier):
+    """A token that one of several verifiers knows."""
+
+    def __init__(self, verifiers: list[TokenVerifier]) -> None:
+        """Ask them in this order."""
+        self._verifiers = verifiers
+
+    async def verify_token(self, token: str) -> AccessToken | None:
+        """Return what the first verifier says that knows the token."""
+        for verifier in self._verifiers:
+            found = await verifier.verify_token(token)
+            if found is not None:
+                return found
+        return None

@@ -1,0 +1,134 @@
+"""A call of one of the three tools, answered in a session: the same for the MCP server and for embedding hosts.
+
+Above: the MCP server, `Session.dispatch`. Below: the session. Nothing that a caller can write makes `dispatch` raise.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
+
+from broker.errors import SearchError
+from broker.json_schema import first_fault
+from broker.search import Detail, Filters, SearchRequest
+from broker.surface import texts
+from broker.surface.definitions import DETAILS, EXECUTE, INPUT_SCHEMAS, SEARCH
+from broker.surface.outputs import KeptOutputs
+from broker.surface.replies import OUTPUT_TOKENS, Reply, reply_of
+from codegen.plain_text import one_line
+from sandbox import Limits
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    import anyio
+
+    from broker.sessions import Session
+    from broker.tool_calls import CallRecord
+
+LONGEST_SECONDS = 600.0
+"""What a caller may ask for as timeout of a script."""
+
+_MOST_TOOLS = 100
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Watcher:
+    """Who looks on while a script runs; each is optional.
+
+    Attributes:
+        on_output: Receives ("stdout" or "stderr", text) as it is printed, on another thread.
+        on_call: Receives each call when it has ended, with the numbers of calls ended and made.
+    """
+
+    on_output: Callable[[str, str], None] | None = None
+    on_call: Callable[[CallRecord, int, int], None] | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Surface:
+    """The three tools over one session.
+
+    Attributes:
+        session: Whose descriptions and grants count.
+        owner: Who may read output that is kept.
+        handle: What the caller is told to pass as `session`; None where it need not.
+        outputs: Where output beyond the budget is kept.
+        limits: Bounds of each run; `timeout` replaces the wall clock.
+        output_tokens: How much of a run's output a reply holds.
+    """
+
+    session: Session
+    owner: str = ""
+    handle: str | None = None
+    outputs: KeptOutputs = field(default_factory=KeptOutputs)
+    limits: Limits = field(default_factory=Limits)
+    output_tokens: int = OUTPUT_TOKENS
+
+    async def dispatch(
+        self,
+        name: str,
+        arguments: Mapping[str, Any],
+        watcher: Watcher | None = None,
+        *,
+        stop: anyio.CancelScope | None = None,
+    ) -> Reply:
+        """Answer one call; `arguments` are a model's, and checked here. Cancelling `stop` stops a script."""
+        schema = INPUT_SCHEMAS.get(name)
+        if schema is None:
+            return Reply(texts.unknown_tool(name, list(INPUT_SCHEMAS)), is_error=True)
+        given = dict(arguments)
+        fault = first_fault(given, schema)
+        if fault is not None:
+            return Reply(texts.wrong_arguments(name, fault), is_error=True)
+        if name == SEARCH:
+            return await self._search(given)
+        if name == DETAILS:
+            return await self._details(given["tools"])
+        return await self._execute(given, watcher or Watcher(), stop)
+
+    async def _search(self, given: dict[str, Any]) -> Reply:
+        try:
+            page = await self.session.search(
+                SearchRequest(
+                    query=given["query"],
+                    detail=Detail.parse(given.get("detail", "brief")),
+                    filters=Filters(servers=None if "server" not in given else (given["server"],)),
+                    limit=given.get("limit", 20),
+                    cursor=given.get("cursor"),
+                )
+            )
+        except SearchError as error:
+            return Reply(texts.wrong_arguments(SEARCH, str(error)), is_error=True)
+        if page.to_describe:
+            return await self._details(list(page.to_describe))
+        lines = [": ".join(filter(None, (entry["name"], entry.get("summary")))) for entry in page.entries()]
+        lines += [*page.notes, *([texts.next_page(page.next_cursor)] if page.next_cursor else [])]
+        return self._reply("\n".join(lines) or texts.nothing_found(given["query"]))
+
+    async def _details(self, names: list[str]) -> Reply:
+        details = await self.session.get_tool_details(names[:_MOST_TOOLS])
+        parts = [texts.imports(details.namespaces), details.source] if details.described else []
+        parts.append(texts.not_described(details))
+        text = "\n\n".join(part.rstrip() for part in parts if part)
+        return self._reply(text, is_error=not details.described)
+
+    async def _execute(self, given: dict[str, Any], watcher: Watcher, stop: anyio.CancelScope | None) -> Reply:
+        limits = self.limits
+        seconds = given.get("timeout")
+        if seconds is not None:
+            if not 0 < seconds <= LONGEST_SECONDS:
+                fault = f"timeout: {one_line(str(seconds), 40)} is not a number of seconds up to {LONGEST_SECONDS:g}"
+                return Reply(texts.wrong_arguments(EXECUTE, fault), is_error=True)
+            limits = replace(limits, wall_seconds=float(seconds))
+        try:
+            result = await self.session.execute_code(
+                given["code"], limits=limits, on_output=watcher.on_output, on_call=watcher.on_call, stop=stop
+            )
+        except ValueError as error:  # the script is too long
+            return Reply(texts.wrong_arguments(EXECUTE, str(error)), is_error=True)
+        return reply_of(result, self.outputs, owner=self.owner, session=self.handle, output_tokens=self.output_tokens)
+
+    def _reply(self, text: str, *, is_error: bool = False) -> Reply:
+        handle = f"\n{texts.new_session(self.handle)}" if self.handle is not None else ""
+        return Reply(text + handle, is_error=is_error)

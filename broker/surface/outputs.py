@@ -1,0 +1,76 @@
+"""Output of runs that was too long for a reply, kept for whoever ran them.
+
+Above: replies.py puts it here, the MCP server's resources read it. Below: nothing. Kept in memory, within bounds; the
+oldest goes first.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from urllib.parse import parse_qs, urlsplit
+
+from broker.surface import texts
+
+MOST_CHARACTERS = 64 * 1024 * 1024
+MOST_RUNS = 1_000
+PAGE_CHARACTERS = 24_000
+
+_PREFIX = "/runs/"
+_SUFFIX = "/output"
+
+TEMPLATE = "resource:///runs/{run_id}/output{?offset}"
+"""The URI template of kept output, as clients are told."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Kept:
+    owner: str
+    text: str
+
+
+class KeptOutputs:
+    """The whole output of runs, by run, each readable by its owner alone."""
+
+    def __init__(self, *, most_characters: int = MOST_CHARACTERS, most_runs: int = MOST_RUNS) -> None:
+        """Start empty."""
+        self._most_characters = most_characters
+        self._most_runs = most_runs
+        self._kept: dict[str, _Kept] = {}
+        self._characters = 0
+
+    def keep(self, run_id: str, text: str, owner: str) -> None:
+        """Keep the output of a run; `owner` is who may read it."""
+        self._kept[run_id] = _Kept(owner, text)
+        self._characters += len(text)
+        while len(self._kept) > self._most_runs or (self._characters > self._most_characters and len(self._kept) > 1):
+            oldest = next(iter(self._kept))
+            self._characters -= len(self._kept.pop(oldest).text)
+
+    def read(self, uri: str, owner: str) -> str | None:
+        """Return a page of the output that a URI names, or None where there is none for this owner.
+
+        Raises:
+            ValueError: The offset is not a number of characters; the text says so.
+        """
+        parts = urlsplit(uri)
+        if parts.scheme != "resource" or not (parts.path.startswith(_PREFIX) and parts.path.endswith(_SUFFIX)):
+            return None
+        kept = self._kept.get(parts.path[len(_PREFIX) : -len(_SUFFIX)])
+        if kept is None or kept.owner != owner:
+            return None
+        begin = _offset(parts.query)
+        end = begin + PAGE_CHARACTERS
+        following = output_uri(parts.path[len(_PREFIX) : -len(_SUFFIX)], end) if end < len(kept.text) else None
+        return kept.text[begin:end] + texts.page_end(following)
+
+
+def output_uri(run_id: str, offset: int) -> str:
+    """Return where the output of a run can be read on from a character."""
+    return f"resource://{_PREFIX}{run_id}{_SUFFIX}?offset={offset}"
+
+
+def _offset(query: str) -> int:
+    given = parse_qs(query).get("offset", ["0"])[-1]
+    if not (given.isascii() and given.isdigit() and len(given) <= 12):  # noqa: PLR2004  # digits of a huge output
+        raise ValueError(f"offset is a number of characters, as in ?offset=24000, not {given[:40]!r}")
+    return int(given)

@@ -1,0 +1,133 @@
+"""A run as its caller is told it: a compact text for the model, and the envelope, both within a budget.
+
+Above: dispatch.py. Below: texts.py, outputs.py. Failures come first and the calls made last, so that neither is ever
+cut; what is cut out of the middle is kept and can be read.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from broker.surface import texts
+from broker.surface.outputs import output_uri
+
+if TYPE_CHECKING:
+    from broker.execution import ExecutionResult
+    from broker.surface.outputs import KeptOutputs
+
+OUTPUT_TOKENS = 6_000
+"""How much of a run's output a reply holds."""
+
+CHARACTERS_PER_TOKEN = 4
+"""The estimate that budgets are counted with: no tokenizer fits all models."""
+
+_TAIL_SHARE = 3
+_TRACEBACK_CHARACTERS = 3_000
+_CALLS = 50
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """The answer to a call of one of the three tools.
+
+    Attributes:
+        text: For the model.
+        structured: JSON object that fits the tool's output schema; None for tools without one.
+        blocks: Images, audio and resources that a script displayed, as MCP content blocks.
+        is_error: The call failed; the text says how to mend it.
+    """
+
+    text: str
+    structured: dict[str, Any] | None = None
+    blocks: tuple[dict[str, Any], ...] = field(default=())
+    is_error: bool = False
+
+
+def reply_of(
+    result: ExecutionResult,
+    outputs: KeptOutputs,
+    *,
+    owner: str,
+    session: str | None,
+    output_tokens: int = OUTPUT_TOKENS,
+) -> Reply:
+    """Return the reply for a run; output beyond the budget is kept for `owner`.
+
+    Args:
+        result: The run.
+        outputs: Where output beyond the budget is kept.
+        owner: Who may read it.
+        session: The handle of a session that was made for this call; None where the caller knows it.
+        output_tokens: The budget.
+    """
+    budget = output_tokens * CHARACTERS_PER_TOKEN
+    output = _output(result)
+    envelope = result.model_dump(mode="json") | {"truncated": None, "session": session}
+    shown = output
+    if len(output) > budget:
+        outputs.keep(result.run_id, output, owner)
+        shown = _cut(output, budget, result.run_id)
+    cut = _cut_fields(envelope, budget, result.run_id)
+    if cut or shown is not output:
+        outputs.keep(result.run_id, output, owner)
+        envelope["truncated"] = {
+            "fields": cut,
+            "characters": len(output),
+            "resource": output_uri(result.run_id, 0),
+        }
+    failure, made = _failure(result), texts.calls_line(result.calls)
+    if failure:
+        made = texts.already_made(result.calls)
+    elif not shown:
+        shown = texts.NOTHING_TO_SHOW
+    handle = texts.new_session(session) if session is not None else ""
+    text = "\n".join(part.rstrip("\n") for part in (failure, shown, made, handle) if part)
+    return Reply(text, envelope, is_error=bool(failure))
+
+
+def _failure(result: ExecutionResult) -> str:
+    if result.stopped is not None:
+        return texts.stopped(result.stopped)
+    if result.error is None:
+        return ""
+    trace = result.error.traceback.strip("\n") or f"{result.error.type}: {result.error.message}"
+    if len(trace) > _TRACEBACK_CHARACTERS:
+        half = _TRACEBACK_CHARACTERS // 2
+        trace = f"{trace[:half]}\n[…]\n{trace[-half:]}"
+    return trace
+
+
+def _output(result: ExecutionResult) -> str:
+    """Return all that the script printed, and its value; with labels where there is more than plain output."""
+    value = "" if result.value is None else json.dumps(result.value, ensure_ascii=False)
+    if not result.stderr and not value:
+        return result.stdout
+    if not result.stderr and not result.stdout:
+        return value
+    parts = (("stdout", result.stdout), ("stderr", result.stderr), ("value", value))
+    return "\n".join(f"{label}:\n{text.rstrip()}" for label, text in parts if text)
+
+
+def _cut(output: str, budget: int, run_id: str) -> str:
+    """Return the beginning and the end of an output, with where the rest is."""
+    tail = budget // _TAIL_SHARE
+    head = budget - tail
+    return output[:head] + texts.left_out(len(output) - budget, output_uri(run_id, head)) + output[-tail:]
+
+
+def _cut_fields(envelope: dict[str, Any], budget: int, run_id: str) -> list[str]:
+    """Bring the fields of an envelope within the budget; return the names of those that lost something."""
+    cut = []
+    for name in ("stdout", "stderr"):
+        if len(envelope[name]) > budget:
+            envelope[name] = _cut(envelope[name], budget, run_id)
+            cut.append(name)
+    if len(json.dumps(envelope["value"])) > budget:
+        envelope["value"] = None
+        cut.append("value")
+    if len(envelope["calls"]) > _CALLS:
+        del envelope["calls"][_CALLS:]
+        cut.append("calls")
+    return cut

@@ -1,0 +1,220 @@
+"""`codemode serve` as a process: over stdio and HTTP, until it is told to end."""
+
+from __future__ import annotations
+
+import json
+import re
+import signal
+import subprocess
+from contextlib import contextmanager
+from pathlib import Path
+
+import httpx2
+import pytest
+from mcp import Client, StdioServerParameters
+from mcp.client.streamable_http import streamable_http_client
+
+pytestmark = pytest.mark.anyio
+
+TOKEN = "0123456789abcdef" * 2
+WAIT = "from tools import odd\nprint('waiting')\nawait odd.echo(text='x')\nimport asyncio\nawait asyncio.sleep(60)"
+INITIALIZE = {
+    "jsonrpc": "2.0",
+    "id": 1,
+    "method": "initialize",
+    "params": {
+        "protocolVersion": "2025-11-25",
+        "capabilities": {},
+        "clientInfo": {"name": "test", "version": "1"},
+    },
+}
+ACCEPT = {"Accept": "application/json, text/event-stream"}
+
+
+@pytest.fixture(params=["asyncio"])
+def anyio_backend(request):
+    """The SDK's HTTP client leaves generators behind on trio."""
+    return request.param
+
+
+@pytest.fixture
+def serving(command, environment, config, tmp_path):
+    """Serve HTTP on a free port; yields the process and its URL."""
+
+    @contextmanager
+    def serve(*arguments: str, **more: str):
+        process = subprocess.Popen(  # noqa: S603  # our own command
+            [command, "serve", "--http", "127.0.0.1:0", "--config", config, "--allow", "odd.*", *arguments],
+            env=environment | more,
+            cwd=tmp_path,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        with process:
+            assert process.stderr is not None
+            line = process.stderr.readline()
+            found = re.search(r"http://\S+", line)
+            assert found, line + process.stderr.read()
+            yield process, found[0]
+            process.kill()
+
+    return serve
+
+
+@pytest.fixture
+def configure(config):
+    """Add sections to the config."""
+
+    def add(sections) -> None:
+        path = Path(config)
+        path.write_text(json.dumps(json.loads(path.read_text()) | sections))
+
+    return add
+
+
+@pytest.fixture
+def stdio(command, environment, config):
+    return StdioServerParameters(command=command, args=["serve", "-c", config, "--allow", "odd.*"], env=environment)
+
+
+@pytest.mark.parametrize("mode", ["auto", "legacy"])
+async def test_a_client_works_over_stdio(stdio, mode):
+    async with Client(stdio, mode=mode) as client:
+        await client.call_tool("get_tool_details", {"tools": ["odd.echo"]})
+        result = await client.call_tool("execute_code", {"code": "from tools import odd\nawait odd.echo(text='hi')"})
+        assert "Connected: odd." in (client.instructions or "")
+    assert result.structured_content["value"] == "hi"
+
+
+def spoken(*messages):
+    return "".join(json.dumps(message) + "\n" for message in messages)
+
+
+def test_stdout_holds_messages_alone_and_the_end_of_input_ends_it(codemode, config):
+    finished = codemode("serve", "-c", config, stdin=spoken(INITIALIZE))
+    [answer] = map(json.loads, finished.stdout.splitlines())
+    assert finished.returncode == 0
+    assert answer["result"]["serverInfo"]["name"] == "codemode-broker"
+
+
+def test_lines_that_are_no_messages_do_not_end_it(codemode, config):
+    finished = codemode("serve", "-c", config, stdin="hello\n{\n\x00\n" + spoken(INITIALIZE))
+    assert json.loads(finished.stdout.splitlines()[-1])["result"]["protocolVersion"] == "2025-11-25"
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_signal_ends_it_while_its_client_is_silent(command, environment, config, number):
+    process = subprocess.Popen(  # noqa: S603  # our own command
+        [command, "serve", "-c", config],
+        env=environment,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    with process:
+        assert process.stdin
+        assert process.stdout
+        process.stdin.write(spoken(INITIALIZE))
+        process.stdin.flush()
+        process.stdout.readline()
+        process.send_signal(number)
+        assert process.wait(timeout=20) == 0
+
+
+@pytest.mark.parametrize("mode", ["auto", "legacy"])
+async def test_a_client_works_over_http(serving, mode):
+    with serving() as (_, url):
+        async with Client(url, mode=mode) as client:
+            described = await client.call_tool("get_tool_details", {"tools": ["odd.echo"]})
+            # Without a session of the transport the reply names one.
+            named = re.search(r'session: \\?"(s_[0-9a-f]+)', described.model_dump_json())
+            session = {"session": named[1]} if named else {}
+            code = "from tools import odd\nawait odd.echo(text='hi')"
+            result = await client.call_tool("execute_code", {"code": code, **session})
+    assert bool(named) == (mode == "auto")
+    assert result.structured_content["value"] == "hi"
+
+
+@pytest.mark.parametrize("mode", ["auto", "legacy"])
+async def test_a_principal_keeps_its_session_and_the_others_have_their_own(serving, configure, mode):
+    tokens = {"ada": TOKEN, "bob": TOKEN[::-1]}
+    configure({"serve": {"tokens": tokens}})
+    code = {"code": "from tools import odd\nawait odd.echo(text='hi')"}
+
+    async def results(url: str, token: str, *, describe: bool):
+        async with (
+            httpx2.AsyncClient(headers={"Authorization": f"Bearer {token}"}) as http,
+            Client(streamable_http_client(url, http_client=http), mode=mode) as client,
+        ):
+            if describe:
+                await client.call_tool("get_tool_details", {"tools": ["odd.echo"]})
+            return await client.call_tool("execute_code", code)
+
+    with serving() as (_, url):
+        ada = await results(url, tokens["ada"], describe=True)
+        bob = await results(url, tokens["bob"], describe=False)
+    assert ada.structured_content["value"] == "hi"
+    assert bob.structured_content["error"]["type"] == "ToolDescriptionRequired"
+
+
+async def test_without_its_token_nothing_is_answered_but_health(serving):
+    with serving(CODEMODE_TOKEN=TOKEN) as (_, url):
+        async with httpx2.AsyncClient(headers=ACCEPT) as http:
+            refused = await http.post(url, json=INITIALIZE)
+            wrong = await http.post(url, json=INITIALIZE, headers={"Authorization": f"Bearer {TOKEN[:-1]}"})
+            right = await http.post(url, json=INITIALIZE, headers={"Authorization": f"Bearer {TOKEN}"})
+            health = await http.get(url.replace("/mcp", "/health"))
+    assert (refused.status_code, wrong.status_code, right.status_code) == (401, 401, 200)
+    assert refused.headers["WWW-Authenticate"].startswith("Bearer")
+    assert (health.status_code, health.json()) == (200, {"status": "ok"})
+
+
+@pytest.mark.parametrize(
+    ("header", "status"),
+    [
+        ({"Host": "evil.example"}, 421),
+        ({"Origin": "http://evil.example"}, 403),
+        ({"Origin": "http://localhost:3000"}, 200),
+        ({}, 200),
+    ],
+)
+async def test_foreign_hosts_and_origins_are_refused(serving, header, status):
+    with serving() as (_, url):
+        async with httpx2.AsyncClient(headers=ACCEPT) as http:
+            answer = await http.post(url, json=INITIALIZE, headers=header)
+    assert answer.status_code == status
+
+
+async def test_a_request_over_the_bound_is_refused(serving):
+    with serving() as (_, url):
+        async with httpx2.AsyncClient(headers=ACCEPT) as http:
+            answer = await http.post(url, content=b"{" + b" " * 5_000_000)
+    assert answer.status_code == 413
+
+
+def test_an_address_that_others_can_reach_needs_authentication(codemode):
+    finished = codemode("serve", "--http", "0.0.0.0:0")
+    assert finished.returncode == 2
+    assert "0.0.0.0 can be reached from other machines: set serve.tokens or serve.oauth" in finished.stderr
+
+
+@pytest.mark.parametrize("address", ["here", "127.0.0.1:port", "127.0.0.1:99999"])
+def test_an_address_that_is_none_is_named(codemode, address):
+    finished = codemode("serve", "--http", address)
+    assert finished.returncode == 2
+    assert f"--http: '{address}' is no HOST:PORT, as in 127.0.0.1:8000" in finished.stderr
+
+
+async def test_a_run_is_stopped_with_its_outcome_when_the_server_ends(serving, configure):
+    configure({"serve": {"grace_seconds": 0.2}})
+    with serving() as (process, url):
+
+        async def end(_progress, _total, _message) -> None:
+            process.send_signal(signal.SIGTERM)
+
+        async with Client(url, mode="legacy") as client:
+            await client.call_tool("get_tool_details", {"tools": ["odd.echo"]})
+            result = await client.call_tool("execute_code", {"code": WAIT}, progress_callback=end)
+        assert process.wait(timeout=20) == 0
+    assert result.structured_content["stopped"]["limit"] == "shutdown"
+    assert result.structured_content["stdout"] == "waiting\n"

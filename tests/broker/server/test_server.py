@@ -1,0 +1,249 @@
+"""The MCP server as a client of either era sees it."""
+
+from __future__ import annotations
+
+import json
+
+import anyio
+import jsonschema
+import mcp.types as t
+import pytest
+from mcp import Client, MCPError
+
+from broker.execution import ExecutionResult
+from broker.surface import texts, tool_definitions
+
+pytestmark = pytest.mark.anyio
+
+ADD = "from tools import desk\nawait desk.add(a=1)"
+
+
+async def run(client: Client, code: str, **arguments):
+    return await client.call_tool("execute_code", {"code": code, **arguments})
+
+
+async def describe(client: Client, *names: str):
+    return await client.call_tool("get_tool_details", {"tools": list(names)})
+
+
+async def test_the_three_tools_are_listed_in_their_order_and_word_for_word(connected):
+    async with connected() as client:
+        listed = (await client.list_tools()).tools
+    assert [tool.name for tool in listed] == ["search_tools", "get_tool_details", "execute_code"]
+    assert [tool.model_dump(by_alias=True, exclude_none=True, mode="json") for tool in listed] == tool_definitions()
+
+
+async def test_an_agent_finds_describes_and_calls_a_tool(connected, calls):
+    async with connected() as client:
+        found = await client.call_tool("search_tools", {"query": "add numbers"})
+        details = await describe(client, "desk.add")
+        result = await run(client, f"print('sum')\n{ADD}")
+    assert found.content[0].text == "desk.add: Adds two numbers."
+    assert "async def add(*, a: int, b: int = 2) -> int:" in details.content[0].text
+    assert result.content[0].text == "stdout:\nsum\nvalue:\n3\ncalls: desk.add ok"
+    assert calls == [("add", 1, 2)]
+
+
+async def test_a_tool_that_was_not_described_stops_the_script_and_the_text_is_the_fetch_to_make(connected, calls):
+    async with connected() as client:
+        refused = await run(client, ADD)
+        [fetch] = [line for line in refused.content[0].text.splitlines() if "get_tool_details(" in line]
+        names = json.loads(fetch.partition("get_tool_details(")[2].partition(")")[0])
+        await describe(client, *names)
+        again = await run(client, ADD)
+    assert refused.is_error
+    assert refused.content[0].text.endswith("No tool was called.")
+    assert (again.is_error, calls) == (False, [("add", 1, 2)])
+
+
+async def test_searching_in_full_describes_what_is_found(connected):
+    async with connected() as client:
+        found = await client.call_tool("search_tools", {"query": "add numbers", "detail": "full"})
+        result = await run(client, ADD)
+    assert "async def add(" in found.content[0].text
+    assert not result.is_error
+
+
+@pytest.mark.parametrize(
+    ("code", "outcome"), [("1 + 1", "completed"), ("1 / 0", "raised"), ("while True: pass", "stopped")]
+)
+async def test_the_envelope_fits_the_output_schema_whatever_happens(connected, code, outcome):
+    [schema] = [tool["outputSchema"] for tool in tool_definitions() if "outputSchema" in tool]
+    async with connected() as client:
+        result = await run(client, code, timeout=0.5)
+    jsonschema.validate(result.structured_content, schema)
+    assert result.structured_content["outcome"] == outcome
+    assert set(result.structured_content) == set(schema["properties"])
+    assert set(ExecutionResult.model_fields) <= set(schema["properties"])
+
+
+async def test_a_failure_says_which_calls_were_made(connected):
+    async with connected() as client:
+        await describe(client, "desk.add", "desk.fail")
+        result = await run(
+            client,
+            "from tools import desk\nprint('before')\nfor n in range(3):\n    await desk.add(a=n)\n"
+            "await desk.fail(reason='closed')",
+        )
+    text = result.content[0].text
+    assert result.is_error
+    assert "ToolError: [text of desk] Error executing tool fail: closed" in text
+    assert text.endswith(
+        "before\ncalls: desk.add ok x3; desk.fail tool_error\n"
+        "What was called stays done: do not repeat it in the corrected script."
+    )
+
+
+async def test_mistakes_are_told_before_anything_ran(connected, calls):
+    async with connected() as client:
+        await describe(client, "desk.add")
+        result = await run(client, "from tools import desk\nawait desk.add(a=1)\nawait desk.add(a='x')")
+    assert "The script was not started, nothing was executed." in result.content[0].text
+    assert calls == []
+
+
+async def test_output_over_the_budget_is_cut_and_the_rest_can_be_read(connected):
+    async with connected(output_tokens=100) as client:
+        result = await run(client, "for n in range(1000): print(n)")
+        truncated = result.structured_content["truncated"]
+        whole, uri = "", truncated["resource"]
+        page = (await client.read_resource(uri)).contents[0].text
+        whole += page
+    text = result.content[0].text
+    assert text.startswith("0\n1\n2\n")
+    assert text.endswith("998\n999")
+    assert len(text) < 700
+    assert truncated["resource"] in text.replace("offset=267", "offset=0")
+    assert whole == "".join(f"{n}\n" for n in range(1000))
+    assert truncated["fields"] == ["stdout"]
+
+
+async def test_long_kept_output_comes_in_pages_that_name_the_next(connected):
+    async with connected() as client:
+        result = await run(client, "print('x' * 60_000)")
+        uri, sizes = result.structured_content["truncated"]["resource"], []
+        while uri:
+            page = (await client.read_resource(uri)).contents[0].text
+            text, _, following = page.partition("\n[more at ")
+            sizes.append(len(text.rstrip("\n")))
+            uri = following.rstrip("]")
+    assert sizes == [24_000, 24_000, 12_000]
+
+
+@pytest.mark.parametrize("uri", ["resource:///runs/run_0/output", "resource:///other", "file:///etc/passwd"])
+async def test_a_resource_that_is_not_there_is_named(connected, mode, uri):
+    async with connected() as client:
+        with pytest.raises(MCPError, match="There is no resource") as caught:
+            await client.read_resource(uri)
+    assert caught.value.code == (-32602 if mode == "auto" else -32002)
+
+
+async def test_progress_counts_the_calls(connected):
+    told = []
+
+    async def note(progress, total, message) -> None:
+        told.append((progress, total, message))
+
+    async with connected() as client:
+        await describe(client, "desk.add")
+        code = "from tools import desk\nfor n in range(3):\n    await desk.add(a=n)"
+        await client.call_tool("execute_code", {"code": code}, progress_callback=note)
+    assert told[-1] == (3, 3, "desk.add ok")
+    assert [progress for progress, _, _ in told] == sorted({progress for progress, _, _ in told})
+
+
+async def test_printed_text_is_logged_to_clients_that_ask(connected, mode):
+    logged = []
+
+    async def note(params) -> None:
+        logged.append((params.level, params.logger, params.data))
+
+    async with connected(client={"logging_callback": note, "log_level": "info"}) as client:
+        if mode == "legacy":
+            request = t.SetLevelRequest(params=t.SetLevelRequestParams(level="info"))
+            await client.session.send_request(request, t.EmptyResult)
+        await run(client, "import sys\nprint('one')\nprint('two', file=sys.stderr)")
+        await run(client, "1")
+    assert logged == [("info", "script", "one\n"), ("warning", "script", "two\n")]
+
+
+async def test_cancelling_the_request_stops_the_script_and_its_calls(connected, calls, started):
+    async with connected() as client:
+        await describe(client, "desk.wait")
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(run, client, "from tools import desk\nawait desk.wait()")
+            await started.wait()
+            tasks.cancel_scope.cancel()
+        while ("cancelled",) not in calls:
+            await anyio.lowlevel.checkpoint()
+        assert (await run(client, "1")).content[0].text == "1"
+
+
+BAD_ARGUMENTS = {
+    "nothing": ({}, "'code' is a required property"),
+    "a wrong type": ({"code": 5}, "code: 5 is not of type 'string'"),
+    "an unknown argument": ({"code": "1", "cod": "2"}, "'cod' was unexpected"),
+    "a timeout of nothing": ({"code": "1", "timeout": 0}, "timeout: 0 is not a number of seconds up to 600"),
+    "no number": ({"code": "1", "timeout": "9"}, "timeout: '9' is not of type 'number'"),
+    "a foreign session": ({"code": "1", "session": "s_0"}, 'There is no session "s_0"'),
+    "a script without end": ({"code": "#" * 2_097_153}, "the script has 2097153 characters"),
+}
+
+
+@pytest.mark.parametrize("case", BAD_ARGUMENTS)
+async def test_bad_arguments_are_explained(connected, case):
+    arguments, said = BAD_ARGUMENTS[case]
+    async with connected() as client:
+        result = await client.call_tool("execute_code", arguments)
+    assert result.is_error
+    assert said in result.content[0].text
+    assert len(result.content[0].text) < 800
+
+
+async def test_a_tool_of_a_server_called_directly_is_explained(connected):
+    async with connected() as client:
+        with pytest.raises(MCPError, match=r"Tools of servers are called in scripts") as caught:
+            await client.call_tool("desk.add", {"a": 1})
+    assert caught.value.code == -32602
+
+
+async def test_runs_beyond_the_bound_wait_and_beyond_that_are_refused(connected, started):
+    answers = []
+    answered = anyio.Event()
+
+    async def keep(client) -> None:
+        answers.append((await run(client, "1")).content[0].text)
+        answered.set()
+
+    async with connected(runs_at_once=1, runs_waiting=1) as client:
+        await describe(client, "desk.wait")
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(run, client, "from tools import desk\nawait desk.wait()")
+            await started.wait()
+            tasks.start_soon(keep, client)
+            tasks.start_soon(keep, client)
+            await answered.wait()
+            tasks.cancel_scope.cancel()
+        assert (await run(client, "2")).content[0].text == "2"
+    assert answers == [texts.TOO_MANY_RUNS]
+
+
+async def test_a_server_that_is_told_to_end_stops_its_runs_and_reports_them(served, mode, started):
+    results = []
+    async with served() as server, Client(server.mcp, mode=mode) as client:
+        await describe(client, "desk.wait", "desk.add")
+
+        async def keep() -> None:
+            code = "from tools import desk\nprint('so far')\nawait desk.add(a=1)\nawait desk.wait()"
+            results.append(await run(client, code))
+
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(keep)
+            await started.wait()
+            await server.runs.drain(0)
+        after = await run(client, "1")
+    [stopped] = results
+    assert stopped.structured_content["stopped"]["limit"] == "shutdown"
+    assert "the server is shutting down" in stopped.content[0].text
+    assert "so far\ncalls: desk.add ok; desk.wait cancelled" in stopped.content[0].text
+    assert after.content[0].text == "The server is shutting down. Nothing was executed; try again in a moment."
