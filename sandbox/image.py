@@ -1,7 +1,7 @@
 """The guest image: found in the package, compiled once for this machine, kept in the user's cache.
 
-The compiled file is native code, so it lies where only this user can write, under a name that says everything it
-depends on. wasmtime maps it; a process that starts with a compiled image needs a few milliseconds.
+The compiled file lies where only this user can write, under a name that says everything it depends on; `compiled` knows
+it again. A process that starts with a compiled image needs a few milliseconds.
 """
 
 from __future__ import annotations
@@ -9,10 +9,7 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import json
-import os
 import platform
-import stat
-import tempfile
 from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
@@ -22,6 +19,7 @@ import platformdirs
 import wasmtime
 from wasmtime import component as wasm
 
+from sandbox.compiled import CompiledFile, CompiledImage, make_private
 from sandbox.engine import CONFIGURATION, engine
 from sandbox.errors import ImageError
 from sandbox.host_functions import make_linker
@@ -43,19 +41,25 @@ class Image:
         digest: sha256 of the component, in hex.
         component: The compiled code.
         linker: What its imports are bound to.
-        compiled: The cache file it is mapped from.
+        file: What it is mapped from.
     """
 
     digest: str
     component: wasm.Component
     linker: wasm.Linker
-    compiled: Path
+    file: CompiledFile
+
+    @property
+    def compiled(self) -> Path:
+        """Where the compiled code lies in the cache."""
+        return self.file.path
 
 
 def load_image(
     component: Path = COMPONENT,
     *,
     cache: Path | None = None,
+    proofs: Path | None = None,
     compiling: Callable[[], AbstractContextManager[object]] = contextlib.nullcontext,
 ) -> Image:
     """Loads the guest image; compiles it first where that has not been done yet (5 to 15 s, once a machine).
@@ -63,22 +67,29 @@ def load_image(
     Args:
         component: The `.wasm` file; a `.json` file beside it holds its digest.
         cache: Folder for compiled images, made if missing; default is the user's cache folder.
+        proofs: Folder for what compiled images are known by, made if missing; default is in the user's data folder.
         compiling: Entered for as long as compiling takes, to show that something goes on.
 
     Raises:
         ImageError: The component is missing or damaged, or the cache can't be used.
     """
     digest = component_digest(component)
-    compiled = compiled_path(digest, cache)
-    _make_private(compiled.parent)
-    loaded = _map(compiled)
-    if loaded is None:
-        with compiling():
-            _compile(component, digest, compiled)
-        loaded = _map(compiled)
-    if loaded is None:
-        raise ImageError(f"the image just compiled can't be loaded from {compiled.parent}: is the disk full?")
-    return Image(digest, loaded, make_linker(engine(), loaded), compiled)
+    path = compiled_path(digest, cache)
+    proofs = proofs or platformdirs.user_data_path("codemode-broker") / "compiled"
+    make_private(path.parent, "image cache", "XDG_CACHE_HOME")
+    make_private(proofs, "folder of proofs", "XDG_DATA_HOME")
+    compiled = CompiledImage(path, proofs)
+    mapped = compiled.map()
+    if mapped is None:
+        with compiling(), compiled.locked():
+            mapped = compiled.map()  # by now another process may have compiled it
+            if mapped is None:
+                compiled.write(_compile(component, digest))
+                mapped = compiled.map()
+    if mapped is None:
+        raise ImageError(f"the image just compiled can't be loaded from {path.parent}: is the disk full?")
+    code, file = mapped
+    return Image(digest, code, make_linker(engine(), code), file)
 
 
 def component_digest(component: Path = COMPONENT) -> str:
@@ -112,45 +123,11 @@ def _cpu_features() -> str:
     return platform.processor()
 
 
-def _make_private(folder: Path) -> None:
-    try:
-        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        found = folder.stat()
-    except OSError as error:
-        raise ImageError(
-            f"the image cache {folder} can't be made ({error.strerror}): set XDG_CACHE_HOME elsewhere"
-        ) from None
-    if os.name != "posix":
-        return
-    if found.st_uid != os.getuid():
-        raise ImageError(f"the image cache {folder} belongs to another user: remove it or set XDG_CACHE_HOME elsewhere")
-    if stat.S_IMODE(found.st_mode) & 0o077:
-        folder.chmod(0o700)
-
-
-def _map(compiled: Path) -> wasm.Component | None:
-    if not compiled.exists():
-        return None
-    try:
-        return wasm.Component.deserialize_file(engine(), str(compiled))
-    except wasmtime.WasmtimeError:
-        return None
-
-
-def _compile(component: Path, digest: str, compiled: Path) -> None:
+def _compile(component: Path, digest: str) -> bytes:
     source = component.read_bytes()
     if hashlib.sha256(source).hexdigest() != digest:
         raise ImageError(f"the guest image {component.name} is damaged: {REBUILD}")
     try:
-        code = wasm.Component(engine(), source).serialize()
+        return bytes(wasm.Component(engine(), source).serialize())
     except wasmtime.WasmtimeError:
         raise ImageError(f"wasmtime {WASMTIME} can't compile the guest image: {REBUILD}") from None
-    # Written beside its place and renamed, so that two processes at once both end up with a whole file.
-    handle, partial = tempfile.mkstemp(dir=compiled.parent, prefix=compiled.stem, suffix=".partial")
-    try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(code)
-        Path(partial).replace(compiled)
-    except OSError as error:
-        Path(partial).unlink(missing_ok=True)
-        raise ImageError(f"the compiled image can't be written to {compiled.parent}: {error.strerror}") from None

@@ -95,7 +95,7 @@ class Sandbox:
         """
         image = await anyio.to_thread.run_sync(self._load)
         if self._isolation == "process":
-            workers = Workers(image.compiled)
+            workers = Workers(image.file)
             await workers.start()
             self._workers = workers
         self._image = image

@@ -7,10 +7,14 @@ import subprocess
 import sys
 import tempfile
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import wasmtime
 
 from sandbox.frames import COMPUTING
+
+if TYPE_CHECKING:
+    from sandbox.compiled import CompiledFile
 
 if sys.platform != "win32":
     import fcntl
@@ -22,19 +26,19 @@ package.__path__ = [sys.argv[1]]
 sys.modules["sandbox"] = package
 sys.path.append(sys.argv[2])
 from sandbox import worker
-worker.main(int(sys.argv[3]), int(sys.argv[4]), pathlib.Path(sys.argv[5]))
+worker.main(int(sys.argv[3]), int(sys.argv[4]), pathlib.Path(sys.argv[5]), sys.argv[6])
 """
 """Imports what a worker needs and not what the package's own `__init__` would: no event loop, nothing that connects."""
 
 
-def spawn_worker(connection: int, page: int, compiled: Path) -> subprocess.Popen[bytes]:
+def spawn_worker(connection: int, page: int, compiled: CompiledFile) -> subprocess.Popen[bytes]:
     """Starts a worker that gets two descriptors and maps `compiled`.
 
     Raises:
         OSError: The system does not start it.
     """
     ours, libraries = Path(__file__).parent, Path(wasmtime.__file__).parent.parent
-    arguments = [str(item) for item in (ours, libraries, connection, page, compiled.absolute())]
+    arguments = [str(item) for item in (ours, libraries, connection, page, compiled.path.absolute(), compiled.identity)]
     return subprocess.Popen(  # noqa: S603  # our own interpreter
         [sys.executable, "-I", "-S", "-c", BOOT, *arguments],
         env={},

@@ -16,8 +16,7 @@ import sys
 from dataclasses import asdict
 from typing import TYPE_CHECKING
 
-from wasmtime import component as wasm
-
+from sandbox.compiled import CompiledFile, map_file
 from sandbox.confinement import confine, deny_files
 from sandbox.engine import engine
 from sandbox.frames import (
@@ -45,15 +44,18 @@ if TYPE_CHECKING:
 RECEIVE_BYTES = 256 * 1024
 
 
-def main(socket_number: int, page_number: int, compiled: Path) -> None:
+def main(socket_number: int, page_number: int, compiled: Path, identity: str) -> None:
     """Becomes a worker; returns when the host closes its end."""
     connection = socket.socket(fileno=socket_number)
     page = mmap.mmap(page_number, COMPUTING.size)
     os.close(page_number)
     # Landlock holds for a thread and those it starts, so it comes before the Engine starts its ticker.
     landlock = deny_files(readable=compiled)
-    component = wasm.Component.deserialize_file(engine(), str(compiled))
-    image = Image("", component, make_linker(engine(), component), compiled)
+    file = CompiledFile(compiled, identity)
+    component = map_file(file)
+    if component is None:
+        sys.exit(f"{compiled} is not the file that was proven")
+    image = Image("", component, make_linker(engine(), component), file)
     _warm(image)
     confinement = confine(landlock)
     connection.sendall(encode_frame(Kind.HELLO, 0, json.dumps(asdict(confinement)).encode()))

@@ -24,6 +24,7 @@ from sandbox.spawn import shared_page, spawn_worker
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from sandbox.compiled import CompiledFile
     from sandbox.limits import Limits
 
 GRACE_SECONDS = 0.75
@@ -43,7 +44,7 @@ class WorkerLostError(Exception):
 class WorkerProcess:
     """A process and our end of the socket to it."""
 
-    def __init__(self, compiled: Path) -> None:
+    def __init__(self, compiled: CompiledFile) -> None:
         """Starts the process; `ready` waits until it can take runs.
 
         Raises:

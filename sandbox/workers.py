@@ -14,8 +14,8 @@ from sandbox.worker_process import WorkerLostError, WorkerProcess
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from pathlib import Path
 
+    from sandbox.compiled import CompiledFile
     from sandbox.confinement import Confinement
     from sandbox.limits import Limits
     from sandbox.seat import Seat
@@ -34,7 +34,7 @@ MAX_ATTEMPTS = 8
 class Workers:
     """Worker processes that map one compiled image."""
 
-    def __init__(self, compiled: Path, count: int | None = None) -> None:
+    def __init__(self, compiled: CompiledFile, count: int | None = None) -> None:
         """Takes what to map and how many processes to keep; default is one for each core."""
         self._compiled = compiled
         self._count = count or _cores()

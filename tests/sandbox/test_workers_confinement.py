@@ -109,7 +109,7 @@ def attack(image, monkeypatch, tmp_path, listener):
         ours, theirs = socket.socketpair()
         page = spawn.shared_page()
         with ours, theirs:
-            process = spawn.spawn_worker(theirs.fileno(), page, image.compiled)
+            process = spawn.spawn_worker(theirs.fileno(), page, image.file)
             theirs.close()
             os.close(page)
             told = await anyio.to_thread.run_sync(_all_of, ours)
@@ -162,7 +162,7 @@ def proc(worker, name):
 
 @pytest.fixture
 async def worker(image):
-    worker = WorkerProcess(image.compiled)
+    worker = WorkerProcess(image.file)
     with anyio.fail_after(60):
         await worker.ready()
     yield worker
@@ -180,7 +180,7 @@ async def test_a_worker_inherits_no_descriptor(image):
     os.set_inheritable(reading, True)  # noqa: FBT003
     os.set_inheritable(writing, True)  # noqa: FBT003
     pipe = os.readlink(f"/proc/self/fd/{reading}")  # noqa: PTH115  # no path, and not one after Path has read it
-    worker = WorkerProcess(image.compiled)
+    worker = WorkerProcess(image.file)
     try:
         with anyio.fail_after(60):
             await worker.ready()

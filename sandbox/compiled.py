@@ -1,0 +1,184 @@
+"""A compiled image in the cache: written whole, known again, mapped.
+
+Mapping such a file is as good as running it: it is native code. So a proof of each lies in another folder, out of reach
+of who can write to the cache alone: the digest of what was compiled, and which file was found to have it. A file that
+still is that one, by inode, size and times, is mapped at once; any other is hashed, and one that differs is not mapped.
+The time of an inode's last change is the kernel's: nobody can write to the file and put it back.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import os
+import stat
+import sys
+import tempfile
+import time
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING
+
+import wasmtime
+from wasmtime import component as wasm
+
+from sandbox.engine import engine
+from sandbox.errors import ImageError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+if sys.platform != "win32":
+    import fcntl
+
+SETTLED_NS = 2 * 10**9
+"""How old a file's last change must be to tell it from a later one: file systems count in ticks of milliseconds."""
+
+
+@dataclass(frozen=True, slots=True)
+class CompiledFile:
+    """One file, and no other of that name.
+
+    Attributes:
+        path: Where it lies.
+        identity: What `identity` says of it.
+    """
+
+    path: Path
+    identity: str
+
+
+@dataclass(frozen=True, slots=True)
+class Proof:
+    """What a compiled image must be.
+
+    Attributes:
+        sha256: Digest of its bytes, in hex.
+        identity: The file that was found to have them; empty for one that was too new to be told from a later one.
+    """
+
+    sha256: str
+    identity: str
+
+
+class CompiledImage:
+    """A file in the cache and its proof."""
+
+    def __init__(self, path: Path, proofs: Path) -> None:
+        """Takes the file's place and the folder of proofs; neither has to exist."""
+        self.path = path
+        name = hashlib.sha256(str(path.absolute()).encode()).hexdigest()[:32]
+        self._proof = proofs / f"{name}.json"
+        self._lock = proofs / f"{name}.lock"
+
+    def map(self) -> tuple[wasm.Component, CompiledFile] | None:
+        """Returns the code and its file, or None for a file that is not there or not proven."""
+        found = identity(self.path)
+        if found is None or not self._is_proven(found):
+            return None
+        file = CompiledFile(self.path, found)
+        component = map_file(file)
+        return None if component is None else (component, file)
+
+    def write(self, code: bytes) -> None:
+        """Puts compiled code into its place, the proof after it.
+
+        Raises:
+            ImageError: One of the two can't be written.
+        """
+        write_private(self.path, code)
+        self._prove(Proof(hashlib.sha256(code).hexdigest(), ""))
+
+    @contextlib.contextmanager
+    def locked(self) -> Iterator[None]:
+        """Keeps other processes from compiling the same meanwhile."""
+        if sys.platform == "win32":
+            yield
+            return
+        with self._lock.open("wb") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            yield
+
+    def _is_proven(self, found: str) -> bool:
+        try:
+            proof = Proof(**json.loads(self._proof.read_bytes()))
+        except (OSError, ValueError, TypeError):
+            return False
+        if proof.identity == found:
+            return True
+        with contextlib.suppress(OSError), self.path.open("rb") as file:
+            if hashlib.file_digest(file, "sha256").hexdigest() == proof.sha256:
+                if time.time_ns() - os.fstat(file.fileno()).st_ctime_ns > SETTLED_NS:
+                    self._prove(Proof(proof.sha256, found))
+                return True
+        return False
+
+    def _prove(self, proof: Proof) -> None:
+        write_private(self._proof, json.dumps(asdict(proof)).encode())
+
+
+def identity(path: Path) -> str | None:
+    """Returns what tells this file, unchanged, from any other; None for one that is missing or not this user's."""
+    try:
+        found = path.lstat()
+    except OSError:
+        return None
+    if not stat.S_ISREG(found.st_mode) or (os.name == "posix" and found.st_uid != os.getuid()):
+        return None
+    return f"{found.st_dev}:{found.st_ino}:{found.st_size}:{found.st_mtime_ns}:{found.st_ctime_ns}"
+
+
+def map_file(file: CompiledFile) -> wasm.Component | None:
+    """Maps a compiled image if it is that very file, before and after; None if not, or if it is damaged."""
+    if identity(file.path) != file.identity:
+        return None
+    try:
+        component = wasm.Component.deserialize_file(engine(), str(file.path))
+    except wasmtime.WasmtimeError:
+        return None
+    return component if identity(file.path) == file.identity else None
+
+
+def make_private(folder: Path, what: str, variable: str) -> None:
+    """Makes a folder that only this user can enter.
+
+    Args:
+        folder: Where.
+        what: How an error calls it.
+        variable: Of the environment, that moves it elsewhere.
+
+    Raises:
+        ImageError: It can't be made, or belongs to somebody else.
+    """
+    elsewhere = f"set {variable} elsewhere"
+    try:
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        found = folder.stat()
+    except OSError as error:
+        raise ImageError(f"the {what} {folder} can't be made ({error.strerror}): {elsewhere}") from None
+    if os.name != "posix":
+        return
+    if found.st_uid != os.getuid():
+        raise ImageError(f"the {what} {folder} belongs to another user: remove it or {elsewhere}")
+    if stat.S_IMODE(found.st_mode) & 0o077:
+        folder.chmod(0o700)
+
+
+def write_private(path: Path, data: bytes) -> None:
+    """Writes a file beside its place and renames it, so that readers and other writers only ever see whole ones.
+
+    Raises:
+        ImageError: It can't be written.
+    """
+    partial = None
+    try:
+        handle, partial = tempfile.mkstemp(dir=path.parent, prefix=path.stem, suffix=".partial")
+        with os.fdopen(handle, "wb") as file:
+            file.write(data)
+        os.replace(partial, path)  # noqa: PTH105  # `partial` is a plain name
+    except OSError as error:
+        if partial is not None:
+            with contextlib.suppress(OSError):
+                os.unlink(partial)  # noqa: PTH108
+        raise ImageError(f"{path.name} can't be written to {path.parent}: {error.strerror}") from None
