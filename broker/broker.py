@@ -19,7 +19,7 @@ from broker.logging import logger, redactor
 from broker.server_process import kill_process, start_process
 from broker.sessions import Session
 from codegen.plain_text import one_line
-from sandbox import Sandbox
+from sandbox import Sandbox, SandboxError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -57,6 +57,7 @@ class Broker:
         servers: Mapping[str, InProcessServer] | None = None,
         sandbox: Sandbox | None = None,
         startup_seconds: float = STARTUP_SECONDS,
+        opens_sandbox: bool = True,
     ) -> None:
         """Take the servers; nothing is started before entering.
 
@@ -65,6 +66,8 @@ class Broker:
             servers: Servers of the MCP SDK that run in this process, by name, beside those of the config.
             sandbox: Where scripts run; not entered yet. One with default settings is made when needed.
             startup_seconds: How long entering waits for slow servers; 0 for not at all.
+            opens_sandbox: Whether entering begins to open the sandbox beside the servers, so that the first script
+                finds it ready; otherwise the first script opens it.
         """
         config = config or Config()
         # A server object wins over a config entry of its name: the host asked for it.
@@ -79,6 +82,7 @@ class Broker:
         self._tasks: TaskGroup | None = None
         self._opening = anyio.Lock()
         self._sandbox_is_open = False
+        self._opens_sandbox = opens_sandbox
 
     @classmethod
     def from_config(
@@ -88,6 +92,7 @@ class Broker:
         servers: Mapping[str, InProcessServer] | None = None,
         sandbox: Sandbox | None = None,
         startup_seconds: float = STARTUP_SECONDS,
+        opens_sandbox: bool = True,
     ) -> Broker:
         """Return a broker for a config, or for the config file at a path.
 
@@ -96,7 +101,13 @@ class Broker:
         """
         if not isinstance(config, Config):
             config = Config.load(Path(config))
-        return cls(config, servers=servers, sandbox=sandbox, startup_seconds=startup_seconds)
+        return cls(
+            config,
+            servers=servers,
+            sandbox=sandbox,
+            startup_seconds=startup_seconds,
+            opens_sandbox=opens_sandbox,
+        )
 
     async def __aenter__(self) -> Self:
         """Start the servers."""
@@ -104,6 +115,8 @@ class Broker:
             tasks = await stack.enter_async_context(anyio.create_task_group())
             stack.callback(tasks.cancel_scope.cancel)
             self._tasks = tasks
+            if self._opens_sandbox:
+                tasks.start_soon(self._open_sandbox_early)
             await self._make_upstreams()
             for upstream in self._upstreams.values():
                 tasks.start_soon(upstream.run)
@@ -143,14 +156,20 @@ class Broker:
         )
 
     async def _open_sandbox(self) -> Sandbox:
-        """Enter the sandbox on first use: listing tools needs no guest image."""
+        """Enter the sandbox unless it is open."""
+        tasks = self._tasks
+        if tasks is None:
+            raise RuntimeError("the broker is closed: use it inside `async with Broker(…) as broker:`")
         async with self._opening:
             if not self._sandbox_is_open:
-                if self._tasks is None:
-                    raise RuntimeError("the broker is closed: use it inside `async with Broker(…) as broker:`")
-                await self._tasks.start(self._hold_sandbox)
+                await tasks.start(self._hold_sandbox)
                 self._sandbox_is_open = True
         return self._sandbox
+
+    async def _open_sandbox_early(self) -> None:
+        if self._tasks is not None:
+            with suppress(SandboxError):  # the first script meets it again, and says so
+                await self._open_sandbox()
 
     async def _hold_sandbox(self, *, task_status: TaskStatus[None]) -> None:
         # A task of its own: a context manager is left by the task that entered it.

@@ -121,7 +121,7 @@ class Execution:
             return _envelope(not_started(mistakes), began)
         warned = warning(mistakes) if mistakes else ""
         if warned and on_output is not None:
-            await anyio.to_thread.run_sync(on_output, "stderr", warned)
+            on_output("stderr", warned)
         stopwatch = Stopwatch()
         calls = ToolCalls(
             catalog=self.catalog,

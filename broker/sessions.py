@@ -103,7 +103,7 @@ class Session:
             script: Python source; tools are in the module `tools`.
             limits: Bounds of this run.
             filename: How tracebacks call the script.
-            on_output: Receives ("stdout" or "stderr", text) while the script prints, on another thread.
+            on_output: Receives ("stdout" or "stderr", text) while the script prints, on the event loop's thread.
             on_call: Receives each call when it has ended, with the numbers of calls ended and made so far.
             describe_references: Describe the tools that the script names instead of refusing to start it.
             check: With "error" a script with mistakes is not started, and has raised a `ScriptCheckError` that

@@ -26,7 +26,7 @@ from sandbox.outcome import (
     Stopped,
     Usage,
 )
-from sandbox.sandbox import Sandbox
+from sandbox.sandbox import Isolation, Sandbox
 from sandbox.stopwatch import Stopwatch
 
 __all__ = [
@@ -36,6 +36,7 @@ __all__ = [
     "Confinement",
     "Failed",
     "ImageError",
+    "Isolation",
     "Journal",
     "Limits",
     "NoJournal",

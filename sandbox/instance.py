@@ -19,6 +19,7 @@ from sandbox.clock import LogicalClock
 from sandbox.engine import engine
 from sandbox.errors import ImageError
 from sandbox.host_functions import entered
+from sandbox.messages import protocol_failure
 from sandbox.outcome import Raised, Stopped
 from sandbox.traps import trapped
 
@@ -58,7 +59,7 @@ class Instance:
         self.limits = limits
         self._random = random.Random(seed)  # noqa: S311  # a run's random numbers repeat by design
         self._on_output = on_output
-        self._stopped: Stopped | None = None
+        self._stopped: Raised | Stopped | None = None
         self._deadline = 0.0
         self._cpu_deadline = 0.0
         self.store.set_limits(memory_size=limits.memory_bytes)
@@ -81,9 +82,12 @@ class Instance:
         """Takes printed text from the guest; what exceeds the limit is dropped and ends the run."""
         if self._stopped is not None:
             return
+        if len(text) > MAX_WRITE:
+            self._stop(protocol_failure(f"the guest printed {len(text)} characters at once"))
+            return
         room = self.limits.output_bytes - self.output_bytes
         data = text.encode("utf-8", "backslashreplace")
-        if len(data) > room or len(text) > MAX_WRITE:
+        if len(data) > room:
             text = data[:room].decode("utf-8", "ignore")
             self._stop(Stopped("output_bytes", self.limits.output_bytes))
         self.output_bytes += min(len(data), room)
@@ -124,7 +128,7 @@ class Instance:
                 self._stopped = Stopped("cpu_seconds", self.limits.cpu_seconds)
         return self._stopped is None
 
-    def _stop(self, stopped: Stopped) -> None:
+    def _stop(self, stopped: Raised | Stopped) -> None:
         self._stopped = stopped
         self.store.set_epoch_deadline(0)
 

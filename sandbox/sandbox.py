@@ -13,11 +13,11 @@ import anyio.to_thread
 
 from sandbox.errors import SandboxClosedError
 from sandbox.image import COMPONENT, Image, load_image
-from sandbox.inert import inert_text
 from sandbox.isolate import ThreadIsolate
 from sandbox.journal import Journal, NoJournal, Past
 from sandbox.limits import Limits
-from sandbox.outcome import Failed, Printed, RunResult, Usage
+from sandbox.outcome import Failed, RunResult, Usage
+from sandbox.output import Output
 from sandbox.process_isolate import ProcessIsolate
 from sandbox.run import Run
 from sandbox.stopwatch import Stopwatch
@@ -63,7 +63,7 @@ class Sandbox:
         component: Path = COMPONENT,
         cache: Path | None = None,
         compiling: Callable[[], AbstractContextManager[object]] = contextlib.nullcontext,
-        isolation: Isolation = "thread",
+        isolation: Isolation = "process",
     ) -> None:
         """Takes the settings; entering loads the image.
 
@@ -72,7 +72,8 @@ class Sandbox:
             component: The guest image to run.
             cache: Folder for compiled images; default is the user's cache folder.
             compiling: Entered on a thread while the image is compiled, which happens once a machine (5 to 15 s).
-            isolation: `"process"` runs guests in worker processes, one for each core; `"thread"` in this one.
+            isolation: `"process"` runs guests in confined worker processes, at most one for each core; `"thread"` in
+                this one, where a flaw in wasmtime gives a script what this process has.
 
         Raises:
             ValueError: There is no such isolation.
@@ -137,7 +138,8 @@ class Sandbox:
             limits: Bounds of this run.
             seed: Where the run's random numbers come from; drawn if not given.
             wall_ns: Unix time at which the run's clock starts, in nanoseconds; now if not given.
-            on_output: Receives ("stdout" or "stderr", text) as it is printed, on another thread; must not raise.
+            on_output: Receives ("stdout" or "stderr", text) as it is printed, on the event loop's thread: be quick.
+                What it raises ends the run and comes out of here.
             stopwatch: The run's wall time, for an `answer` that pauses it while a person is asked.
             journal: Told everything that the run can be taken again from.
             past: What is known of this run, which began before; seed, time, script, manifest and limits are the same.
@@ -150,19 +152,21 @@ class Sandbox:
         limits = limits or self._limits
         stopwatch = stopwatch or Stopwatch()
         past = past or Past()
-        printed = _Printed(on_output, past.printed_characters)
+        output = Output(on_output, already_seen=past.printed_characters)
         isolate = await self._isolate(
             image,
             limits,
             seed=secrets.randbits(64) if seed is None else seed,
             wall_ns=time.time_ns() if wall_ns is None else wall_ns,
-            on_output=printed.add,
+            on_output=output.add,
         )
         try:
-            run = Run(isolate, limits, answer, stopwatch, journal=journal or NoJournal(), take_printed=printed.take_new)
-            outcome = await run.outcome(script, filename, manifest or {}, past)
+            run = Run(isolate, limits, answer, stopwatch, journal=journal or NoJournal(), take_printed=output.take_new)
+            with output.scope:
+                outcome = await run.outcome(script, filename, manifest or {}, past)
+            stdout, stderr = output.finish()
             usage = Usage(stopwatch.elapsed, isolate.cpu_seconds, isolate.output_bytes, run.calls, run.steps)
-            return RunResult(outcome, printed.text("stdout"), printed.text("stderr"), usage)
+            return RunResult(outcome, stdout, stderr, usage)
         finally:
             isolate.close()
 
@@ -198,30 +202,3 @@ class Sandbox:
         if len(script) > MAX_SCRIPT_CHARACTERS:
             raise ValueError(f"the script has {len(script)} characters, and {MAX_SCRIPT_CHARACTERS} are allowed")
         return self._image
-
-
-class _Printed:
-    """What a run printed, made inert piece by piece."""
-
-    def __init__(self, on_output: Callable[[str, str], None] | None, already_seen: int) -> None:
-        """`on_output` has had this many characters before, in the run's past."""
-        self._pieces: list[Printed] = []
-        self._taken = 0
-        self._on_output = on_output
-        self._already_seen = already_seen
-
-    def add(self, output: int, text: str) -> None:
-        text = inert_text(text)
-        stream = "stdout" if output == 1 else "stderr"
-        self._pieces.append(Printed(stream, text))
-        seen, self._already_seen = min(self._already_seen, len(text)), max(self._already_seen - len(text), 0)
-        if self._on_output is not None and seen < len(text):
-            self._on_output(stream, text[seen:])
-
-    def take_new(self) -> list[Printed]:
-        new = self._pieces[self._taken :]
-        self._taken += len(new)
-        return new
-
-    def text(self, stream: str) -> str:
-        return "".join(piece.text for piece in self._pieces if piece.stream == stream)

@@ -105,7 +105,7 @@ class _Job(Generic[T]):
     def __init__(self, function: Callable[[], T]) -> None:
         self.done = anyio.Event()
         self._function = function
-        self._wake = _waker(self.done.set)
+        self._wake = waker(self.done.set)
         self._value: T | None = None
         self._error: BaseException | None = None
 
@@ -125,7 +125,7 @@ class _Job(Generic[T]):
         return self._value  # type: ignore[return-value]  # set whenever there is no error
 
 
-def _waker(callback: Callable[[], object]) -> Callable[[], object]:
+def waker(callback: Callable[[], object]) -> Callable[[], object]:
     """Returns a function that runs `callback` on the current event loop, from any thread."""
     native = anyio.lowlevel.current_token().native_token
     schedule = getattr(native, "call_soon_threadsafe", None) or native.run_sync_soon  # type: ignore[attr-defined]

@@ -35,9 +35,7 @@ def trapped(text: str, memory_bytes: int) -> Raised | Stopped:
 
 def _reason(text: str) -> str:
     if HOST_FAULT in text:
-        return (
-            "the sandbox failed on the host's side: that is a bug in it, or in what takes the output, not the script's"
-        )
+        return "the sandbox failed on the host's side: that is a bug in it, not the script's"
     if _LOCK.search(text):
         return "the script waits for a lock that nothing can release: a script has no threads"
     missing = _UNKNOWN_IMPORT.search(text)

@@ -1,4 +1,4 @@
-"""The pool of worker processes: as many as there are cores, each with many runs, replaced when worn or lost."""
+"""The worker processes: more as runs come, at most one for each core; replaced when worn or lost."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import anyio.to_thread
 
 from sandbox.errors import WorkerError
-from sandbox.worker_process import WorkerLostError, WorkerProcess
+from sandbox.worker_process import IN_PROCESS, WorkerLostError, WorkerProcess
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -26,27 +26,30 @@ RUNS_A_WORKER = 5_000
 IDLE_GROWTH_BYTES = 256 * 1024 * 1024
 """Memory that a worker without runs may have gained since it started."""
 
-
 MAX_ATTEMPTS = 8
 """Workers that may end under a run that looks for a place."""
+
+_WITHOUT_PROCESSES = ("win32", "emscripten", "wasi", "ios")
 
 
 class Workers:
     """Worker processes that map one compiled image."""
 
     def __init__(self, compiled: CompiledFile, count: int | None = None) -> None:
-        """Takes what to map and how many processes to keep; default is one for each core."""
+        """Takes what to map and how many processes there may be; default is one for each core."""
         self._compiled = compiled
         self._count = count or _cores()
         self._workers: list[WorkerProcess] = []
         self._first_bytes: dict[WorkerProcess, int] = {}
 
     async def start(self) -> None:
-        """Starts all processes and waits for the first.
+        """Starts the first process and waits until it is ready.
 
         Raises:
             WorkerError: None can be started.
         """
+        if sys.platform in _WITHOUT_PROCESSES:
+            raise WorkerError(f"there are no worker processes on {sys.platform}: {IN_PROCESS}")
         try:
             await self._choose()
         except BaseException:
@@ -93,7 +96,9 @@ class Workers:
             worker.kill()
 
     async def _choose(self) -> WorkerProcess:
-        self._refill()
+        self._drop_lost()
+        if all(worker.is_retired for worker in self._workers):
+            self._workers.append(WorkerProcess(self._compiled))
         ready = [worker for worker in self._workers if worker.is_ready() and not worker.is_retired]
         if not ready:
             first = next(worker for worker in self._workers if not worker.is_retired)
@@ -101,13 +106,13 @@ class Workers:
             ready = [first]
         chosen = min(ready, key=lambda worker: len(worker.seats))
         self._first_bytes.setdefault(chosen, chosen.resident_bytes)
+        if chosen.seats and sum(not worker.is_retired for worker in self._workers) < self._count:
+            self._workers.append(WorkerProcess(self._compiled))  # nobody waits for it; later runs find it ready
         return chosen
 
-    def _refill(self) -> None:
+    def _drop_lost(self) -> None:
         self._workers = [worker for worker in self._workers if not worker.is_lost]
         self._first_bytes = {worker: size for worker, size in self._first_bytes.items() if not worker.is_lost}
-        while sum(not worker.is_retired for worker in self._workers) < self._count:
-            self._workers.append(WorkerProcess(self._compiled))
 
     def _is_worn(self, worker: WorkerProcess) -> bool:
         if worker.started_runs >= RUNS_A_WORKER:

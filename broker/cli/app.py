@@ -66,7 +66,7 @@ def codemode(
 
 
 @app.command()
-def run(
+def run(  # noqa: PLR0913  # one parameter for each option
     script: Annotated[str, typer.Argument(metavar="SCRIPT", help="A Python file, or - for stdin.")],
     *,
     config: ConfigFile = None,
@@ -92,6 +92,13 @@ def run(
             "--check", help="What mistakes in the use of tools do: stop the script before it starts, warn, nothing."
         ),
     ] = "error",
+    isolation: Annotated[
+        Literal["process", "thread"],
+        typer.Option(
+            "--isolation",
+            help="Where the script runs: in a confined process of its own, or in this one, with one wall less.",
+        ),
+    ] = "process",
     as_json: AsJson = False,
     verbose: Verbose = False,
     log_json: LogJson = False,
@@ -122,7 +129,7 @@ def run(
 
     start(
         command.run_script,
-        command.RunRequest(script, config, tuple(allow or ()), timeout, memory, check, as_json),
+        command.RunRequest(script, config, tuple(allow or ()), timeout, memory, check, isolation, as_json),
         verbose=verbose,
         log_json=log_json,
     )
@@ -255,8 +262,9 @@ def stubs(
 
 @app.command()
 def doctor(*, config: ConfigFile = None, verbose: Verbose = False, log_json: LogJson = False) -> None:
-    """Check the guest image, its cache and every server; one line each, with what to do about what is wrong.
+    """Check the guest image, its cache, what confines scripts, and every server.
 
+    One line each, with what to do about what is wrong.
     Ends with exit code 0 if all is well, 2 otherwise.
     """
     from broker.cli import doctor as command

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator
     from pathlib import Path
 
+    from sandbox import Isolation
+
 LISTING_SECONDS = 30.0
 """How long a command that shows tools waits for slow servers."""
 
@@ -61,10 +63,17 @@ def load_config(given: Path | None, *, needed: bool = True) -> Config:
 
 
 @asynccontextmanager
-async def open_broker(config: Config, *, startup_seconds: float = LISTING_SECONDS) -> AsyncIterator[Broker]:
-    """Start the servers of a config; wait so long until each is ready or has failed."""
-    sandbox = Sandbox(compiling=compile_progress)
-    async with Broker.from_config(config, sandbox=sandbox, startup_seconds=startup_seconds) as broker:
+async def open_broker(
+    config: Config, *, startup_seconds: float = LISTING_SECONDS, isolation: Isolation | None = None
+) -> AsyncIterator[Broker]:
+    """Start the servers of a config; wait so long until each is ready or has failed.
+
+    With an isolation, that of the scripts to come, the sandbox is opened beside them.
+    """
+    sandbox = Sandbox(compiling=compile_progress, isolation=isolation or "process")
+    async with Broker.from_config(
+        config, sandbox=sandbox, startup_seconds=startup_seconds, opens_sandbox=isolation is not None
+    ) as broker:
         yield broker
 
 

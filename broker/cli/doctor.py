@@ -12,6 +12,7 @@ from broker.cli.configured import LISTING_SECONDS, load_config, open_broker
 from broker.cli.exit_codes import ExitCode
 from broker.cli.terminal import Problem, results
 from codegen.plain_text import one_line
+from sandbox import Sandbox, SandboxError
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -21,6 +22,14 @@ if TYPE_CHECKING:
 
 _LINE_CHARACTERS = 400
 MIB = 1024 * 1024
+
+_PARTS = {
+    "seccomp": "seccomp",
+    "landlock": "Landlock",
+    "no_new_privileges": "no_new_privs",
+    "resource_limits": "resource limits",
+}
+_ONE_WALL_LESS = "a script that escapes from WebAssembly is held by the rest alone"
 
 
 @dataclass(frozen=True)
@@ -59,6 +68,7 @@ async def _findings(request: DoctorRequest) -> AsyncIterator[Finding]:
         yield Finding("image", is_right=True, found=f"sha256 {image.digest[:12]}")
         size = image.compiled.stat().st_size // MIB
         yield Finding("cache", is_right=True, found=f"{image.compiled.parent} ({size} MiB compiled)")
+        yield await _workers_finding()
     try:
         config = load_config(request.config)
     except Problem as problem:
@@ -68,6 +78,21 @@ async def _findings(request: DoctorRequest) -> AsyncIterator[Finding]:
     async with open_broker(config) as broker:
         for status in broker.server_statuses():
             yield _server_finding(status)
+
+
+async def _workers_finding() -> Finding:
+    """What confines the processes that scripts run in: a platform that lacks a part is told of, and not wrong."""
+    try:
+        async with Sandbox() as sandbox:
+            confinement = sandbox.confinement
+    except SandboxError as error:
+        return Finding("workers", is_right=False, found=str(error), what_to_do="codemode run --isolation thread")
+    held = [name for part, name in _PARTS.items() if confinement and getattr(confinement, part)]
+    missing = [name for part, name in _PARTS.items() if not confinement or not getattr(confinement, part)]
+    found = f"held by {', '.join(held) or 'nothing but the absence of secrets'}"
+    if missing:
+        found += f"; this system has no {', no '.join(missing)}: {_ONE_WALL_LESS}"
+    return Finding("workers", is_right=True, found=found)
 
 
 def _server_finding(status: ServerStatus) -> Finding:

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from broker import CheckMode, ExecutionResult
+    from sandbox import Isolation
 
 MIB = 1024 * 1024
 
@@ -45,6 +46,7 @@ class RunRequest:
     timeout_seconds: float | None
     memory_mib: int | None
     check: CheckMode
+    isolation: Isolation
     as_json: bool
 
 
@@ -56,7 +58,7 @@ async def run_script(request: RunRequest) -> ExitCode:
     config = load_config(request.config, needed=False)
     answerer = TerminalAnswerer() if can_ask() else None
     # Servers that the script does not name are not waited for.
-    async with open_broker(config, startup_seconds=0) as broker:
+    async with open_broker(config, startup_seconds=0, isolation=request.isolation) as broker:
         result = await broker.session(grants=grants, answerer=answerer).execute_code(
             script,
             filename=name_in_tracebacks(request.script),

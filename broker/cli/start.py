@@ -35,7 +35,7 @@ def start(
 
 
 def _report(error: Exception) -> ExitCode:
-    from sandbox import ImageError  # noqa: PLC0415  # wasmtime is not loaded for --help
+    from sandbox import ImageError, WorkerError  # noqa: PLC0415  # wasmtime is not loaded for --help
 
     cause = _only_cause(error)
     if isinstance(cause, Problem):
@@ -43,6 +43,11 @@ def _report(error: Exception) -> ExitCode:
         return ExitCode.USAGE
     if isinstance(cause, ImageError):
         report_problem(str(cause))
+        return ExitCode.USAGE
+    if isinstance(cause, WorkerError):
+        report_problem(
+            str(cause), "`codemode run --isolation thread` runs scripts in this process, with one wall less."
+        )
         return ExitCode.USAGE
     structlog.get_logger().debug("fault", exc_info=error)
     report_problem(

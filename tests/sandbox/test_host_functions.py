@@ -8,9 +8,9 @@ import pytest
 import wasmtime
 from wasmtime import component as wasm
 
-from sandbox import Completed, Raised, Sandbox
+from sandbox import Completed, Sandbox, Stopped
 from sandbox.engine import FIBER_STACK, MAX_WASM_STACK, engine
-from sandbox.host_functions import HOST_FUNCTIONS, _bound, entered
+from sandbox.host_functions import HOST_FUNCTIONS, _bound
 
 pytestmark = pytest.mark.anyio
 
@@ -71,21 +71,6 @@ def test_whatever_a_host_function_raises_is_a_trap_of_its_guest_alone(error):
     assert caught.value.__cause__ is None
 
 
-@pytest.mark.parametrize("error", [ValueError, KeyboardInterrupt, SystemExit])
-async def test_output_that_nobody_can_take_ends_the_run_and_not_the_process(image, error):
-    def on_output(_name, _text):
-        raise error("secret")
-
-    async with Sandbox(cache=image.compiled.parent, isolation="thread") as sandbox:
-        outcome = (await sandbox.run("print('x')\nprint('y')", on_output=on_output)).outcome
-        assert isinstance(outcome, Raised)
-        assert outcome.type == "SandboxTrap"
-        assert "the sandbox failed on the host's side" in outcome.message
-        assert "secret" not in repr(outcome)
-        assert (await sandbox.run("1 + 1")).outcome == Completed(2)
-        assert entered.guest is None
-
-
 @pytest.mark.parametrize(
     "attack",
     [
@@ -103,6 +88,7 @@ async def test_output_that_nobody_can_take_ends_the_run_and_not_the_process(imag
 )
 async def test_a_script_that_calls_the_host_by_itself_gains_nothing(sandbox: Sandbox, attack):
     result = await sandbox.run(f"import wit_world\n{attack}\n'survived'")
+    assert result.outcome != Stopped("output_bytes", 1024 * 1024)
     assert "\x1b" not in result.stdout
     assert len(result.stdout) <= 1024 * 1024
     assert (await sandbox.run("1 + 1")).outcome == Completed(2)

@@ -98,7 +98,7 @@ async def test_a_run_goes_on_from_every_step_without_repeating_what_was_answered
     for steps in range(len(whole.steps) + 1):
         journal = whole.cut(steps, forgets={2, 3})
         known = set(journal.answers)
-        asked = []
+        asked: list[int] = []
 
         async def note(call, asked=asked):
             asked.append(call.id)

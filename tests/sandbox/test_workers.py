@@ -6,13 +6,14 @@ import contextlib
 import os
 import random
 import signal
+import sys
 import textwrap
 
 import anyio
 import anyio.lowlevel
 import pytest
 
-from sandbox import Completed, Limits, Raised, Reference, Returned, Sandbox, Stopped, spawn, workers
+from sandbox import Completed, Limits, Raised, Reference, Returned, Sandbox, Stopped, WorkerError, spawn, workers
 from sandbox.limits import MIB
 
 pytestmark = pytest.mark.anyio
@@ -96,24 +97,35 @@ async def test_an_isolation_that_there_is_not_is_refused():
         Sandbox(isolation="vm")  # type: ignore[arg-type]
 
 
-async def test_runs_spread_over_the_workers(in_process, manifest):
-    assert len(processes(in_process)) == workers._cores()
-    for worker in processes(in_process):
-        await worker.ready()
-    used: set[int] = set()
-    met = anyio.Event()
+async def test_workers_are_started_when_there_are_runs_for_them_and_share_these(in_process, manifest):
+    assert len(processes(in_process)) == 1
+    arrived, release = 0, anyio.Event()
 
     async def answer(_call):
-        used.update(worker.pid for worker in processes(in_process) if worker.seats)
-        if len(used) == len(processes(in_process)):
-            met.set()
-        await met.wait()
+        nonlocal arrived
+        arrived += 1
+        await release.wait()
         return Returned(None)
 
     async with anyio.create_task_group() as tasks:
-        for _ in range(2 * workers._cores()):
+        for number in range(2 * workers._cores()):
             tasks.start_soon(_run, in_process, manifest, answer)
-    assert len(used) == workers._cores()
+            while arrived <= number:
+                await anyio.lowlevel.checkpoint()
+            for worker in processes(in_process):
+                await worker.ready()
+        spread = [len(worker.seats) for worker in processes(in_process)]
+        release.set()
+    assert len(spread) == workers._cores()
+    assert sum(spread) == 2 * workers._cores()
+    assert max(spread) - min(spread) <= 1
+
+
+async def test_where_there_are_no_processes_the_error_names_the_other_isolation(image, monkeypatch):
+    monkeypatch.setattr(workers, "_WITHOUT_PROCESSES", (sys.platform,))
+    with pytest.raises(WorkerError, match=r'no worker processes on .*: use Sandbox\(isolation="thread"\)'):
+        async with Sandbox(cache=image.compiled.parent):
+            pass
 
 
 async def _run(sandbox, manifest, answer):

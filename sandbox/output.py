@@ -1,0 +1,86 @@
+"""What one run printed: made inert, kept, and passed on to whoever watches it, always on the event loop's thread.
+
+Above: `Sandbox.run`. Below: an instance in this process prints on whatever thread it computes on, one in a worker
+on the event loop's.
+"""
+
+from __future__ import annotations
+
+import collections
+import contextlib
+import threading
+from typing import TYPE_CHECKING
+
+import anyio
+
+from sandbox.inert import inert_text
+from sandbox.outcome import Printed
+from sandbox.threads import waker
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+
+class Output:
+    """The printed text of one run. Made on the event loop's thread; `add` may be called on any."""
+
+    def __init__(self, on_output: Callable[[str, str], None] | None, *, already_seen: int = 0) -> None:
+        """Takes who watches, and how many characters they have had before.
+
+        The run belongs in `scope`, which ends when the watcher raises.
+        """
+        self.scope = anyio.CancelScope()
+        self._pieces: list[Printed] = []
+        self._taken = 0
+        self._on_output = on_output
+        self._already_seen = already_seen
+        self._waiting: collections.deque[Printed] = collections.deque()
+        self._loop_thread = threading.get_ident()
+        self._wake = waker(self._pass_on)
+        self._error: BaseException | None = None
+
+    def add(self, output: int, text: str) -> None:
+        """Takes a piece of text for output 1 or 2."""
+        piece = Printed("stdout" if output == 1 else "stderr", inert_text(text))
+        self._pieces.append(piece)
+        if self._on_output is None:
+            return
+        self._waiting.append(piece)
+        if threading.get_ident() == self._loop_thread:
+            self._pass_on()
+        else:
+            with contextlib.suppress(RuntimeError):  # the event loop has ended meanwhile: nobody watches
+                self._wake()
+
+    def take_new(self) -> list[Printed]:
+        """Returns what came since the last time."""
+        new = self._pieces[self._taken :]
+        self._taken += len(new)
+        return new
+
+    def finish(self) -> tuple[str, str]:
+        """Passes on what is left; returns all of stdout and of stderr.
+
+        Raises:
+            BaseException: What the watcher raised.
+        """
+        self._pass_on()
+        if self._error is not None:
+            raise self._error
+        return self._text("stdout"), self._text("stderr")
+
+    def _text(self, stream: str) -> str:
+        return "".join(piece.text for piece in self._pieces if piece.stream == stream)
+
+    def _pass_on(self) -> None:
+        while self._waiting and self._on_output is not None and self._error is None:
+            piece = self._waiting.popleft()
+            seen = min(self._already_seen, len(piece.text))
+            self._already_seen -= seen
+            if seen == len(piece.text):
+                continue
+            try:
+                self._on_output(piece.stream, piece.text[seen:])
+            except BaseException as error:  # noqa: BLE001  # raised by `finish`, out of the run it belongs to
+                self._error = error
+                self.scope.cancel()

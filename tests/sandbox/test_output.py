@@ -1,0 +1,74 @@
+"""Printed text on its way to whoever watches it: the same in both isolations."""
+
+from __future__ import annotations
+
+import threading
+
+import anyio
+import pytest
+
+from sandbox import Completed, Raised, Returned
+from sandbox.host_functions import entered
+
+pytestmark = pytest.mark.anyio
+
+
+@pytest.fixture(params=["asyncio", "trio"])
+def anyio_backend(request):
+    return request.param
+
+
+@pytest.mark.parametrize("error", [ValueError, KeyboardInterrupt, SystemExit])
+@pytest.mark.parametrize("script", ["print('x')\nprint('y')", "print('x')\nwhile True: pass"])
+async def test_what_a_watcher_raises_ends_its_run_and_no_other(run, error, script):
+    seen = []
+
+    def on_output(_name, text):
+        seen.append(text)
+        raise error("broken")
+
+    with pytest.raises(error, match=r"^broken$"):
+        await run(script, on_output=on_output)
+    assert seen == ["x\n"]
+    assert entered.guest is None
+    assert (await run("1 + 1")).outcome == Completed(2)
+
+
+async def test_a_watcher_that_raises_leaves_the_run_beside_it_alone(run):
+    waits, broken = anyio.Event(), anyio.Event()
+    results = []
+
+    async def answer(_call):
+        waits.set()
+        await broken.wait()
+        return Returned("kept")
+
+    def on_output(_name, _text):
+        raise ValueError("broken")
+
+    async def neighbour():
+        results.append(await run("from tools import good\nawait good.echo(text=1)", answer=answer))
+
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(neighbour)
+        await waits.wait()
+        with pytest.raises(ValueError, match="broken"):
+            await run("print(1)", on_output=on_output)
+        broken.set()
+    assert results[0].outcome == Completed("kept")
+
+
+async def test_text_is_passed_on_in_order_on_the_event_loops_thread_before_the_run_is_over(run):
+    seen = []
+    script = "for i in range(200):\n    print(i)\n    sum(range(20_000))"
+    result = await run(script, on_output=lambda _name, text: seen.append((threading.get_ident(), text)))
+    assert [text for _, text in seen] == [f"{i}\n" for i in range(200)]
+    assert {thread for thread, _ in seen} == {threading.get_ident()}
+    assert result.stdout == "".join(text for _, text in seen)
+
+
+async def test_more_text_at_once_than_a_guests_streams_hand_over_is_no_text(run):
+    result = await run("import wit_world\nprint('before')\nwit_world.write(1, 'x' * 65_537)")
+    message = "the guest printed 65537 characters at once"
+    assert result.outcome == Raised("ProtocolError", message, f"ProtocolError: {message}\n")
+    assert result.stdout == "before\n"
