@@ -14,8 +14,12 @@ import anyio
 import anyio.to_thread
 
 from broker.catalog import Catalog
+from broker.categories import Categories
 from broker.config import Config, ServerConfig
+from broker.disclosure_config import load_embedder
+from broker.finding import Finder
 from broker.logging import logger, redactor
+from broker.search import Mode, ToolSearch, VectorStore
 from broker.server_process import kill_process, start_process
 from broker.sessions import Session
 from codegen.plain_text import one_line
@@ -31,7 +35,9 @@ if TYPE_CHECKING:
     from broker.connection import InProcessServer
     from broker.consent import Answerer
     from broker.listing import Listing
+    from broker.search import Embedder, Ranker
     from broker.server_status import ServerStatus
+    from broker.store import Store
     from broker.upstream import Upstream
 
 STARTUP_SECONDS = 10.0
@@ -58,6 +64,9 @@ class Broker:
         sandbox: Sandbox | None = None,
         startup_seconds: float = STARTUP_SECONDS,
         opens_sandbox: bool = True,
+        store: Store | None = None,
+        embedder: Embedder | None = None,
+        ranker: Ranker | None = None,
     ) -> None:
         """Take the servers; nothing is started before entering.
 
@@ -68,11 +77,30 @@ class Broker:
             startup_seconds: How long entering waits for slow servers; 0 for not at all.
             opens_sandbox: Whether entering begins to open the sandbox beside the servers, so that the first script
                 finds it ready; otherwise the first script opens it.
+            store: Where statistics and vectors are kept; in memory when None. Not closed here.
+            embedder: Makes searches by meaning possible; that of the config when None.
+            ranker: A subagent or other judge that reorders the first candidates of a search.
+
+        Raises:
+            ConfigError: The embedder of the config cannot be had.
         """
         config = config or Config()
         # A server object wins over a config entry of its name: the host asked for it.
         targets = {**config.servers, **(servers or {})}
-        self.catalog = Catalog(targets)
+        embedder = embedder or load_embedder(config.disclosure)
+        search = ToolSearch(
+            embedder=embedder,
+            vectors=VectorStore(store) if embedder is not None else None,
+            ranker=ranker,
+            categories=lambda spec: self.categories.of(spec),  # noqa: PLW0108 - they are made from the catalog below
+        )
+        self.catalog = Catalog(targets, tool_search=search)
+        self.categories = Categories(
+            self.catalog,
+            patterns=config.disclosure.categories,
+            groups={name: server.group for name, server in config.servers.items() if server.group is not None},
+        )
+        self._search_mode = config.disclosure.search
         self._targets = targets
         self._upstreams: dict[str, Upstream] = {}
         self._redact = redactor(config.secrets)
@@ -93,8 +121,11 @@ class Broker:
         sandbox: Sandbox | None = None,
         startup_seconds: float = STARTUP_SECONDS,
         opens_sandbox: bool = True,
+        store: Store | None = None,
+        embedder: Embedder | None = None,
+        ranker: Ranker | None = None,
     ) -> Broker:
-        """Return a broker for a config, or for the config file at a path.
+        """Return a broker for a config, or for the config file at a path; the rest is as for the constructor.
 
         Raises:
             ConfigError: The file cannot be read or is wrong; the text lists every problem.
@@ -107,6 +138,9 @@ class Broker:
             sandbox=sandbox,
             startup_seconds=startup_seconds,
             opens_sandbox=opens_sandbox,
+            store=store,
+            embedder=embedder,
+            ranker=ranker,
         )
 
     async def __aenter__(self) -> Self:
@@ -136,6 +170,19 @@ class Broker:
         """How each server is doing now, in the order of the config."""
         return [upstream.status for upstream in self._upstreams.values()]
 
+    async def need_all_servers(self, timeout_seconds: float | None = None) -> bool:
+        """Connect the lazy servers too and wait until each is ready or has failed; tell whether that was in time."""
+        with anyio.move_on_after(timeout_seconds):
+            async with anyio.create_task_group() as tasks:
+                for upstream in self._upstreams.values():
+                    tasks.start_soon(upstream.needed)
+            return True
+        return False
+
+    def rest_lazy_servers(self) -> list[str]:
+        """Disconnect the lazy servers that have no open call, as at the end of a conversation; return their names."""
+        return [name for name, upstream in self._upstreams.items() if upstream.rest()]
+
     async def wait_until_settled(self, timeout_seconds: float | None = None) -> bool:
         """Wait until each server is ready or has failed; tell whether that came about in time."""
         with anyio.move_on_after(timeout_seconds):
@@ -149,6 +196,7 @@ class Broker:
         return Session(
             catalog=self.catalog,
             upstreams=self._upstreams,
+            finder=Finder(self.catalog, self._upstreams, self.categories, Mode(self._search_mode)),
             open_sandbox=self._open_sandbox,
             grants=grants,
             answerer=answerer,
@@ -184,7 +232,7 @@ class Broker:
         with ExitStack() as unclaimed:
             started: dict[str, Process] = {}
             for name, target in self._targets.items():
-                if isinstance(target, ServerConfig) and target.command is not None and not target.disabled:
+                if isinstance(target, ServerConfig) and target.command is not None and _starts_at_once(target):
                     with suppress(OSError):  # the upstream meets it again, and says so
                         started[name] = await start_process(target)
                         unclaimed.callback(kill_process, started[name])
@@ -198,3 +246,7 @@ class Broker:
     def _take_listing(self, server: str, listing: Listing) -> None:
         for change in self.catalog.replace(server, listing.tools):
             logger().warning("tool changed", tool=one_line(change.before.qualified_name, 200), change=change.text)
+
+
+def _starts_at_once(target: ServerConfig) -> bool:
+    return not target.disabled and not target.lazy

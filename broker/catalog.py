@@ -73,7 +73,7 @@ class Catalog:
         self._by_python: dict[str, CatalogEntry] = {}
         self._sorted: tuple[CatalogEntry, ...] | None = None
         self._near = NearNames()
-        self._tool_search = tool_search or ToolSearch()
+        self._tool_search = ToolSearch() if tool_search is None else tool_search  # an empty one is false
         self._unread: set[str] = set()
         self.revision = 0
         """Grows with every change of a tool."""

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, PrivateAttr, ValidationError, model_validator
 from pydantic_core import PydanticCustomError
 
+from broker.disclosure_config import DisclosureConfig, ToolPattern
 from broker.errors import ConfigError
 from broker.server.settings import ServeSettings
 from broker.variables import Expansion
@@ -36,7 +37,6 @@ _SECRET_KEY = re.compile(r"(?i)token|secret|password|passwd|credential|api_?key|
 # What `tools` has beside the servers: a server of such a name could not be imported.
 _TAKEN_NAMES = re.compile(r"Tool[A-Za-z]*")
 
-ToolPattern = Annotated[str, Field(min_length=1, max_length=256)]
 Seconds = Annotated[float, Field(gt=0, le=86_400, allow_inf_nan=False)]
 
 
@@ -51,6 +51,10 @@ class ServerConfig(BaseModel):
         disabled: Keeps the entry without using it.
         mode: Protocol era. `auto` asks the server; `legacy` spares servers that ignore unknown requests
             a wait at connect time; `2026-07-28` sends no handshake at all.
+        lazy: Connect when the server is first searched in, described or called, and disconnect when it is not used.
+        idle_seconds: How long a lazy server stays connected unused.
+        about: One line on what the server is for; a lazy one is found by it before it was ever connected.
+        group: Category of its tools.
         allow_tools: Patterns of the tools that are used, by their names at the server, as in `get_*`; all when left
             out, none when empty.
         hide_tools: Patterns of tools that are left out, also of those allowed. A tool that is left out is not
@@ -73,6 +77,10 @@ class ServerConfig(BaseModel):
     call_timeout_seconds: Seconds = 60.0
     max_pages: int = Field(default=100, ge=1, le=10_000)
     max_tools: int = Field(default=1_000, ge=1, le=100_000)
+    lazy: bool = False
+    idle_seconds: Seconds = 300.0
+    about: str | None = Field(default=None, min_length=1, max_length=300)
+    group: str | None = Field(default=None, min_length=1, max_length=80)
     allow_tools: tuple[ToolPattern, ...] | None = None
     hide_tools: tuple[ToolPattern, ...] = ()
     trust_annotations: bool = False
@@ -115,12 +123,14 @@ class Config(BaseModel):
     Attributes:
         servers: By name; `mcpServers` in the file.
         serve: How `codemode serve` serves.
+        disclosure: How much of the tools is shown when.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True, populate_by_name=True)
 
     servers: dict[str, ServerConfig] = Field(default={}, validation_alias="mcpServers")
     serve: ServeSettings = ServeSettings()
+    disclosure: DisclosureConfig = DisclosureConfig()
     _secrets: frozenset[str] = PrivateAttr(default=frozenset())
 
     @property
@@ -232,7 +242,7 @@ def _shape_problems(document: dict[str, Any]) -> list[str]:
     problems = [_unknown(key, known, "") for key in document if key not in known]
     for name, model in sections.items():
         section, fields = document.get(name), list(getattr(model, "model_fields", ()))
-        problems += [_unknown(key, fields, f"{name}: ") for key in section or () if key not in fields]
+        problems += [_unknown(key, fields, f"{name}: ") for key in _keys(section) if key not in fields]
     servers = document.get("mcpServers")
     if servers is None:
         problems.append("'mcpServers' is missing")
@@ -243,6 +253,10 @@ def _shape_problems(document: dict[str, Any]) -> list[str]:
             elif key == "type" and server[key] == "sse":
                 problems.append(f"server {name!r}: type 'sse' is the transport of 2024; give the streamable HTTP 'url'")
     return problems
+
+
+def _keys(section: Any) -> list[str]:
+    return list(section) if isinstance(section, dict) else []
 
 
 def _unknown(key: str, known: list[str], place: str) -> str:
@@ -287,7 +301,8 @@ def _sentence(error: ErrorDetails) -> str:
         return f"{_place(location)}is not known; remove it"
     message = error["msg"].removeprefix("Input should be ")
     if error["type"] == "string_pattern_mismatch":
-        message = "a URL that begins with http:// or https://"
+        is_url = location[-1] == "url"
+        message = "a URL that begins with http:// or https://" if is_url else f"as {error['ctx']['pattern']} describes"
     if error["type"] in {"model_type", "model_attributes_type", "dict_type"}:
         message = "a JSON object"
     message = message.removeprefix("a valid ").replace("tuple", "list")

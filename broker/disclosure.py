@@ -95,7 +95,7 @@ class Disclosure:
         servers = {self._catalog.server_of(prefix) or prefix for prefix in prefixes}
         async with anyio.create_task_group() as tasks:
             for server in servers & self._upstreams.keys():
-                tasks.start_soon(self._upstreams[server].settled)
+                tasks.start_soon(self._upstreams[server].needed)
 
     def _problem_behind(self, name: str) -> str:
         """Return why the server that a name begins with knows no tools now; empty when there is no such server."""

@@ -216,7 +216,7 @@ class Execution:
         servers = {self.catalog.server_of(reference.namespace) for reference in found}
         async with anyio.create_task_group() as tasks:
             for server in servers - {None}:
-                tasks.start_soon(self.upstreams[server or ""].settled)
+                tasks.start_soon(self.upstreams[server or ""].needed)
 
     def _change_of(self, entry: CatalogEntry) -> str:
         text = self.disclosure.changed(entry)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
-State: TypeAlias = Literal["connecting", "ready", "down", "disabled", "stopped"]
+State: TypeAlias = Literal["connecting", "ready", "down", "asleep", "disabled", "stopped"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -14,13 +14,15 @@ class ServerStatus:
 
     Attributes:
         name: Its name in the config.
-        state: What it can be used for now.
+        state: What it can be used for now. `asleep` is a lazy server that nobody needs at present.
         protocol_version: The negotiated revision, None while not connected.
         era: `2026` (stateless) or `2025` (with a handshake), None while not connected.
         tool_count: Tools of its last listing.
         problem: What is wrong, as a sentence; None when nothing is.
         what_to_do: What to do about it.
         warnings: What was left out of its listing.
+        is_lazy: Whether it is connected only while it is needed.
+        about: What the config says of it, on one line.
     """
 
     name: str
@@ -31,3 +33,5 @@ class ServerStatus:
     problem: str | None
     what_to_do: str | None
     warnings: tuple[str, ...]
+    is_lazy: bool = False
+    about: str | None = None

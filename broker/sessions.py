@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from broker.catalog import Catalog, CatalogEntry
     from broker.consent import Answerer
     from broker.execution import ExecutionResult
+    from broker.finding import Finder
     from broker.script_check import CheckedScript, CheckMode
     from broker.search import SearchPage, SearchRequest
     from broker.tool_calls import CallRecord
@@ -37,6 +38,7 @@ class Session:
         *,
         catalog: Catalog,
         upstreams: Mapping[str, Upstream],
+        finder: Finder,
         open_sandbox: Callable[[], Awaitable[Sandbox]],
         grants: Iterable[Grant] = (),
         answerer: Answerer | None = None,
@@ -48,6 +50,7 @@ class Session:
         self._open_sandbox = open_sandbox
         self._desk = ConsentDesk(tuple(grants), answerer)
         self._redact = redact
+        self._finder = finder
         self._disclosure = Disclosure(catalog, upstreams)
 
     @property
@@ -76,12 +79,14 @@ class Session:
         return await self._disclosure.deliver(names, with_definitions=with_definitions)
 
     async def search(self, request: SearchRequest) -> SearchPage:
-        """Find tools. Nothing is described by it: the page says what was asked for in full.
+        """Find tools of all servers, or of those that the request names; lazy ones are connected where it helps.
+
+        Nothing is described by it: for a page at detail `full`, pass its `to_describe` to `get_tool_details`.
 
         Raises:
             SearchError: The search cannot be done as asked; the text says what to change.
         """
-        return await self._catalog.tool_search.search(request)
+        return await self._finder.search(request)
 
     async def execute_code(
         self,

@@ -45,6 +45,7 @@ FIRST_DELAY_SECONDS = 0.5
 LONGEST_DELAY_SECONDS = 60.0
 _STEADY_SECONDS = 30.0
 _LISTING_PAUSE_SECONDS = 1.0
+_LAZY_RETRY_SECONDS = 5.0
 
 
 class Upstream:
@@ -73,13 +74,18 @@ class Upstream:
         self._listing = Listing((), ())
         self._connection: Connection | None = None
         self._protocol_version: str | None = None
-        self._state: State = "disabled" if self.settings.disabled else "connecting"
+        self._state: State = "disabled" if self.settings.disabled else "asleep" if self.settings.lazy else "connecting"
         self._trouble: Trouble | None = None
         self._settled = anyio.Event()
         self._tools_changed = anyio.Event()
         self._mode = self.settings.mode
-        if self.settings.disabled:
+        self._wanted = anyio.Event()
+        self._open_calls = 0
+        self._used_at = self._failed_at = -math.inf
+        if self.settings.disabled or self.settings.lazy:
             self._settled.set()
+        if not self.settings.lazy:
+            self._wanted.set()
 
     @property
     def status(self) -> ServerStatus:
@@ -95,26 +101,59 @@ class Upstream:
             problem=trouble.problem if trouble else None,
             what_to_do=trouble.what_to_do if trouble else None,
             warnings=self._listing.problems,
+            is_lazy=self.settings.lazy,
+            about=self.settings.about,
         )
 
     async def settled(self) -> None:
         """Wait until the running attempt to connect has succeeded or failed."""
         await self._settled.wait()
 
+    async def needed(self) -> None:
+        """Wait as `settled` does, for a server that is needed now: a lazy one is connected first."""
+        self._used_at = anyio.current_time()
+        is_failing = self._state == "down" and self._used_at - self._failed_at < _LAZY_RETRY_SECONDS
+        if not is_failing:
+            self._wanted.set()
+            if self.settings.lazy and self._state in {"asleep", "down"}:
+                self._state, self._settled = "connecting", anyio.Event()
+        await self._settled.wait()
+
+    def rest(self) -> bool:
+        """Disconnect a lazy server that nobody uses now; tell whether that is done."""
+        if not self.settings.lazy or self._open_calls or self._connection is None:
+            return False
+        self._wanted = anyio.Event()
+        self._connection.end("it is not needed now")
+        return True
+
     async def run(self) -> None:
         """Keep the server connected until cancelled: the owner task. Never raises for the server's faults."""
         delay = FIRST_DELAY_SECONDS
         try:
             while not self.settings.disabled:
+                await self._wanted.wait()
                 began = anyio.current_time()
                 self._state = "connecting"
                 was_ready = await self._attempt()
+                if self.settings.lazy and self._sleeps(was_ready=was_ready):
+                    delay = FIRST_DELAY_SECONDS
+                    continue
                 steady = was_ready and anyio.current_time() - began >= _STEADY_SECONDS
                 delay = FIRST_DELAY_SECONDS if steady else min(delay * 2, LONGEST_DELAY_SECONDS)
                 await anyio.sleep(delay * random.uniform(0.5, 1.0))  # noqa: S311  # jitter
         finally:
             self._state = "disabled" if self.settings.disabled else "stopped"
             self._settled.set()
+
+    def _sleeps(self, *, was_ready: bool) -> bool:
+        """Tell whether a lazy server that is not connected any more waits to be needed again."""
+        if not was_ready:
+            self._failed_at, self._wanted = anyio.current_time(), anyio.Event()
+        elif not self._wanted.is_set():
+            self._state, self._trouble = "asleep", None
+            self._settled.set()
+        return not self._wanted.is_set()
 
     async def _attempt(self) -> bool:
         """Connect and stay until the connection ends; tell whether it became ready."""
@@ -139,7 +178,8 @@ class Upstream:
         trouble = explain(self.settings, connection, error, timed_out=timed_out)
         self._trouble = replace(trouble, problem=self._redact(trouble.problem))
         self._protocol_version = None
-        logger().warning("server is down", server=self.name, problem=self._trouble.problem)
+        if self._wanted.is_set():
+            logger().warning("server is down", server=self.name, problem=self._trouble.problem)
         if not ready:
             self._state = "down"
             self._settled.set()
@@ -155,11 +195,21 @@ class Upstream:
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(connection.watch_tools)
             tasks.start_soon(self._list_again_when_changed, connection)
+            if self.settings.lazy:
+                tasks.start_soon(self._rest_when_idle)
             await connection.ended.wait()
             tasks.cancel_scope.cancel()
 
+    async def _rest_when_idle(self) -> None:
+        seconds = self.settings.idle_seconds
+        is_resting = False
+        while not is_resting:
+            await anyio.sleep(max(self._used_at + seconds - anyio.current_time(), seconds / 10))
+            is_resting = anyio.current_time() >= self._used_at + seconds and self.rest()
+
     def _become_ready(self, connection: Connection) -> None:
         self._connection = connection
+        self._used_at = anyio.current_time()
         self._protocol_version = connection.protocol_version
         if self._mode == "auto" and connection.protocol_version not in MODERN_PROTOCOL_VERSIONS:
             self._mode = "legacy"  # asked once: some servers are silent to what they do not know
@@ -208,6 +258,16 @@ class Upstream:
         Raises:
             UpstreamError: One of its subclasses, by what is known about the call.
         """
+        self._open_calls += 1
+        try:
+            return await self._call_tool(name, arguments, timeout_seconds, on_progress)
+        finally:
+            self._open_calls -= 1
+            self._used_at = anyio.current_time()
+
+    async def _call_tool(
+        self, name: str, arguments: dict[str, Any], timeout_seconds: float | None, on_progress: ProgressFnT | None
+    ) -> dict[str, Any]:
         connection = await self._ready_connection()
         seconds = timeout_seconds or self.settings.call_timeout_seconds
         try:
@@ -228,7 +288,7 @@ class Upstream:
     async def _ready_connection(self) -> Connection:
         if self._connection is None:
             with anyio.move_on_after(self.settings.connect_timeout_seconds):
-                await self._settled.wait()
+                await self.needed()
         connection = self._connection
         if connection is None or connection.ended.is_set():
             raise UnavailableError(self.name, self._why_unavailable())

@@ -25,6 +25,7 @@ from rich.table import Table
 from benchmarks.search.corpus import CORPORA, many_tools, suites
 from benchmarks.search.minilm import MiniLM
 from broker.search import KeywordIndex, Mode, SearchRequest, ToolSearch, VectorStore
+from broker.store import Store
 
 if TYPE_CHECKING:
     from benchmarks.search.corpus import Suite, Task
@@ -133,7 +134,7 @@ def main() -> int:
         print("The corpora are not here: they belong beside the repository.", file=sys.stderr)
         return 1
     modes = [Mode.KEYWORD, *([Mode.EMBEDDING, Mode.HYBRID] if options.hybrid else [])]
-    vectors = VectorStore(options.vectors)
+    vectors = VectorStore(Store(options.vectors))
     every = [suite for suite in suites() if not options.suite or suite.name in options.suite]
     console = Console(width=120)
     table = Table(title="Quality")
@@ -164,7 +165,7 @@ def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.search")
     parser.add_argument("--hybrid", action="store_true", help="measure an embedding model and both together too")
     parser.add_argument("--suite", action="append", help="only this suite, by its name in the table; may be repeated")
-    parser.add_argument("--vectors", default=":memory:", help="an SQLite file to keep vectors in")
+    parser.add_argument("--vectors", type=Path, help="an SQLite file to keep vectors in")
     parser.add_argument("--json", type=Path, help="write the figures to this file")
     return parser.parse_args()
 

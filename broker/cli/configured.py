@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import platformdirs
 
-from broker import Broker, BrokerError, Config
+from broker import Broker, BrokerError, Config, ConfigError
 from broker.cli.compile_progress import compile_progress
 from broker.cli.terminal import Problem, note
 from codegen.plain_text import one_line
@@ -71,9 +71,13 @@ async def open_broker(
     With an isolation, that of the scripts to come, the sandbox is opened beside them.
     """
     sandbox = Sandbox(compiling=compile_progress, isolation=isolation or "process")
-    async with Broker.from_config(
-        config, sandbox=sandbox, startup_seconds=startup_seconds, opens_sandbox=isolation is not None
-    ) as broker:
+    try:
+        broker = Broker.from_config(
+            config, sandbox=sandbox, startup_seconds=startup_seconds, opens_sandbox=isolation is not None
+        )
+    except ConfigError as error:
+        raise Problem(str(error)) from None
+    async with broker:
         yield broker
 
 

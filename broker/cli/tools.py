@@ -13,6 +13,8 @@ from broker import UnknownToolError
 from broker.cli.configured import load_config, open_broker, report_servers
 from broker.cli.exit_codes import ExitCode
 from broker.cli.terminal import Problem, note, results, write_result
+from broker.errors import SearchError
+from broker.search import Detail, Filters, Mode, SearchRequest
 from codegen.plain_text import one_line, paragraph
 
 if TYPE_CHECKING:
@@ -25,14 +27,28 @@ if TYPE_CHECKING:
 NAME_CHARACTERS = 130
 SUMMARY_CHARACTERS = 200
 DESCRIPTION_CHARACTERS = 20_000
+NOTE_CHARACTERS = 400
 
 
 @dataclass(frozen=True)
 class ListRequest:
-    """The arguments of `tools list` and `tools search`."""
+    """The arguments of `tools list`."""
 
     config: Path | None
-    query: str | None
+    as_json: bool
+
+
+@dataclass(frozen=True, kw_only=True)
+class FindRequest:
+    """The arguments of `tools search`."""
+
+    config: Path | None
+    query: str
+    mode: Mode
+    detail: Detail
+    filters: Filters
+    limit: int
+    cursor: str | None
     as_json: bool
 
 
@@ -46,12 +62,53 @@ class ShowRequest:
 
 
 async def list_tools(request: ListRequest) -> ExitCode:
-    """Print all tools, or those that a search finds."""
+    """Print all tools, those of lazy servers too."""
     async with open_broker(load_config(request.config)) as broker:
-        found = broker.catalog.search(request.query) if request.query else broker.catalog.tools
+        await broker.need_all_servers()
+        found = broker.catalog.tools
         report_servers(broker)
-    if request.as_json:
-        write_result(json.dumps([_summary(tool) for tool in found], indent=2))
+    if not _print(found, as_json=request.as_json):
+        note("there are no tools")
+    return ExitCode.COMPLETED
+
+
+async def find_tools(request: FindRequest) -> ExitCode:
+    """Print the tools that a search finds, best first."""
+    async with open_broker(load_config(request.config)) as broker:
+        session = broker.session()
+        try:
+            page = await session.search(
+                SearchRequest(
+                    query=request.query,
+                    mode=request.mode,
+                    detail=request.detail,
+                    filters=request.filters,
+                    limit=request.limit,
+                    cursor=request.cursor,
+                )
+            )
+        except SearchError as error:
+            raise Problem(str(error)) from None
+        found = broker.catalog.entries_of(page.tools)
+        details = await session.get_tool_details(page.to_describe) if page.to_describe else None
+    for text in page.notes:
+        note(one_line(text, NOTE_CHARACTERS))
+    if details is not None and not request.as_json:
+        write_result(details.source)
+    elif not _print(found, as_json=request.as_json, detail=request.detail):
+        note(f"no tool is found by {one_line(request.query, 100)!r}")
+    if page.next_cursor is not None:
+        note(f"more with --cursor {page.next_cursor}")
+    return ExitCode.COMPLETED
+
+
+def _print(found: Sequence[CatalogEntry], *, as_json: bool, detail: Detail = Detail.BRIEF) -> bool:
+    """Print tools; tell whether that said anything."""
+    if as_json:
+        form = _details if detail is Detail.FULL else _summary
+        write_result(json.dumps([form(tool) for tool in found], indent=2))
+    elif found and detail is Detail.NAME:
+        write_result("\n".join(one_line(tool.qualified_name, NAME_CHARACTERS) for tool in found))
     elif found and results().is_terminal:
         results().print(_table(found))
     elif found:
@@ -59,14 +116,13 @@ async def list_tools(request: ListRequest) -> ExitCode:
         write_result(
             "\n".join(f"{one_line(tool.qualified_name, NAME_CHARACTERS)}\t{_first_line(tool.spec)}" for tool in found)
         )
-    else:
-        note(f"no tool is found by {one_line(request.query, 100)!r}" if request.query else "there are no tools")
-    return ExitCode.COMPLETED
+    return bool(found) or as_json
 
 
 async def show_tool(request: ShowRequest) -> ExitCode:
     """Print everything about one tool."""
     async with open_broker(load_config(request.config)) as broker:
+        await broker.session().get_tool_details([request.name])  # connects its server, where that is lazy
         try:
             tool = broker.catalog.lookup(request.name)
         except UnknownToolError as error:

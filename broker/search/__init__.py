@@ -2,7 +2,7 @@
 
 from broker.search.index import KeywordIndex
 from broker.search.pages import Detail, Filters, Mode, SearchPage, SearchRequest
-from broker.search.tool_search import ToolSearch
+from broker.search.tool_search import Ranker, ToolSearch
 from broker.search.vectors import Embedder, VectorStore
 
 __all__ = [
@@ -11,6 +11,7 @@ __all__ = [
     "Filters",
     "KeywordIndex",
     "Mode",
+    "Ranker",
     "SearchPage",
     "SearchRequest",
     "ToolSearch",

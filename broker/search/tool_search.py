@@ -6,7 +6,7 @@ discloses is not decided here: a page says which tools it was asked for (`Search
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, assert_never
+from typing import TYPE_CHECKING, TypeAlias, assert_never
 
 from broker.errors import SearchError
 from broker.search.index import KeywordIndex
@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from broker.search.vectors import Embedder, VectorStore
     from codegen import ToolSpec
 
-    # Gets the query and the candidates, best first; returns qualified names in its own order.
-    Ranker = Callable[[str, Sequence[ToolSpec]], Awaitable[Sequence[str]]]
+Ranker: TypeAlias = "Callable[[str, Sequence[ToolSpec]], Awaitable[Sequence[str]]]"
+"""Gets the query and the candidates, best first; returns qualified names in its own order."""
 
 RANKED = 50
 _FUSED = 200
@@ -89,7 +89,7 @@ class ToolSearch:
         end = start + request.limit
         found, notes = await self._found(request, end + 1)
         following = cursor_at(end, request.fingerprint()) if len(found) > end else None
-        return SearchPage(tuple(found[start:end]), request.detail, following, (*notes, *self._unknown(request)))
+        return SearchPage(tuple(found[start:end]), request.detail, following, notes)
 
     async def _found(self, request: SearchRequest, count: int) -> tuple[list[ToolSpec], tuple[str, ...]]:
         admits = self._admits(request)
@@ -150,7 +150,3 @@ class ToolSearch:
         if self._specs is None:
             self._specs = tuple(spec for specs in self._by_server.values() for spec in specs)
         return self._specs
-
-    def _unknown(self, request: SearchRequest) -> tuple[str, ...]:
-        unknown = sorted(set(request.filters.servers or ()) - self._by_server.keys())
-        return (f"No tools are known of the server {unknown[0][:80]!r}.",) if unknown else ()

@@ -7,21 +7,24 @@ embedded once for each definition; what was embedded may be kept in a file and s
 from __future__ import annotations
 
 import importlib
-import sqlite3
-from contextlib import closing
 from typing import TYPE_CHECKING, Any, Protocol
 
 from broker.errors import SearchError
 from broker.search.documents import DESCRIPTION_CHARACTERS, parameter_names
+from broker.store import Store, Tables
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
-    from pathlib import Path
 
     from codegen import ToolSpec
 
 BATCH = 64
 _EMBEDDED_CHARACTERS = 1_000
+_VECTORS = (
+    "CREATE TABLE vectors (model TEXT NOT NULL, digest TEXT NOT NULL, vector BLOB NOT NULL,"
+    " PRIMARY KEY (model, digest)) STRICT, WITHOUT ROWID"
+)
+_TABLES = Tables("vectors", ((_VECTORS,),))
 
 
 class Embedder(Protocol):
@@ -39,34 +42,23 @@ class Embedder(Protocol):
 
 
 class VectorStore:
-    """Vectors by model and digest in an SQLite file; `":memory:"` keeps them for this process."""
+    """Vectors by model and digest."""
 
-    def __init__(self, path: Path | str = ":memory:") -> None:
-        """Open the file, or make it."""
-        self._database = sqlite3.connect(path)
-        self._database.execute(
-            "CREATE TABLE IF NOT EXISTS vectors (model TEXT, digest TEXT, vector BLOB, PRIMARY KEY (model, digest))"
-        )
+    def __init__(self, store: Store | None = None) -> None:
+        """Keep them in a store; in memory, for this process, when None."""
+        self._store = store or Store()
+        self._store.prepare(_TABLES)
 
     def get(self, model: str, digest: str) -> bytes | None:
         """Return the vector as little-endian 32-bit floats; None when there is none."""
-        with closing(
-            self._database.execute("SELECT vector FROM vectors WHERE model = ? AND digest = ?", (model, digest))
-        ) as rows:
-            row = rows.fetchone()
-        return row[0] if row else None
+        found = self._store.execute("SELECT vector FROM vectors WHERE model = ? AND digest = ?", (model, digest))
+        return found[0][0] if found else None
 
     def put(self, model: str, vectors: Mapping[str, bytes]) -> None:
         """Keep vectors by digest."""
-        with self._database:
-            self._database.executemany(
-                "INSERT OR REPLACE INTO vectors VALUES (?, ?, ?)",
-                [(model, digest, vector) for digest, vector in vectors.items()],
-            )
-
-    def close(self) -> None:
-        """Close the file."""
-        self._database.close()
+        with self._store.transaction():
+            for digest, vector in vectors.items():
+                self._store.execute("INSERT OR REPLACE INTO vectors VALUES (?, ?, ?)", (model, digest, vector))
 
 
 class VectorIndex:

@@ -47,3 +47,15 @@ def test_stubs_of_nothing_exit_2(codemode, config):
     finished = codemode("stubs", "git.*", "-c", config)
     assert (finished.returncode, finished.stdout) == (2, "")
     assert "'git.*'" in finished.stderr
+
+
+def test_servers_are_listed_with_how_they_are(codemode, config):
+    finished = codemode("tools", "servers", "-c", config)
+    assert (finished.returncode, finished.stderr) == (0, "")
+    assert finished.stdout == "odd\tready\t3\t\n"
+
+
+def test_a_search_at_detail_full_prints_stubs(codemode, config):
+    finished = codemode("tools", "search", "ends process", "-c", config, "--detail", "full", "-n", "1")
+    assert "async def die(" in finished.stdout
+    assert "more with --cursor" not in finished.stderr or "async def echo(" not in finished.stdout

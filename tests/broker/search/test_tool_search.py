@@ -81,12 +81,6 @@ async def test_only_full_detail_asks_for_a_description_and_no_entry_carries_one(
         assert page.to_describe == (("git.git_log",) if detail == "detailed" else ())
 
 
-async def test_a_server_that_is_not_known_is_said():
-    page = await loaded().search(SearchRequest(query="log", filters=Filters(servers=["git", "gti"])))
-    assert page.notes == ("No tools are known of the server 'gti'.",)
-    assert page.tools
-
-
 @pytest.mark.parametrize("limit", [0, -1, 201, True, 2.0, "3"])
 async def test_a_limit_out_of_range_is_refused(limit):
     with pytest.raises(SearchError, match="Give a whole number from 1 to 200"):

@@ -4,6 +4,7 @@ import pytest
 
 from broker.errors import SearchError
 from broker.search import Mode, SearchRequest, ToolSearch, VectorStore
+from broker.store import Store
 from tests.broker.search.tools import TOOLS, tool
 
 pytest.importorskip("numpy", reason="a search by meaning needs the extra `embeddings`")
@@ -63,9 +64,9 @@ async def test_each_definition_is_embedded_once():
 
 async def test_vectors_are_kept_in_a_file_by_model(tmp_path):
     for model, embedded in (("one", 11), ("one", 1), ("two", 11)):
-        embedder, vectors = Themes(model), VectorStore(tmp_path / "vectors.sqlite")
-        await found(loaded(embedder, vectors), "rain")
-        vectors.close()
+        embedder = Themes(model)
+        with Store(tmp_path / "vectors.sqlite") as store:
+            await found(loaded(embedder, VectorStore(store)), "rain")
         assert len(embedder.texts) == embedded
 
 

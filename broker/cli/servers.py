@@ -1,0 +1,65 @@
+"""`codemode tools servers`: how each configured server is doing."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING
+
+from rich.table import Table
+from rich.text import Text
+
+from broker.cli.configured import LISTING_SECONDS, load_config, open_broker
+from broker.cli.exit_codes import ExitCode
+from broker.cli.terminal import note, results, write_result
+from codegen.plain_text import one_line
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from broker.server_status import ServerStatus
+
+SAID_CHARACTERS = 300
+
+
+@dataclass(frozen=True)
+class ServersRequest:
+    """The arguments of `tools servers`."""
+
+    config: Path | None
+    connect: bool
+    as_json: bool
+
+
+async def list_servers(request: ServersRequest) -> ExitCode:
+    """Print a line for each server."""
+    async with open_broker(load_config(request.config)) as broker:
+        if request.connect:
+            await broker.need_all_servers(LISTING_SECONDS)
+        statuses = broker.server_statuses()
+    if request.as_json:
+        write_result(json.dumps([asdict(status) for status in statuses], indent=2))
+    elif statuses and results().is_terminal:
+        results().print(_table(statuses))
+    elif statuses:
+        write_result("\n".join("\t".join(_row(status)) for status in statuses))
+    else:
+        note("no servers are configured")
+    return ExitCode.COMPLETED
+
+
+def _table(statuses: list[ServerStatus]) -> Table:
+    table = Table(box=None, pad_edge=False)
+    for header in ("server", "state", "tools", ""):
+        table.add_column(header, overflow="fold", justify="right" if header == "tools" else "left")
+    for status in statuses:
+        name, *rest = _row(status)
+        table.add_row(Text(name, style="bold"), *map(Text, rest))
+    return table
+
+
+def _row(status: ServerStatus) -> tuple[str, str, str, str]:
+    said = [status.problem, status.what_to_do] if status.problem else [status.about, *status.warnings]
+    text = "; ".join(filter(None, said))
+    state = f"{status.state} (lazy)" if status.is_lazy and status.state != "asleep" else status.state
+    return status.name, state, str(status.tool_count), one_line(text, SAID_CHARACTERS)

@@ -1,0 +1,62 @@
+"""The config section `disclosure`: what is described from the start, how tools are searched and grouped.
+
+Above: config.py has it as one field, and the broker loads the embedder that it names. Below: pydantic.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Annotated, Literal, cast
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from broker.errors import ConfigError
+
+if TYPE_CHECKING:
+    from broker.search import Embedder
+
+CategoryName = Annotated[str, Field(min_length=1, max_length=80)]
+ToolPattern = Annotated[str, Field(min_length=1, max_length=256)]
+
+
+class DisclosureConfig(BaseModel):
+    """How much of the tools is shown when.
+
+    Attributes:
+        describe: With `auto`, all tools are described from the start while their full definitions fit into a share
+            of the model's context window; with `on-request`, only those that are fetched.
+        context_share: That share, from 0.01 to 0.05.
+        context_tokens: The size of the window.
+        search: How tools are searched where nobody says: by words, or by words and meaning together.
+        embedder: Where to get the embedder from, as `package.module:Name`; called without arguments.
+        categories: Names of categories, each with patterns of `server.tool`.
+        fetches_per_minute: How many descriptions a session may fetch in a minute.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    describe: Literal["on-request", "auto"] = "on-request"
+    context_share: float = Field(default=0.03, ge=0.01, le=0.05)
+    context_tokens: int = Field(default=200_000, ge=1_000, le=100_000_000)
+    search: Literal["auto", "keyword", "hybrid"] = "auto"
+    embedder: str | None = Field(default=None, pattern=r"^[A-Za-z_][\w.]*:[A-Za-z_]\w*$")
+    categories: dict[CategoryName, tuple[ToolPattern, ...]] = {}
+    fetches_per_minute: int = Field(default=600, ge=1, le=1_000_000)
+
+
+def load_embedder(config: DisclosureConfig) -> Embedder | None:
+    """Return the embedder that a config names, or None.
+
+    Raises:
+        ConfigError: There is none of that name, or it cannot be made.
+    """
+    if config.embedder is None or config.search == "keyword":
+        if config.search == "hybrid":
+            raise ConfigError("disclosure.search", ["is 'hybrid', which needs 'embedder': \"package.module:Name\""])
+        return None
+    module, _, name = config.embedder.partition(":")
+    try:
+        return cast("Embedder", getattr(import_module(module), name)())
+    except Exception as error:  # the operator's own code, loaded at their word
+        said = f"{config.embedder} cannot be used: {type(error).__name__}: {error}"
+        raise ConfigError("disclosure.embedder", [said]) from error
