@@ -9,11 +9,14 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from broker.authorize import Denial, Grant, PendingCall
+    from broker.authorization.calls import PendingCall
+    from broker.authorization.grants import Denial, Grant
+    from broker.authorization.policy import PolicyConfig
+    from broker.authorization.predicates import Predicate
+    from broker.authorization.questions import Answer, Answerer, Question, Verdict
     from broker.broker import Broker
     from broker.catalog import Catalog, CatalogEntry
     from broker.config import Config, ServerConfig
-    from broker.consent import Answer, Answerer, Question
     from broker.errors import BrokerError, ConfigError, PatternError, UnknownToolError, UpstreamError
     from broker.execution import ExecutionError, ExecutionResult
     from broker.script_check import CheckedScript, CheckMode
@@ -23,8 +26,8 @@ if TYPE_CHECKING:
     from broker.tool_details import ToolDetails
 
 _MODULES = {
-    "Answer": "consent",
-    "Answerer": "consent",
+    "Answer": "authorization.questions",
+    "Answerer": "authorization.questions",
     "Broker": "broker",
     "BrokerError": "errors",
     "CallRecord": "tool_calls",
@@ -34,19 +37,22 @@ _MODULES = {
     "CheckedScript": "script_check",
     "Config": "config",
     "ConfigError": "errors",
-    "Denial": "authorize",
+    "Denial": "authorization.grants",
     "ExecutionError": "execution",
     "ExecutionResult": "execution",
-    "Grant": "authorize",
+    "Grant": "authorization.grants",
     "PatternError": "errors",
-    "PendingCall": "authorize",
-    "Question": "consent",
+    "PendingCall": "authorization.calls",
+    "PolicyConfig": "authorization.policy",
+    "Predicate": "authorization.predicates",
+    "Question": "authorization.questions",
     "ServerConfig": "config",
     "ServerStatus": "server_status",
     "Session": "sessions",
     "ToolDetails": "tool_details",
     "UnknownToolError": "errors",
     "UpstreamError": "errors",
+    "Verdict": "authorization.questions",
 }
 
 __all__ = [
@@ -67,6 +73,8 @@ __all__ = [
     "Grant",
     "PatternError",
     "PendingCall",
+    "PolicyConfig",
+    "Predicate",
     "Question",
     "ServerConfig",
     "ServerStatus",
@@ -74,6 +82,7 @@ __all__ = [
     "ToolDetails",
     "UnknownToolError",
     "UpstreamError",
+    "Verdict",
 ]
 
 

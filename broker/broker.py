@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, Self
 import anyio
 import anyio.to_thread
 
+from broker.authorization.policy import Policy
+from broker.authorization.quotas import Quotas
 from broker.catalog import Catalog
 from broker.categories import Categories
 from broker.config import Config, ServerConfig
@@ -31,9 +33,9 @@ if TYPE_CHECKING:
 
     from anyio.abc import Process, TaskGroup, TaskStatus
 
-    from broker.authorize import Grant
+    from broker.authorization.grants import Grant
+    from broker.authorization.questions import Answerer
     from broker.connection import InProcessServer
-    from broker.consent import Answerer
     from broker.listing import Listing
     from broker.search import Embedder, Ranker
     from broker.server_status import ServerStatus
@@ -104,6 +106,8 @@ class Broker:
         self._targets = targets
         self._upstreams: dict[str, Upstream] = {}
         self._redact = redactor(config.secrets)
+        self._policy = Policy(config.policy)
+        self._quotas = Quotas(self._policy)
         self._sandbox = sandbox or Sandbox()
         self._startup_seconds = startup_seconds
         self._stack = AsyncExitStack()
@@ -200,6 +204,8 @@ class Broker:
             open_sandbox=self._open_sandbox,
             grants=grants,
             answerer=answerer,
+            policy=self._policy,
+            quotas=self._quotas,
             redact=self._redact,
         )
 

@@ -19,13 +19,15 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, PrivateAttr, ValidationError, model_validator
 from pydantic_core import PydanticCustomError
 
+from broker.authorization.faults import policy_problems
+from broker.authorization.policy import Label, PolicyConfig
 from broker.disclosure_config import DisclosureConfig, ToolPattern
 from broker.errors import ConfigError
 from broker.server.settings import ServeSettings
 from broker.variables import Expansion
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
 
     from pydantic_core import ErrorDetails
 
@@ -59,6 +61,8 @@ class ServerConfig(BaseModel):
             out, none when empty.
         hide_tools: Patterns of tools that are left out, also of those allowed. A tool that is left out is not
             listed, found or called.
+        labels: What data from or to the server is, for the flow rules of the policy: `private`, `untrusted`,
+            `egress`, or words of your own. Left out, the labels of the policy.
         trust_annotations: Whether the server's hints about its tools (`readOnlyHint`, …) may be believed.
     """
 
@@ -84,6 +88,7 @@ class ServerConfig(BaseModel):
     allow_tools: tuple[ToolPattern, ...] | None = None
     hide_tools: tuple[ToolPattern, ...] = ()
     trust_annotations: bool = False
+    labels: tuple[Label, ...] | None = None
 
     def offers(self, tool: str) -> bool:
         """Tell whether a tool of this name is used, by the patterns of the config."""
@@ -124,6 +129,7 @@ class Config(BaseModel):
         servers: By name; `mcpServers` in the file.
         serve: How `codemode serve` serves.
         disclosure: How much of the tools is shown when.
+        policy: What may be called; see `PolicyConfig`.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True, populate_by_name=True)
@@ -131,6 +137,7 @@ class Config(BaseModel):
     servers: dict[str, ServerConfig] = Field(default={}, validation_alias="mcpServers")
     serve: ServeSettings = ServeSettings()
     disclosure: DisclosureConfig = DisclosureConfig()
+    policy: PolicyConfig = PolicyConfig()
     _secrets: frozenset[str] = PrivateAttr(default=frozenset())
 
     @property
@@ -182,6 +189,7 @@ class Config(BaseModel):
                 for one in found
                 if tuple(map(str, one["loc"])) not in unset and len(one["loc"]) > 0 and not _seen(one, document)
             ]
+            problems += _policy_problems(document, expanded)
             raise ConfigError(source, problems) from None
         if problems:
             raise ConfigError(source, problems)
@@ -224,6 +232,13 @@ def _decoded(text: str, source: str) -> Any:
     return document
 
 
+def _policy_problems(document: dict[str, Any], expanded: dict[str, Any]) -> Iterator[str]:
+    try:
+        PolicyConfig.model_validate(expanded.get("policy", {}))
+    except ValidationError as error:
+        yield from policy_problems(error, document.get("policy"), PolicyConfig)
+
+
 class _DuplicateKeyError(Exception):
     """Two equal keys in one JSON object: the last would win in silence."""
 
@@ -241,6 +256,8 @@ def _shape_problems(document: dict[str, Any]) -> list[str]:
     known = ["mcpServers", *sections]
     problems = [_unknown(key, known, "") for key in document if key not in known]
     for name, model in sections.items():
+        if name == "policy":
+            continue  # its faults are told by rule
         section, fields = document.get(name), list(getattr(model, "model_fields", ()))
         problems += [_unknown(key, fields, f"{name}: ") for key in _keys(section) if key not in fields]
     servers = document.get("mcpServers")
@@ -285,6 +302,8 @@ def _name_problems(document: dict[str, Any]) -> list[str]:
 def _seen(error: ErrorDetails, document: dict[str, Any]) -> bool:
     """Tell whether `_shape_problems` has said it already."""
     location = error["loc"]
+    if location[0] == "policy":
+        return True
     if error["type"] == "extra_forbidden":
         return location[0] == "mcpServers" or len(location) <= 2  # noqa: PLR2004  # a section and its key
     if location[0] != "mcpServers":

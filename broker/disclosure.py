@@ -17,7 +17,7 @@ from broker.tool_changes import what_changed
 from broker.tool_details import ToolDetails, definitions, stub_text
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from broker.catalog import Catalog, CatalogEntry
     from broker.upstream import Upstream
@@ -27,10 +27,16 @@ if TYPE_CHECKING:
 class Disclosure:
     """The descriptions of one session."""
 
-    def __init__(self, catalog: Catalog, upstreams: Mapping[str, Upstream]) -> None:
-        """Start with nothing described."""
+    def __init__(
+        self,
+        catalog: Catalog,
+        upstreams: Mapping[str, Upstream],
+        on_described: Callable[[ToolSpec], None] | None = None,
+    ) -> None:
+        """Start with nothing described; `on_described` is told of each definition that is."""
         self._catalog = catalog
         self._upstreams = upstreams
+        self._on_described = on_described
         self._described: dict[str, ToolSpec] = {}
 
     def is_described(self, entry: CatalogEntry) -> bool:
@@ -87,6 +93,9 @@ class Disclosure:
         """Mark tools as described and return them. The caller delivers what is returned, or stands for the reader."""
         described = list(entries)
         self._described |= {entry.qualified_name: entry.spec for entry in described}
+        if self._on_described is not None:
+            for entry in described:
+                self._on_described(entry.spec)
         return described
 
     async def settle(self, names: Iterable[str]) -> None:

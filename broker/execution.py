@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import secrets
 import time
+from contextlib import closing
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -23,8 +24,8 @@ from sandbox import Completed, Parked, Raised, RunResult, Stopped, Stopwatch, Us
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
+    from broker.authorization.desk import ConsentDesk
     from broker.catalog import Catalog, CatalogEntry
-    from broker.consent import ConsentDesk
     from broker.disclosure import Disclosure
     from broker.script_check import CheckMode
     from broker.upstream import Upstream
@@ -112,28 +113,30 @@ class Execution:
     ) -> ExecutionResult:
         """Run a script; whatever it does is in the result."""
         began = time.monotonic()
+        run_id = f"run_{secrets.token_hex(8)}"
         found = await self._read(script, filename, describe_references=describe_references)
         if isinstance(found, Raised | Stopped):
-            return _envelope(found, began)
+            return _envelope(found, run_id, began)
         manifest = await anyio.to_thread.run_sync(self._manifest, found)
         mistakes = await self._mistakes(script, found, manifest) if check_mode != "off" else ()
         if check_mode == "error" and mistakes:
-            return _envelope(not_started(mistakes), began)
+            return _envelope(not_started(mistakes), run_id, began)
         warned = warning(mistakes) if mistakes else ""
         if warned and on_output is not None:
             on_output("stderr", warned)
         stopwatch = Stopwatch()
+        desk = self.desk.for_run(run_id, script)
         calls = ToolCalls(
             catalog=self.catalog,
             upstreams=self.upstreams,
-            desk=self.desk,
+            desk=desk,
             disclosure=self.disclosure,
             stopwatch=stopwatch,
             redact=self.redact,
             on_call=on_call,
         )
         heard = _Heard(on_output)
-        with stop or anyio.CancelScope() as scope:
+        with closing(desk), stop or anyio.CancelScope() as scope:
             ended = await self.sandbox.run(
                 script,
                 answer=calls.answer,
@@ -147,6 +150,7 @@ class Execution:
             ended = heard.result(stopwatch.elapsed, len(calls.records))
         return _envelope(
             ended.outcome,
+            run_id,
             began,
             calls=calls.records,
             stdout=ended.stdout,
@@ -308,6 +312,7 @@ def _description_required(entries: list[CatalogEntry], found: Sequence[Reference
 
 def _envelope(
     outcome: Outcome,
+    run_id: str,
     began: float,
     *,
     calls: Sequence[CallRecord] = (),
@@ -334,6 +339,6 @@ def _envelope(
         stderr=stderr,
         calls=list(calls),
         usage=asdict(usage or Usage(0.0, 0.0, 0, 0, 0)),
-        run_id=f"run_{secrets.token_hex(8)}",
+        run_id=run_id,
         duration_ms=round((time.monotonic() - began) * 1_000, 3),
     )

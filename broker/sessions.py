@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from broker.consent import ConsentDesk
+from broker.authorization.desk import ConsentDesk
 from broker.disclosure import Disclosure
 from broker.execution import Execution
 from broker.script_check import CHECK_MODES
@@ -17,9 +17,11 @@ if TYPE_CHECKING:
 
     import anyio
 
-    from broker.authorize import Grant
+    from broker.authorization.grants import Grant
+    from broker.authorization.policy import Policy
+    from broker.authorization.questions import Answerer
+    from broker.authorization.quotas import Quotas
     from broker.catalog import Catalog, CatalogEntry
-    from broker.consent import Answerer
     from broker.execution import ExecutionResult
     from broker.finding import Finder
     from broker.script_check import CheckedScript, CheckMode
@@ -42,21 +44,23 @@ class Session:
         open_sandbox: Callable[[], Awaitable[Sandbox]],
         grants: Iterable[Grant] = (),
         answerer: Answerer | None = None,
+        policy: Policy | None = None,
+        quotas: Quotas | None = None,
         redact: Callable[[str], str] = str,
     ) -> None:
         """Start with nothing described, and with these grants only."""
         self._catalog = catalog
         self._upstreams = upstreams
         self._open_sandbox = open_sandbox
-        self._desk = ConsentDesk(tuple(grants), answerer)
+        self._desk = ConsentDesk(grants, answerer, policy=policy, quotas=quotas)
         self._redact = redact
         self._finder = finder
-        self._disclosure = Disclosure(catalog, upstreams)
+        self._disclosure = Disclosure(catalog, upstreams, on_described=self._desk.see)
 
     @property
     def grants(self) -> tuple[Grant, ...]:
         """What may be called now, the answers of people included."""
-        return tuple(self._desk.grants)
+        return tuple(held.grant for held in self._desk.book.held)
 
     def is_described(self, entry: CatalogEntry) -> bool:
         """Tell whether the present definition of a tool was described to this session."""

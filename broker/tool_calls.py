@@ -10,11 +10,12 @@ from __future__ import annotations
 
 import json
 import time
-from typing import TYPE_CHECKING, Literal, assert_never
+from typing import TYPE_CHECKING, Any, Literal, assert_never
 
 from pydantic import BaseModel, ConfigDict
 
-from broker.authorize import Allow, Ask, Deny, PendingCall
+from broker.authorization.calls import PendingCall, ToolFacts
+from broker.authorization.decision import Allow, Ask, Deny
 from broker.errors import (
     CallTimeoutError,
     OutcomeUnknownError,
@@ -32,8 +33,8 @@ from sandbox import Completion, Failed, Returned
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
+    from broker.authorization.desk import RunDesk
     from broker.catalog import Catalog, CatalogEntry
-    from broker.consent import ConsentDesk
     from broker.disclosure import Disclosure
     from broker.upstream import Upstream
     from sandbox import Call, Stopwatch
@@ -101,7 +102,7 @@ class ToolCalls:
         *,
         catalog: Catalog,
         upstreams: Mapping[str, Upstream],
-        desk: ConsentDesk,
+        desk: RunDesk,
         disclosure: Disclosure,
         stopwatch: Stopwatch,
         redact: Callable[[str], str] = str,
@@ -162,19 +163,27 @@ class ToolCalls:
         if fault is not None:
             return failure("ToolArgumentsError", f"{entry.python_name}() was not called: {fault}", entry)
         spec = entry.spec
-        refusal = await self._refusal(call, entry, record)
+        pending = self._pending(call, entry)
+        refusal = await self._refusal(call, pending, entry, record)
         if refusal is not None:
             return refusal
         # A person may have taken their time, and the server may have changed the tool meanwhile.
         now = self._catalog.by_python_name(call.function)
         if now is None or now.spec.digest != spec.digest:
             return _needs_description(entry, what_changed(spec, now.spec if now is not None else None))
-        return await self._send(call, entry)
+        return await self._send(call, pending, entry)
 
-    async def _refusal(self, call: Call, entry: CatalogEntry, record: CallRecord) -> Failed | None:
+    def _pending(self, call: Call, entry: CatalogEntry) -> PendingCall:
         spec = entry.spec
-        pending = PendingCall(spec.server, spec.name, spec.digest, call.arguments)
-        decision = self._desk.judge(pending)
+        settings = self._upstreams[spec.server].settings
+        labels = self._desk.labels_of(settings.labels)
+        facts = ToolFacts.of(spec, trust_annotations=settings.trust_annotations, labels=labels)
+        return PendingCall(spec.server, spec.name, spec.digest, call.arguments, facts, self._desk.caller)
+
+    async def _refusal(
+        self, call: Call, pending: PendingCall, entry: CatalogEntry, record: CallRecord
+    ) -> Failed | None:
+        decision = self._desk.decide_now(pending)
         if isinstance(decision, Ask):
             with self._stopwatch.paused():
                 decision = await self._desk.decide(pending, order=call.id)
@@ -187,16 +196,20 @@ class ToolCalls:
                 return failure("ToolRefusedError", reason, entry)
         assert_never(decision)
 
-    async def _send(self, call: Call, entry: CatalogEntry) -> Completion:
+    async def _send(self, call: Call, pending: PendingCall, entry: CatalogEntry) -> Completion:
         spec = entry.spec
         try:
-            raw = await self._upstreams[spec.server].call_tool(spec.name, call.arguments)
+            async with self._desk.turn(pending):
+                raw = await self._upstreams[spec.server].call_tool(spec.name, call.arguments)
         except ToolRejectedError as error:
             said = quoted(spec.server, error.server_text)
-            return failure("ToolError", f"{error} {said}", entry)
+            completion: Completion = failure("ToolError", f"{error} {said}", entry)
         except UpstreamError as error:
             return failure(_KIND_OF_ERROR[type(error)], str(error), entry)
-        return completion_of(raw, entry)
+        else:
+            completion = completion_of(raw, entry)
+        self._desk.receive(pending, _received(completion))
+        return completion
 
     def _not_found(self, call: Call, record: CallRecord) -> Failed:
         """The guest knows only listed tools, so this is a server that is down or a tool that has gone."""
@@ -223,6 +236,13 @@ def _needs_description(entry: CatalogEntry, changed: str) -> Failed:
         f"{fetch_request([entry.qualified_name])} and run the script again.",
         entry,
     )
+
+
+def _received(completion: Completion) -> Any:
+    """Return what a script is given of a server."""
+    if isinstance(completion, Returned):
+        return completion.value
+    return [completion.message, completion.details]
 
 
 def _status(completion: Completion) -> Status:

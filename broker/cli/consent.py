@@ -14,15 +14,15 @@ import anyio
 from rich.table import Table
 from rich.text import Text
 
-from broker.authorize import Grant
+from broker.authorization.grants import Grant
 from broker.cli.terminal import notes
 from codegen.plain_text import one_line
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from broker.authorize import PendingCall
-    from broker.consent import Answer, Question
+    from broker.authorization.calls import PendingCall
+    from broker.authorization.questions import Answer, Question
 
 _NAME_CHARACTERS = 130
 _ARGUMENT_CHARACTERS = 160

@@ -1,0 +1,80 @@
+"""A call before it is made, as it is judged and shown to people.
+
+Above: everything that decides, asks or records. Below: nothing. Who wrote what: `arguments` the script; tool,
+annotations and what stands behind the digest the server; the caller and the labels are our own knowledge.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from codegen import ToolSpec
+
+
+@dataclass(frozen=True, slots=True)
+class Caller:
+    """On whose behalf a call is made; an empty text where it is not known.
+
+    Attributes:
+        session: The session's handle.
+        principal: Who authenticated, where somebody has to.
+        run: The run's id.
+        script: `sha256:` and the digest of the script's text.
+    """
+
+    session: str = ""
+    principal: str = ""
+    run: str = ""
+    script: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ToolFacts:
+    """What may be believed about a tool.
+
+    Attributes:
+        read_only: The server's hint where the operator trusts it, else None; so are the next three.
+        destructive: Whether it may destroy.
+        idempotent: Whether repeating it changes nothing more.
+        open_world: Whether it reaches other systems.
+        labels: Those that the operator gave its server.
+        parameters: The names of its parameters, as the server lists them.
+    """
+
+    read_only: bool | None = None
+    destructive: bool | None = None
+    idempotent: bool | None = None
+    open_world: bool | None = None
+    labels: frozenset[str] = frozenset()
+    parameters: tuple[str, ...] = ()
+
+    @classmethod
+    def of(cls, spec: ToolSpec, *, trust_annotations: bool, labels: frozenset[str]) -> ToolFacts:
+        """Return what may be believed of a definition."""
+        hints = spec.annotations
+        schema = spec.input_schema
+        properties = schema.get("properties") if isinstance(schema, dict) else None
+        names = tuple(properties) if isinstance(properties, dict) else ()
+        if not trust_annotations:
+            return cls(labels=labels, parameters=names)
+        said = (hints.read_only, hints.destructive, hints.idempotent, hints.open_world)
+        return cls(*said, labels, names)
+
+
+@dataclass(frozen=True, slots=True)
+class PendingCall:
+    """One call that is about to be decided."""
+
+    server: str
+    tool: str
+    digest: str
+    arguments: dict[str, Any]
+    facts: ToolFacts = ToolFacts()
+    caller: Caller = Caller()
+
+    @property
+    def qualified_name(self) -> str:
+        """`server.tool`."""
+        return f"{self.server}.{self.tool}"

@@ -1,0 +1,72 @@
+"""The definitions of tools that a session has seen: which one a grant was given for, and what has changed since.
+
+Above: grants.py and desk.py. Below: `ToolSpec`. All text of a definition was written by its server.
+"""
+
+from __future__ import annotations
+
+import difflib
+import json
+from dataclasses import asdict, dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from broker.authorization.shown import shown_text
+
+if TYPE_CHECKING:
+    from codegen import ToolSpec
+
+_LINES = 60
+_CHARACTERS = 200
+
+
+@dataclass(slots=True, eq=False)
+class Definitions:
+    """Each definition in the order in which it was first seen.
+
+    Attributes:
+        sequence: How many were seen so far; marks a moment.
+    """
+
+    sequence: int = 0
+    _seen: dict[str, list[tuple[int, ToolSpec]]] = field(default_factory=dict)
+
+    def see(self, spec: ToolSpec) -> None:
+        """Take note of a tool's present definition."""
+        history = self._seen.setdefault(spec.qualified_name, [])
+        if not history or history[-1][1].digest != spec.digest:
+            self.sequence += 1
+            history.append((self.sequence, spec))
+
+    def pinned(self, name: str, sequence: int) -> str | None:
+        """Return the digest of a tool at a moment, or the first seen after it; None where none was seen."""
+        history = self._seen.get(name, [])
+        before = [spec.digest for number, spec in history if number <= sequence]
+        return before[-1] if before else history[0][1].digest if history else None
+
+    def change(self, name: str) -> tuple[str, ...]:
+        """Return how the present definition of a tool differs from the first one, as lines of a diff."""
+        history = self._seen.get(name, [])
+        return difference(history[0][1], history[-1][1]) if len(history) > 1 else ()
+
+
+def difference(before: ToolSpec, after: ToolSpec) -> tuple[str, ...]:
+    """Return what differs between two definitions of a tool, escaped and bounded; nothing where they are equal."""
+    diff = difflib.unified_diff(_lines(before), _lines(after), lineterm="", n=0)
+    lines = [line for line in diff if not line.startswith(("---", "+++", "@@"))]
+    if len(lines) > _LINES:
+        lines[_LINES:] = [f"… and {len(lines) - _LINES} more lines"]
+    return tuple(line[:1] + shown_text(line[1:], _CHARACTERS) for line in lines)
+
+
+def _lines(spec: ToolSpec) -> list[str]:
+    document: dict[str, Any] = {
+        "title": spec.title,
+        "description": spec.description,
+        "annotations": asdict(spec.annotations),
+        "input": spec.input_schema,
+        "output": spec.output_schema,
+    }
+    try:
+        return json.dumps(document, indent=1, sort_keys=True, ensure_ascii=False).splitlines()
+    except RecursionError:
+        return [f"too deeply nested to show; {spec.digest}"]

@@ -1,0 +1,101 @@
+"""What pydantic finds wrong with a policy, in sentences that name rule and field.
+
+Above: config.py and predicates.py. Below: pydantic. No sentence holds a value: one may come from a variable.
+"""
+
+from __future__ import annotations
+
+import difflib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from pydantic import BaseModel, ValidationError
+    from pydantic_core import ErrorDetails
+
+_SENTENCES = {
+    "missing": "is missing",
+    "too_short": "is empty; an empty list matches nothing",
+    "string_too_short": "is empty",
+    "bool_type": "must be true or false",
+    "bool_parsing": "must be true or false",
+    "int_type": "must be a whole number",
+    "float_type": "must be a number",
+    "finite_number": "must be a finite number",
+    "string_type": "must be a text",
+    "dict_type": "must be a JSON object",
+    "model_type": "must be a JSON object",
+    "model_attributes_type": "must be a JSON object",
+    "tuple_type": "must be a list",
+}
+_BY_PATTERN = {
+    "^(/": "is no JSON pointer; write '/name' for the argument 'name', '/name/0' for what is in it",
+    "^sha256:": "must be sha256: and 64 hexadecimal digits",
+    "^[a-z]": "must be a word in small letters, as 'private'",
+}
+_ITEMS = {"rules": "rule", "quotas": "quota", "flows": "flow"}
+
+
+def policy_problems(error: ValidationError, document: Any, model: type[BaseModel]) -> Iterator[str]:
+    """Yield one sentence for each fault of a `policy` section; `document` is the section as it was written."""
+    seen: set[str] = set()
+    for fault in error.errors(include_url=False, include_input=False):
+        # A value that fits none of two types is one fault, not two.
+        sentence = f"policy: {_place(fault['loc'], document)}{_sentence(fault, model)}"
+        if sentence not in seen:
+            seen.add(sentence)
+            yield sentence
+
+
+def first_fault(error: ValidationError) -> str:
+    """Return what is wrong with a predicate."""
+    fault = error.errors(include_url=False, include_input=False)[0]
+    return f"{_place(fault['loc'], None)}{_sentence(fault, None)}"
+
+
+def _place(location: tuple[int | str, ...], document: Any) -> str:
+    """Return `rule 3 'writes': effect: ` for `("rules", 2, "effect")`."""
+    words: list[str] = []
+    parts = list(location)
+    if len(parts) > 1 and parts[0] in _ITEMS and isinstance(parts[1], int):
+        words.append(f"{_ITEMS[str(parts[0])]} {parts[1] + 1}{_name(document, str(parts[0]), parts[1])}")
+        parts = parts[2:]
+    words += [str(part) for part in parts if part not in {"[key]", "int", "float"}]
+    return "".join(f"{word}: " for word in words)
+
+
+def _name(document: Any, items: str, index: int) -> str:
+    try:
+        name = document[items][index]["name"]
+    except (KeyError, IndexError, TypeError):
+        return ""
+    return f" {name!r}" if isinstance(name, str) and name else ""
+
+
+def _sentence(fault: ErrorDetails, model: type[BaseModel] | None) -> str:
+    kind = fault["type"]
+    context: Mapping[str, Any] = fault.get("ctx", {})
+    if kind == "impossible":
+        return fault["msg"]
+    if kind == "string_pattern_mismatch":
+        return next(text for start, text in _BY_PATTERN.items() if str(context["pattern"]).startswith(start))
+    if kind == "extra_forbidden":
+        return f"is unknown{_nearest(str(fault['loc'][-1]), model)}"
+    if kind in _SENTENCES:
+        return _SENTENCES[kind]
+    return "must be " + fault["msg"].removeprefix("Input should be ").removeprefix("a valid ")
+
+
+def _nearest(key: str, model: type[BaseModel] | None) -> str:
+    near = difflib.get_close_matches(key, sorted(_all_fields(model)), n=1)
+    return f"; did you mean {near[0]!r}?" if near else ""
+
+
+def _all_fields(model: type[BaseModel] | None) -> set[str]:
+    """Return the names of all fields of a section and of what it is made of."""
+    if model is None:
+        return {"equals", "in", "glob", "path", "min", "max", "present", "each"}
+    schema = model.model_json_schema(by_alias=True)
+    objects = [schema, *schema.get("$defs", {}).values()]
+    return {name for one in objects for name in one.get("properties", {})}

@@ -1,0 +1,52 @@
+"""What a run has received, by label and source: the state that flow rules look at.
+
+Above: decision.py reads, tool_calls.py adds. Below: fingerprints.py. Labels say where data came from, whatever the
+script made of it since; the fingerprints see copied text, and miss what was changed.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from broker.authorization.fingerprints import Fingerprints
+
+if TYPE_CHECKING:
+    from broker.authorization.calls import PendingCall
+    from broker.authorization.fingerprints import Copy
+
+_MOST_SOURCES = 20
+
+
+@dataclass(slots=True, eq=False)
+class FlowState:
+    """The labels that one run (or one session, where the policy says so) has received so far."""
+
+    _sources: dict[str, dict[str, int]] = field(default_factory=dict)
+    _fingerprints: Fingerprints = field(default_factory=Fingerprints)
+
+    @property
+    def labels(self) -> frozenset[str]:
+        """Every label received."""
+        return frozenset(self._sources)
+
+    def receive(self, call: PendingCall, value: Any) -> None:
+        """Note that a script was given something of a server, an error's text included."""
+        for label in call.facts.labels:
+            tools = self._sources.setdefault(label, {})
+            tools[call.qualified_name] = tools.get(call.qualified_name, 0) + 1
+        self._fingerprints.add(call.server, call.qualified_name, value)
+
+    def sources(self, label: str, sink: str) -> tuple[str, ...]:
+        """Return the tools from which a label came, as `server.tool (N calls)`, but for the sink itself.
+
+        What a tool answers is not counted as input to the next call of the same tool: a loop of writes would ask
+        again after the first one.
+        """
+        tools = self._sources.get(label, {})
+        named = [f"{tool} ({count} call{'s' if count > 1 else ''})" for tool, count in tools.items() if tool != sink]
+        return tuple(named[:_MOST_SOURCES])
+
+    def copies(self, call: PendingCall) -> tuple[Copy, ...]:
+        """Return what the arguments of a call have in common with results of other servers."""
+        return self._fingerprints.find(call.server, call.arguments)

@@ -1,0 +1,230 @@
+"""Leave that people gave to call tools, and what they refused, held for a session.
+
+Above: decision.py reads, desk.py adds and uses up. Below: patterns, predicates, definitions. Nothing is allowed by
+an empty book.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+
+from broker.authorization.definitions import Definitions
+from broker.authorization.patterns import check_tool_pattern, matcher
+from broker.authorization.predicates import Predicate
+from broker.errors import PatternError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from datetime import datetime
+
+    from broker.authorization.calls import PendingCall
+    from broker.authorization.predicates import Check
+
+Scope: TypeAlias = Literal["run", "session", "always"]
+
+
+@dataclass(frozen=True, slots=True)
+class Grant:
+    """Leave to call the tools that match a pattern of `server.tool`.
+
+    Attributes:
+        pattern: `*`, `?` and `[…]` match; case counts. `*` alone is every tool of every server.
+        digest: The definition of the tool for which it holds. Without one it holds for each tool as it was defined
+            when the grant was given, or first seen after that. It lapses when the tool changes.
+        arguments: What the arguments must be.
+        calls: How many calls it is good for.
+        scope: Until the run ends in which it was given, until the session ends, or kept in the store for later
+            sessions; `always` needs the exact name of one tool and its digest.
+        expires_at: When it ends in any case; a time with its zone.
+        after: Labels that the run may have received: without them it does not answer a flow rule that asks.
+
+    Raises:
+        PatternError: It could never hold, or would hold for more than it may.
+    """
+
+    pattern: str
+    digest: str | None = None
+    arguments: Predicate | None = None
+    calls: int | None = None
+    scope: Scope = "session"
+    expires_at: datetime | None = None
+    after: frozenset[str] = frozenset()
+
+    def __post_init__(self) -> None:
+        """Refuse what would silently hold for nothing, or for too much."""
+        check_tool_pattern(self.pattern)
+        if self.calls is not None and self.calls < 1:
+            raise PatternError(f"a grant for {self.calls} calls allows nothing")
+        if self.expires_at is not None and self.expires_at.tzinfo is None:
+            raise PatternError("the expiry of a grant needs a time zone")
+        if self.scope == "always" and (self.digest is None or set(self.pattern) & set("*?")):
+            raise PatternError("a grant that is kept for always names one tool and its digest")
+
+    @classmethod
+    def parse(cls, text: str) -> Grant:
+        """Read `PATTERN[@sha256:DIGEST] [{"/pointer": {…}, …}]`, as on the command line.
+
+        Raises:
+            PatternError: It is empty, can match no `server.tool`, or what follows is no predicate.
+        """
+        head, brace, rest = text.partition(" {")
+        predicate = Predicate.parse(_decoded(brace.strip() + rest)) if brace else None
+        pattern, at, digest = head.strip().rpartition("@sha256:")
+        return cls(pattern, f"sha256:{digest}", predicate) if at else cls(head.strip(), arguments=predicate)
+
+    def __str__(self) -> str:
+        """Return what `parse` reads, with the rest in words."""
+        text = self.pattern + (f"@{self.digest}" if self.digest else "")
+        text += f" {self.arguments}" if self.arguments else ""
+        words = [f"{self.calls} calls"] if self.calls else []
+        words += [] if self.scope == "session" else [self.scope if self.scope == "always" else "this run"]
+        words += [f"after {', '.join(sorted(self.after))}"] if self.after else []
+        words += [f"until {self.expires_at:%Y-%m-%d %H:%M %Z}"] if self.expires_at else []
+        return text + (f" ({'; '.join(words)})" if words else "")
+
+
+@dataclass(frozen=True, slots=True)
+class Denial:
+    """A person's no to the tools that match a pattern, with words for the script; stronger than any grant or rule."""
+
+    pattern: str
+    note: str = ""
+    arguments: Predicate | None = None
+    scope: Literal["run", "session"] = "session"
+
+    def __post_init__(self) -> None:
+        """Refuse patterns that would silently match nothing."""
+        check_tool_pattern(self.pattern)
+
+
+@dataclass(slots=True, eq=False)
+class Held:
+    """A grant in a book: how much of it is left, and where it holds."""
+
+    id: str
+    grant: Grant
+    run: str
+    sequence: int
+    holds: Check
+    expires: float
+    calls_left: float
+
+    def covers(self, call: PendingCall, labels: frozenset[str], now: float) -> bool:
+        """Tell whether it holds for a call of a tool that it is known to match."""
+        return (
+            self.holds(call.arguments)
+            and self.calls_left > 0
+            and now < self.expires
+            and (self.grant.scope != "run" or self.run == call.caller.run)
+            and labels <= self.grant.after
+        )
+
+
+@dataclass(slots=True, eq=False)
+class GrantBook:
+    """The grants and denials of one session."""
+
+    definitions: Definitions = field(default_factory=Definitions)
+    _held: dict[str, Held] = field(default_factory=dict)
+    _denials: list[tuple[Denial, str]] = field(default_factory=list)
+    _candidates: dict[tuple[str, str, str], tuple[Held, ...]] = field(default_factory=dict)
+    _number: int = 0
+
+    @classmethod
+    def of(cls, grants: Iterable[Grant] = (), denials: Iterable[Denial] = ()) -> GrantBook:
+        """Return a book with these in it."""
+        book = cls()
+        for grant in grants:
+            book.add(grant)
+        for denial in denials:
+            book.deny(denial)
+        return book
+
+    @property
+    def held(self) -> tuple[Held, ...]:
+        """What is held, in the order in which it was given; some may be used up or expired."""
+        return tuple(self._held.values())
+
+    def add(self, grant: Grant, *, run: str = "", grant_id: str | None = None) -> Held:
+        """Take in a grant that was given in a run, or beforehand."""
+        self._number += 1
+        held = Held(
+            id=grant_id or f"g{self._number}",
+            grant=grant,
+            run=run,
+            sequence=self.definitions.sequence,
+            holds=grant.arguments.holds if grant.arguments else _anything,
+            expires=grant.expires_at.timestamp() if grant.expires_at else math.inf,
+            calls_left=grant.calls if grant.calls is not None else math.inf,
+        )
+        self._held[held.id] = held
+        self._candidates.clear()
+        return held
+
+    def deny(self, denial: Denial, *, run: str = "") -> None:
+        """Take in a denial that was given in a run, or beforehand."""
+        self._denials.append((denial, run))
+
+    def revoke(self, grant_id: str) -> bool:
+        """Take a grant back: the next call is judged without it. Tell whether there was one."""
+        self._candidates.clear()
+        return self._held.pop(grant_id, None) is not None
+
+    def end_run(self, run: str) -> None:
+        """Forget what held for one run only."""
+        over = [held.id for held in self._held.values() if held.grant.scope == "run" and held.run == run]
+        for grant_id in over:
+            self.revoke(grant_id)
+        self._denials = [(denial, of) for denial, of in self._denials if denial.scope != "run" or of != run]
+
+    def covering(self, call: PendingCall, labels: frozenset[str], now: float) -> Held | None:
+        """Return a grant that holds for a call after these labels; one without a count before one that has one."""
+        key = (call.server, call.tool, call.digest)
+        candidates = self._candidates.get(key)
+        if candidates is None:
+            matching = [held for held in self._held.values() if self._matches(held, call)]
+            candidates = self._candidates[key] = tuple(sorted(matching, key=_preference))
+        arguments = call.arguments
+        for held in candidates:
+            if held.holds(arguments) and held.covers(call, labels, now):
+                return held
+        return None
+
+    def denial_of(self, call: PendingCall) -> Denial | None:
+        """Return a denial that holds for a call; one with words before one without."""
+        holding = [
+            denial
+            for denial, run in self._denials
+            if matcher(denial.pattern)(call.qualified_name)
+            and (denial.arguments is None or denial.arguments.holds(call.arguments))
+            and (denial.scope != "run" or run == call.caller.run)
+        ]
+        return min(holding, key=lambda denial: (not denial.note, denial.note, denial.pattern)) if holding else None
+
+    def _matches(self, held: Held, call: PendingCall) -> bool:
+        grant = held.grant
+        if not matcher(grant.pattern)(call.qualified_name):
+            return False
+        pinned = grant.digest or self.definitions.pinned(call.qualified_name, held.sequence)
+        return pinned in {None, call.digest}
+
+
+def _anything(_arguments: Any) -> bool:
+    return True
+
+
+def _preference(held: Held) -> tuple[bool, str, str, str]:
+    return (held.grant.calls is not None, held.grant.pattern, held.grant.digest or "", held.id)
+
+
+def _decoded(text: str) -> dict[str, Any]:
+    try:
+        tests = json.loads(text)
+    except (ValueError, RecursionError):
+        tests = None
+    if not isinstance(tests, dict):
+        raise PatternError('what follows the pattern is no JSON object; write {"/argument": {"equals": "value"}}')
+    return tests

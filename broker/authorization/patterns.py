@@ -1,0 +1,47 @@
+"""Patterns of tools: `*`, `?` and `[…]` over `server.tool`, case counts.
+
+Above: policy, grants. Below: nothing of the package. A name is compared character by character: no two
+spellings of a name are the same, however alike they look.
+"""
+
+from __future__ import annotations
+
+import re
+from fnmatch import translate
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+from broker.errors import PatternError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+_WILDCARDS = frozenset("*?[")
+
+
+@lru_cache(maxsize=4096)
+def matcher(pattern: str) -> Callable[[str], object]:
+    """Return what tells whether a text is wholly matched."""
+    if not _WILDCARDS & set(pattern):
+        return pattern.__eq__
+    return re.compile(translate(pattern)).match
+
+
+def check_tool_pattern(pattern: str) -> str:
+    """Return a pattern of `server.tool`.
+
+    Raises:
+        PatternError: It is empty or can match no tool.
+    """
+    if not pattern:
+        raise PatternError("a pattern of tools is empty; '*' means every tool")
+    if "." not in pattern and not _WILDCARDS & set(pattern):
+        raise PatternError(
+            f"the pattern {pattern!r} can match no tool; write 'server.tool', or '{pattern}.*' for a whole server"
+        )
+    return pattern
+
+
+def exact_pattern(name: str) -> str:
+    """Return the pattern that matches this name only: a server may call a tool `*`."""
+    return re.sub(r"([*?\[])", r"[\1]", name)

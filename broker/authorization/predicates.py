@@ -1,0 +1,279 @@
+"""Tests on the arguments of a call: a small language in which every question has an answer.
+
+Above: policy rules and grants. Below: pydantic. A predicate is a JSON object from JSON pointers (RFC 6901) to
+tests, all of which must hold. There are no variables, loops or references, so that a test ends after one look at
+the value; an argument that is missing, or has another type than a test speaks of, fails the test. Nothing is
+converted: `1` is not `"1"`, and `true` is not `1`.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
+
+from pydantic import BaseModel, ConfigDict, Field, JsonValue, StrictFloat, StrictInt, ValidationError, model_validator
+from pydantic_core import PydanticCustomError
+
+from broker.authorization.faults import first_fault
+from broker.authorization.patterns import matcher
+from broker.errors import PatternError
+from codegen.tool_spec import canonical_json
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    Check: TypeAlias = Callable[[Any], bool]
+
+ABSENT: Any = object()
+_PATH_PIECES = {"**": ".*", "*": "[^/]*", "?": "[^/]"}
+Pointer = Annotated[str, Field(pattern=r"^(/([^~/]|~[01])*)+$", max_length=1_000)]
+Number: TypeAlias = StrictInt | Annotated[StrictFloat, Field(allow_inf_nan=False)]
+_Glob = Annotated[str, Field(min_length=1, max_length=1_000)]
+
+
+class ArgumentTest(BaseModel):
+    """What one argument must be; every test that is given must hold.
+
+    Attributes:
+        equals: Equal as JSON: types count, and an object's order of keys does not.
+        one_of: `in`: equal to one of these.
+        glob: A string in which `*` is anything, `?` one character and `[…]` a set; case counts.
+        path: A string as `glob`, with `/` between segments: `*` stays within one, `**` crosses them. A path with
+            a `.` or `..` segment, a backslash or a NUL matches nothing.
+        min: A number of at least this.
+        max: A number of at most this.
+        present: Whether the argument is given at all, whatever its value.
+        each: A list or object all of whose values pass this test.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True, populate_by_name=True)
+
+    equals: JsonValue = None
+    one_of: Annotated[tuple[JsonValue, ...], Field(min_length=1)] | None = Field(default=None, alias="in")
+    glob: _Glob | None = None
+    path: _Glob | None = None
+    min: Number | None = None
+    max: Number | None = None
+    present: bool | None = None
+    each: ArgumentTest | None = None
+
+    @model_validator(mode="after")
+    def _possible(self) -> ArgumentTest:
+        if not self.model_fields_set:
+            raise PydanticCustomError("impossible", "is empty, and so tests nothing; remove it or give a test")
+        if self.present is False and len(self.model_fields_set) > 1:
+            raise PydanticCustomError("impossible", "can never hold: an absent argument passes no other test")
+        if self.min is not None and self.max is not None and self.min > self.max:
+            raise PydanticCustomError("impossible", "can never hold: 'min' is greater than 'max'")
+        kinds = {"string": self.glob or self.path, "number": self.min is not None or self.max is not None}
+        kinds["list"] = self.each is not None
+        if len(named := [kind for kind, is_tested in kinds.items() if is_tested]) > 1:
+            raise PydanticCustomError("impossible", f"can never hold: no value is a {' and a '.join(named)}")
+        self._check_values()
+        return self
+
+    def _check_values(self) -> None:
+        """Refuse values that the other tests rule out, all of them."""
+        values = [self.equals] if "equals" in self.model_fields_set else list(self.one_of or ())
+        if not values:
+            return
+        check = compile_test(self)
+        if not any(check(value) for value in values):
+            raise PydanticCustomError("impossible", "can never hold: the other tests rule out every value given")
+
+
+class Predicate:
+    """A compiled predicate. Equal to another one that says the same."""
+
+    __slots__ = ("_source", "holds", "tests")
+
+    def __init__(self, tests: Mapping[str, ArgumentTest]) -> None:
+        """Compile tests that are valid; `parse` takes them from JSON.
+
+        Raises:
+            PatternError: Two of the tests exclude each other.
+        """
+        self.tests = dict(tests)
+        self._source = canonical_json({key: _dump(test) for key, test in self.tests.items()})
+        self.holds: Check = _all([_at(path, test) for path, test in self.tests.items()])
+        """Tells whether the arguments of a call pass every test."""
+        _check_nested(self.tests)
+
+    @classmethod
+    def parse(cls, tests: Mapping[str, Any]) -> Predicate:
+        """Read JSON, as in `{"/path": {"glob": "notes/*"}}`.
+
+        Raises:
+            PatternError: It is no predicate, or can never hold.
+        """
+        try:
+            return cls(_Tests.model_validate({"arguments": tests}).arguments)
+        except ValidationError as error:
+            raise PatternError(first_fault(error)) from None
+
+    def __eq__(self, other: object) -> bool:
+        """Compare what is tested."""
+        return isinstance(other, Predicate) and self._source == other._source
+
+    def __hash__(self) -> int:
+        """Hash what is tested."""
+        return hash(self._source)
+
+    def __str__(self) -> str:
+        """Return the predicate as JSON, sorted."""
+        return self._source
+
+    def __repr__(self) -> str:
+        """Return how to make it again."""
+        return f"Predicate.parse({self.document()!r})"
+
+    def document(self) -> dict[str, Any]:
+        """Return the predicate as a JSON object."""
+        document: dict[str, Any] = json.loads(self._source)
+        return document
+
+
+class _Tests(BaseModel):
+    arguments: dict[Pointer, ArgumentTest]
+
+
+def pointer(*parts: str) -> str:
+    """Return the JSON pointer to a value."""
+    return "".join("/" + part.replace("~", "~0").replace("/", "~1") for part in parts)
+
+
+def compile_test(test: ArgumentTest) -> Check:
+    """Return a test as one function of the value, which is `ABSENT` where there is none."""
+    checks: list[Check] = []
+    if test.present is not None:
+        checks.append(_is_present if test.present else _is_absent)
+    if "equals" in test.model_fields_set:
+        checks.append(_equality(test.equals))
+    if test.one_of is not None:
+        checks.append(_any_of([_equality(value) for value in test.one_of]))
+    if test.glob is not None:
+        checks.append(_string(matcher(test.glob)))
+    if test.path is not None:
+        checks.append(_path(test.path))
+    if test.min is not None or test.max is not None:
+        checks.append(_range(test.min, test.max))
+    if test.each is not None:
+        checks.append(_each(compile_test(test.each)))
+    return _all(checks)
+
+
+def json_equal(left: Any, right: Any) -> bool:
+    """Compare as JSON: `True` and `1` are equal in Python but not here, `1` and `1.0` are."""
+    if isinstance(left, bool) or isinstance(right, bool):
+        return left is right
+    if isinstance(left, dict) and isinstance(right, dict):
+        return left.keys() == right.keys() and all(json_equal(value, right[key]) for key, value in left.items())
+    if isinstance(left, list | tuple) and isinstance(right, list | tuple):
+        return len(left) == len(right) and all(map(json_equal, left, right))
+    return bool(left == right)
+
+
+def _dump(test: ArgumentTest) -> dict[str, Any]:
+    return test.model_dump(by_alias=True, exclude_unset=True, mode="json")
+
+
+def _all(checks: list[Check]) -> Check:
+    return checks[0] if len(checks) == 1 else lambda value: all(check(value) for check in checks)
+
+
+def _at(path: str, test: ArgumentTest) -> Check:
+    """Return a test of what is at a pointer, as a function of all arguments."""
+    check, parts = compile_test(test), _parts(path)
+    if len(parts) > 1:
+        return lambda arguments: check(_find(arguments, parts))
+    name, wanted = parts[0], test.equals
+    if isinstance(wanted, str) and test.model_fields_set == {"equals"}:
+        # By far the most frequent one. What is missing is None, which equals no string.
+        return lambda arguments: bool(arguments.get(name) == wanted)
+    return lambda arguments: check(arguments.get(name, ABSENT))
+
+
+def _parts(path: str) -> list[str]:
+    return [part.replace("~1", "/").replace("~0", "~") for part in path.split("/")[1:]]
+
+
+def _find(value: Any, parts: list[str]) -> Any:
+    for part in parts:
+        if isinstance(value, dict):
+            value = value.get(part, ABSENT)
+        elif isinstance(value, list) and part.isascii() and part.isdigit() and int(part) < len(value):
+            value = value[int(part)]
+        else:
+            return ABSENT
+    return value
+
+
+def _is_present(value: Any) -> bool:
+    return value is not ABSENT
+
+
+def _is_absent(value: Any) -> bool:
+    return value is ABSENT
+
+
+def _equality(expected: Any) -> Check:
+    if isinstance(expected, str):
+        return lambda value: type(value) is str and value == expected
+    return lambda value: json_equal(value, expected)
+
+
+def _any_of(checks: list[Check]) -> Check:
+    return lambda value: any(check(value) for check in checks)
+
+
+def _string(matches: Callable[[str], object]) -> Check:
+    return lambda value: isinstance(value, str) and bool(matches(value))
+
+
+def _path(glob: str) -> Check:
+    """`**` crosses segments, `*` and `?` do not; what could climb out matches nothing."""
+    import re2  # type: ignore[import-untyped]  # noqa: PLC0415  # publishes no types; few policies need it
+
+    pieces = (_PATH_PIECES.get(piece) or re.escape(piece) for piece in re.split(r"(\*\*|\*|\?)", glob))
+    # Several wildcards in one expression: linear time for any path.
+    expression = re2.compile(f"(?s){''.join(pieces)}")
+
+    def check(value: Any) -> bool:
+        if not isinstance(value, str) or "\\" in value or "\0" in value or {".", ".."} & set(value.split("/")):
+            return False
+        return expression.fullmatch(value.encode("utf-8", "replace")) is not None
+
+    return check
+
+
+def _range(least: float | None, most: float | None) -> Check:
+    def check(value: Any) -> bool:
+        if isinstance(value, bool) or not isinstance(value, int | float):
+            return False
+        # Written so that NaN fails.
+        return (least is None or value >= least) and (most is None or value <= most)
+
+    return check
+
+
+def _each(check: Check) -> Check:
+    def each(value: Any) -> bool:
+        if isinstance(value, dict):
+            value = list(value.values())
+        return isinstance(value, list) and all(map(check, value))
+
+    return each
+
+
+def _check_nested(tests: Mapping[str, ArgumentTest]) -> None:
+    """Refuse a test of something inside a value that must equal one without it."""
+    for outer, test in tests.items():
+        values = [test.equals] if "equals" in test.model_fields_set else test.one_of
+        if test.present is False:
+            values = [ABSENT]
+        for inner in tests if values else ():
+            if inner.startswith(f"{outer}/"):
+                check, parts = compile_test(tests[inner]), _parts(inner[len(outer) :])
+                if not any(check(_find(value, parts)) for value in values or ()):
+                    raise PatternError(f"arguments: {inner}: can never hold beside the test of {outer}")

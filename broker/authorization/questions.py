@@ -1,0 +1,190 @@
+"""A question to a person: the calls of one run that wait, what is to be known about each, and how they are alike.
+
+Above: desk.py asks it, answerers show it. Below: decision, grants, predicates. A loop of writes is one row: the same
+tool, what all its calls have in common, and what varies.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
+
+from broker.authorization.grants import Denial, Grant, Scope
+from broker.authorization.patterns import exact_pattern
+from broker.authorization.predicates import Predicate, json_equal, pointer
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from broker.authorization.calls import PendingCall
+    from broker.authorization.decision import Ask, FlowUse
+    from broker.authorization.fingerprints import Copy
+
+_MOST_POINTERS = 40
+_LEAST_PREFIX = 3
+_WILDCARDS = frozenset("*?[")
+
+
+@dataclass(frozen=True, slots=True)
+class Notes:
+    """What a person should know about one call beside the call.
+
+    Attributes:
+        ask: Why it is a question.
+        copies: Text that its arguments share with results of other servers.
+        change: How the tool's definition differs from the one first seen, as lines of a diff.
+    """
+
+    ask: Ask
+    copies: tuple[Copy, ...] = ()
+    change: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """The calls of one run that wait for an answer, in the order in which they were made.
+
+    Attributes:
+        calls: Copies: to change them changes nothing that is sent.
+        notes: One for each call.
+        timeout_seconds: How long there is for an answer.
+    """
+
+    calls: tuple[PendingCall, ...]
+    notes: tuple[Notes, ...] = ()
+    timeout_seconds: float = 300.0
+
+    @property
+    def groups(self) -> tuple[CallGroup, ...]:
+        """The calls by tool, in the order of the first call of each."""
+        indices: dict[tuple[str, str, str], list[int]] = {}
+        for index, call in enumerate(self.calls):
+            indices.setdefault((call.server, call.tool, call.digest), []).append(index)
+        return tuple(self._group(tuple(same)) for same in indices.values())
+
+    def _group(self, indices: tuple[int, ...]) -> CallGroup:
+        notes = [self.notes[index] for index in indices] if self.notes else []
+        return CallGroup(indices, tuple(self.calls[index] for index in indices), tuple(notes))
+
+
+@dataclass(frozen=True, slots=True)
+class CallGroup:
+    """The waiting calls of one tool.
+
+    Attributes:
+        indices: Their places in the question.
+        calls: The calls.
+        notes: One for each, or none.
+        same: Arguments that all calls have, by JSON pointer, with the value that they share.
+        varying: The other arguments, with the value of each call that has one.
+    """
+
+    indices: tuple[int, ...]
+    calls: tuple[PendingCall, ...]
+    notes: tuple[Notes, ...] = ()
+    same: Mapping[str, Any] = field(init=False)
+    varying: Mapping[str, tuple[Any, ...]] = field(init=False)
+
+    def __post_init__(self) -> None:
+        """Compare the calls."""
+        found: dict[str, list[Any]] = {}
+        for call in self.calls:
+            for place, value in _leaves(call.arguments):
+                found.setdefault(place, []).append(value)
+        count = len(self.calls)
+        same = {place: values[0] for place, values in found.items() if len(values) == count and _all_equal(values)}
+        object.__setattr__(self, "same", same)
+        object.__setattr__(self, "varying", {place: tuple(found[place]) for place in found if place not in same})
+
+    @property
+    def name(self) -> str:
+        """`server.tool`."""
+        return self.calls[0].qualified_name
+
+    @property
+    def flows(self) -> tuple[FlowUse, ...]:
+        """The flows that these calls would be part of and that ask, each once."""
+        return tuple(dict.fromkeys(use for notes in self.notes for use in notes.ask.flows))
+
+    def suggestion(self) -> Predicate | None:
+        """Return what these calls have in common: equal values, common beginnings, ranges, no argument but these."""
+        tests: dict[str, Any] = {place: {"equals": value} for place, value in self.same.items()}
+        for place, values in self.varying.items():
+            tests |= {place: test} if (test := _alike(values)) else {}
+        given = {place.split("/")[1] for place in (*self.same, *self.varying)}
+        for name in self.calls[0].facts.parameters:
+            if pointer(name) not in {f"/{one}" for one in given}:
+                tests[pointer(name)] = {"present": False}
+        return Predicate.parse(tests) if tests else None
+
+    def grant(self, arguments: Predicate | None = None, *, scope: Scope = "run", calls: int | None = None) -> Grant:
+        """Return a grant for calls of this tool, as it is defined now and after the flows that were shown."""
+        call = self.calls[0]
+        return Grant(
+            exact_pattern(call.qualified_name),
+            call.digest,
+            arguments,
+            calls=calls,
+            scope=scope,
+            after=frozenset(use.label for use in self.flows),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """A yes or no to these calls of the question and to no others.
+
+    Attributes:
+        calls: Their places in the question.
+        allow: Whether they may be made.
+        note: Words for the script where they may not.
+    """
+
+    calls: tuple[int, ...]
+    allow: bool
+    note: str = ""
+
+
+Answer: TypeAlias = Grant | Denial | Verdict
+"""What a person said: to these calls, or to all that a pattern and a predicate cover, for as long as it holds."""
+
+
+class Answerer(Protocol):
+    """Whoever can say yes or no: a terminal, an MCP client, an HTTP endpoint, a callback of the embedding host."""
+
+    async def answer(self, question: Question) -> Sequence[Answer]:
+        """Return answers; a call that none of them covers is refused. Cancelled when the time is over."""
+
+
+def _leaves(arguments: dict[str, Any]) -> Iterator[tuple[str, Any]]:
+    """Yield the values in arguments with their JSON pointers; lists and empty objects are values as a whole."""
+    stack: list[tuple[str, Any]] = [("", arguments)]
+    count = 0
+    while stack and count < _MOST_POINTERS:
+        place, value = stack.pop()
+        if isinstance(value, dict) and value and len(stack) + len(value) <= _MOST_POINTERS:
+            stack += [(place + pointer(key), item) for key, item in reversed(value.items())]
+        elif place:
+            count += 1
+            yield place, value
+
+
+def _all_equal(values: Sequence[Any]) -> bool:
+    return all(json_equal(value, values[0]) for value in values[1:])
+
+
+def _alike(values: Sequence[Any]) -> dict[str, Any] | None:
+    """Return a test that all values pass and others like them; None where nothing is alike."""
+    if all(isinstance(value, str) for value in values):
+        shortest, longest = min(values), max(values)
+        length = next((i for i, (a, b) in enumerate(zip(shortest, longest, strict=False)) if a != b), len(shortest))
+        prefix = shortest[:length]
+        if len(prefix) < _LEAST_PREFIX:
+            return None
+        if "/" in prefix:
+            folder = prefix[: prefix.rindex("/") + 1]
+            return None if _WILDCARDS & set(folder) else {"path": f"{folder}*"}
+        return {"glob": f"{exact_pattern(prefix)}*"}
+    if all(isinstance(value, int | float) and not isinstance(value, bool) for value in values):
+        return {"min": min(values), "max": max(values)}
+    return None

@@ -1,0 +1,35 @@
+"""Names and texts of servers and scripts as a person who decides sees them: nothing hidden, nothing alike.
+
+Above: whatever asks a person. Below: nothing. Text meant for reading drops what is invisible; here it is shown as an
+escape, because somebody is about to judge by it.
+"""
+
+from __future__ import annotations
+
+import unicodedata
+
+_MARK = "…"
+
+
+def shown_name(name: str, limit: int = 130) -> str:
+    """Return a name in ASCII, all else as escapes: letters of two scripts may look the same."""
+    return _bounded(name[: 2 * limit].encode("unicode_escape").decode("ascii"), limit)
+
+
+def shown_text(text: str, limit: int) -> str:
+    """Return text with its letters, on one line; control, invisible and direction-changing characters as escapes."""
+    cut = text[: 2 * limit]
+    if not (cut.isascii() and cut.isprintable()):
+        cut = "".join(map(_escaped, cut))
+    return _bounded(cut, limit) if len(text) <= 2 * limit else _bounded(cut + _MARK, limit)
+
+
+def _escaped(character: str) -> str:
+    category = unicodedata.category(character)
+    if character == " " or (category[0] not in "CZ" and category != "Mn"):
+        return character
+    return character.encode("unicode_escape").decode("ascii") if ord(character) > ord(" ") else repr(character)[1:-1]
+
+
+def _bounded(text: str, limit: int) -> str:
+    return text if len(text) <= limit else text[: limit - len(_MARK)] + _MARK

@@ -1,0 +1,126 @@
+"""Tests on arguments: what they match, and which are refused because they never could."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from broker.authorization.predicates import Predicate, json_equal
+from broker.errors import PatternError
+
+HOLDS = {
+    "equals": ({"/a": {"equals": "x"}}, [{"a": "x"}], [{"a": "y"}, {"a": 1}, {}, {"b": "x"}]),
+    "equals null": ({"/a": {"equals": None}}, [{"a": None}], [{}, {"a": ""}]),
+    "a number is no text and no truth": ({"/a": {"equals": 1}}, [{"a": 1}, {"a": 1.0}], [{"a": "1"}, {"a": True}]),
+    "a truth is no number": ({"/a": {"equals": True}}, [{"a": True}], [{"a": 1}, {"a": "true"}]),
+    "an object, in any order": ({"/a": {"equals": {"x": 1, "y": [True]}}}, [{"a": {"y": [True], "x": 1}}], [{"a": {}}]),
+    "in": ({"/a": {"in": ["x", 2]}}, [{"a": "x"}, {"a": 2}], [{"a": "2"}, {}]),
+    "glob": ({"/a": {"glob": "[bot] *"}}, [], [{"a": "[bot] x"}]),
+    "glob of a set": ({"/a": {"glob": "v[0-9].*"}}, [{"a": "v1.x"}], [{"a": "v10.x"}, {"a": "V1.x"}, {"a": 1}]),
+    "glob is the whole text": (
+        {"/a": {"glob": "*@ours.example"}},
+        [{"a": "x@ours.example"}],
+        [{"a": "x@ours.example\n"}],
+    ),
+    "path": (
+        {"/a": {"path": "notes/*.md"}},
+        [{"a": "notes/x.md"}],
+        [{"a": "notes/../x.md"}, {"a": "notes/x/y.md"}, {"a": "/notes/x.md"}, {"a": "notes/x.md\0"}],
+    ),
+    "path across folders": (
+        {"/a": {"path": "/safe/**"}},
+        [{"a": "/safe/x"}, {"a": "/safe/x/y..z"}],
+        [{"a": "/safe/../etc/passwd"}, {"a": "/safe/./x"}, {"a": "/safe\\..\\x"}, {"a": "/safer/x"}, {"a": 3}],
+    ),
+    "range": (
+        {"/a": {"min": 1, "max": 5}},
+        [{"a": 1}, {"a": 5.0}],
+        [{"a": 0.9}, {"a": 6}, {"a": "3"}, {"a": True}, {}],
+    ),
+    "range of one end": ({"/a": {"max": 5}}, [{"a": -(10**30)}], [{"a": 10**5000}, {"a": float("nan")}]),
+    "present": ({"/a": {"present": True}}, [{"a": None}], [{}]),
+    "absent": ({"/a": {"present": False}}, [{"b": 1}], [{"a": None}]),
+    "each": (
+        {"/to": {"each": {"glob": "*@ours.example"}}},
+        [{"to": ["a@ours.example"]}, {"to": []}, {"to": {"x": "b@ours.example"}}],
+        [{"to": ["a@ours.example", "b@evil.example"]}, {"to": "a@ours.example"}, {}],
+    ),
+    "inside": (
+        {"/a/b/0": {"equals": 1}},
+        [{"a": {"b": [1, 2]}}],
+        [{"a": {"b": []}}, {"a": [1]}, {"a": {"b": {"0": 2}}}],
+    ),
+    "names with slash and tilde": ({"/a~1b": {"equals": 1}, "/c~0d": {"equals": 2}}, [{"a/b": 1, "c~d": 2}], [{}]),
+    "all must hold": ({"/a": {"equals": 1}, "/b": {"equals": 2}}, [{"a": 1, "b": 2}], [{"a": 1}, {"a": 1, "b": 3}]),
+}
+
+
+@pytest.mark.parametrize(("tests", "passes", "fails"), HOLDS.values(), ids=HOLDS.keys())
+def test_arguments_pass_or_fail(tests, passes, fails):
+    holds = Predicate.parse(tests).holds
+    assert [holds(arguments) for arguments in passes] == [True] * len(passes)
+    assert [holds(arguments) for arguments in fails] == [False] * len(fails)
+
+
+REFUSED = {
+    "nothing is tested": ({"/a": {}}, "/a: is empty, and so tests nothing; remove it or give a test"),
+    "empty range": ({"/a": {"min": 2, "max": 1}}, "/a: can never hold: 'min' is greater than 'max'"),
+    "two kinds": ({"/a": {"glob": "x*", "max": 1}}, "/a: can never hold: no value is a string and a number"),
+    "a value ruled out": (
+        {"/a": {"equals": "x", "in": ["y"]}},
+        "/a: can never hold: the other tests rule out every value given",
+    ),
+    "absent and tested": (
+        {"/a": {"present": False, "glob": "x"}},
+        "/a: can never hold: an absent argument passes no other test",
+    ),
+    "inside of what is no object": (
+        {"/a": {"equals": 1}, "/a/b": {"present": True}},
+        "/a/b: can never hold beside the test of /a",
+    ),
+    "empty set": ({"/a": {"in": []}}, "/a: in: is empty; an empty list matches nothing"),
+    "empty glob": ({"/a": {"glob": ""}}, "/a: glob: is empty"),
+    "unknown test": ({"/a": {"globs": "x"}}, "/a: globs: is unknown; did you mean 'glob'?"),
+    "a number in words": ({"/a": {"min": "1"}}, "/a: min: must be a whole number"),
+    "no test": ({"/a": "x"}, "/a: must be a JSON object"),
+    "endless": ({"/a": {"max": float("inf")}}, "/a: max: must be a whole number"),
+}
+
+
+@pytest.mark.parametrize(("tests", "message"), REFUSED.values(), ids=REFUSED.keys())
+def test_what_can_never_hold_is_refused_when_it_is_read(tests, message):
+    with pytest.raises(PatternError) as caught:
+        Predicate.parse(tests)
+    assert str(caught.value) == f"arguments: {message}"
+
+
+json_values = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=8),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=3), inner, max_size=3),
+    max_leaves=8,
+)
+tests = st.sampled_from([tests for tests, *_ in HOLDS.values()])
+
+
+@given(tests, st.dictionaries(st.sampled_from(["a", "to", "b", "a/b"]), json_values))
+def test_every_question_has_an_answer(predicate, arguments):
+    assert Predicate.parse(predicate).holds(arguments) in {True, False}
+
+
+@given(tests)
+def test_a_predicate_survives_being_written(predicate):
+    parsed = Predicate.parse(predicate)
+    assert Predicate.parse(parsed.document()) == parsed
+    assert hash(Predicate.parse(dict(reversed(predicate.items())))) == hash(parsed)
+
+
+@given(json_values)
+def test_equality_is_that_of_json(value):
+    assert json_equal(value, value) is (value == value)  # noqa: PLR0124  # NaN
+    assert not json_equal({"x": value}, {"y": value})
+
+
+def test_a_path_of_many_wildcards_takes_no_time():
+    holds = Predicate.parse({"/a": {"path": "**a" * 30}}).holds
+    assert not holds({"a": "a" * 20_000 + "b"})
