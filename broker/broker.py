@@ -24,6 +24,7 @@ from broker.logging import logger, redactor
 from broker.search import Mode, ToolSearch, VectorStore
 from broker.server_process import kill_process, start_process
 from broker.sessions import Session
+from broker.tiers import CallStatistics, Tiers, TierScores
 from codegen.plain_text import one_line
 from sandbox import Sandbox, SandboxError
 
@@ -43,6 +44,8 @@ if TYPE_CHECKING:
     from broker.upstream import Upstream
 
 STARTUP_SECONDS = 10.0
+SCORES_SECONDS = 30.0
+"""How often the statistics of calls are written and tools ranked anew."""
 
 
 class Broker:
@@ -103,6 +106,9 @@ class Broker:
             groups={name: server.group for name, server in config.servers.items() if server.group is not None},
         )
         self._search_mode = config.disclosure.search
+        self.statistics = CallStatistics(store)
+        self._scores = TierScores(self.catalog, self.statistics)
+        self.tiers = Tiers(self.catalog, self.categories, self.statistics, self._scores)
         self._targets = targets
         self._upstreams: dict[str, Upstream] = {}
         self._redact = redactor(config.secrets)
@@ -158,6 +164,7 @@ class Broker:
             await self._make_upstreams()
             for upstream in self._upstreams.values():
                 tasks.start_soon(upstream.run)
+            tasks.start_soon(self._keep_scores)
             await self.wait_until_settled(self._startup_seconds)
             self._stack = stack.pop_all()
         return self
@@ -200,6 +207,7 @@ class Broker:
         return Session(
             catalog=self.catalog,
             upstreams=self._upstreams,
+            tiers=self.tiers,
             finder=Finder(self.catalog, self._upstreams, self.categories, Mode(self._search_mode)),
             open_sandbox=self._open_sandbox,
             grants=grants,
@@ -245,9 +253,27 @@ class Broker:
             module = await anyio.to_thread.run_sync(import_module, "broker.upstream")
             for name, target in self._targets.items():
                 self._upstreams[name] = module.Upstream(
-                    name, target, self._take_listing, redact=self._redact, process=started.get(name)
+                    name,
+                    target,
+                    self._take_listing,
+                    on_call=self._note_call,
+                    redact=self._redact,
+                    process=started.get(name),
                 )
             unclaimed.pop_all()
+
+    def _note_call(self, server: str, tool: str, is_success: bool, seconds: float) -> None:  # noqa: FBT001
+        self.statistics.note(server, tool, is_success=is_success, seconds=seconds)
+
+    async def _keep_scores(self) -> None:
+        """Write statistics and compute scores anew, now and then and at the end."""
+        try:
+            while True:
+                await anyio.sleep(SCORES_SECONDS)
+                if self.statistics.flush():
+                    self._scores.recompute()
+        finally:
+            self.statistics.flush()
 
     def _take_listing(self, server: str, listing: Listing) -> None:
         for change in self.catalog.replace(server, listing.tools):

@@ -11,6 +11,7 @@ from collections import Counter
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING
 
+from broker.near_names import unknown_name
 from broker.search.words import words
 
 if TYPE_CHECKING:
@@ -59,6 +60,10 @@ class Categories:
         """Return every category that has tools, by name, with its tools by name."""
         self._refresh()
         return self._members
+
+    def unknown(self, name: str) -> str:
+        """Return the sentence that there is no category of this name, with the nearest ones."""
+        return unknown_name("category", name, self.members())
 
     def _refresh(self) -> None:
         if self._revision == self._catalog.revision:

@@ -7,12 +7,12 @@ search: a page at detail `full` says which tools it was asked for.
 
 from __future__ import annotations
 
-import difflib
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import anyio
 
+from broker.near_names import unknown_name
 from broker.search.pages import Mode
 from broker.search.words import stems, stop_stems
 from codegen.plain_text import one_line
@@ -67,7 +67,7 @@ class Finder:
             return None, []
         known = self._catalog.namespaces
         asked = [name if name in known else self._catalog.server_of(name) or name for name in request.filters.servers]
-        notes = [_unknown("server", name, known) for name in asked if name not in known]
+        notes = [unknown_name("server", name, known) for name in asked if name not in known]
         return tuple(name for name in asked if name in known), notes
 
     async def _wake(self, servers: Iterable[str], request: SearchRequest) -> None:
@@ -102,19 +102,13 @@ class Finder:
     def _about_category(self, request: SearchRequest) -> Iterator[str]:
         category = request.filters.category
         if category is not None and category not in self._categories.members():
-            yield _unknown("category", category, self._categories.members())
+            yield self._categories.unknown(category)
 
 
 def _never_seen(status: ServerStatus, wanted: set[str]) -> bool:
     """Tell whether a lazy server of which no tool is known may have something for these stems."""
     said = {*stems(status.name), *stems(status.about or "")}
     return status.is_lazy and not status.tool_count and not wanted.isdisjoint(said)
-
-
-def _unknown(kind: str, name: str, known: Iterable[str]) -> str:
-    near = difflib.get_close_matches(name, known, n=3)
-    hint = f" Did you mean {' or '.join(near)}?" if near else ""
-    return f"There is no {kind} {one_line(name, 80)!r}.{hint}"
 
 
 def _line(status: ServerStatus) -> str:

@@ -10,6 +10,8 @@ import difflib
 import heapq
 from typing import TYPE_CHECKING
 
+from codegen.plain_text import one_line
+
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
@@ -51,6 +53,13 @@ class NearNames:
             self._pairs = {tool.qualified_name: _pairs(tool.qualified_name.lower()) for tool in tools}
             self._bare = {tool.qualified_name: tool.spec.name.lower() for tool in tools}
         return self._pairs
+
+
+def unknown_name(kind: str, name: str, known: Iterable[str]) -> str:
+    """Return the sentence that there is no server or category of a name, with the nearest ones."""
+    near = difflib.get_close_matches(name, known, n=SUGGESTIONS)
+    hint = f" Did you mean {' or '.join(near)}?" if near else ""
+    return f"There is no {kind} {one_line(name, 80)!r}.{hint}"
 
 
 def _pairs(text: str) -> frozenset[str]:

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from broker.finding import Finder
     from broker.script_check import CheckedScript, CheckMode
     from broker.search import SearchPage, SearchRequest
+    from broker.tiers import TierPage, Tiers
     from broker.tool_calls import CallRecord
     from broker.tool_details import ToolDetails
     from broker.upstream import Upstream
@@ -41,6 +42,7 @@ class Session:
         catalog: Catalog,
         upstreams: Mapping[str, Upstream],
         finder: Finder,
+        tiers: Tiers,
         open_sandbox: Callable[[], Awaitable[Sandbox]],
         grants: Iterable[Grant] = (),
         answerer: Answerer | None = None,
@@ -55,6 +57,8 @@ class Session:
         self._desk = ConsentDesk(grants, answerer, policy=policy, quotas=quotas)
         self._redact = redact
         self._finder = finder
+        self.tiers = tiers
+        """What is hot, the categories, and what is in them."""
         self._disclosure = Disclosure(catalog, upstreams, on_described=self._desk.see)
 
     @property
@@ -81,6 +85,20 @@ class Session:
             with_definitions: Return their JSON definitions as well.
         """
         return await self._disclosure.deliver(names, with_definitions=with_definitions)
+
+    async def read_in_full(self, names: Sequence[str], cursor: str | None = None) -> TierPage:
+        """Return whole definitions, as many as a page of the last tier holds, and describe those tools.
+
+        Raises:
+            UnknownToolError: There is no tool of one of these names.
+            SearchError: The cursor cannot be used.
+        """
+        await self._disclosure.settle(names)
+        entries = [self._catalog.lookup(name) for name in names]
+        page = self.tiers.full(entries, cursor)
+        whole = {item["name"] for item in page.items if "inputSchema" in item}
+        await self._disclosure.describe(entry for entry in entries if entry.qualified_name in whole)
+        return page
 
     async def search(self, request: SearchRequest) -> SearchPage:
         """Find tools of all servers, or of those that the request names; lazy ones are connected where it helps.

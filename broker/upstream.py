@@ -57,11 +57,13 @@ class Upstream:
         target: ServerConfig | InProcessServer,
         on_listing: Callable[[str, Listing], None],
         *,
+        on_call: Callable[[str, str, bool, float], None] | None = None,
         redact: Callable[[str], str] = str,
         process: Process | None = None,
     ) -> None:
         """Call `on_listing` with the server's name whenever its tools have been listed.
 
+        `on_call` is told of every call that was sent: server, tool, whether it succeeded, the seconds it took.
         `redact` takes secrets out of texts in which a server may have put them. `process` is the server where it
         has been started already.
         """
@@ -70,6 +72,7 @@ class Upstream:
         self.settings = target if isinstance(target, ServerConfig) else ServerConfig(command="in-process")
         self._target = target
         self._on_listing = on_listing
+        self._on_call = on_call
         self._redact = redact
         self._listing = Listing((), ())
         self._connection: Connection | None = None
@@ -270,9 +273,12 @@ class Upstream:
     ) -> dict[str, Any]:
         connection = await self._ready_connection()
         seconds = timeout_seconds or self.settings.call_timeout_seconds
+        began, is_success = anyio.current_time(), False
         try:
             with anyio.fail_after(seconds):
-                return await connection.call_tool(name, arguments, on_progress)
+                result = await connection.call_tool(name, arguments, on_progress)
+            is_success = result.get("isError") is not True
+            return result  # noqa: TRY300 - its errors are told apart below
         except TimeoutError:
             raise CallTimeoutError(
                 self.name,
@@ -284,6 +290,9 @@ class Upstream:
         except (ValidationError, RuntimeError, RecursionError) as error:
             logger().warning("bad reply", server=self.name, error=type(error).__name__)
             raise ReplyError(self.name, f"{self.name} sent an answer that the protocol does not allow.") from None
+        finally:
+            if self._on_call is not None:
+                self._on_call(self.name, name, is_success, anyio.current_time() - began)
 
     async def _ready_connection(self) -> Connection:
         if self._connection is None:

@@ -123,7 +123,7 @@ class SearchRequest:
         """
         if type(self.limit) is not int or not 1 <= self.limit <= MOST:  # a model's JSON: True and 2.0 may come
             raise SearchError(f"The limit {str(self.limit)[:40]} cannot be used. Give a whole number from 1 to {MOST}.")
-        return 0 if self.cursor is None else _offset(self.cursor, self.fingerprint())
+        return 0 if self.cursor is None else offset_of(self.cursor, self.fingerprint())
 
     def fingerprint(self) -> str:
         """Stand for all that decides what is found, in which order."""
@@ -173,7 +173,12 @@ def cursor_at(offset: int, fingerprint: str) -> str:
     return base64.urlsafe_b64encode(f"{fingerprint}:{offset}".encode()).decode().rstrip("=")
 
 
-def _offset(cursor: str, fingerprint: str) -> int:
+def offset_of(cursor: str, fingerprint: str) -> int:
+    """Return the offset that a cursor stands for.
+
+    Raises:
+        SearchError: It cannot be read, or is of something else.
+    """
     made_for, _, offset = _decoded(cursor).partition(":")
     if not (offset.isascii() and offset.isdigit() and int(offset) <= _OFFSET_LIMIT):
         raise SearchError("The cursor cannot be read. Pass next_cursor as it came, or none to start at the first page.")

@@ -1,0 +1,19 @@
+"""The tools in four tiers of detail, each within a budget of tokens: what is shown first, and of how much of it."""
+
+from broker.tiers.pages import Tier, TierPage
+from broker.tiers.scores import TierScores, ToolScore
+from broker.tiers.statistics import CallStatistics, ToolStatistics
+from broker.tiers.tiers import Tiers
+from broker.tiers.tokens import TokenCounter, token_counter
+
+__all__ = [
+    "CallStatistics",
+    "Tier",
+    "TierPage",
+    "TierScores",
+    "Tiers",
+    "TokenCounter",
+    "ToolScore",
+    "ToolStatistics",
+    "token_counter",
+]

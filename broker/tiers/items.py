@@ -1,0 +1,114 @@
+"""Tools and categories as the items of tiers: one JSON object each, in the detail of the tier.
+
+Above: tiers.py. Below: the catalog's entries. All text in an item was written by a server; it is made inert and
+bounded, but for a whole definition.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any
+
+from broker.tool_details import definition
+from codegen.plain_text import one_line
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from broker.catalog import CatalogEntry
+    from broker.tiers.scores import ToolScore
+    from broker.tiers.statistics import ToolStatistics
+
+SENTENCE_CHARACTERS = 160
+_NAME_CHARACTERS = 200
+_PARAMETERS = 20
+_BASIC_PARAMETERS = 6
+_PARAMETER_CHARACTERS = 60
+_FIELDS = 8
+_POPULAR = 3
+_SENTENCE_END = re.compile(r"(?<=[.!?])\s+(?=\S)")
+
+
+def hot_item(entry: CatalogEntry, tool_score: ToolScore) -> dict[str, Any]:
+    """Return a tool of the hot list: one or two sentences, and the parameters that a call needs."""
+    required = [f"{name}: {kind}" for name, kind, is_required in _parameters(entry) if is_required]
+    return {
+        "name": _name(entry),
+        "about": _sentences(entry, 2),
+        "parameters": required[:_BASIC_PARAMETERS],
+        "tier": tool_score.tier,
+    }
+
+
+def category_item(name: str, entries: Sequence[CatalogEntry], popular: Sequence[CatalogEntry]) -> dict[str, Any]:
+    """Return a category: what is in it, counts, and its most popular tools, which are given hottest first."""
+    servers = sorted({entry.spec.server for entry in entries})
+    shown = ", ".join(servers[:_POPULAR]) + (f" and {len(servers) - _POPULAR} more" if len(servers) > _POPULAR else "")
+    return {
+        "name": one_line(name, _NAME_CHARACTERS),
+        "about": f"Tools of {shown}",
+        "tools": len(entries),
+        "servers": len(servers),
+        "popular": [one_line(entry.spec.name, 60) for entry in popular[:_POPULAR]],
+    }
+
+
+def summary_item(entry: CatalogEntry, calls: ToolStatistics) -> dict[str, Any]:
+    """Return a tool in a sentence: its top-level parameters, what it returns, and how long a call takes."""
+    parameters = list(_parameters(entry))
+    item: dict[str, Any] = {
+        "name": _name(entry),
+        "about": _sentences(entry, 1),
+        "required": [name for name, _, is_required in parameters if is_required][:_PARAMETERS],
+        "optional": [name for name, _, is_required in parameters if not is_required][:_PARAMETERS],
+        "returns": _returns(entry.spec.output_schema),
+    }
+    if calls.average_milliseconds is not None:
+        item["average_ms"] = round(calls.average_milliseconds, 1)
+    return item
+
+
+def full_item(entry: CatalogEntry) -> dict[str, Any]:
+    """Return a tool's whole definition."""
+    return definition(entry.spec, entry.qualified_name)
+
+
+def too_long_item(entry: CatalogEntry, tokens: int) -> dict[str, Any]:
+    """Return what stands for a definition that is larger than a page."""
+    text = f"Its full definition has {tokens} tokens and was left out; get_tool_details fetches it."
+    return {"name": _name(entry), "about": _sentences(entry, 1), "note": text}
+
+
+def _name(entry: CatalogEntry) -> str:
+    return one_line(entry.qualified_name, _NAME_CHARACTERS)
+
+
+def _sentences(entry: CatalogEntry, count: int) -> str:
+    text = one_line(entry.spec.description or entry.spec.title or "", 4 * SENTENCE_CHARACTERS)
+    return one_line(" ".join(_SENTENCE_END.split(text)[:count]), SENTENCE_CHARACTERS)
+
+
+def _parameters(entry: CatalogEntry) -> Iterator[tuple[str, str, bool]]:
+    """Each top-level parameter with its type and whether it is required; the schema is of any shape."""
+    schema = entry.spec.input_schema
+    properties = schema.get("properties") if isinstance(schema, dict) else None
+    required = schema.get("required") if isinstance(schema, dict) else None
+    for name, about in properties.items() if isinstance(properties, dict) else ():
+        is_required = isinstance(required, list) and name in required
+        yield one_line(name, _PARAMETER_CHARACTERS), _kind(about), is_required
+
+
+def _kind(schema: Any) -> str:
+    said = schema.get("type") if isinstance(schema, dict) else None
+    kinds = [said] if isinstance(said, str) else said if isinstance(said, list) else []
+    return one_line("|".join(kind for kind in kinds if isinstance(kind, str)), 40) or "any"
+
+
+def _returns(schema: Any) -> str:
+    if not isinstance(schema, dict):
+        return "text"
+    properties = schema.get("properties")
+    if not isinstance(properties, dict) or not properties:
+        return _kind(schema)
+    names = [one_line(name, 40) for name in properties]
+    return ", ".join(names[:_FIELDS]) + (", …" if len(names) > _FIELDS else "")

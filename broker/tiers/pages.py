@@ -1,0 +1,104 @@
+"""A page of a tier: as many items as its budget of tokens holds, and a cursor to the rest.
+
+Above: tiers.py. Below: tokens.py, and the cursors of searches.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from broker.tiers.tokens import TokenCounter
+
+
+class Tier(StrEnum):
+    """The four tiers, from the least detail to the most."""
+
+    HOT = "hot"
+    CATEGORIES = "categories"
+    SUMMARIES = "summaries"
+    FULL = "full"
+
+
+BUDGETS = {Tier.HOT: 2_000, Tier.CATEGORIES: 4_000, Tier.SUMMARIES: 8_000, Tier.FULL: 12_000}
+"""The tokens that a page may have, as JSON without spaces."""
+
+_CURSOR_TOKENS = 30
+
+
+@dataclass(frozen=True, slots=True)
+class TierPage:
+    """A page of one tier.
+
+    Attributes:
+        tier: Which.
+        items: Its tools or categories, as JSON objects.
+        total: How many items all pages have.
+        tokens: How many tokens the page has as JSON.
+        budget: How many it may have.
+        counted_by: The tokenizer, or the estimate.
+        next_cursor: Where the next page begins; None when this is the last.
+    """
+
+    tier: Tier
+    items: tuple[dict[str, Any], ...]
+    total: int
+    tokens: int
+    budget: int
+    counted_by: str
+    next_cursor: str | None
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the page as a JSON object; what is counted against the budget."""
+        return _document(self.tier, self.items, self.total, self.next_cursor)
+
+
+def page_of(
+    tier: Tier,
+    items: Callable[[int], dict[str, Any]],
+    places: range,
+    total: int,
+    *,
+    counter: TokenCounter,
+    cursor_at: Callable[[int], str],
+) -> TierPage:
+    """Fill a page with the items at these places, in order, until they are used up or the budget ends.
+
+    Args:
+        tier: Whose budget.
+        items: Makes the item at a place. One that is larger than the budget is the caller's to shorten.
+        places: Which items are wanted.
+        total: How many items there are.
+        counter: Counts tokens.
+        cursor_at: Makes the cursor of a page that begins at a place.
+    """
+    budget = BUDGETS[tier]
+    held: list[dict[str, Any]] = []
+    tokens = counter.count(compact(_document(tier, (), total, None))) + _CURSOR_TOKENS
+    end = places.start
+    for place in places:
+        item = items(place)
+        cost = counter.count(compact(item)) + 1
+        if tokens + cost > budget:
+            break
+        held.append(item)
+        tokens += cost
+        end = place + 1
+    following = cursor_at(end) if held and end < total else None
+    counted = counter.count(compact(_document(tier, held, total, following)))
+    return TierPage(tier, tuple(held), total, counted, budget, counter.name, following)
+
+
+def compact(value: Any) -> str:
+    """Return JSON without spaces: what is counted is what is sent."""
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+
+
+def _document(tier: Tier, items: Sequence[dict[str, Any]], total: int, cursor: str | None) -> dict[str, Any]:
+    name = "categories" if tier is Tier.CATEGORIES else "tools"
+    return {"tier": tier.value, "total": total, name: list(items), "next_cursor": cursor}

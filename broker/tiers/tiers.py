@@ -1,0 +1,176 @@
+"""The four tiers over a catalog: hot list, categories, summaries, full definitions.
+
+Above: sessions and the HTTP API. Below: items.py, pages.py, scores.py. A tier is read without waiting for any server.
+`full` returns definitions and describes nothing: whoever delivers it to a session marks it there.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from typing import TYPE_CHECKING, Any
+
+from broker.errors import SearchError
+from broker.search.pages import cursor_at, offset_of
+from broker.tiers.items import category_item, full_item, hot_item, summary_item, too_long_item
+from broker.tiers.pages import BUDGETS, Tier, TierPage, compact, page_of
+from broker.tiers.tokens import token_counter
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from broker.catalog import Catalog, CatalogEntry
+    from broker.categories import Categories
+    from broker.tiers.scores import TierScores
+    from broker.tiers.statistics import CallStatistics
+    from broker.tiers.tokens import TokenCounter
+
+HOT_TOOLS = 15
+PAGE_SIZE = 50
+_MOST_PER_PAGE = 500
+_PAGE_LIMIT = 1_000_000
+_ENVELOPE_TOKENS = 100
+
+
+class Tiers:
+    """The tiers of one broker's catalog."""
+
+    def __init__(
+        self,
+        catalog: Catalog,
+        categories: Categories,
+        statistics: CallStatistics,
+        scores: TierScores,
+        counter: TokenCounter | None = None,
+    ) -> None:
+        """Count with a counter; with the installed one, or the estimate, when None."""
+        self._catalog = catalog
+        self._categories = categories
+        self._statistics = statistics
+        self._scores = scores
+        self._given_counter = counter
+
+    @property
+    def counter(self) -> TokenCounter:
+        """By what tokens are counted."""
+        return self._given_counter or token_counter()
+
+    def hot(self, cursor: str | None = None) -> TierPage:
+        """Return the tools with the best scores: at most fifteen a page, in 2,000 tokens.
+
+        Raises:
+            SearchError: The cursor cannot be used.
+        """
+        ranked = self._scores.ranked()
+
+        def item(place: int) -> dict[str, Any]:
+            return hot_item(ranked[place], self._scores.of(ranked[place]))
+
+        return self._page(Tier.HOT, item, len(ranked), HOT_TOOLS, cursor)
+
+    def categories(self, cursor: str | None = None) -> TierPage:
+        """Return the categories, by name, in 4,000 tokens a page.
+
+        Raises:
+            SearchError: The cursor cannot be used.
+        """
+        members = self._categories.members()
+        names = list(members)
+
+        def item(place: int) -> dict[str, Any]:
+            entries = members[names[place]]
+            return category_item(names[place], entries, self._hottest(entries))
+
+        return self._page(Tier.CATEGORIES, item, len(names), len(names), cursor)
+
+    def summaries(
+        self, category: str, *, page: int = 1, page_size: int = PAGE_SIZE, cursor: str | None = None
+    ) -> TierPage:
+        """Return the tools of a category, the hottest first, in 8,000 tokens a page.
+
+        Args:
+            category: Its name.
+            page: Which page of `page_size` tools, from 1. Where the budget ends before it, the cursor goes on.
+            page_size: Tools on a page.
+            cursor: Where to go on, instead of `page`.
+
+        Raises:
+            SearchError: There is no such category, page or cursor.
+        """
+        entries = self._hottest(self._members(category))
+        return self.summaries_of(entries, of=f"category {category}", page=page, page_size=page_size, cursor=cursor)
+
+    def summaries_of(
+        self,
+        entries: Sequence[CatalogEntry],
+        *,
+        of: str = "",
+        page: int = 1,
+        page_size: int = PAGE_SIZE,
+        cursor: str | None = None,
+    ) -> TierPage:
+        """Return the summaries of any tools, as those of a category; `of` stands for them in cursors.
+
+        Raises:
+            SearchError: There is no such page or cursor.
+        """
+        for what, number, most in (("page", page, _PAGE_LIMIT), ("page_size", page_size, _MOST_PER_PAGE)):
+            if type(number) is not int or not 1 <= number <= most:
+                raise SearchError(
+                    f"The {what} {str(number)[:40]} cannot be used. Give a whole number from 1 to {most}."
+                )
+
+        def item(place: int) -> dict[str, Any]:
+            spec = entries[place].spec
+            return summary_item(entries[place], self._statistics.of(spec.server, spec.name))
+
+        start = (page - 1) * page_size
+        return self._page(Tier.SUMMARIES, item, len(entries), page_size, cursor, start=start, of=of)
+
+    def full(self, entries: Sequence[CatalogEntry], cursor: str | None = None) -> TierPage:
+        """Return whole definitions, in 12,000 tokens a page; one that is larger is named instead.
+
+        Raises:
+            SearchError: The cursor cannot be used.
+        """
+        room = BUDGETS[Tier.FULL] - _ENVELOPE_TOKENS
+
+        def item(place: int) -> dict[str, Any]:
+            whole = full_item(entries[place])
+            tokens = self.counter.count(compact(whole))
+            return whole if tokens <= room else too_long_item(entries[place], tokens)
+
+        names = [entry.qualified_name for entry in entries]
+        return self._page(Tier.FULL, item, len(entries), len(entries), cursor, of=compact(names))
+
+    def tokens_of(self, entries: Sequence[CatalogEntry]) -> int:
+        """Return how many tokens the whole definitions of these tools have."""
+        return sum(self.counter.count(compact(full_item(entry))) for entry in entries)
+
+    def _page(
+        self,
+        tier: Tier,
+        item: Callable[[int], dict[str, Any]],
+        total: int,
+        most: int,
+        cursor: str | None,
+        *,
+        start: int = 0,
+        of: str = "",
+    ) -> TierPage:
+        fingerprint = hashlib.sha256(json.dumps([tier, of]).encode()).hexdigest()[:12]
+        if cursor is not None:
+            start = offset_of(cursor, fingerprint)
+        places = range(start, min(start + most, total))
+        return page_of(
+            tier, item, places, total, counter=self.counter, cursor_at=lambda place: cursor_at(place, fingerprint)
+        )
+
+    def _members(self, category: str) -> Sequence[CatalogEntry]:
+        members = self._categories.members()
+        if category not in members:
+            raise SearchError(self._categories.unknown(category))
+        return members[category]
+
+    def _hottest(self, entries: Sequence[CatalogEntry]) -> list[CatalogEntry]:
+        return sorted(entries, key=lambda entry: -self._scores.of(entry).score)

@@ -1,0 +1,187 @@
+"""Pages of tiers: within their budgets, complete when followed, harmless to read."""
+
+from __future__ import annotations
+
+import json
+
+import anyio
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from mcp.server import MCPServer
+
+from broker import Broker
+from broker.catalog import Catalog
+from broker.categories import Categories
+from broker.errors import SearchError, UnknownToolError
+from broker.tiers import CallStatistics, Tiers, TierScores, token_counter
+from broker.tiers.pages import BUDGETS, Tier, compact
+from broker.tiers.tokens import ESTIMATE, estimate
+from codegen import ToolAnnotations, ToolSpec
+
+
+def spec(name: str, description: str = "Does it. And more. And all.", server: str = "srv", output=None, **properties):
+    schema = {"type": "object", "properties": properties, "required": list(properties)[:1]}
+    return ToolSpec(server, name, None, description, schema, output, ToolAnnotations())
+
+
+@pytest.fixture
+def catalog():
+    catalog = Catalog(["srv"])
+    returned = {"type": "object", "properties": {"commits": {"type": "array"}, "more": {"type": "boolean"}}}
+    catalog.replace(
+        "srv",
+        [
+            spec("log", path={"type": "string"}, count={"type": ["integer", "null"]}, output=returned),
+            spec("status"),
+        ],
+    )
+    return catalog
+
+
+def followed(read):
+    pages, cursor = [], None
+    while True:
+        pages.append(read(cursor))
+        cursor = pages[-1].next_cursor
+        if cursor is None:
+            return pages
+
+
+def test_each_tier_says_as_much_as_it_should(catalog, make_tiers):
+    tiers = make_tiers(catalog)
+    assert tiers.hot().items[0] == {
+        "name": "srv.log",
+        "about": "Does it. And more.",
+        "parameters": ["path: string"],
+        "tier": "cold",
+    }
+    assert tiers.categories().items == (
+        {"name": "srv", "about": "Tools of srv", "tools": 2, "servers": 1, "popular": ["log", "status"]},
+    )
+    assert tiers.summaries("srv").items[0] == {
+        "name": "srv.log",
+        "about": "Does it.",
+        "required": ["path"],
+        "optional": ["count"],
+        "returns": "commits, more",
+    }
+    assert tiers.full([catalog.lookup("srv.log")]).items[0]["inputSchema"]["required"] == ["path"]
+
+
+@pytest.mark.parametrize("counter", [ESTIMATE, token_counter()], ids=["estimate", "tokenizer"])
+def test_five_thousand_tools_fit_into_the_budgets_of_their_pages(corpus, make_tiers, counter):
+    tiers = make_tiers(corpus, counter)
+    largest = max(tiers._categories.members(), key=lambda name: len(tiers._categories.members()[name]))
+    some = corpus.tools[:: len(corpus) // 200]
+    of_tier = {
+        Tier.HOT: [tiers.hot()],
+        Tier.CATEGORIES: followed(tiers.categories),
+        Tier.SUMMARIES: followed(lambda cursor: tiers.summaries(largest, page_size=500, cursor=cursor)),
+        Tier.FULL: followed(lambda cursor: tiers.full(some, cursor)),
+    }
+    for tier, pages in of_tier.items():
+        for page in pages:
+            assert counter.count(compact(page.to_json())) <= BUDGETS[tier]
+            assert page.tokens == counter.count(compact(page.to_json()))
+            assert page.items
+    assert 10 <= len(of_tier[Tier.HOT][0].items) <= 15
+    names = [item["name"] for page in of_tier[Tier.CATEGORIES] for item in page.items]
+    assert names == list(tiers._categories.members())
+    fetched = [item["name"] for page in of_tier[Tier.FULL] for item in page.items]
+    assert fetched == [entry.qualified_name for entry in some]
+    assert sum(page.items != () for page in of_tier[Tier.FULL]) > 1
+
+
+def test_pages_of_a_category_are_numbered(make_tiers):
+    catalog = Catalog(["srv"])
+    catalog.replace("srv", [spec(f"t{n:02}") for n in range(25)])
+    tiers = make_tiers(catalog)
+    names = [item["name"] for page in (1, 2, 3) for item in tiers.summaries("srv", page=page, page_size=10).items]
+    assert names == [f"srv.t{n:02}" for n in range(25)]
+    assert tiers.summaries("srv", page=4, page_size=10).items == ()
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [{"page": 0}, {"page": True}, {"page_size": 0}, {"page_size": 501}, {"cursor": "x"}, {"cursor": ""}],
+)
+def test_what_is_not_a_page_is_a_clear_error(catalog, make_tiers, wrong):
+    with pytest.raises(SearchError, match="cannot be"):
+        make_tiers(catalog).summaries("srv", **wrong)
+
+
+def test_a_cursor_of_one_tier_is_of_no_other(corpus, make_tiers):
+    tiers = make_tiers(corpus)
+    with pytest.raises(SearchError, match="of another search"):
+        tiers.hot(tiers.categories().next_cursor)
+
+
+def test_an_unknown_category_is_said_with_the_nearest(catalog, make_tiers):
+    with pytest.raises(SearchError, match="There is no category 'svr'"):
+        make_tiers(catalog).summaries("svr")
+
+
+def test_a_definition_larger_than_a_page_is_named_and_the_rest_is_there(make_tiers):
+    catalog = Catalog(["srv"])
+    catalog.replace("srv", [spec("huge", "x y " * 40_000), spec("small")])
+    page = make_tiers(catalog).full(catalog.tools)
+    assert "inputSchema" not in page.items[0]
+    assert "get_tool_details fetches it" in page.items[0]["note"]
+    assert page.items[1]["name"] == "srv.small"
+    assert page.tokens <= page.budget
+
+
+json_values = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text(max_size=20),
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=10), inner, max_size=4),
+    max_leaves=12,
+)
+
+
+@given(
+    st.lists(st.tuples(st.text(min_size=1, max_size=30), st.text(max_size=300), json_values, json_values), max_size=8)
+)
+def test_definitions_of_any_shape_have_pages(tools):
+    catalog = Catalog(["srv"])
+    specs = {
+        name: ToolSpec("srv", name, None, description, schema, output, ToolAnnotations())
+        for name, description, schema, output in tools
+    }
+    catalog.replace("srv", specs.values())
+    statistics = CallStatistics()
+    tiers = Tiers(catalog, Categories(catalog), statistics, TierScores(catalog, statistics), ESTIMATE)
+    pages = [tiers.hot(), tiers.categories(), tiers.full(catalog.tools)]
+    pages += [tiers.summaries("srv")] if specs else []
+    for page in pages:
+        assert ESTIMATE.count(json.dumps(page.to_json(), ensure_ascii=False, separators=(",", ":"))) <= page.budget
+
+
+@given(st.text())
+def test_an_estimate_is_never_less_than_a_quarter_of_the_characters(text):
+    assert estimate(text) >= len(text) / 4
+    assert token_counter().count(text) >= 0
+
+
+@pytest.mark.anyio
+async def test_calls_of_scripts_are_counted_and_reading_in_full_describes():
+    server = MCPServer("desk")
+
+    @server.tool()
+    def add(a: int, b: int) -> int:
+        """Adds two numbers."""
+        return a + b
+
+    with anyio.fail_after(60):
+        async with Broker(servers={"desk": server}) as broker:
+            session = broker.session()
+            page = await session.read_in_full(["desk.add"])
+            assert page.items[0]["inputSchema"]["required"] == ["a", "b"]
+            assert session.is_described(broker.catalog.lookup("desk.add"))
+            await broker._upstreams["desk"].call_tool("add", {"a": 1, "b": 2})
+            await broker._upstreams["desk"].call_tool("add", {"a": "no", "b": 2})
+            counted = broker.statistics.of("desk", "add")
+            assert (counted.calls, counted.successes) == (2, 1)
+            assert broker.tiers.summaries("desk").items[0]["average_ms"] > 0
+            with pytest.raises(UnknownToolError):
+                await session.read_in_full(["desk.ad"])
