@@ -15,16 +15,11 @@ import anyio.to_thread
 
 from broker.authorization.policy import Policy
 from broker.authorization.quotas import Quotas
-from broker.catalog import Catalog
-from broker.categories import Categories
 from broker.config import Config, ServerConfig
-from broker.disclosure_config import load_embedder
-from broker.finding import Finder
 from broker.logging import logger, redactor
-from broker.search import Mode, ToolSearch, VectorStore
 from broker.server_process import kill_process, start_process
 from broker.sessions import Session
-from broker.tiers import CallStatistics, Tiers, TierScores
+from broker.tool_shelf import ToolShelf
 from codegen.plain_text import one_line
 from sandbox import Sandbox, SandboxError
 
@@ -36,16 +31,17 @@ if TYPE_CHECKING:
 
     from broker.authorization.grants import Grant
     from broker.authorization.questions import Answerer
+    from broker.catalog import Catalog
+    from broker.categories import Categories
     from broker.connection import InProcessServer
     from broker.listing import Listing
     from broker.search import Embedder, Ranker
     from broker.server_status import ServerStatus
     from broker.store import Store
+    from broker.tiers import CallStatistics, Tiers
     from broker.upstream import Upstream
 
 STARTUP_SECONDS = 10.0
-SCORES_SECONDS = 30.0
-"""How often the statistics of calls are written and tools ranked anew."""
 
 
 class Broker:
@@ -92,25 +88,9 @@ class Broker:
         config = config or Config()
         # A server object wins over a config entry of its name: the host asked for it.
         targets = {**config.servers, **(servers or {})}
-        embedder = embedder or load_embedder(config.disclosure)
-        search = ToolSearch(
-            embedder=embedder,
-            vectors=VectorStore(store) if embedder is not None else None,
-            ranker=ranker,
-            categories=lambda spec: self.categories.of(spec),  # noqa: PLW0108 - they are made from the catalog below
-        )
-        self.catalog = Catalog(targets, tool_search=search)
-        self.categories = Categories(
-            self.catalog,
-            patterns=config.disclosure.categories,
-            groups={name: server.group for name, server in config.servers.items() if server.group is not None},
-        )
-        self._search_mode = config.disclosure.search
-        self.statistics = CallStatistics(store)
-        self._scores = TierScores(self.catalog, self.statistics)
-        self.tiers = Tiers(self.catalog, self.categories, self.statistics, self._scores)
         self._targets = targets
         self._upstreams: dict[str, Upstream] = {}
+        self._shelf = ToolShelf(config, targets, self._upstreams, store=store, embedder=embedder, ranker=ranker)
         self._redact = redactor(config.secrets)
         self._policy = Policy(config.policy)
         self._quotas = Quotas(self._policy)
@@ -153,6 +133,26 @@ class Broker:
             ranker=ranker,
         )
 
+    @property
+    def catalog(self) -> Catalog:
+        """All tools that are known now."""
+        return self._shelf.catalog
+
+    @property
+    def categories(self) -> Categories:
+        """What the tools are grouped by."""
+        return self._shelf.categories
+
+    @property
+    def tiers(self) -> Tiers:
+        """Hot list, categories, summaries and whole definitions of the tools."""
+        return self._shelf.tiers
+
+    @property
+    def statistics(self) -> CallStatistics:
+        """The calls that each tool got."""
+        return self._shelf.statistics
+
     async def __aenter__(self) -> Self:
         """Start the servers."""
         async with AsyncExitStack() as stack:
@@ -164,7 +164,7 @@ class Broker:
             await self._make_upstreams()
             for upstream in self._upstreams.values():
                 tasks.start_soon(upstream.run)
-            tasks.start_soon(self._keep_scores)
+            tasks.start_soon(self._shelf.keep_scores)
             await self.wait_until_settled(self._startup_seconds)
             self._stack = stack.pop_all()
         return self
@@ -207,8 +207,7 @@ class Broker:
         return Session(
             catalog=self.catalog,
             upstreams=self._upstreams,
-            tiers=self.tiers,
-            finder=Finder(self.catalog, self._upstreams, self.categories, Mode(self._search_mode)),
+            finder=self._shelf.finder,
             open_sandbox=self._open_sandbox,
             grants=grants,
             answerer=answerer,
@@ -256,24 +255,11 @@ class Broker:
                     name,
                     target,
                     self._take_listing,
-                    on_call=self._note_call,
+                    on_call=self._shelf.note_call,
                     redact=self._redact,
                     process=started.get(name),
                 )
             unclaimed.pop_all()
-
-    def _note_call(self, server: str, tool: str, is_success: bool, seconds: float) -> None:  # noqa: FBT001
-        self.statistics.note(server, tool, is_success=is_success, seconds=seconds)
-
-    async def _keep_scores(self) -> None:
-        """Write statistics and compute scores anew, now and then and at the end."""
-        try:
-            while True:
-                await anyio.sleep(SCORES_SECONDS)
-                if self.statistics.flush():
-                    self._scores.recompute()
-        finally:
-            self.statistics.flush()
 
     def _take_listing(self, server: str, listing: Listing) -> None:
         for change in self.catalog.replace(server, listing.tools):

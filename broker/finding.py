@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from broker.categories import Categories
     from broker.search import SearchPage, SearchRequest
     from broker.server_status import ServerStatus
+    from broker.tiers import Tiers
     from broker.upstream import Upstream
 
 WAKE_SECONDS = 15.0
@@ -37,9 +38,17 @@ class Finder:
     """Searches the tools of all servers."""
 
     def __init__(
-        self, catalog: Catalog, upstreams: Mapping[str, Upstream], categories: Categories, mode: Mode = Mode.AUTO
+        self,
+        catalog: Catalog,
+        upstreams: Mapping[str, Upstream],
+        categories: Categories,
+        tiers: Tiers,
+        *,
+        mode: Mode = Mode.AUTO,
     ) -> None:
         """Search in this catalog; `mode` is meant where a request says `auto`."""
+        self.tiers = tiers
+        """The same tools to look through instead of searching."""
         self._catalog = catalog
         self._upstreams = upstreams
         self._categories = categories

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from broker.finding import Finder
     from broker.script_check import CheckedScript, CheckMode
     from broker.search import SearchPage, SearchRequest
-    from broker.tiers import TierPage, Tiers
+    from broker.tiers import TierPage
     from broker.tool_calls import CallRecord
     from broker.tool_details import ToolDetails
     from broker.upstream import Upstream
@@ -42,7 +42,6 @@ class Session:
         catalog: Catalog,
         upstreams: Mapping[str, Upstream],
         finder: Finder,
-        tiers: Tiers,
         open_sandbox: Callable[[], Awaitable[Sandbox]],
         grants: Iterable[Grant] = (),
         answerer: Answerer | None = None,
@@ -57,7 +56,7 @@ class Session:
         self._desk = ConsentDesk(grants, answerer, policy=policy, quotas=quotas)
         self._redact = redact
         self._finder = finder
-        self.tiers = tiers
+        self.tiers = finder.tiers
         """What is hot, the categories, and what is in them."""
         self._disclosure = Disclosure(catalog, upstreams, on_described=self._desk.see)
 
