@@ -71,7 +71,8 @@ def make_frame(draw: random.Random) -> bytes:
 
 def feed(data: bytes) -> bool:
     """Takes a frame the way the host does; returns whether it was accepted."""
-    seat = Seat(1, LIMITS, lambda _output, _text: None)
+    seat = Seat(1, lambda _output, _text: None)
+    seat.take_on(LIMITS)
 
     def allowed(kind: Kind, run: int) -> int:
         if run != 1 or seat.answer is not None:

@@ -5,10 +5,11 @@ is a value in it; exceptions are for faults on the host's side.
 """
 
 from sandbox.confinement import Confinement
-from sandbox.errors import ImageError, ProtocolError, SandboxClosedError, SandboxError, WorkerError
+from sandbox.errors import ImageError, KernelGoneError, ProtocolError, SandboxClosedError, SandboxError, WorkerError
 from sandbox.image import component_digest
 from sandbox.inert import inert_text, inert_value
 from sandbox.journal import Journal, NoJournal, Past, PastStep
+from sandbox.kernel import Kernel
 from sandbox.limits import Limits
 from sandbox.messages import Step
 from sandbox.outcome import (
@@ -26,6 +27,7 @@ from sandbox.outcome import (
     Stopped,
     Usage,
 )
+from sandbox.pool import Pool
 from sandbox.sandbox import Isolation, Sandbox
 from sandbox.stopwatch import Stopwatch
 
@@ -38,12 +40,15 @@ __all__ = [
     "ImageError",
     "Isolation",
     "Journal",
+    "Kernel",
+    "KernelGoneError",
     "Limits",
     "NoJournal",
     "Outcome",
     "Parked",
     "Past",
     "PastStep",
+    "Pool",
     "Printed",
     "ProtocolError",
     "Raised",

@@ -14,25 +14,22 @@ READING_NS = 20_000
 class LogicalClock:
     """Monotonic and wall-clock time in nanoseconds."""
 
-    def __init__(self, wall_ns: int) -> None:
-        """Starts at zero on the monotonic side and at `wall_ns` (Unix time) on the other."""
-        self._monotonic_ns = 0
-        self._wall_offset_ns = wall_ns
+    def __init__(self, wall_ns: int, origin_ns: int = 0) -> None:
+        """Starts at `wall_ns` (Unix time), and on the monotonic side where a kernel's script before has left it."""
+        self.elapsed_ns = 0  # since the run began
+        self.origin_ns = origin_ns
+        self._wall_ns = wall_ns
 
-    @property
-    def elapsed_ns(self) -> int:
-        """Monotonic time, without moving the clock."""
-        return self._monotonic_ns
-
-    def advance_to(self, monotonic_ns: int) -> None:
-        """Moves forward to `monotonic_ns`; never back."""
-        self._monotonic_ns = max(self._monotonic_ns, monotonic_ns)
+    def advance_to(self, elapsed_ns: int) -> None:
+        """Moves forward to `elapsed_ns` after the beginning; never back."""
+        self.elapsed_ns = max(self.elapsed_ns, elapsed_ns)
 
     def read_monotonic_ns(self) -> int:
         """Returns the monotonic time and moves the clock by one reading."""
-        self._monotonic_ns += READING_NS
-        return self._monotonic_ns
+        self.elapsed_ns += READING_NS
+        return self.origin_ns + self.elapsed_ns
 
     def read_wall_ns(self) -> int:
         """Returns Unix time and moves the clock by one reading."""
-        return self._wall_offset_ns + self.read_monotonic_ns()
+        self.elapsed_ns += READING_NS
+        return self._wall_ns + self.elapsed_ns

@@ -2,6 +2,7 @@
 
 SandboxError
 ├── ImageError            the guest image is missing, does not fit or can't be compiled
+├── KernelGoneError       a kernel was used after one of its scripts was stopped or broke it
 ├── ProtocolError         the guest sent something that is not a step
 ├── SandboxClosedError    used before it was entered or after it was left
 └── WorkerError           no worker process can be started
@@ -16,6 +17,10 @@ class SandboxError(Exception):
 
 class ImageError(SandboxError):
     """The guest image is missing, does not fit this wasmtime or can't be compiled; the text says what to do."""
+
+
+class KernelGoneError(SandboxError):
+    """A kernel can run no further script; the text says which one ended it, and how."""
 
 
 class ProtocolError(SandboxError):

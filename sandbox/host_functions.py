@@ -33,7 +33,7 @@ class Guest(Protocol):
     def write(self, output: int, text: str) -> None:
         """Takes printed text."""
 
-    def sleep_until(self, monotonic_ns: int) -> None:
+    def sleep_until(self, elapsed_ns: int) -> None:
         """Moves the clock forward, at most to the end of the run."""
 
     def random_bytes(self, size: int) -> bytes:
@@ -70,12 +70,13 @@ def _wall_resolution(_: Guest) -> wasm.Record:
 
 
 def _sleep_until(guest: Guest, monotonic_ns: int) -> wasm.ResourceHost:
-    guest.sleep_until(monotonic_ns)
+    guest.sleep_until(monotonic_ns - guest.clock.origin_ns)
     return wasm.ResourceHost.own(0, _POLLABLE)
 
 
 def _sleep_for(guest: Guest, duration_ns: int) -> wasm.ResourceHost:
-    return _sleep_until(guest, guest.clock.elapsed_ns + duration_ns)
+    guest.sleep_until(guest.clock.elapsed_ns + duration_ns)
+    return wasm.ResourceHost.own(0, _POLLABLE)
 
 
 def _poll(_: Guest, pollables: list[object]) -> list[int]:

@@ -21,13 +21,14 @@ from sandbox.errors import ImageError
 from sandbox.host_functions import entered
 from sandbox.messages import protocol_failure
 from sandbox.outcome import Raised, Stopped
+from sandbox.terms import BEFORE_ANY_RUN
 from sandbox.traps import trapped
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from sandbox.image import Image
-    from sandbox.limits import Limits
+    from sandbox.terms import Terms
 
 _BYTES_A_CHARACTER = 4  # at most, in UTF-8
 
@@ -38,35 +39,38 @@ MAX_WRITE = 65_536
 class Instance:
     """A guest in this process."""
 
-    def __init__(
-        self, image: Image, limits: Limits, *, seed: int, wall_ns: int, on_output: Callable[[int, str], None]
-    ) -> None:
-        """Makes a Store and an instance; nothing of a script runs yet.
+    def __init__(self, image: Image) -> None:
+        """Makes a Store and an instance and does what every run would do first; it belongs to no run yet.
 
-        Args:
-            image: The compiled guest.
-            limits: Bounds of the run.
-            seed: Where all its random numbers come from.
-            wall_ns: Unix time at which its clock starts, in nanoseconds.
-            on_output: Receives (1 for stdout or 2 for stderr, text), on the thread that runs the guest.
+        Raises:
+            ImageError: The image is not one of this version's.
         """
-        self.clock = LogicalClock(wall_ns)
-        self.seed = seed
-        self.cpu_seconds = 0.0
-        self.output_bytes = 0
         self.is_interrupted = False
         self.store = wasmtime.Store(engine())
-        self.limits = limits
-        self._random = random.Random(seed)  # noqa: S311  # a run's random numbers repeat by design
-        self._on_output = on_output
+        self.take_on(BEFORE_ANY_RUN, _drop)
         self._stopped: Raised | Stopped | None = None
         self._deadline = 0.0
         self._cpu_deadline = 0.0
-        self.store.set_limits(memory_size=limits.memory_bytes)
         ffi.wasmtime_store_epoch_deadline_callback(self.store.ptr(), _ON_TICK, None, _NO_FINALIZER)
         self.store.set_epoch_deadline(1_000)
         self._instance = image.linker.instantiate(self.store, image.component)
         self._exports: dict[str, ffi.wasmtime_component_func_t] = {}
+        self._warm()
+
+    def take_on(self, terms: Terms, on_output: Callable[[int, str], None]) -> None:
+        """Makes it the instance of a run; a kernel's takes on one after the other.
+
+        Args:
+            terms: The run's conditions.
+            on_output: Receives (1 for stdout or 2 for stderr, text), on the thread that runs the guest.
+        """
+        self.clock = LogicalClock(terms.wall_ns, terms.origin_ns)
+        self.limits = terms.limits
+        self.cpu_seconds = 0.0
+        self.output_bytes = 0
+        self._random = random.Random(terms.seed)  # noqa: S311  # a run's random numbers repeat by design
+        self._on_output = on_output
+        self.store.set_limits(memory_size=terms.limits.memory_bytes)
 
     def enter(self, export: str, argument: str, seconds: float) -> Entry:
         """Begins a call of an export that takes a string and returns one, to be over within `seconds`."""
@@ -93,10 +97,10 @@ class Instance:
         self.output_bytes += min(len(data), room)
         self._on_output(2 if output == 2 else 1, text)  # noqa: PLR2004  # stderr
 
-    def sleep_until(self, monotonic_ns: int) -> None:
+    def sleep_until(self, elapsed_ns: int) -> None:
         """Moves the clock forward; a sleep past the wall limit ends the run now instead of then."""
-        self.clock.advance_to(monotonic_ns)
-        if monotonic_ns > self.limits.wall_seconds * 1e9:
+        self.clock.advance_to(elapsed_ns)
+        if elapsed_ns > self.limits.wall_seconds * 1e9:
             self._stop(Stopped("wall_seconds", self.limits.wall_seconds))
 
     def random_bytes(self, size: int) -> bytes:
@@ -128,6 +132,13 @@ class Instance:
                 self._stopped = Stopped("cpu_seconds", self.limits.cpu_seconds)
         return self._stopped is None
 
+    def _warm(self) -> None:
+        entry = self.enter("warm", "", self.limits.wall_seconds)
+        while not entry.advance():
+            pass
+        if isinstance(entry.answer, Raised | Stopped):
+            raise ImageError(f"the guest image can't run a script: {entry.answer}")
+
     def _stop(self, stopped: Raised | Stopped) -> None:
         self._stopped = stopped
         self.store.set_epoch_deadline(0)
@@ -138,6 +149,10 @@ class Instance:
             raise ImageError(f"the guest image has no export {export!r}: it is not one of this version's images")
         found = self._exports[export] = function._func  # noqa: SLF001  # the C handle
         return found
+
+
+def _drop(_output: int, _text: str) -> None:
+    pass
 
 
 class Entry:

@@ -10,16 +10,15 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import anyio.lowlevel
 
-from sandbox.instance import Instance
-from sandbox.messages import Step, encode_resume, encode_start, read_references, read_step
+from sandbox.messages import Step, encode_resume, encode_start, is_whole, read_references, read_step
+from sandbox.terms import BEFORE_ANY_RUN
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
-    from sandbox.image import Image
-    from sandbox.instance import Entry
-    from sandbox.limits import Limits
+    from sandbox.instance import Entry, Instance
     from sandbox.outcome import Raised, Reference, Stopped
+    from sandbox.terms import Terms
     from sandbox.threads import WasmThreads
 
 
@@ -28,7 +27,7 @@ class Isolate(Protocol):
 
     @property
     def elapsed_ns(self) -> int:
-        """The run's monotonic clock."""
+        """The run's clock."""
 
     @property
     def cpu_seconds(self) -> float:
@@ -37,6 +36,16 @@ class Isolate(Protocol):
     @property
     def output_bytes(self) -> int:
         """Printed text so far, as UTF-8."""
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether no script is going on in it, and none has broken it, so that it can take on a run."""
+
+    def take_on(self, terms: Terms, on_output: Callable[[int, str], None]) -> None:
+        """Makes it the guest of a run."""
+
+    async def references(self, script: str) -> tuple[Reference, ...] | Raised | Stopped:
+        """Returns which tools the script names, instead of running it."""
 
     async def start(self, script: str, filename: str, manifest: Mapping[str, Any], seconds: float) -> Step:
         """Begins the script; the guest has `seconds` until it must have returned."""
@@ -52,34 +61,20 @@ class ThreadIsolate:
     """A guest in this process.
 
     A step begins on the event loop's own thread, because handing it to another one costs more than most steps take;
-    a step that is not over at the next tick goes on on a thread.
+    a step that is not over at the next tick goes on on a thread, and so does the one after it.
     """
 
-    def __init__(self, instance: Instance, threads: WasmThreads, limits: Limits) -> None:
-        """Wraps an instance that has not run a script; `create` makes one."""
+    def __init__(self, instance: Instance, threads: WasmThreads) -> None:
+        """Wraps an instance that belongs to no run yet."""
+        self.is_whole = True
         self._instance = instance
         self._threads = threads
-        self._limits = limits
-        self._is_quick = False
-
-    @classmethod
-    async def create(
-        cls,
-        image: Image,
-        threads: WasmThreads,
-        limits: Limits,
-        *,
-        seed: int,
-        wall_ns: int,
-        on_output: Callable[[int, str], None],
-    ) -> ThreadIsolate:
-        """Instantiates the guest on one of the threads; arguments as of `Instance`."""
-        make = functools.partial(Instance, image, limits, seed=seed, wall_ns=wall_ns, on_output=on_output)
-        return cls(await threads.run(make), threads, limits)
+        self._terms = BEFORE_ANY_RUN
+        self._is_quick = True
 
     @property
     def elapsed_ns(self) -> int:
-        """The run's monotonic clock."""
+        """The run's clock."""
         return self._instance.clock.elapsed_ns
 
     @property
@@ -92,18 +87,19 @@ class ThreadIsolate:
         """Printed text so far, as UTF-8."""
         return self._instance.output_bytes
 
-    async def warm(self) -> None:
-        """Does the first-touch work of a run ahead of it."""
-        await self._enter("warm", "", self._limits.wall_seconds)
+    def take_on(self, terms: Terms, on_output: Callable[[int, str], None]) -> None:
+        """Makes it the guest of a run; arguments as of `Instance`."""
+        self._terms = terms
+        self._instance.take_on(terms, on_output)
 
     async def references(self, script: str) -> tuple[Reference, ...] | Raised | Stopped:
         """Returns which tools the script names."""
-        answer = await self._enter("references", script, self._limits.wall_seconds)
-        return read_references(answer, self._limits)
+        answer = await self._enter("references", script, self._terms.limits.wall_seconds)
+        return read_references(answer, self._terms.limits)
 
     async def start(self, script: str, filename: str, manifest: Mapping[str, Any], seconds: float) -> Step:
         """Begins the script; the guest has `seconds` until it must have returned."""
-        return await self._step("start", encode_start(script, filename, self._instance.seed, manifest), seconds)
+        return await self._step("start", encode_start(script, filename, manifest, self._terms), seconds)
 
     async def resume(self, completions: Iterable[str], now_ns: int, seconds: float) -> Step:
         """Hands in encoded completions at `now_ns` of the run's clock."""
@@ -116,9 +112,12 @@ class ThreadIsolate:
 
     async def _step(self, export: str, message: str, seconds: float) -> Step:
         answer = await self._enter(export, message, seconds)
-        return read_step(answer, self._limits)
+        step = read_step(answer, self._terms)
+        self.is_whole = is_whole(answer, step)
+        return step
 
     async def _enter(self, export: str, argument: str, seconds: float) -> str | Raised | Stopped:
+        self.is_whole = False
         entry = self._instance.enter(export, argument, seconds)
         if self._is_quick and entry.advance():
             await anyio.lowlevel.checkpoint()

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import math
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from sandbox.errors import ProtocolError
@@ -20,12 +20,15 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from sandbox.limits import Limits
+    from sandbox.terms import Terms
 
 MAX_VALUES = 500_000
 """Values in one guest message, at some 60 bytes each; a list or an object counts as four."""
 
 ENVELOPE_DEPTH = 3
 """Nesting that the message itself adds around a call's arguments; around a value it is one less."""
+
+PROTOCOL_ERROR = "ProtocolError"
 
 MAX_LINE = 10_000_000
 
@@ -57,9 +60,15 @@ class Step:
     characters: int = field(default=0, compare=False)
 
 
-def encode_start(script: str, filename: str, seed: int, manifest: Mapping[str, Any]) -> str:
+def encode_start(script: str, filename: str, manifest: Mapping[str, Any], terms: Terms) -> str:
     """Writes the message that begins a run."""
-    message = {"script": script, "filename": filename, "seed": seed, "manifest": manifest}
+    message = {
+        "script": script,
+        "filename": filename,
+        "seed": terms.seed,
+        "manifest": manifest,
+        "kernel": terms.is_kernel,
+    }
     return json.dumps(message, separators=(",", ":"))
 
 
@@ -92,14 +101,29 @@ def encode_resume(completions: Iterable[str]) -> str:
     return f'{{"completions":[{",".join(completions)}]}}'
 
 
-def read_step(answer: str | Raised | Stopped, limits: Limits) -> Step:
-    """Turns what came out of a guest, its own text or what ended it, into a step."""
+def read_step(answer: str | Raised | Stopped, terms: Terms) -> Step:
+    """Turns what came out of a guest, its own text or what ended it, into a step; its timer counts from the start."""
     if isinstance(answer, Raised | Stopped):
         return Step(outcome=answer)
     try:
-        return decode_step(answer, limits)
+        step = decode_step(answer, terms.limits)
     except ProtocolError as error:
         return Step(outcome=protocol_failure(str(error)))
+    if step.timer is None or terms.origin_ns == 0:
+        return step
+    return replace(step, timer=step.timer - terms.origin_ns / 1e9)
+
+
+def is_whole(answer: str | Raised | Stopped, step: Step) -> bool:
+    """Whether the guest itself has ended the script, so that it can take on another one."""
+    if isinstance(answer, Raised | Stopped):
+        return False
+    match step.outcome:
+        case Completed() | Stopped("value_bytes"):
+            return True
+        case Raised(kind):
+            return kind != PROTOCOL_ERROR
+    return False
 
 
 def read_references(answer: str | Raised | Stopped, limits: Limits) -> tuple[Reference, ...] | Raised | Stopped:
@@ -114,7 +138,7 @@ def read_references(answer: str | Raised | Stopped, limits: Limits) -> tuple[Ref
 
 def protocol_failure(message: str) -> Raised:
     """Returns how a run ends whose guest broke the protocol."""
-    return Raised("ProtocolError", message, f"ProtocolError: {message}\n")
+    return Raised(PROTOCOL_ERROR, message, f"{PROTOCOL_ERROR}: {message}\n")
 
 
 def decode_step(text: str, limits: Limits) -> Step:

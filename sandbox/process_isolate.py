@@ -8,7 +8,6 @@ asks for on the way is compared with the first time and dropped.
 from __future__ import annotations
 
 import hashlib
-import json
 import time
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
@@ -22,17 +21,18 @@ from sandbox.messages import (
     decode_references,
     encode_resume,
     encode_start,
+    is_whole,
     protocol_failure,
     read_references,
     read_step,
 )
 from sandbox.outcome import Raised, Reference, Stopped
+from sandbox.terms import BEFORE_ANY_RUN, Terms
 from sandbox.worker_process import WorkerLostError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
-    from sandbox.limits import Limits
     from sandbox.seat import Seat
     from sandbox.worker_process import WorkerProcess
     from sandbox.workers import Workers
@@ -57,33 +57,42 @@ class _Past:
 class ProcessIsolate:
     """A guest in a worker process."""
 
-    def __init__(
-        self, workers: Workers, limits: Limits, *, seed: int, wall_ns: int, on_output: Callable[[int, str], None]
-    ) -> None:
-        """Arguments as of `Instance`; the first step finds a worker."""
+    def __init__(self, workers: Workers) -> None:
+        """The first step finds a worker."""
         self.elapsed_ns = 0
         self.cpu_seconds = 0.0
         self.output_bytes = 0
+        self.is_whole = True
         self._workers = workers
-        self._limits = limits
-        self._seed = seed
-        self._on_output = on_output
-        self._opening = json.dumps({"limits": asdict(limits), "seed": seed, "wall_ns": wall_ns}).encode()
+        self._terms = BEFORE_ANY_RUN
+        self._on_output: Callable[[int, str], None] = _drop
         self._place: tuple[WorkerProcess, Seat] | None = None
-        self._past: list[_Past] = []
+        self._past: list[Terms | _Past] = []
         self._record_size = 0
         self._replays = 0
         self._printed = 0
         self._to_skip = 0
 
+    def take_on(self, terms: Terms, on_output: Callable[[int, str], None]) -> None:
+        """Makes it the guest of a run; arguments as of `Instance`."""
+        self.elapsed_ns = 0
+        self.cpu_seconds = 0.0
+        self.output_bytes = 0
+        self._terms = terms
+        self._on_output = on_output
+        self._past.append(terms)
+        if self._place is not None and not self._place[0].is_lost:
+            worker, seat = self._place
+            worker.take_on(seat, terms)
+
     async def references(self, script: str) -> tuple[Reference, ...] | Raised | Stopped:
         """Returns which tools the script names."""
-        answer = await self._enter("references", script, 0, self._limits.wall_seconds)
-        return read_references(answer, self._limits)
+        answer = await self._enter("references", script, 0, self._terms.limits.wall_seconds)
+        return read_references(answer, self._terms.limits)
 
     async def start(self, script: str, filename: str, manifest: Mapping[str, Any], seconds: float) -> Step:
         """Begins the script; the guest has `seconds` until it must have returned."""
-        return await self._step("start", encode_start(script, filename, self._seed, manifest), 0, seconds)
+        return await self._step("start", encode_start(script, filename, manifest, self._terms), 0, seconds)
 
     async def resume(self, completions: Iterable[str], now_ns: int, seconds: float) -> Step:
         """Hands in encoded completions at `now_ns` of the run's clock."""
@@ -97,10 +106,13 @@ class ProcessIsolate:
 
     async def _step(self, export: str, message: str, now_ns: int, seconds: float) -> Step:
         answer = await self._enter(export, message, now_ns, seconds)
-        return read_step(answer, self._limits)
+        step = read_step(answer, self._terms)
+        self.is_whole = is_whole(answer, step)
+        return step
 
     async def _enter(self, export: str, argument: str, now_ns: int, seconds: float) -> str | Raised | Stopped:
         """Takes a step, in another worker if this one is lost without the run's doing."""
+        self.is_whole = False
         ends = time.monotonic() + seconds
         while True:
             try:
@@ -124,8 +136,11 @@ class ProcessIsolate:
             return _LOST
         self.close()
         self._to_skip = self._printed
-        self._place = await self._workers.open(self._limits, self._print, self._opening)
+        worker, seat = self._place = await self._workers.open(self._print)
         for past in self._past:
+            if isinstance(past, Terms):
+                worker.take_on(seat, past)
+                continue
             answer = await self._converse(past.export, past.argument, past.now_ns, ends)
             if isinstance(answer, Stopped):
                 return answer
@@ -136,7 +151,7 @@ class ProcessIsolate:
     async def _converse(self, export: str, argument: str, now_ns: int, ends: float) -> str | Raised | Stopped:
         seconds = ends - time.monotonic()
         if seconds <= 0 or self._place is None:
-            return Stopped("wall_seconds", self._limits.wall_seconds)
+            return Stopped("wall_seconds", self._terms.limits.wall_seconds)
         worker, seat = self._place
         frame = encode_entering(seat.number, Entering(export, argument, seconds, now_ns))
         answered = await worker.step(seat, frame, seconds)
@@ -152,7 +167,7 @@ class ProcessIsolate:
         if kind is Kind.STOPPED:
             return self._stopped(reading.text)
         if kind is Kind.RAISED:
-            raised = decode_references(reading.text, self._limits)
+            raised = decode_references(reading.text, self._terms.limits)
             if isinstance(raised, Raised):
                 return raised
             raise ProtocolError("the worker sent something that is not an exception")
@@ -160,7 +175,7 @@ class ProcessIsolate:
 
     def _stopped(self, limit: str) -> Stopped:
         """The amount is ours to say: it is one of this run's limits."""
-        amounts = {**asdict(self._limits), "stack": MAX_WASM_STACK, "values": MAX_VALUES}
+        amounts = {**asdict(self._terms.limits), "stack": MAX_WASM_STACK, "values": MAX_VALUES}
         if limit not in amounts:
             raise ProtocolError("the worker sent a limit that there is not")
         return Stopped(limit, amounts[limit])
@@ -172,7 +187,7 @@ class ProcessIsolate:
             worker, seat = self._place
             if worker.culprit is seat:
                 is_over = worker.is_late and time.monotonic() >= ends
-                return Stopped("wall_seconds", self._limits.wall_seconds) if is_over else _LOST
+                return Stopped("wall_seconds", self._terms.limits.wall_seconds) if is_over else _LOST
         return _LOST if self._replays > MAX_REPLAYS else None
 
     def _remember(self, export: str, argument: str, now_ns: int, answer: str) -> None:
@@ -190,6 +205,10 @@ class ProcessIsolate:
             self._printed += len(text)
             self.output_bytes += len(text.encode())
             self._on_output(output, text)
+
+
+def _drop(_output: int, _text: str) -> None:
+    pass
 
 
 def _digest(answer: str) -> bytes:

@@ -13,36 +13,33 @@ import anyio.to_thread
 
 from sandbox.errors import SandboxClosedError
 from sandbox.image import COMPONENT, Image, load_image
-from sandbox.isolate import ThreadIsolate
-from sandbox.journal import Journal, NoJournal, Past
+from sandbox.instance import Instance
+from sandbox.isolate import Isolate, ThreadIsolate
+from sandbox.kernel import Kernel
 from sandbox.limits import Limits
-from sandbox.outcome import Failed, RunResult, Usage
-from sandbox.output import Output
+from sandbox.perform import check_script, perform, refuse_every_call
+from sandbox.pool import Pool, Spares
 from sandbox.process_isolate import ProcessIsolate
-from sandbox.run import Run
-from sandbox.stopwatch import Stopwatch
+from sandbox.terms import Terms
 from sandbox.threads import WasmThreads
 from sandbox.workers import Workers
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Mapping
+    from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
     from contextlib import AbstractContextManager
     from pathlib import Path
     from types import TracebackType
     from typing import Self
 
     from sandbox.confinement import Confinement
-    from sandbox.outcome import Call, Completion, Raised, Reference, Stopped
+    from sandbox.journal import Journal, Past
+    from sandbox.outcome import Call, Completion, Raised, Reference, RunResult, Stopped
+    from sandbox.stopwatch import Stopwatch
 
-MAX_SCRIPT_CHARACTERS = 2 * 1024 * 1024
+DEFAULT_POOL = Pool()
 
 Isolation = Literal["process", "thread"]
 """Where guests run: in confined worker processes, or in the caller's own."""
-
-
-async def refuse_every_call(call: Call) -> Completion:
-    """Answers every call with a refusal: what a sandbox does that was given no tools."""
-    return Failed("ToolRefusedError", f"{call.function} was refused: no tools are connected")
 
 
 class Sandbox:
@@ -64,6 +61,7 @@ class Sandbox:
         cache: Path | None = None,
         compiling: Callable[[], AbstractContextManager[object]] = contextlib.nullcontext,
         isolation: Isolation = "process",
+        pool: Pool | None = DEFAULT_POOL,
     ) -> None:
         """Takes the settings; entering loads the image.
 
@@ -74,6 +72,7 @@ class Sandbox:
             compiling: Entered on a thread while the image is compiled, which happens once a machine (5 to 15 s).
             isolation: `"process"` runs guests in confined worker processes, at most one for each core; `"thread"` in
                 this one, where a flaw in wasmtime gives a script what this process has.
+            pool: How many instances are kept ready for runs; None makes each when its run begins.
 
         Raises:
             ValueError: There is no such isolation.
@@ -81,7 +80,9 @@ class Sandbox:
         if isolation not in get_args(Isolation):
             raise ValueError(f'isolation must be "process" or "thread", not {isolation!r}')
         self._isolation = isolation
+        self._pool = pool
         self._workers: Workers | None = None
+        self._spares: Spares | None = None
         self._limits = limits or Limits()
         self._load = partial(load_image, component, cache=cache, compiling=compiling)
         self._image: Image | None = None
@@ -96,9 +97,11 @@ class Sandbox:
         """
         image = await anyio.to_thread.run_sync(self._load)
         if self._isolation == "process":
-            workers = Workers(image.file)
+            workers = Workers(image.file, self._pool)
             await workers.start()
             self._workers = workers
+        else:
+            self._spares = Spares(image, self._pool)
         self._image = image
         return self
 
@@ -110,6 +113,9 @@ class Sandbox:
         if self._workers is not None:
             await self._workers.close()
             self._workers = None
+        if self._spares is not None:
+            self._spares.close()
+            self._spares = None
         self._threads.close()
 
     async def run(  # noqa: PLR0913  # a run's conditions; all but the script have defaults
@@ -148,26 +154,48 @@ class Sandbox:
             SandboxClosedError: The sandbox is not entered.
             ValueError: The script is longer than `MAX_SCRIPT_CHARACTERS`.
         """
-        image = self._entered(script)
-        limits = limits or self._limits
-        stopwatch = stopwatch or Stopwatch()
-        past = past or Past()
-        output = Output(on_output, already_seen=past.printed_characters)
-        isolate = await self._isolate(
-            image,
-            limits,
-            seed=secrets.randbits(64) if seed is None else seed,
-            wall_ns=time.time_ns() if wall_ns is None else wall_ns,
-            on_output=output.add,
-        )
+        check_script(script)
+        isolate = await self._isolate()
+        seed = secrets.randbits(64) if seed is None else seed
+        terms = Terms(limits or self._limits, seed, time.time_ns() if wall_ns is None else wall_ns)
         try:
-            run = Run(isolate, limits, answer, stopwatch, journal=journal or NoJournal(), take_printed=output.take_new)
-            with output.scope:
-                outcome = await run.outcome(script, filename, manifest or {}, past)
-            stdout, stderr = output.finish()
-            usage = Usage(stopwatch.elapsed, isolate.cpu_seconds, isolate.output_bytes, run.calls, run.steps)
-            return RunResult(outcome, stdout, stderr, usage)
+            return await perform(
+                isolate,
+                terms,
+                script,
+                answer=answer,
+                manifest=manifest,
+                filename=filename,
+                on_output=on_output,
+                stopwatch=stopwatch,
+                journal=journal,
+                past=past,
+            )
         finally:
+            isolate.close()
+
+    @contextlib.asynccontextmanager
+    async def kernel(self, *, limits: Limits | None = None, seed: int | None = None) -> AsyncIterator[Kernel]:
+        """Keeps one instance for the time of the block: each script finds what those before it have defined.
+
+        Args:
+            limits: Bounds of each script that brings none of its own; default are the sandbox's.
+            seed: Where the random numbers of all its scripts come from; drawn if not given.
+
+        Raises:
+            SandboxClosedError: The sandbox is not entered.
+
+        Example:
+            async with sandbox.kernel() as kernel:
+                await kernel.run("total = 6 * 7")
+                result = await kernel.run("total")
+        """
+        isolate = await self._isolate()
+        kernel = Kernel(isolate, limits or self._limits, secrets.randbits(64) if seed is None else seed)
+        try:
+            yield kernel
+        finally:
+            kernel.end()
             isolate.close()
 
     async def references(self, script: str) -> tuple[Reference, ...] | Raised | Stopped:
@@ -177,8 +205,9 @@ class Sandbox:
             SandboxClosedError: The sandbox is not entered.
             ValueError: The script is longer than `MAX_SCRIPT_CHARACTERS`.
         """
-        image = self._entered(script)
-        isolate = await self._isolate(image, self._limits, seed=0, wall_ns=0, on_output=lambda _output, _text: None)
+        check_script(script)
+        isolate = await self._isolate()
+        isolate.take_on(Terms(self._limits, seed=0, wall_ns=0), lambda _output, _text: None)
         try:
             return await isolate.references(script)
         finally:
@@ -189,16 +218,12 @@ class Sandbox:
         """What holds the worker processes; None in `"thread"` isolation and outside the `async with` block."""
         return None if self._workers is None else self._workers.confinement
 
-    async def _isolate(
-        self, image: Image, limits: Limits, *, seed: int, wall_ns: int, on_output: Callable[[int, str], None]
-    ) -> ThreadIsolate | ProcessIsolate:
-        if self._workers is not None:
-            return ProcessIsolate(self._workers, limits, seed=seed, wall_ns=wall_ns, on_output=on_output)
-        return await ThreadIsolate.create(image, self._threads, limits, seed=seed, wall_ns=wall_ns, on_output=on_output)
-
-    def _entered(self, script: str) -> Image:
+    async def _isolate(self) -> Isolate:
         if self._image is None:
             raise SandboxClosedError("the sandbox is closed: use it inside `async with Sandbox() as sandbox:`")
-        if len(script) > MAX_SCRIPT_CHARACTERS:
-            raise ValueError(f"the script has {len(script)} characters, and {MAX_SCRIPT_CHARACTERS} are allowed")
-        return self._image
+        if self._workers is not None:
+            return ProcessIsolate(self._workers)
+        instance = None if self._spares is None else self._spares.take()
+        if instance is None:
+            instance = await self._threads.run(partial(Instance, self._image))
+        return ThreadIsolate(instance, self._threads)

@@ -1,4 +1,4 @@
-"""One run's place in a worker process: which frames may come for it, and what becomes of them."""
+"""One instance's place in a worker process: which frames may come for it, and what becomes of them."""
 
 from __future__ import annotations
 
@@ -21,16 +21,21 @@ _BYTES_A_CHARACTER = 4
 
 
 class Seat:
-    """One run's place in a worker."""
+    """One instance's place in a worker, for one run or for those of a kernel."""
 
-    def __init__(self, number: int, limits: Limits | None, on_output: Callable[[int, str], None]) -> None:
-        """Takes the run's number in its worker, and who gets what it prints."""
+    def __init__(self, number: int, on_output: Callable[[int, str], None]) -> None:
+        """Takes the instance's number in its worker, and who gets what it prints."""
         self.number = number
         self.answer: Frame | None = None
         self.news = anyio.Event()
         self.on_output = on_output
-        self._printable_bytes = limits.output_bytes if limits else 0
-        self._answer_bytes = _BYTES_A_CHARACTER * (limits.step_bytes + 1) + READING_BYTES if limits else 0
+        self._printable_bytes = 0
+        self._answer_bytes = 0
+
+    def take_on(self, limits: Limits) -> None:
+        """Says how much may come for a run that begins."""
+        self._printable_bytes = limits.output_bytes
+        self._answer_bytes = _BYTES_A_CHARACTER * (limits.step_bytes + 1) + READING_BYTES
 
     def allowed(self, kind: Kind) -> int:
         """Returns how long a frame of this kind may be.

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
 import tempfile
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -15,6 +17,7 @@ from sandbox.frames import COMPUTING
 
 if TYPE_CHECKING:
     from sandbox.compiled import CompiledFile
+    from sandbox.pool import Pool
 
 if sys.platform != "win32":
     import fcntl
@@ -26,19 +29,23 @@ package.__path__ = [sys.argv[1]]
 sys.modules["sandbox"] = package
 sys.path.append(sys.argv[2])
 from sandbox import worker
-worker.main(int(sys.argv[3]), int(sys.argv[4]), pathlib.Path(sys.argv[5]), sys.argv[6])
+worker.main(int(sys.argv[3]), int(sys.argv[4]), pathlib.Path(sys.argv[5]), sys.argv[6], sys.argv[7])
 """
 """Imports what a worker needs and not what the package's own `__init__` would: no event loop, nothing that connects."""
 
 
-def spawn_worker(connection: int, page: int, compiled: CompiledFile) -> subprocess.Popen[bytes]:
+def spawn_worker(
+    connection: int, page: int, compiled: CompiledFile, pool: Pool | None = None
+) -> subprocess.Popen[bytes]:
     """Starts a worker that gets two descriptors and maps `compiled`.
 
     Raises:
         OSError: The system does not start it.
     """
     ours, libraries = Path(__file__).parent, Path(wasmtime.__file__).parent.parent
-    arguments = [str(item) for item in (ours, libraries, connection, page, compiled.path.absolute(), compiled.identity)]
+    kept = json.dumps(None if pool is None else asdict(pool))
+    file = (compiled.path.absolute(), compiled.identity)
+    arguments = [str(item) for item in (ours, libraries, connection, page, *file, kept)]
     return subprocess.Popen(  # noqa: S603  # our own interpreter
         [sys.executable, "-I", "-S", "-c", BOOT, *arguments],
         env={},

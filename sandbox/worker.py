@@ -33,8 +33,9 @@ from sandbox.frames import (
 from sandbox.host_functions import make_linker
 from sandbox.image import Image
 from sandbox.instance import Instance
-from sandbox.limits import Limits
 from sandbox.outcome import Raised, Stopped
+from sandbox.pool import Pool, Spares
+from sandbox.terms import Terms
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -44,7 +45,7 @@ if TYPE_CHECKING:
 RECEIVE_BYTES = 256 * 1024
 
 
-def main(socket_number: int, page_number: int, compiled: Path, identity: str) -> None:
+def main(socket_number: int, page_number: int, compiled: Path, identity: str, pool: str) -> None:
     """Becomes a worker; returns when the host closes its end."""
     connection = socket.socket(fileno=socket_number)
     page = mmap.mmap(page_number, COMPUTING.size)
@@ -56,36 +57,30 @@ def main(socket_number: int, page_number: int, compiled: Path, identity: str) ->
     if component is None:
         sys.exit(f"{compiled} is not the file that was proven")
     image = Image("", component, make_linker(engine(), component), file)
-    _warm(image)
+    spares = _spares(image, pool)
     confinement = confine(landlock)
     connection.sendall(encode_frame(Kind.HELLO, 0, json.dumps(asdict(confinement)).encode()))
-    _Worker(connection, page, image).serve()
+    _Worker(connection, page, image, spares).serve()
 
 
-def _warm(image: Image) -> None:
-    """Enters a guest once, so that what wasmtime and Python do a first time is done before the doors close."""
-    instance = Instance(image, Limits(), seed=0, wall_ns=0, on_output=lambda _output, _text: None)
-    entry = instance.enter("warm", "", Limits().wall_seconds)
-    while not entry.advance():
-        pass
-    instance.close()
+def _spares(image: Image, pool: str) -> Spares:
+    """Makes a first instance, so that what wasmtime and Python do a first time is done before the doors close."""
+    settings = json.loads(pool)
+    spares = Spares(image, Pool(**settings) if settings else None)
+    spares.put(Instance(image))
+    return spares
 
 
 class _Run:
-    """One run's instance."""
+    """One instance and the run it has taken on."""
 
-    def __init__(self, image: Image, opening: bytes) -> None:
-        settings = json.loads(opening)
-        self.limits = Limits(**settings["limits"])
+    def __init__(self, instance: Instance) -> None:
+        self.instance = instance
         self.printed: list[tuple[int, str]] = []
         self.entry: Entry | None = None
-        self.instance = Instance(
-            image,
-            self.limits,
-            seed=settings["seed"],
-            wall_ns=settings["wall_ns"],
-            on_output=lambda output, text: self.printed.append((output, text)),
-        )
+
+    def take_on(self, payload: bytes) -> None:
+        self.instance.take_on(Terms.decode(payload), lambda output, text: self.printed.append((output, text)))
 
     def enter(self, entering: Entering) -> None:
         self.instance.clock.advance_to(entering.now_ns)
@@ -112,7 +107,7 @@ class _Run:
                 kind, text = Kind.RAISED, json.dumps({"raised": asdict(answer)})
             case _:
                 # One character too many is enough for the host to see which limit was exceeded.
-                kind, text = Kind.ANSWER, answer[: self.limits.step_bytes + 1]
+                kind, text = Kind.ANSWER, answer[: self.instance.limits.step_bytes + 1]
         return encode_reading(kind, number, Reading(self.instance.cpu_seconds, self.instance.clock.elapsed_ns, text))
 
 
@@ -124,10 +119,11 @@ def _printed(number: int, output: int, text: str) -> bytes:
 class _Worker:
     """The loop: frames in, one tick for the run whose turn it is, frames out."""
 
-    def __init__(self, connection: socket.socket, page: mmap.mmap, image: Image) -> None:
+    def __init__(self, connection: socket.socket, page: mmap.mmap, image: Image, spares: Spares) -> None:
         self._connection = connection
         self._page = page
         self._image = image
+        self._spares = spares
         self._runs: dict[int, _Run] = {}
         self._computing: collections.deque[int] = collections.deque()
         self._frames = FrameReader(lambda _kind, _run: sys.maxsize)  # the host is trusted
@@ -163,7 +159,9 @@ class _Worker:
         match frame.kind:
             case Kind.OPEN:
                 self._mark(frame.run)
-                self._runs[frame.run] = _Run(self._image, frame.payload)
+                if frame.run not in self._runs:
+                    self._runs[frame.run] = _Run(self._spares.take() or Instance(self._image))
+                self._runs[frame.run].take_on(frame.payload)
                 self._mark(0)
             case Kind.ENTER:
                 self._runs[frame.run].enter(decode_entering(frame.payload))

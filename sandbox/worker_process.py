@@ -25,7 +25,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from sandbox.compiled import CompiledFile
-    from sandbox.limits import Limits
+    from sandbox.pool import Pool
+    from sandbox.terms import Terms
 
 GRACE_SECONDS = 0.75
 """How long a step may outlive its deadline before its worker is killed."""
@@ -44,7 +45,7 @@ class WorkerLostError(Exception):
 class WorkerProcess:
     """A process and our end of the socket to it."""
 
-    def __init__(self, compiled: CompiledFile) -> None:
+    def __init__(self, compiled: CompiledFile, pool: Pool | None = None) -> None:
         """Starts the process; `ready` waits until it can take runs.
 
         Raises:
@@ -56,6 +57,7 @@ class WorkerProcess:
         self.culprit: Seat | None = None
         self.is_late = False
         self.started_runs = 0
+        self._last_seat = 0
         self.seats: dict[int, Seat] = {}
         self._open_steps: dict[int, Seat] = {}
         self._waiting: dict[int, Seat] = {}
@@ -64,11 +66,11 @@ class WorkerProcess:
         self._sending = anyio.Lock()
         self._starting = anyio.Lock()
         self._has_listener = False
-        self._hello = Seat(0, None, lambda _output, _text: None)
+        self._hello = Seat(0, lambda _output, _text: None)
         self._page = shared_page()
         self._socket, theirs = socket.socketpair()
         try:
-            self._process = spawn_worker(theirs.fileno(), self._page, compiled)
+            self._process = spawn_worker(theirs.fileno(), self._page, compiled, pool)
         except OSError as error:
             self._socket.close()
             os.close(self._page)
@@ -116,17 +118,18 @@ class WorkerProcess:
                 self._welcome(self._hello.answer.payload)
         return self.confinement is not None and not self.is_lost
 
-    async def open(self, limits: Limits, on_output: Callable[[int, str], None], opening: bytes) -> Seat:
-        """Gives a run a place; `opening` says how its instance is made.
-
-        Raises:
-            WorkerLostError: The worker has ended.
-        """
-        self.started_runs += 1
-        seat = Seat(self.started_runs, limits, on_output)
+    def open(self, on_output: Callable[[int, str], None]) -> Seat:
+        """Gives an instance a place."""
+        self._last_seat += 1
+        seat = Seat(self._last_seat, on_output)
         self.seats[seat.number] = seat
-        await self._send(encode_frame(Kind.OPEN, seat.number, opening))
         return seat
+
+    def take_on(self, seat: Seat, terms: Terms) -> None:
+        """Makes an instance that of a run; the worker learns it with the first step."""
+        self.started_runs += 1
+        seat.take_on(terms.limits)
+        self._outgoing += encode_frame(Kind.OPEN, seat.number, terms.encode())
 
     def close_seat(self, seat: Seat) -> None:
         """Frees a run's instance. Its step must have ended."""

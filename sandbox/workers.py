@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from sandbox.compiled import CompiledFile
     from sandbox.confinement import Confinement
-    from sandbox.limits import Limits
+    from sandbox.pool import Pool
     from sandbox.seat import Seat
 
 RUNS_A_WORKER = 5_000
@@ -35,9 +35,10 @@ _WITHOUT_PROCESSES = ("win32", "emscripten", "wasi", "ios")
 class Workers:
     """Worker processes that map one compiled image."""
 
-    def __init__(self, compiled: CompiledFile, count: int | None = None) -> None:
-        """Takes what to map and how many processes there may be; default is one for each core."""
+    def __init__(self, compiled: CompiledFile, pool: Pool | None, count: int | None = None) -> None:
+        """Takes what to map, what each keeps ready, and how many there may be; default is one for each core."""
         self._compiled = compiled
+        self._pool = pool
         self._count = count or _cores()
         self._workers: list[WorkerProcess] = []
         self._first_bytes: dict[WorkerProcess, int] = {}
@@ -71,10 +72,8 @@ class Workers:
         """What holds the workers; None before `start`."""
         return next((worker.confinement for worker in self._workers if worker.confinement is not None), None)
 
-    async def open(
-        self, limits: Limits, on_output: Callable[[int, str], None], opening: bytes
-    ) -> tuple[WorkerProcess, Seat]:
-        """Gives a run a place in the worker with the fewest of them.
+    async def open(self, on_output: Callable[[int, str], None]) -> tuple[WorkerProcess, Seat]:
+        """Gives an instance a place in the worker with the fewest of them.
 
         Raises:
             WorkerError: Workers end as fast as they are started.
@@ -82,11 +81,11 @@ class Workers:
         for _ in range(MAX_ATTEMPTS):
             with contextlib.suppress(WorkerLostError, WorkerError):
                 worker = await self._choose()
-                return worker, await worker.open(limits, on_output, opening)
+                return worker, worker.open(on_output)
         raise WorkerError("worker processes end as fast as they are started: is memory short?")
 
     def release(self, worker: WorkerProcess, seat: Seat) -> None:
-        """Ends a run's stay; a worker that has served its time ends with its last run."""
+        """Ends an instance's stay; a worker that has served its time ends with its last run."""
         worker.close_seat(seat)
         if worker.is_lost:
             return
@@ -98,7 +97,7 @@ class Workers:
     async def _choose(self) -> WorkerProcess:
         self._drop_lost()
         if all(worker.is_retired for worker in self._workers):
-            self._workers.append(WorkerProcess(self._compiled))
+            self._workers.append(WorkerProcess(self._compiled, self._pool))
         ready = [worker for worker in self._workers if worker.is_ready() and not worker.is_retired]
         if not ready:
             first = next(worker for worker in self._workers if not worker.is_retired)
@@ -107,7 +106,8 @@ class Workers:
         chosen = min(ready, key=lambda worker: len(worker.seats))
         self._first_bytes.setdefault(chosen, chosen.resident_bytes)
         if chosen.seats and sum(not worker.is_retired for worker in self._workers) < self._count:
-            self._workers.append(WorkerProcess(self._compiled))  # nobody waits for it; later runs find it ready
+            # Nobody waits for it; later runs find it ready.
+            self._workers.append(WorkerProcess(self._compiled, self._pool))
         return chosen
 
     def _drop_lost(self) -> None:

@@ -15,6 +15,10 @@ class Bridge:
 
     def __init__(self, loop):
         self._loop = loop
+        self.open()
+
+    def open(self) -> None:
+        """Begins with nothing asked for; what a script before has left open is forgotten."""
         self._ids = itertools.count(1)
         self._waiting = {}
         self._outgoing = {}
@@ -30,7 +34,7 @@ class Bridge:
         return self._perform(token, function, arguments)
 
     async def _perform(self, token, function, arguments):
-        _, line = self._never_awaited.pop(token)
+        _, line = self._never_awaited.pop(token, (function, 0))  # an earlier script of a kernel wrote the call
         if self._closed:
             raise tool_errors.ToolError(f"{function} was not called: the script has already ended")
         call_id = next(self._ids)
@@ -39,7 +43,8 @@ class Bridge:
         try:
             return await future
         finally:
-            if self._waiting.pop(call_id, None) is not None:
+            if self._waiting.get(call_id) is future:
+                del self._waiting[call_id]
                 self._withdraw(call_id)
 
     def _withdraw(self, call_id):

@@ -36,6 +36,11 @@ class SansIOLoop(asyncio.AbstractEventLoop):
         finally:
             asyncio._set_running_loop(None)
 
+    def clear(self) -> None:
+        """Forgets what is still to be done."""
+        self._ready.clear()
+        self._timers.clear()
+
     def next_timer(self) -> float | None:
         """The monotonic time of the next timer, in seconds, or None."""
         while self._timers and self._timers[0].cancelled():

@@ -41,19 +41,40 @@ RESERVE = 1024 * 1024
 """Bytes kept back for telling that memory has run out."""
 
 
+class Kept:
+    """What the scripts of one instance share: all but one of a kernel find it as the script before has left it."""
+
+    def __init__(self, seed: int):
+        entropy.seed(seed)
+        self.loop = loop.SansIOLoop(_report_unhandled)
+        self.bridge = bridges.Bridge(self.loop)
+        self.namespace = script.new_namespace()
+        self.filenames = set()
+
+    def reopen(self):
+        self.loop.clear()
+        self.bridge.open()
+
+
 class Run:
     """One script from its start to its outcome."""
 
-    def __init__(self, message: dict):
-        entropy.seed(message["seed"])
-        self._loop = loop.SansIOLoop(_report_unhandled)
-        self._bridge = bridges.Bridge(self._loop)
+    def __init__(self, message: dict, kept: Kept | None = None):
+        if kept is None:
+            kept = Kept(message["seed"])
+        else:
+            kept.reopen()
+        self.kept = kept
+        self._is_kernel = message["kernel"]
+        self._loop = kept.loop
+        self._bridge = kept.bridge
         self._filename = message["filename"]
         self._script = None
         self._outcome = None
+        kept.filenames.add(self._filename)
         stubs.install(message["manifest"], self._bridge)
         try:
-            self._script = script.Script(message["script"], self._filename)
+            self._script = script.Script(message["script"], self._filename, kept.namespace)
         except BaseException as error:
             self._outcome = self._tell(error)
         else:
@@ -121,15 +142,15 @@ class Run:
         sys.setrecursionlimit(RECURSION_LIMIT)
         if isinstance(error, MemoryError):
             self._make_room(error)
-        return {"raised": script.describe(error, self._filename)}
+        return {"raised": script.describe(error, self.kept.filenames)}
 
     def _make_room(self, error):
         """Gives back what the script held: telling how it ended needs memory too."""
         global _reserve
         _reserve = None
         traceback.clear_frames(error.__traceback__)
-        if self._script is not None:
-            self._script.namespace.clear()
+        if not self._is_kernel:
+            self.kept.namespace.clear()
         gc.collect()
         if not error.args:
             error.args = ("the script needs more memory than its run may have: keep less of it at a time",)
@@ -177,6 +198,7 @@ class WitWorld(wit_world.WitWorld):
                 "filename": "warm",
                 "seed": 0,
                 "manifest": {},
+                "kernel": False,
             }
         )
         return run.step([])
@@ -186,13 +208,16 @@ class WitWorld(wit_world.WitWorld):
         try:
             return protocol.encode({"references": references.find(source, "script.py")})
         except BaseException as error:
-            return protocol.encode({"raised": script.describe(error, "script.py")})
+            return protocol.encode({"raised": script.describe(error, {"script.py"})})
 
     def start(self, message: str) -> str:
-        """Begins a run."""
-        global _run
+        """Begins a run; in a kernel, with what the run before has left."""
+        global _run, _reserve
         try:
-            _run = Run(protocol.decode(message))
+            if _reserve is None:
+                _reserve = bytearray(RESERVE)
+            decoded = protocol.decode(message)
+            _run = Run(decoded, _run.kept if _run is not None and decoded["kernel"] else None)
             return _run.step([])
         except BaseException as error:
             return _last_resort(error)
@@ -231,6 +256,7 @@ warnings.simplefilter("default")
 warnings.filterwarnings("ignore", r"coroutine 'Bridge\._perform' was never awaited", RuntimeWarning)
 _import = builtins.__import__
 output.install(lambda _number, _text: None)  # the host can't be called while the snapshot is taken
+_run = _reserve = None
 practice.practise(WitWorld())
 output.install(wit_world.write)
 entropy.quiet_snapshot()

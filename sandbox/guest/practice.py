@@ -58,7 +58,7 @@ def practise(component) -> None:
     for seed in range(ROUNDS):
         for text in _SCRIPTS:
             component.references(text)
-            message = {"script": text, "filename": "practice.py", "seed": seed, "manifest": _MANIFEST}
+            message = {"script": text, "filename": "practice.py", "seed": seed, "manifest": _MANIFEST, "kernel": False}
             step = json.loads(component.start(json.dumps(message)))
             while step["outcome"] is None:
                 completions = [_answer(call) for call in step["calls"]]

@@ -1,6 +1,6 @@
 """The JSON messages between guest and host, as this side reads and writes them.
 
-Start:   `{"script", "filename", "seed", "manifest"}`
+Start:   `{"script", "filename", "seed", "manifest", "kernel"}`; in a kernel all but the first ignore the seed
 Resume:  `{"completions": [{"id", "value"} | {"id", "error": {"kind", "message", "details"}}]}`
 Step:    `{"calls": [{"id", "function", "line", "arguments"}], "cancelled": [id], "timer": seconds or null,
          "outcome": null | {"completed": value} | {"raised": {"type", "message", "traceback"}}

@@ -20,12 +20,17 @@ MAX_GROUP = 200
 _SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)
 
 
+def new_namespace() -> dict:
+    """The names that a script finds."""
+    return {"__name__": "__main__", "__builtins__": __builtins__, "__doc__": None}
+
+
 class Script:
     """A compiled script and the namespace it runs in."""
 
-    def __init__(self, source: str, filename: str):
+    def __init__(self, source: str, filename: str, namespace: dict):
         self.filename = filename
-        self.namespace = {"__name__": "__main__", "__builtins__": __builtins__, "__doc__": None}
+        self.namespace = namespace
         linecache.cache[filename] = (len(source), None, source.splitlines(keepends=True), filename)
         tree = _AwaitAsyncioRun().visit(ast.parse(source, filename))
         compiled = _as_function(tree, filename) if _has_return(tree) else _as_module(tree, filename)
@@ -48,14 +53,14 @@ class Script:
         return line
 
 
-def describe(error: BaseException, filename: str) -> dict:
-    """Turns an exception into type, message and a traceback of the script's own lines."""
+def describe(error: BaseException, filenames: set) -> dict:
+    """Turns an exception into type, message and a traceback of the lines of these scripts alone."""
     kind = type(error)
     if isinstance(error, BaseExceptionGroup):
         error = _pruned(error)
     # Lines are looked up after frames of other files are gone: for those `linecache` would import and read.
     told = traceback.TracebackException.from_exception(error, compact=True, lookup_lines=False)
-    _keep_own_frames(told, filename)
+    _keep_own_frames(told, filenames)
     return {
         "type": _shortened(_qualified(kind), MAX_MESSAGE),
         "message": _shortened(_message(told), MAX_MESSAGE),
@@ -90,7 +95,7 @@ def _pruned(group):
     return prune(group)
 
 
-def _keep_own_frames(told, filename):
+def _keep_own_frames(told, filenames):
     seen = set()
     waiting = [told]
     while waiting:
@@ -98,7 +103,7 @@ def _keep_own_frames(told, filename):
         if one is None or id(one) in seen:
             continue
         seen.add(id(one))
-        one.stack[:] = [frame for frame in one.stack if frame.filename == filename]
+        one.stack[:] = [frame for frame in one.stack if frame.filename in filenames]
         waiting += [one.__cause__, one.__context__, *(one.exceptions or ())]
 
 

@@ -16,19 +16,37 @@ from . import protocol, tool_errors
 
 
 def install(manifest: dict, bridge) -> None:
-    """Makes `tools` and `tools.<namespace>` importable, with the `ToolError` tree beside them."""
-    tools = _Tools(manifest, bridge)
+    """Makes `tools` and `tools.<namespace>` importable, with the `ToolError` tree beside them.
+
+    In a kernel the modules of earlier scripts learn what has been described since.
+    """
+    tools = sys.modules.get("tools")
+    if not (isinstance(tools, _Tools) and tools.serves(bridge)):
+        tools = _Tools(bridge)
+    tools.fill(manifest)
     sys.modules["tools"] = tools
     for name, namespace in tools.namespaces.items():
         sys.modules[f"tools.{name}"] = namespace
 
 
 class _Tools(types.ModuleType):
-    def __init__(self, manifest, bridge):
+    def __init__(self, bridge):
         super().__init__("tools", "The tools this script may call, one module for each MCP server.")
         self.__path__ = []
         self.__dict__.update(tool_errors.TREE)
-        self.namespaces = {name: _Namespace(name, entry, bridge) for name, entry in manifest.items()}
+        self._bridge = bridge
+        self.namespaces = {}
+
+    def serves(self, bridge):
+        return self._bridge is bridge
+
+    def fill(self, manifest):
+        for name in self.namespaces.keys() - manifest.keys():
+            self.__dict__.pop(name, None)
+            sys.modules.pop(f"tools.{name}", None)
+        self.namespaces = {name: self.namespaces.get(name) or _Namespace(name, self._bridge) for name in manifest}
+        for name, namespace in self.namespaces.items():
+            namespace.fill(manifest[name])
         self.__all__ = [*self.namespaces, *tool_errors.TREE]
         self.__dict__.update(self.namespaces)
 
@@ -43,11 +61,18 @@ class _Tools(types.ModuleType):
 
 
 class _Namespace(types.ModuleType):
-    def __init__(self, name, entry, bridge):
-        super().__init__(f"tools.{name}", entry.get("doc"))
+    def __init__(self, name, bridge):
+        super().__init__(f"tools.{name}")
         self._short_name = name
-        self._functions = entry["functions"]
+        self._functions = {}
         self._bridge = bridge
+        self.__all__ = []
+
+    def fill(self, entry):
+        for name in self.__all__:
+            self.__dict__.pop(name, None)
+        self.__doc__ = entry.get("doc")
+        self._functions = entry["functions"]
         self._types = {typed for function in self._functions.values() for typed in function.get("types", ())}
         self.__all__ = [*self._functions, *self._types]
 

@@ -9,6 +9,7 @@ from sandbox.engine import engine
 from sandbox.host_functions import entered
 from sandbox.instance import Instance
 from sandbox.messages import encode_start
+from sandbox.terms import BEFORE_ANY_RUN, Terms
 
 
 @pytest.fixture
@@ -22,9 +23,8 @@ def make(image, printed):
     made = []
 
     def make(**limits) -> Instance:
-        instance = Instance(
-            image, Limits(**limits), seed=1, wall_ns=0, on_output=lambda number, text: printed.append((number, text))
-        )
+        instance = Instance(image)
+        instance.take_on(Terms(Limits(**limits), 1, 0), lambda number, text: printed.append((number, text)))
         made.append(instance)
         return instance
 
@@ -34,7 +34,7 @@ def make(image, printed):
 
 
 def finish(instance: Instance, script: str, seconds: float = 60) -> str | Raised | Stopped:
-    entry = instance.enter("start", encode_start(script, "s.py", 1, {}), seconds)
+    entry = instance.enter("start", encode_start(script, "s.py", {}, BEFORE_ANY_RUN), seconds)
     while not entry.advance():
         assert entered.guest is None
     return entry.answer
@@ -48,7 +48,7 @@ def test_an_entry_ends_with_a_message(make):
 
 def test_a_long_computation_pauses_at_ticks_and_goes_on(make):
     instance = make()
-    entry = instance.enter("start", encode_start("sum(range(3_000_000))", "s.py", 1, {}), 60)
+    entry = instance.enter("start", encode_start("sum(range(3_000_000))", "s.py", {}, BEFORE_ANY_RUN), 60)
     pauses = 0
     while not entry.advance():
         pauses += 1
@@ -59,7 +59,7 @@ def test_a_long_computation_pauses_at_ticks_and_goes_on(make):
 
 
 def test_two_guests_take_turns_on_one_thread(make):
-    script = encode_start("sum(range(2_000_000))", "s.py", 1, {})
+    script = encode_start("sum(range(2_000_000))", "s.py", {}, BEFORE_ANY_RUN)
     entries = [make().enter("start", script, 60) for _ in range(2)]
     waiting = list(entries)
     while waiting:
@@ -69,7 +69,7 @@ def test_two_guests_take_turns_on_one_thread(make):
 
 def test_an_interrupted_guest_ends_at_the_next_tick(make):
     instance = make()
-    entry = instance.enter("start", encode_start("while True: pass", "s.py", 1, {}), 60)
+    entry = instance.enter("start", encode_start("while True: pass", "s.py", {}, BEFORE_ANY_RUN), 60)
     assert not entry.advance()
     instance.is_interrupted = True
     while not entry.advance():

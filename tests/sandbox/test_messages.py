@@ -21,6 +21,7 @@ from sandbox.messages import (
     encode_resume,
     encode_start,
 )
+from sandbox.terms import BEFORE_ANY_RUN
 
 LIMITS = Limits()
 SMALL = Limits(value_bytes=100, argument_bytes=100, completion_bytes=100, depth=4)
@@ -283,6 +284,6 @@ def test_what_is_sent_to_the_guest_is_ascii_json(value):
     text = encode_resume([encode_completion(1, Returned(value), LIMITS)])
     assert text.isascii()
     assert json.loads(text) == {"completions": [{"id": 1, "value": value}]}
-    start = encode_start("\ud800", "f.py", 1, {"v": value})
+    start = encode_start("\ud800", "f.py", {"v": value}, BEFORE_ANY_RUN)
     assert start.isascii()
     assert json.loads(start)["manifest"] == {"v": value}

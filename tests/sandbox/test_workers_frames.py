@@ -67,7 +67,8 @@ def test_an_ending_of_arbitrary_bytes_is_a_reading_or_a_protocol_error(payload):
 def test_a_stream_of_anything_is_what_may_come_or_a_protocol_error(stream):
     printed = []
     limits = Limits(output_bytes=100)
-    seat = Seat(1, limits, lambda _output, text: printed.append(text))
+    seat = Seat(1, lambda _output, text: printed.append(text))
+    seat.take_on(limits)
 
     def allowed(kind, run):
         if run != 1 or seat.answer is not None:

@@ -11,6 +11,7 @@ from sandbox.engine import engine
 from sandbox.instance import Instance
 from sandbox.messages import encode_completion, encode_resume, encode_start
 from sandbox.outcome import Returned
+from sandbox.terms import Terms
 
 pytestmark = pytest.mark.anyio
 
@@ -34,10 +35,10 @@ random.choices("abc", k=5)
 def replay(image, manifest, *, seed: int, wall_ns: int) -> list[str]:
     """Everything that comes out of a guest whose host always answers at the same times of the run's clock."""
     out: list[str] = []
-    instance = Instance(
-        image, Limits(), seed=seed, wall_ns=wall_ns, on_output=lambda number, text: out.append(f"{number} {text}")
-    )
-    message, export = encode_start(DRAWS, "s.py", seed, manifest), "start"
+    instance = Instance(image)
+    terms = Terms(Limits(), seed, wall_ns)
+    instance.take_on(terms, lambda number, text: out.append(f"{number} {text}"))
+    message, export = encode_start(DRAWS, "s.py", manifest, terms), "start"
     try:
         for step in range(1, 100):
             entry = instance.enter(export, message, 60)

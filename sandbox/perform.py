@@ -1,0 +1,64 @@
+"""One script on one isolate, from its conditions to its result.
+
+Above: `Sandbox.run` and `Kernel.run`. Below: run.py, which drives, and output.py, which collects.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from sandbox.journal import Journal, NoJournal, Past
+from sandbox.outcome import Failed, RunResult, Usage
+from sandbox.output import Output
+from sandbox.run import Run
+from sandbox.stopwatch import Stopwatch
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, Mapping
+
+    from sandbox.isolate import Isolate
+    from sandbox.outcome import Call, Completion
+    from sandbox.terms import Terms
+
+MAX_SCRIPT_CHARACTERS = 2 * 1024 * 1024
+
+
+async def refuse_every_call(call: Call) -> Completion:
+    """Answers every call with a refusal: what a sandbox does that was given no tools."""
+    return Failed("ToolRefusedError", f"{call.function} was refused: no tools are connected")
+
+
+def check_script(script: str) -> None:
+    """Refuses a script that is too long.
+
+    Raises:
+        ValueError: It has more than `MAX_SCRIPT_CHARACTERS`.
+    """
+    if len(script) > MAX_SCRIPT_CHARACTERS:
+        raise ValueError(f"the script has {len(script)} characters, and {MAX_SCRIPT_CHARACTERS} are allowed")
+
+
+async def perform(  # noqa: PLR0913  # a run's conditions
+    isolate: Isolate,
+    terms: Terms,
+    script: str,
+    *,
+    answer: Callable[[Call], Awaitable[Completion | None]],
+    manifest: Mapping[str, Any] | None,
+    filename: str,
+    on_output: Callable[[str, str], None] | None,
+    stopwatch: Stopwatch | None,
+    journal: Journal | None = None,
+    past: Past | None = None,
+) -> RunResult:
+    """Runs a script to its outcome; arguments as of `Sandbox.run`."""
+    stopwatch = stopwatch or Stopwatch()
+    past = past or Past()
+    output = Output(on_output, already_seen=past.printed_characters)
+    isolate.take_on(terms, output.add)
+    run = Run(isolate, terms.limits, answer, stopwatch, journal=journal or NoJournal(), take_printed=output.take_new)
+    with output.scope:
+        outcome = await run.outcome(script, filename, manifest or {}, past)
+    stdout, stderr = output.finish()
+    usage = Usage(stopwatch.elapsed, isolate.cpu_seconds, isolate.output_bytes, run.calls, run.steps)
+    return RunResult(outcome, stdout, stderr, usage)

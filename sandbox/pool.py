@@ -1,0 +1,111 @@
+"""Instances that wait for a script: made and warmed ahead by a thread, used once, given up when nobody comes.
+
+No script has run in any of them, and all of them are alike: what differs between runs is decided by `Instance.take_on`,
+so a run on an instance from here is the same, byte for byte, as on one made for it.
+
+Above: the isolates in this process, or the worker. Below: `Instance`.
+"""
+
+from __future__ import annotations
+
+import collections
+import math
+import threading
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import wasmtime
+
+from sandbox.instance import Instance
+
+if TYPE_CHECKING:
+    from sandbox.image import Image
+
+
+@dataclass(frozen=True, slots=True)
+class Pool:
+    """How many instances are kept ready.
+
+    Attributes:
+        size: Instances in each process that runs guests. One takes 1.5 MB; a run takes one, finding what tools a script
+            names another.
+        idle_seconds: After so long without a run they are given up; the first run afterwards makes its own.
+
+    Raises:
+        ValueError: A field is out of range; the text names it.
+    """
+
+    size: int = 2
+    idle_seconds: float = 60.0
+
+    def __post_init__(self) -> None:
+        """Checks every field."""
+        size: object = self.size
+        if isinstance(size, bool) or not isinstance(size, int) or size < 1:
+            raise ValueError(f"size must be an integer of at least 1, not {size!r}: pool=None means no pool")
+        seconds: object = self.idle_seconds
+        if isinstance(seconds, bool) or not isinstance(seconds, int | float) or not 0 < seconds < math.inf:
+            raise ValueError(f"idle_seconds must be a positive and finite number, not {seconds!r}")
+
+
+class Spares:
+    """The instances of one process."""
+
+    def __init__(self, image: Image, pool: Pool | None) -> None:
+        """Starts the thread that makes them; without a pool there are none. The first are made after the first run."""
+        self._image = image
+        self._pool = pool
+        self._ready: collections.deque[Instance] = collections.deque()
+        self._change = threading.Condition()
+        self._is_wanted = False
+        self._is_closed = False
+        if pool is not None:
+            threading.Thread(target=self._fill, args=(pool,), name="wasm-pool", daemon=True).start()
+
+    def __len__(self) -> int:
+        """How many are ready."""
+        return len(self._ready)
+
+    def take(self) -> Instance | None:
+        """Returns one that has never been used, or None if there is none at this moment."""
+        with self._change:
+            self._is_wanted = True
+            self._change.notify()
+            return self._ready.popleft() if self._ready else None
+
+    def put(self, instance: Instance) -> None:
+        """Keeps one that has never been used."""
+        with self._change:
+            if not self._is_closed and self._pool is not None and len(self._ready) < self._pool.size:
+                self._ready.append(instance)
+                return
+        instance.close()
+
+    def close(self) -> None:
+        """Gives up all."""
+        with self._change:
+            self._is_closed = True
+            self._change.notify()
+        self._empty()
+
+    def _fill(self, pool: Pool) -> None:
+        while self._wait(pool):
+            try:
+                self.put(Instance(self._image))
+            except (wasmtime.WasmtimeError, MemoryError):
+                self._is_wanted = False  # the next run meets it again, and says so
+
+    def _wait(self, pool: Pool) -> bool:
+        """Waits until one is to be made; False once closed. Empties the pool when nobody came for long."""
+        with self._change:
+            while not self._is_closed:
+                if self._is_wanted and len(self._ready) < pool.size:
+                    return True
+                self._is_wanted = False
+                if not self._change.wait(pool.idle_seconds if self._ready else None) and not self._is_wanted:
+                    self._empty()
+            return False
+
+    def _empty(self) -> None:
+        while self._ready:
+            self._ready.popleft().close()

@@ -1,0 +1,159 @@
+"""Instances kept ready: used once, and in no way different from new ones."""
+
+from __future__ import annotations
+
+import threading
+
+import anyio
+import anyio.lowlevel
+import pytest
+
+from sandbox import Completed, Limits, Pool, Raised, Returned, Sandbox
+from sandbox.instance import Instance
+from sandbox.limits import MIB
+from sandbox.pool import Spares
+
+pytestmark = pytest.mark.anyio
+
+# What depends on the clock is told in the first step: the time of later ones is real.
+EVERYTHING = """
+import asyncio, datetime, gc, os, random, sys, tempfile, time, uuid
+from tools import good
+print(random.random(), os.urandom(200).hex(), uuid.uuid4(), next(tempfile._get_candidate_names()))
+print(time.time(), time.monotonic(), time.process_time(), datetime.datetime.now())
+print(hash("text"), {"b", "a", "c"}, object(), [object() for _ in range(50)][-1], {object() for _ in "abcd"})
+print(gc.get_count(), gc.get_stats(), sorted(sys.modules), len(gc.get_objects()))
+class Named:
+    pass
+async def one(n):
+    print(n, await good.echo(text=n), asyncio.current_task(), Named())
+await asyncio.gather(*[one(n) for n in range(5)])
+print(len(bytearray(os.urandom(100_000))), random.random(), object())
+print(await good.echo(text="last"), [id(object()) for _ in range(3)])
+1 / 0
+"""
+
+
+@pytest.fixture
+def make_spares(image):
+    made = []
+
+    def make(pool):
+        made.append(Spares(image, pool))
+        return made[-1]
+
+    yield make
+    for spares in made:
+        spares.close()
+
+
+def spares_of(sandbox) -> Spares:
+    assert sandbox._spares is not None
+    return sandbox._spares
+
+
+async def echo(call):
+    return Returned(call.arguments["text"])
+
+
+async def until(spares, size):
+    with anyio.fail_after(60):
+        while len(spares) != size:
+            await anyio.lowlevel.checkpoint()
+
+
+@pytest.mark.parametrize("isolation", ["thread", "process"])
+async def test_a_run_on_a_spare_is_the_same_byte_for_byte_as_on_a_new_instance(image, manifest, isolation):
+    told = set()
+    for pool in (None, Pool(size=1), Pool(size=3)):
+        async with Sandbox(cache=image.compiled.parent, isolation=isolation, pool=pool) as sandbox:
+            for _ in range(3):
+                result = await sandbox.run(EVERYTHING, manifest=manifest, answer=echo, seed=7, wall_ns=10**18)
+                assert isinstance(result.outcome, Raised)
+                assert result.outcome.type == "ZeroDivisionError", result
+                told.add((result.outcome, result.stdout, result.stderr, result.usage.steps))
+    assert len(told) == 1
+
+
+async def test_spares_are_made_ahead_and_replaced_when_taken(image):
+    async with Sandbox(cache=image.compiled.parent, isolation="thread", pool=Pool(size=2)) as sandbox:
+        spares = spares_of(sandbox)
+        assert (await sandbox.run("1")).outcome == Completed(1)
+        await until(spares, 2)
+        ready = set(spares._ready)
+        assert (await sandbox.run("1")).outcome == Completed(1)
+        assert (await sandbox.run("1")).outcome == Completed(1)
+        await until(spares, 2)
+        assert not ready & set(spares._ready)
+
+
+async def test_a_spare_is_given_away_once(make_spares):
+    spares = make_spares(Pool(size=4))
+    assert spares.take() is None
+    await until(spares, 4)
+    taken = [spares.take() for _ in range(4)]
+    assert None not in taken
+    assert len(set(taken)) == 4
+    for instance in taken:
+        instance.close()
+
+
+async def test_there_are_never_more_than_the_pool_may_hold(make_spares, image):
+    spares = make_spares(Pool(size=1))
+    spares.take()
+    await until(spares, 1)
+    for _ in range(3):
+        spares.put(Instance(image))
+    assert len(spares) == 1
+
+
+async def test_what_one_run_may_use_is_decided_when_it_takes_a_spare(image):
+    script = "try:\n    size = len(bytearray(100 << 20))\nexcept MemoryError:\n    size = 0\nsize"
+    async with Sandbox(cache=image.compiled.parent, isolation="thread") as sandbox:
+        for memory_bytes, size in ((64 * MIB, 0), (512 * MIB, 100 * MIB)):
+            spares_of(sandbox).take()
+            await until(spares_of(sandbox), 2)
+            result = await sandbox.run(script, limits=Limits(memory_bytes=memory_bytes))
+            assert result.outcome == Completed(size)
+
+
+async def test_spares_are_given_up_when_nobody_comes_and_made_again_for_who_does(make_spares):
+    spares = make_spares(Pool(size=2, idle_seconds=0.05))
+    spares.take()
+    await until(spares, 2)
+    await until(spares, 0)
+    assert spares.take() is None
+    await until(spares, 2)
+
+
+async def test_leaving_the_sandbox_ends_the_thread_that_makes_spares(image):
+    async with Sandbox(cache=image.compiled.parent, isolation="thread", pool=Pool(size=2)) as sandbox:
+        await sandbox.run("1")
+        filler = next(thread for thread in threading.enumerate() if thread.name == "wasm-pool")
+    filler.join(30)
+    assert not filler.is_alive()
+    assert sandbox._spares is None
+
+
+async def test_without_a_pool_nothing_is_kept(make_spares, image):
+    spares = make_spares(None)
+    spares.put(Instance(image))
+    assert spares.take() is None
+    assert "wasm-pool" not in {thread.name for thread in threading.enumerate()}
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"size": 0}, "size must be an integer of at least 1, not 0: pool=None means no pool"),
+        ({"size": True}, "size must be an integer of at least 1, not True"),
+        ({"size": 1.5}, "size must be an integer of at least 1, not 1.5"),
+        ({"idle_seconds": 0}, "idle_seconds must be a positive and finite number, not 0"),
+        ({"idle_seconds": float("inf")}, "idle_seconds must be a positive and finite number, not inf"),
+        ({"idle_seconds": float("nan")}, "idle_seconds must be a positive and finite number, not nan"),
+        ({"idle_seconds": "1"}, "idle_seconds must be a positive and finite number, not '1'"),
+    ],
+)
+def test_a_bad_setting_is_named(settings, message):
+    with pytest.raises(ValueError, match=message):
+        Pool(**settings)
