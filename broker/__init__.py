@@ -20,8 +20,11 @@ if TYPE_CHECKING:
     from broker.errors import BrokerError, ConfigError, PatternError, UnknownToolError, UpstreamError
     from broker.execution import ExecutionError, ExecutionResult
     from broker.script_check import CheckedScript, CheckMode
+    from broker.script_functions import Extraction
+    from broker.server import BrokerServer, ServeSettings
     from broker.server_status import ServerStatus
     from broker.sessions import Session
+    from broker.surface import KeptOutputs, Reply, tool_definitions
     from broker.tool_calls import CallRecord
     from broker.tool_details import ToolDetails
 
@@ -30,6 +33,7 @@ _MODULES = {
     "Answerer": "authorization.questions",
     "Broker": "broker",
     "BrokerError": "errors",
+    "BrokerServer": "server",
     "CallRecord": "tool_calls",
     "Catalog": "catalog",
     "CatalogEntry": "catalog",
@@ -40,12 +44,16 @@ _MODULES = {
     "Denial": "authorization.grants",
     "ExecutionError": "execution",
     "ExecutionResult": "execution",
+    "Extraction": "script_functions",
     "Grant": "authorization.grants",
+    "KeptOutputs": "surface",
     "PatternError": "errors",
     "PendingCall": "authorization.calls",
     "PolicyConfig": "authorization.policy",
     "Predicate": "authorization.predicates",
     "Question": "authorization.questions",
+    "Reply": "surface",
+    "ServeSettings": "server",
     "ServerConfig": "config",
     "ServerStatus": "server_status",
     "Session": "sessions",
@@ -53,6 +61,7 @@ _MODULES = {
     "UnknownToolError": "errors",
     "UpstreamError": "errors",
     "Verdict": "authorization.questions",
+    "tool_definitions": "surface",
 }
 
 __all__ = [
@@ -60,6 +69,7 @@ __all__ = [
     "Answerer",
     "Broker",
     "BrokerError",
+    "BrokerServer",
     "CallRecord",
     "Catalog",
     "CatalogEntry",
@@ -70,12 +80,16 @@ __all__ = [
     "Denial",
     "ExecutionError",
     "ExecutionResult",
+    "Extraction",
     "Grant",
+    "KeptOutputs",
     "PatternError",
     "PendingCall",
     "PolicyConfig",
     "Predicate",
     "Question",
+    "Reply",
+    "ServeSettings",
     "ServerConfig",
     "ServerStatus",
     "Session",
@@ -83,6 +97,7 @@ __all__ = [
     "UnknownToolError",
     "UpstreamError",
     "Verdict",
+    "tool_definitions",
 ]
 
 

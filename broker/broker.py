@@ -5,10 +5,11 @@ Above: the command line and embedding hosts. Below: everything else in this pack
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from contextlib import AsyncExitStack, ExitStack, suppress
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import anyio
 import anyio.to_thread
@@ -24,7 +25,7 @@ from codegen.plain_text import one_line
 from sandbox import Sandbox, SandboxError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Callable, Iterable, Mapping
     from types import TracebackType
 
     from anyio.abc import Process, TaskGroup, TaskStatus
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
     from broker.categories import Categories
     from broker.connection import InProcessServer
     from broker.listing import Listing
+    from broker.script_functions import Extractor
     from broker.search import Embedder, Ranker
     from broker.server_status import ServerStatus
     from broker.store import Store
@@ -61,7 +63,7 @@ class Broker:
         self,
         config: Config | None = None,
         *,
-        servers: Mapping[str, InProcessServer] | None = None,
+        servers: Mapping[str, InProcessServer | Sequence[Callable[..., Any]]] | None = None,
         sandbox: Sandbox | None = None,
         startup_seconds: float = STARTUP_SECONDS,
         opens_sandbox: bool = True,
@@ -73,7 +75,8 @@ class Broker:
 
         Args:
             config: The configured servers.
-            servers: Servers of the MCP SDK that run in this process, by name, beside those of the config.
+            servers: Servers of the MCP SDK that run in this process, by name, beside those of the config; or lists
+                of plain functions, which become the tools of a server of that name.
             sandbox: Where scripts run; not entered yet. One with default settings is made when needed.
             startup_seconds: How long entering waits for slow servers; 0 for not at all.
             opens_sandbox: Whether entering begins to open the sandbox beside the servers, so that the first script
@@ -107,7 +110,7 @@ class Broker:
         cls,
         config: Config | Path | str,
         *,
-        servers: Mapping[str, InProcessServer] | None = None,
+        servers: Mapping[str, InProcessServer | Sequence[Callable[..., Any]]] | None = None,
         sandbox: Sandbox | None = None,
         startup_seconds: float = STARTUP_SECONDS,
         opens_sandbox: bool = True,
@@ -202,8 +205,20 @@ class Broker:
             return True
         return False
 
-    def session(self, *, grants: Iterable[Grant] = (), answerer: Answerer | None = None) -> Session:
-        """Return a new session. Without an answerer, a call that no grant covers is refused."""
+    def session(
+        self,
+        *,
+        grants: Iterable[Grant] = (),
+        answerer: Answerer | None = None,
+        extractor: Extractor | None = None,
+    ) -> Session:
+        """Return a new session.
+
+        Args:
+            grants: What may be called.
+            answerer: Who is asked about the rest; without one it is refused.
+            extractor: The model behind `extract` in scripts: gets an `Extraction`, returns JSON data.
+        """
         return Session(
             catalog=self.catalog,
             upstreams=self._upstreams,
@@ -213,6 +228,7 @@ class Broker:
             answerer=answerer,
             policy=self._policy,
             quotas=self._quotas,
+            extractor=extractor,
             redact=self._redact,
         )
 
@@ -251,6 +267,8 @@ class Broker:
                         unclaimed.callback(kill_process, started[name])
             module = await anyio.to_thread.run_sync(import_module, "broker.upstream")
             for name, target in self._targets.items():
+                if isinstance(target, Sequence):
+                    target = import_module("broker.functions").functions_server(name, target)  # noqa: PLW2901  # as tools
                 self._upstreams[name] = module.Upstream(
                     name,
                     target,

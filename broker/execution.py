@@ -13,10 +13,12 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
 import anyio
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, Field
 
+from broker.content_blocks import ContentBlocks
 from broker.logging import logger
 from broker.script_check import CheckedScript, diagnostics_of, not_started, stops, unreadable, warning
+from broker.script_functions import ScriptFunctions
 from broker.tool_calls import CallRecord, ToolCalls, fetch_request
 from codegen import CheckerError
 from sandbox import Completed, Parked, Raised, RunResult, Stopped, Stopwatch, Usage
@@ -28,9 +30,10 @@ if TYPE_CHECKING:
     from broker.catalog import Catalog, CatalogEntry
     from broker.disclosure import Disclosure
     from broker.script_check import CheckMode
+    from broker.script_functions import Extractor
     from broker.upstream import Upstream
     from codegen import Diagnostic
-    from sandbox import Limits, Outcome, Reference, Sandbox
+    from sandbox import Call, Completion, Limits, Outcome, Reference, Sandbox
 
 __all__ = ["CallRecord", "Execution", "ExecutionError", "ExecutionResult", "StoppedBy"]
 
@@ -64,6 +67,10 @@ class ExecutionResult(BaseModel):
 
     `parked` means that the run waits for an answer and can go on; without an answerer a call is refused
     instead, and a script that does not catch that has `raised` a `ToolRefusedError`.
+
+    Attributes:
+        displayed: Content blocks of MCP that the script displayed; not in the JSON.
+        not_displayed: How many more it displayed than there is room for; not in the JSON.
     """
 
     model_config = ConfigDict(extra="forbid")
@@ -78,6 +85,8 @@ class ExecutionResult(BaseModel):
     usage: dict[str, float]
     run_id: str
     duration_ms: float
+    displayed: list[dict[str, Any]] = Field(default=[], exclude=True, repr=False)
+    not_displayed: int = Field(default=0, exclude=True)
 
     @property
     def is_refused(self) -> bool:
@@ -98,6 +107,7 @@ class Execution:
     desk: ConsentDesk
     disclosure: Disclosure
     redact: Callable[[str], str]
+    extractor: Extractor | None = None
 
     async def run(
         self,
@@ -124,7 +134,7 @@ class Execution:
         warned = warning(mistakes) if mistakes else ""
         if warned and on_output is not None:
             on_output("stderr", warned)
-        stopwatch = Stopwatch()
+        stopwatch, blocks = Stopwatch(), ContentBlocks()
         desk = self.desk.for_run(run_id, script)
         calls = ToolCalls(
             catalog=self.catalog,
@@ -134,12 +144,19 @@ class Execution:
             stopwatch=stopwatch,
             redact=self.redact,
             on_call=on_call,
+            blocks=blocks,
         )
+        functions = ScriptFunctions(blocks, self.extractor)
+
+        async def answer(call: Call) -> Completion:
+            # A tool is called by namespace and name; what has no namespace is asked of us.
+            return await (calls.answer if "." in call.function else functions.answer)(call)
+
         heard = _Heard(on_output)
         with closing(desk), stop or anyio.CancelScope() as scope:
             ended = await self.sandbox.run(
                 script,
-                answer=calls.answer,
+                answer=answer,
                 manifest=manifest,
                 filename=filename,
                 limits=limits,
@@ -156,6 +173,7 @@ class Execution:
             stdout=ended.stdout,
             stderr=warned + ended.stderr,
             usage=ended.usage,
+            blocks=blocks,
         )
 
     async def check(self, script: str, *, describe_references: bool) -> CheckedScript:
@@ -319,6 +337,7 @@ def _envelope(
     stdout: str = "",
     stderr: str = "",
     usage: Usage | None = None,
+    blocks: ContentBlocks | None = None,
 ) -> ExecutionResult:
     fields: dict[str, Any] = {}
     match outcome:
@@ -340,5 +359,7 @@ def _envelope(
         calls=list(calls),
         usage=asdict(usage or Usage(0.0, 0.0, 0, 0, 0)),
         run_id=run_id,
+        displayed=blocks.displayed if blocks is not None else [],
+        not_displayed=blocks.left_out if blocks is not None else 0,
         duration_ms=round((time.monotonic() - began) * 1_000, 3),
     )

@@ -5,12 +5,13 @@ Above: `Broker.session`. Below: disclosure.py and execution.py.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from broker.authorization.desk import ConsentDesk
 from broker.disclosure import Disclosure
 from broker.execution import Execution
 from broker.script_check import CHECK_MODES
+from broker.surface.dispatch import Surface, Watcher
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
@@ -25,7 +26,9 @@ if TYPE_CHECKING:
     from broker.execution import ExecutionResult
     from broker.finding import Finder
     from broker.script_check import CheckedScript, CheckMode
+    from broker.script_functions import Extractor
     from broker.search import SearchPage, SearchRequest
+    from broker.surface import Reply
     from broker.tiers import TierPage
     from broker.tool_calls import CallRecord
     from broker.tool_details import ToolDetails
@@ -34,9 +37,13 @@ if TYPE_CHECKING:
 
 
 class Session:
-    """The descriptions, grants and runs of one client. Made by `Broker.session`; needs no closing."""
+    """The descriptions, grants and runs of one client. Made by `Broker.session`; needs no closing.
 
-    def __init__(
+    Attributes:
+        surface: The three tools over this session, as `dispatch` uses them.
+    """
+
+    def __init__(  # noqa: PLR0913  # the parts of a session; the broker alone puts them together
         self,
         *,
         catalog: Catalog,
@@ -48,8 +55,10 @@ class Session:
         policy: Policy | None = None,
         quotas: Quotas | None = None,
         redact: Callable[[str], str] = str,
+        extractor: Extractor | None = None,
     ) -> None:
-        """Start with nothing described, and with these grants only."""
+        """Start with nothing described, and with these grants only; `extractor` answers `extract` in scripts."""
+        self._extractor = extractor
         self._catalog = catalog
         self._upstreams = upstreams
         self._open_sandbox = open_sandbox
@@ -59,6 +68,7 @@ class Session:
         self.tiers = finder.tiers
         """What is hot, the categories, and what is in them."""
         self._disclosure = Disclosure(catalog, upstreams, on_described=self._desk.see)
+        self.surface = Surface(session=self)
 
     @property
     def grants(self) -> tuple[Grant, ...]:
@@ -153,6 +163,24 @@ class Session:
             stop=stop,
         )
 
+    async def dispatch(
+        self,
+        name: str,
+        arguments: Mapping[str, Any],
+        *,
+        on_output: Callable[[str, str], None] | None = None,
+        on_call: Callable[[CallRecord, int, int], None] | None = None,
+    ) -> Reply:
+        """Answer a model's call of one of the three tools that `tool_definitions` describes.
+
+        Args:
+            name: `search_tools`, `get_tool_details` or `execute_code`.
+            arguments: As the model wrote them; wrong ones get a reply that explains them.
+            on_output: As of `execute_code`.
+            on_call: As of `execute_code`.
+        """
+        return await self.surface.dispatch(name, arguments, Watcher(on_output=on_output, on_call=on_call))
+
     async def check_code(self, script: str, *, describe_references: bool = False) -> CheckedScript:
         """Check a script against the stubs of the tools that it names, and do not run it.
 
@@ -175,4 +203,5 @@ class Session:
             desk=self._desk,
             disclosure=self._disclosure,
             redact=self._redact,
+            extractor=self._extractor,
         )

@@ -35,6 +35,7 @@ if TYPE_CHECKING:
 
     from broker.authorization.desk import RunDesk
     from broker.catalog import Catalog, CatalogEntry
+    from broker.content_blocks import ContentBlocks
     from broker.disclosure import Disclosure
     from broker.upstream import Upstream
     from sandbox import Call, Stopwatch
@@ -107,10 +108,12 @@ class ToolCalls:
         stopwatch: Stopwatch,
         redact: Callable[[str], str] = str,
         on_call: Callable[[CallRecord, int, int], None] | None = None,
+        blocks: ContentBlocks | None = None,
     ) -> None:
         """Take what decides about calls; `stopwatch` stands still while a person is asked.
 
         `on_call` is told of each call that has ended, with the numbers of calls ended and made; it must not raise.
+        `blocks` keeps images and the like for the script to display.
         """
         self._records: dict[int, CallRecord] = {}
         self._catalog = catalog
@@ -120,6 +123,7 @@ class ToolCalls:
         self._stopwatch = stopwatch
         self._redact = redact
         self._on_call = on_call
+        self._blocks = blocks
         self._ended = 0
 
     @property
@@ -207,7 +211,7 @@ class ToolCalls:
         except UpstreamError as error:
             return failure(_KIND_OF_ERROR[type(error)], str(error), entry)
         else:
-            completion = completion_of(raw, entry)
+            completion = completion_of(raw, entry, blocks=self._blocks)
         self._desk.receive(pending, _received(completion))
         return completion
 

@@ -12,7 +12,8 @@ Above: tool_calls.py. Below: json_schema.py. Everything in a result was written 
 A text is never parsed as JSON without a schema that says so: the type of a value would depend on its content,
 and a tool that reads files would give a dict for one file and a string for the next.
 
-Blocks that are not text become small dicts with `type`, `mime_type` and `size`; their base64 data stays here.
+Blocks that are not text become small dicts with `type`, `mime_type` and `size`; their base64 data stays here, and an
+`id` names it for `display` and `read_bytes`.
 """
 
 from __future__ import annotations
@@ -29,12 +30,14 @@ from sandbox import Completion, Failed, Returned
 
 if TYPE_CHECKING:
     from broker.catalog import CatalogEntry
+    from broker.content_blocks import ContentBlocks
 
 SERVER_TEXT_CHARACTERS = 2_000
 """How much of a server's error text a script is given."""
 
 _LARGEST_INTEGER_BITS = 4_096
 _BLOCKS = 1_000
+_SHOWN = ("mimeType", "text", "blob")
 _ABSENT = object()
 
 
@@ -47,10 +50,15 @@ class ResultBounds:
     nodes: int = 200_000
 
 
-def completion_of(raw: dict[str, Any], tool: CatalogEntry, bounds: ResultBounds | None = None) -> Completion:
-    """Turn a result into what the script's call returns or raises. Never raises."""
+def completion_of(
+    raw: dict[str, Any], tool: CatalogEntry, bounds: ResultBounds | None = None, blocks: ContentBlocks | None = None
+) -> Completion:
+    """Turn a result into what the script's call returns or raises. Never raises.
+
+    Blocks that are not text are kept in `blocks`, where the script can have them displayed.
+    """
     try:
-        return _completion(raw, tool, bounds or ResultBounds())
+        return _completion(raw, tool, bounds or ResultBounds(), blocks)
     except ReplyError as error:
         return failure("ToolResultError", str(error), tool)
 
@@ -65,7 +73,9 @@ def quoted(server: str, text: str) -> str:
     return f"[text of {server}] {paragraph(text, SERVER_TEXT_CHARACTERS)}"
 
 
-def _completion(raw: dict[str, Any], tool: CatalogEntry, bounds: ResultBounds) -> Completion:
+def _completion(
+    raw: dict[str, Any], tool: CatalogEntry, bounds: ResultBounds, blocks: ContentBlocks | None
+) -> Completion:
     kind = raw.get("resultType", "complete")
     if kind == "input_required":
         return failure(
@@ -85,7 +95,7 @@ def _completion(raw: dict[str, Any], tool: CatalogEntry, bounds: ResultBounds) -
         return Returned(_structured_value(content, structured, tool, bounds))
     if structured is not _ABSENT and structured is not None:
         return Returned(_bounded(structured, tool, bounds))
-    return Returned(_content_value(content, tool, bounds))
+    return Returned(_content_value(content, tool, bounds, blocks))
 
 
 def _tool_error(content: list[Any], structured: Any, tool: CatalogEntry, bounds: ResultBounds) -> Failed:
@@ -125,13 +135,31 @@ def _from_text(content: list[Any]) -> Any:
     return _ABSENT
 
 
-def _content_value(content: list[Any], tool: CatalogEntry, bounds: ResultBounds) -> Any:
+def _content_value(content: list[Any], tool: CatalogEntry, bounds: ResultBounds, blocks: ContentBlocks | None) -> Any:
     match content:
         case []:
             return ""
         case [{"type": "text", "text": str() as text}]:
             return _bounded(text, tool, bounds)
-    return _bounded([_block(one) for one in content], tool, bounds)
+    value = _bounded([_block(one) for one in content], tool, bounds)
+    if blocks is not None:
+        for handle, block in zip(value, content, strict=True):
+            if (name := _kept(block, blocks)) is not None:
+                handle["id"] = name
+    return value
+
+
+def _kept(block: Any, blocks: ContentBlocks) -> str | None:
+    """Keep what a client can show of a block; return its id in the run."""
+    match block:
+        case {"type": "image" | "audio" as kind, "data": str() as data, "mimeType": str() as mime_type}:
+            return blocks.keep({"type": kind, "data": data, "mimeType": mime_type}, data)
+        case {"type": "resource", "resource": {"uri": str() as uri, **resource}}:
+            shown = {key: value for key in _SHOWN if isinstance(value := resource.get(key), str)}
+            if "text" in shown or "blob" in shown:
+                data = shown.get("blob", shown.get("text", ""))
+                return blocks.keep({"type": "resource", "resource": {"uri": uri, **shown}}, data)
+    return None
 
 
 def _block(block: Any) -> dict[str, Any]:

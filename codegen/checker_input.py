@@ -34,6 +34,13 @@ class ToolUnavailableError(ToolError, ConnectionError): ...
 class ToolOutcomeUnknown(ToolError): ...
 class ToolResultError(ToolError): ...
 """
+_BUILTINS = """\
+from typing import Any
+
+def display(*values: Any, mime_type: str | None = None) -> None: ...
+async def read_bytes(block: dict[str, Any]) -> bytes: ...
+async def extract(value: Any, expected: Any, instructions: str = "") -> Any: ...
+"""
 ERROR_NAMES = frozenset(line.split("(")[0][6:] for line in _ERRORS.splitlines() if line.startswith("class"))
 
 
@@ -44,7 +51,7 @@ def tools_package(stubs: Iterable[Stub], listed: Mapping[str, Iterable[str]]) ->
         by_namespace.setdefault(stub.namespace, []).append(stub)
     names = sorted({*by_namespace, *listed})
     imports = "".join(f"from . import {name} as {name}\n" for name in names)
-    files = {"tools/__init__.pyi": imports + _ERRORS}
+    files = {"tools/__init__.pyi": imports + _ERRORS, "__builtins__.pyi": _BUILTINS}
     for name in names:
         described = by_namespace.get(name, [])
         others = sorted(set(listed.get(name, ())) - {stub.function for stub in described})

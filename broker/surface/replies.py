@@ -80,11 +80,12 @@ def reply_of(
     failure, made = _failure(result), texts.calls_line(result.calls)
     if failure:
         made = texts.already_made(result.calls)
-    elif not shown:
+    elif not shown and not result.displayed:
         shown = texts.NOTHING_TO_SHOW
+    left_out = texts.not_displayed(result.not_displayed) if result.not_displayed else ""
     handle = texts.new_session(session) if session is not None else ""
-    text = "\n".join(part.rstrip("\n") for part in (failure, shown, made, handle) if part)
-    return Reply(text, envelope, is_error=bool(failure))
+    text = "\n".join(part.rstrip("\n") for part in (failure, shown, left_out, made, handle) if part)
+    return Reply(text, envelope, tuple(result.displayed), is_error=bool(failure))
 
 
 def _failure(result: ExecutionResult) -> str:

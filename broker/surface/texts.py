@@ -98,6 +98,7 @@ ADVICE = {
     "memory_bytes": "Keep less data at a time.",
     "output_bytes": "Print a summary.",
     "value_bytes": "End with a summary.",
+    "argument_bytes": "Pass less to one call.",
     "calls": "Ask for more in each call, or split the script.",
     "stack": "Nest and recurse less.",
 }
@@ -108,12 +109,21 @@ def stopped(by: StoppedBy) -> str:
     if by.limit == "shutdown":
         return f"The script was stopped after {by.amount:g} s: the server is shutting down. Run the rest again later."
     advice = ADVICE.get(by.limit, "")
-    return f"The script was stopped: limit {by.limit}={by.amount:g}. {advice}".rstrip()
+    return f"The script was stopped: limit {by.limit}={_plain(by.amount)}. {advice}".rstrip()
+
+
+def _plain(amount: float) -> str:
+    return str(int(amount)) if float(amount).is_integer() else f"{amount:g}"
 
 
 def left_out(characters: int, uri: str) -> str:
     """Return the notice in the place of output that was cut."""
     return f"\n[{characters} characters left out here; read them at {uri}]\n"
+
+
+def not_displayed(count: int) -> str:
+    """Return that there was no room for all that a script displayed."""
+    return f"[{count} displayed blocks are left out: at most 20 and 8 MiB are shown; display fewer or smaller ones]"
 
 
 def page_end(following: str | None) -> str:

@@ -23,6 +23,7 @@ class Bridge:
         self._waiting = {}
         self._outgoing = {}
         self._cancelled = []
+        self._posted = set()
         self._never_awaited = {}
         self._closed = False
 
@@ -32,6 +33,15 @@ class Bridge:
         frame = sys._getframe(2)
         self._never_awaited[token] = (function, frame.f_lineno)
         return self._perform(token, function, arguments)
+
+    def post(self, function: str, arguments: dict) -> None:
+        """Makes a call whose answer nobody waits for; the script does not end before the host has it."""
+        if self._closed:
+            return
+        call_id = next(self._ids)
+        self._posted.add(call_id)
+        line = sys._getframe(3).f_lineno
+        self._outgoing[call_id] = {"id": call_id, "function": function, "line": line, "arguments": arguments}
 
     async def _perform(self, token, function, arguments):
         _, line = self._never_awaited.pop(token, (function, 0))  # an earlier script of a kernel wrote the call
@@ -55,6 +65,7 @@ class Bridge:
     def complete(self, completions: list) -> None:
         """Hands answers to the coroutines that wait for them."""
         for completion in completions:
+            self._posted.discard(completion["id"])
             future = self._waiting.pop(completion["id"], None)
             if future is None or future.done():
                 continue
@@ -75,7 +86,11 @@ class Bridge:
 
     def waits(self) -> bool:
         """Whether the host still owes an answer."""
-        return bool(self._waiting)
+        return bool(self._waiting or self._posted)
+
+    def is_owed(self) -> bool:
+        """Whether the host has yet to take what was posted."""
+        return bool(self._posted)
 
     def close(self) -> list:
         """Refuses further calls; returns (function, line) of every call that was written but never awaited."""

@@ -12,6 +12,7 @@ import wit_world
 
 from . import (
     absent,
+    blocks,
     entropy,
     loop,
     output,
@@ -73,6 +74,7 @@ class Run:
         self._outcome = None
         kept.filenames.add(self._filename)
         stubs.install(message["manifest"], self._bridge)
+        blocks.install(self._bridge)
         try:
             self._script = script.Script(message["script"], self._filename, kept.namespace)
         except BaseException as error:
@@ -89,11 +91,14 @@ class Run:
                 self._outcome = self._end(error)
         calls, cancelled = self._bridge.take()
         timer = self._loop.next_timer()
+        outcome = None
         if self._outcome is not None:
-            calls, timer = [], None
+            # A script that has ended is told of when the host has all that it displayed.
+            calls, timer = calls if self._bridge.is_owed() else [], None
+            outcome = None if self._bridge.is_owed() else self._outcome
         elif timer is None and not self._bridge.waits():
-            self._outcome = {"raised": self._stuck()}
-        step = {"calls": [], "cancelled": cancelled, "timer": timer, "outcome": self._outcome}
+            outcome = self._outcome = {"raised": self._stuck()}
+        step = {"calls": [], "cancelled": cancelled, "timer": timer, "outcome": outcome}
         text, left_over = protocol.encode_batch(step, calls)
         self._bridge.put_back(left_over)
         return text

@@ -79,7 +79,7 @@ def test_only_what_a_script_names_is_given_to_the_checker(monkeypatch: pytest.Mo
 
     monkeypatch.setattr(sys.modules["codegen.check"], "findings", findings)
     check("from tools import hub\nawait hub.get_issue(repo='a', number=1)", stubs(), listed={"other": ["look"]})
-    assert given.keys() == {"tools/__init__.pyi", "tools/hub.pyi"}
+    assert given.keys() == {"tools/__init__.pyi", "tools/hub.pyi", "__builtins__.pyi"}
     assert "async def get_issue" in given["tools/hub.pyi"]
     assert "list_issues" not in given["tools/hub.pyi"]
 

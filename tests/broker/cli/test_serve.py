@@ -209,7 +209,7 @@ async def test_a_run_is_stopped_with_its_outcome_when_the_server_ends(serving, c
     configure({"serve": {"grace_seconds": 0.2}})
     with serving() as (process, url):
 
-        async def end(_progress, _total, _message) -> None:
+        async def end(progress: float, total: float | None, message: str | None) -> None:  # noqa: ARG001  # as called
             process.send_signal(signal.SIGTERM)
 
         async with Client(url, mode="legacy") as client:

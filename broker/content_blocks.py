@@ -1,0 +1,72 @@
+"""Content blocks of one run that are not text: kept by the host, small handles in the script, shown when displayed.
+
+Above: tool_results.py puts results of tools here, script_functions.py hands them out. Below: nothing. Bounded in
+bytes and number; what is over a bound has a handle without an id, which cannot be displayed or read.
+"""
+
+from __future__ import annotations
+
+import itertools
+from typing import Any
+
+KEPT_CHARACTERS = 64 * 1024 * 1024
+KEPT_BLOCKS = 1_000
+DISPLAYED_CHARACTERS = 8 * 1024 * 1024
+DISPLAYED_BLOCKS = 20
+
+
+class ContentBlocks:
+    """The blocks of one run, as MCP writes them."""
+
+    def __init__(self) -> None:
+        """Keep nothing yet."""
+        self._displayed: dict[int, dict[str, Any]] = {}
+        self.left_out = 0
+        """How many displayed blocks were over a bound."""
+        self._numbers = itertools.count(1)
+        self._kept: dict[str, dict[str, Any]] = {}
+        self._characters = self._displayed_characters = 0
+
+    def keep(self, block: dict[str, Any], data: str) -> str | None:
+        """Keep a block whose content is `data`; return its id, or None where there is no room."""
+        if len(self._kept) >= KEPT_BLOCKS or self._characters + len(data) > KEPT_CHARACTERS:
+            return None
+        self._characters += len(data)
+        name = f"block_{next(self._numbers)}"
+        self._kept[name] = block
+        return name
+
+    def find(self, name: Any) -> dict[str, Any] | None:
+        """Return a kept block."""
+        return self._kept.get(name) if isinstance(name, str) else None
+
+    @property
+    def displayed(self) -> list[dict[str, Any]]:
+        """What is shown with the run's result, in the script's order."""
+        return [self._displayed[order] for order in sorted(self._displayed)]
+
+    def display(self, block: dict[str, Any], order: int) -> None:
+        """Show a block with the run's result, where there is room for it; tasks reach this point in any order."""
+        size = len(base64_of(block) or "") or len(str(block.get("resource", "")))
+        is_over = self._displayed_characters + size > DISPLAYED_CHARACTERS
+        if is_over or len(self._displayed) >= DISPLAYED_BLOCKS:
+            self.left_out += 1
+            return
+        self._displayed_characters += size
+        self._displayed[order] = block
+
+
+def base64_of(block: dict[str, Any]) -> str | None:
+    """Return the base64 data of a block; None where it has none."""
+    resource = block.get("resource")
+    data = resource.get("blob") if isinstance(resource, dict) else block.get("data")
+    return data if isinstance(data, str) else None
+
+
+def block_of(mime_type: str, data: str) -> dict[str, Any]:
+    """Return the block for base64 data that a script made."""
+    kind = mime_type.partition("/")[0]
+    if kind in {"image", "audio"}:
+        return {"type": kind, "data": data, "mimeType": mime_type}
+    resource = {"uri": "resource:///displayed", "mimeType": mime_type, "blob": data}
+    return {"type": "resource", "resource": resource}

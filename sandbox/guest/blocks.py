@@ -1,0 +1,80 @@
+"""What a script has beside Python and its tools: `display`, `read_bytes` and `extract`, as builtins.
+
+Each is a call of the host, named without a dot, which no tool is. Content blocks that are not text are small handles in
+a script, `{"type", "mime_type", "size", "id"}`; what they stand for stays with the host.
+"""
+
+import base64
+import builtins
+
+from . import expected_types, tool_errors
+
+_KINDS = ("image", "audio", "resource")
+_BEGINNINGS = {
+    b"\x89PNG\r\n\x1a\n": "image/png",
+    b"\xff\xd8\xff": "image/jpeg",
+    b"GIF8": "image/gif",
+    b"RIFF": "audio/wav",
+    b"%PDF-": "application/pdf",
+}
+
+
+def install(bridge) -> None:
+    """Makes the three functions of one run builtins."""
+
+    def display(*values, mime_type=None):
+        """Shows values to whoever reads the result: images, audio and resources as such, anything else as printed."""
+        for value in values:
+            _display(value, mime_type)
+
+    def _display(value, mime_type):
+        if isinstance(value, list) and any(map(_is_block, value)):
+            for block in value:
+                _display(block, mime_type)
+        elif _is_handle(value):
+            bridge.post("display", {"id": value["id"]})
+        elif isinstance(value, (bytes, bytearray, memoryview)):
+            data = bytes(value)
+            kind = mime_type or next((kind for begin, kind in _BEGINNINGS.items() if data.startswith(begin)), None)
+            if kind is None:
+                raise TypeError('display() of bytes needs what they are: display(data, mime_type="image/png")')
+            bridge.post("display", {"mime_type": kind, "data": base64.b64encode(data).decode("ascii")})
+        elif _is_block(value) and value["type"] == "text":
+            print(value["text"])
+        else:
+            print(value)
+
+    def read_bytes(block):
+        """Returns, once awaited, the bytes of an image, audio or resource that a tool returned."""
+        if not _is_handle(block):
+            raise TypeError("read_bytes() takes a block that a tool returned, a dict with type and id")
+        return _bytes(bridge.call("read_bytes", {"id": block["id"]}))
+
+    async def _bytes(call):
+        return base64.b64decode(await call)
+
+    def extract(value, expected, instructions=""):
+        """Returns, once awaited, what a model reads out of a value, as a value of the expected type."""
+        schema = expected_types.schema_of(expected)
+        given = value if isinstance(value, str) else repr(value)
+        arguments = {"value": given, "schema": schema, "instructions": instructions}
+        return _extracted(bridge.call("extract", arguments), expected)
+
+    async def _extracted(call, expected):
+        found = await call
+        try:
+            return expected_types.build(found, expected)
+        except (TypeError, ValueError) as error:
+            raise tool_errors.ToolResultError(f"extract() got something that is no {expected}: {error}") from None
+
+    builtins.display = display
+    builtins.read_bytes = read_bytes
+    builtins.extract = extract
+
+
+def _is_block(value):
+    return isinstance(value, dict) and isinstance(value.get("type"), str)
+
+
+def _is_handle(value):
+    return _is_block(value) and value["type"] in _KINDS and isinstance(value.get("id"), str)

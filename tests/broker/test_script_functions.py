@@ -1,0 +1,215 @@
+"""`display`, `read_bytes` and `extract`, in scripts and through the model's tools."""
+
+from __future__ import annotations
+
+import base64
+from contextlib import asynccontextmanager
+from typing import Any
+
+import anyio
+import mcp.types as t
+import pytest
+from mcp.server import MCPServer
+
+from broker import Broker, Extraction, Grant
+
+pytestmark = pytest.mark.anyio
+
+PNG = b"\x89PNG\r\n\x1a\npicture"
+DATA = base64.b64encode(PNG).decode()
+IMAGE = {"type": "image", "data": DATA, "mimeType": "image/png"}
+
+
+@pytest.fixture
+def pictures():
+    server = MCPServer("pictures")
+
+    @server.tool(structured_output=False)
+    def one() -> list[t.ContentBlock]:
+        """Returns a picture with a caption."""
+        return [
+            t.TextContent(type="text", text="a cat"),
+            t.ImageContent(type="image", data=DATA, mime_type="image/png"),
+        ]
+
+    @server.tool(structured_output=False)
+    def file() -> list[t.ContentBlock]:
+        """Returns a file."""
+        contents = t.TextResourceContents(uri="file:///notes.txt", mime_type="text/plain", text="notes")
+        return [t.EmbeddedResource(type="resource", resource=contents)]
+
+    @server.tool(structured_output=False)
+    def sound() -> list[t.ContentBlock]:
+        """Returns sound."""
+        return [t.AudioContent(type="audio", data=DATA, mime_type="audio/wav")]
+
+    return server
+
+
+@pytest.fixture
+def running(pictures):
+    """Run scripts in one session that allows everything."""
+
+    @asynccontextmanager
+    async def open_session(extractor=None):
+        with anyio.fail_after(60):
+            async with Broker(servers={"pictures": pictures}) as broker:
+                session = broker.session(grants=[Grant("*")], extractor=extractor)
+                await session.get_tool_details([f"pictures.{name}" for name in ("one", "file", "sound")])
+
+                async def run(code: str):
+                    return await session.dispatch("execute_code", {"code": code})
+
+                yield run
+
+    return open_session
+
+
+async def test_a_picture_is_a_small_handle_in_the_script_and_a_picture_for_the_client(running):
+    async with running() as run:
+        reply = await run("from tools import pictures\nblocks = await pictures.one()\ndisplay(blocks)\nblocks[1]")
+    assert reply.structured["value"] == {"type": "image", "mime_type": "image/png", "size": 15, "id": "block_1"}
+    assert reply.blocks == (IMAGE,)
+    assert DATA not in reply.text
+    assert reply.structured["stdout"] == "a cat\n"
+
+
+async def test_audio_and_resources_are_displayed_as_they_came(running):
+    async with running() as run:
+        reply = await run("from tools import pictures\ndisplay(await pictures.sound(), await pictures.file())")
+    resource = {"uri": "file:///notes.txt", "mimeType": "text/plain", "text": "notes"}
+    assert reply.blocks == (
+        {"type": "audio", "data": DATA, "mimeType": "audio/wav"},
+        {"type": "resource", "resource": resource},
+    )
+
+
+async def test_the_bytes_of_a_block_are_there_on_request(running):
+    async with running() as run:
+        script = "from tools import pictures\nblocks = await pictures.one()\n(await read_bytes(blocks[1])).hex()"
+        reply = await run(script)
+    assert bytes.fromhex(reply.structured["value"]) == PNG
+
+
+async def test_bytes_that_a_script_made_are_displayed_as_what_they_are(running):
+    async with running() as run:
+        reply = await run(f"display({PNG!r})\ndisplay(b'a,b', mime_type='text/csv')\ndisplay({{'plain': 1}})")
+    image, table = reply.blocks
+    assert image == IMAGE
+    assert table["resource"]["mimeType"] == "text/csv"
+    assert base64.b64decode(table["resource"]["blob"]) == b"a,b"
+    assert reply.structured["stdout"] == "{'plain': 1}\n"
+
+
+@pytest.mark.parametrize("end", ["1 / 0", "raise SystemExit", "import asyncio\nawait asyncio.sleep(0)", "None"])
+async def test_what_was_displayed_before_the_end_is_shown_however_it_ends(running, end):
+    async with running() as run:
+        reply = await run(f"display({PNG!r})\n{end}")
+    assert reply.blocks == (IMAGE,)
+
+
+async def test_more_than_the_bound_is_left_out_and_said(running):
+    async with running() as run:
+        reply = await run(f"for _ in range(25): display({PNG!r})")
+    assert len(reply.blocks) == 20
+    assert "[5 displayed blocks are left out" in reply.text
+
+
+@pytest.mark.parametrize(
+    ("call", "said"),
+    [
+        ("display(b'bytes of nothing')", "display() of bytes needs what they are"),
+        ("await read_bytes({'type': 'image', 'id': 'block_9'})", "read_bytes() knows no such block"),
+        ("await read_bytes('x')", "read_bytes() takes a block that a tool returned"),
+        ("await extract('x', int)", "extract() is not available: no model was given to this broker."),
+        ("await extract('x', print)", "extract() can't expect"),
+    ],
+)
+async def test_a_wrong_use_is_explained(running, call, said):
+    async with running() as run:
+        reply = await run(call)
+    assert reply.is_error
+    assert said in reply.text
+
+
+async def test_a_block_of_another_run_cannot_be_had(running):
+    async with running() as run:
+        await run("from tools import pictures\nawait pictures.one()")
+        reply = await run("await read_bytes({'type': 'image', 'id': 'block_1'})")
+    assert "read_bytes() knows no such block" in reply.text
+
+
+EXPECTED: dict[str, tuple[str, Any, str]] = {
+    "a list of dataclasses": ("list[Person]", [{"name": "Ada", "age": 36}], "[Person(name='Ada', age=36)]"),
+    "a TypedDict": ("Address", {"city": "Turin"}, "{'city': 'Turin'}"),
+    "a literal": ("Literal['yes', 'no']", "yes", "'yes'"),
+    "an optional number": ("int | None", None, "None"),
+    "a dict of tuples": ("dict[str, tuple[int, str]]", {"a": [1, "b"]}, "{'a': (1, 'b')}"),
+    "an enum": ("Color", "red", "<Color.RED: 'red'>"),
+    "a union of dataclasses": ("Person | Pet", {"paws": 4}, "Pet(paws=4)"),
+}
+TYPES = """
+from dataclasses import dataclass
+from enum import Enum
+from typing import Literal, TypedDict
+
+@dataclass
+class Person:
+    name: str
+    age: int | None = None
+
+@dataclass
+class Pet:
+    paws: int
+
+class Address(TypedDict):
+    city: str
+
+class Color(Enum):
+    RED = "red"
+"""
+
+
+@pytest.mark.parametrize("case", EXPECTED)
+async def test_a_model_reads_text_as_an_expected_type(running, case):
+    expected, answer, made = EXPECTED[case]
+    asked: list[Extraction] = []
+
+    async def extractor(extraction: Extraction) -> Any:
+        asked.append(extraction)
+        return answer
+
+    async with running(extractor) as run:
+        reply = await run(f"{TYPES}\nrepr(await extract('some text', {expected}, 'look closely'))")
+    assert reply.structured["value"] == made
+    assert (asked[0].value, asked[0].instructions) == ("some text", "look closely")
+
+
+@pytest.mark.parametrize("answer", [{"name": 5}, {"age": 1}, {"name": "Ada", "more": 1}, "Ada", None])
+async def test_an_answer_that_does_not_fit_raises(running, answer):
+    async def extractor(_extraction: Extraction) -> Any:
+        return answer
+
+    async with running(extractor) as run:
+        reply = await run(f"{TYPES}\nawait extract('some text', Person)")
+    assert "ToolResultError: extract() got an answer that does not fit the type" in reply.text
+
+
+async def test_an_extractor_that_fails_is_an_error_without_its_words(running):
+    async def extractor(_extraction: Extraction) -> Any:
+        raise ValueError("key sk-123 is wrong")
+
+    async with running(extractor) as run:
+        reply = await run(
+            "from tools import ToolError\ntry:\n    await extract('x', int)\nexcept ToolError as e:\n    e"
+        )
+    assert "sk-123" not in reply.text
+
+
+async def test_a_value_too_long_for_a_model_is_refused(running):
+    async def extractor(_extraction: Extraction) -> Any:
+        return 1
+
+    async with running(extractor) as run:
+        reply = await run("await extract('x' * 500_000, int)")
+    assert "extract() reads at most 400000 characters at a time" in reply.text
