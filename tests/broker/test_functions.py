@@ -42,7 +42,7 @@ async def test_plain_functions_are_typed_tools():
             session = broker.session(grants=[Grant("people.*")])
             details = await session.dispatch("get_tool_details", {"tools": ["people.find", "people.greet"]})
             reply = await session.dispatch("execute_code", {"code": script})
-    assert "async def find(*, name: str, limit: int = 3) -> list[Person]:" in details.text
+    assert "async def find(*, name: str, limit: int = 3) -> list[FindPerson]:" in details.text
     assert reply.text == '[0, "hello Ada"]\ncalls: people.find ok; people.greet ok'
 
 
