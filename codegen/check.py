@@ -9,9 +9,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from codegen.checker_input import tools_package
+from codegen.errors import CheckerError
 from codegen.known_names import functions_by_namespace, known_from
 from codegen.plain_text import one_line
-from codegen.script_text import words_of
+from codegen.script_text import Place, words_of
 from codegen.type_checker import findings
 from codegen.verdicts import verdict
 
@@ -21,6 +22,9 @@ if TYPE_CHECKING:
     from codegen.stub import Stub
 
 MAX_DIAGNOSTICS = 20
+LONGEST_SCRIPT = 100_000
+# Of the doubtful ones, too: a script made for it has thousands.
+_MOST_FINDINGS = 500
 _MESSAGE_LENGTH = 300
 _HINT_LENGTH = 300
 
@@ -49,8 +53,10 @@ def check(script: str, stubs: Iterable[Stub], *, listed: Mapping[str, Iterable[s
     to them are not checked.
 
     Raises:
-        CheckerError: If the type checker cannot be run. The script may still be correct.
+        CheckerError: If the type checker cannot be run, or not within its bounds. The script may still be correct.
     """
+    if len(script) > LONGEST_SCRIPT:
+        raise CheckerError(f"the script is longer than {LONGEST_SCRIPT} characters")
     described, words = list(stubs), words_of(script)
     functions = functions_by_namespace(described, listed or {})
     # Most servers are not in a script: what it does not name, it can neither import nor call.
@@ -59,8 +65,11 @@ def check(script: str, stubs: Iterable[Stub], *, listed: Mapping[str, Iterable[s
     within = {namespace: words.intersection(names) for namespace, names in functions.items() if namespace in words}
     found = findings(script, tools_package(named, within))
     diagnostics: dict[tuple[int, int], Diagnostic] = {}
-    for finding in sorted(found, key=lambda one: (one.line, one.column)):
-        judged = verdict(finding, script, known)
+    lines = script.split("\n")
+    for finding in sorted(found, key=lambda one: (one.line, one.column))[:_MOST_FINDINGS]:
+        judged = verdict(finding, Place(finding, script, lines), known)
+        if len(diagnostics) == MAX_DIAGNOSTICS:
+            break
         if judged is not None:
             diagnostics.setdefault(
                 (finding.line, finding.column),
@@ -72,4 +81,4 @@ def check(script: str, stubs: Iterable[Stub], *, listed: Mapping[str, Iterable[s
                     hint=one_line(judged.hint, _HINT_LENGTH),
                 ),
             )
-    return list(diagnostics.values())[:MAX_DIAGNOSTICS]
+    return list(diagnostics.values())

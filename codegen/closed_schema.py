@@ -45,7 +45,9 @@ if TYPE_CHECKING:
 
 PARAMETER_NOTE = 300
 FIELD_NOTE = 120
+MAX_PARAMETERS = 1_000
 MAX_CHOICES = 200
+MAX_BRANCHES = 200
 MAX_ALTERNATIVES = 32
 # Beside a reference or alternatives these say nothing that those do not say themselves.
 _SLIGHT = frozenset({"type", "additionalProperties"})
@@ -87,6 +89,10 @@ class Closing:
         if not isinstance(schema, dict) or ("type" in root and "object" not in type_names(root)):
             if schema is not True:
                 self._degrade(words, "the input schema is not of an object")
+            self._document.roots[EXTRA] = {}
+            return (), True
+        if len(properties_of(root)) + len(required_of(root)) > MAX_PARAMETERS:
+            self._degrade(words, f"more than {MAX_PARAMETERS} parameters")
             self._document.roots[EXTRA] = {}
             return (), True
         fields_, types = self._fields(root, words, 0)
@@ -205,6 +211,8 @@ class Closing:
     def _alternatives(
         self, schema: dict[str, Any], keyword: str, branches: list[Any], words: tuple[str, ...], depth: int
     ) -> ClosedType:
+        if len(branches) > MAX_BRANCHES:
+            return self._degrade(words, f"{len(branches)} alternatives")
         base = {key: value for key, value in schema.items() if key not in {keyword, "title", "description", "default"}}
         shaped = bool(_structure(base) - _SLIGHT) or "object" not in type_names({"type": "object", **base})
         if shaped and len(branches) > MAX_ALTERNATIVES:
@@ -223,14 +231,16 @@ class Closing:
             values = [*values, None]
         chosen: list[str] = []
         kinds: list[ClosedType] = []
-        for value in values if len(values) <= MAX_CHOICES else ():
+        length = sum(len(value) for value in values if isinstance(value, str))
+        if len(values) > MAX_CHOICES or length > self._budget.literal_characters:
+            self._degrade(words, f"{len(values)} choices, shown as their kind")
+            return any_of(kind_of(value) for value in values)
+        self._budget.literal_characters -= length
+        for value in values:
             if is_literal(value):
                 chosen.append(self._token(value))
             else:
                 kinds.append(kind_of(value))
-        if len(values) > MAX_CHOICES:
-            self._degrade(words, f"{len(values)} choices, shown as their kind")
-            kinds = [kind_of(value) for value in values]
         literal = [{"enum": list(dict.fromkeys(chosen))}] if chosen else []
         return any_of([*literal, *kinds])
 
@@ -273,7 +283,7 @@ class Closing:
 
     def _object(self, schema: dict[str, Any], words: tuple[str, ...], depth: int) -> ClosedType:
         schema = self._whole.with_conditionals(schema, depth)
-        self._budget.fields -= len(properties_of(schema))
+        self._budget.fields -= len({*properties_of(schema), *required_of(schema)})
         if self._budget.fields < 0:
             self._degrade(words, f"more than {self._budget.most_fields} fields in all; this object is not typed")
             return {"type": "object", "additionalProperties": {}}
@@ -307,10 +317,10 @@ class Closing:
         self, schema: dict[str, Any], words: tuple[str, ...], depth: int
     ) -> tuple[tuple[ClosedField, ...], dict[str, ClosedType]]:
         """Rewrite the properties of an object, each distinct type of theirs under one token."""
-        required = required_of(schema)
-        properties = dict(properties_of(schema))
-        for key in required:
-            properties.setdefault(key, True)
+        required = set(required_of(schema))
+        properties = properties_of(schema) | {
+            key: True for key in required_of(schema) if key not in properties_of(schema)
+        }
         fields_: list[ClosedField] = []
         tokens: dict[str, str] = {}
         types: dict[str, ClosedType] = {}

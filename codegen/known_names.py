@@ -29,7 +29,7 @@ class Known:
     def takes(self, function: str, before: str) -> tuple[str, ...]:
         """Return the parameters of a function; the text before the call tells namespaces apart."""
         by_namespace = self.parameters[function]
-        called = re.findall(rf"(\w+)\s*\.\s*{function}\s*\(", before)
+        called = re.findall(rf"\b(\w+)\s*\.\s*{function}\s*\(", before)
         return by_namespace.get(called[-1] if called else "") or next(iter(by_namespace.values()))
 
     @property

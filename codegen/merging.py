@@ -87,10 +87,6 @@ def _join_schemas(first: Any, second: Any) -> Any:
     return {"allOf": [first, second]} if isinstance(first, dict) and first else second
 
 
-def _join_required(first: Any, second: Any) -> Any:
-    return [*required_of({"required": first}), *required_of({"required": second})]
-
-
 def _join_types(first: Any, second: Any) -> Any:
     left, right = type_names({"type": first}), type_names({"type": second})
     if not left or not right:
@@ -123,7 +119,6 @@ _JOINS = {
     "patternProperties": _join_properties,
     "$defs": _join_properties,
     "definitions": _join_properties,
-    "required": _join_required,
     "type": _join_types,
     "enum": _join_enums,
     "items": _join_schemas,

@@ -1,8 +1,8 @@
 """Text of a server made inert for people, models and source: printable characters, bounded length.
 
 Above: docstrings, comments and notes. What is removed: control characters, terminal sequences, invisible and
-direction-changing characters (Unicode categories Cc, Cf, Cs, Co, Cn), which hide text from the person who
-reads it.
+direction-changing characters (Unicode categories Cc, Cf, Cs, Co, Cn, and what else fonts show as nothing), which
+hide text from the person who reads it.
 """
 
 from __future__ import annotations
@@ -12,6 +12,10 @@ import unicodedata
 from typing import Any
 
 _TERMINAL_SEQUENCE = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?|[@-Z\\-_])")
+# Fillers, variation selectors and marks that show as nothing, but belong to other categories (Default_Ignorable).
+_INVISIBLE = re.compile(
+    "[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2800\u3164\ufe00-\ufe0f\uffa0\U000e0000-\U000e0fff]"
+)
 _MARK = "…"
 
 
@@ -36,10 +40,15 @@ def paragraph(text: Any, limit: int) -> str:
     return _bounded("\n".join(lines).strip(), limit)
 
 
+def literal(value: object) -> str:
+    """Return a value as a Python literal in which every character shows."""
+    return _INVISIBLE.sub(lambda found: ascii(found[0])[1:-1], repr(value))
+
+
 def _printable(text: str) -> str:
     if text.isascii() and text.isprintable():
         return text
-    text = _TERMINAL_SEQUENCE.sub("", text)
+    text = _INVISIBLE.sub("", _TERMINAL_SEQUENCE.sub("", text))
     return "".join(map(_printable_character, text))
 
 

@@ -6,7 +6,7 @@ Above: the closed schema. The document was written by a server.
 from __future__ import annotations
 
 from typing import Any
-from urllib.parse import unquote, urldefrag, urljoin
+from urllib.parse import unquote, urljoin
 
 _SCHEMA_MAPS = frozenset({"properties", "patternProperties", "$defs", "definitions", "dependentSchemas"})
 _NOT_SCHEMAS = frozenset({"enum", "const", "default", "examples", "example"})
@@ -33,7 +33,7 @@ class References:
         absolute = _joined(self._base_of.get(id(holder), ""), reference)
         if absolute in named:
             return named[absolute]
-        resource, fragment = urldefrag(absolute)
+        resource, _, fragment = absolute.partition("#")
         if resource not in named:
             return None
         if not fragment:

@@ -1,7 +1,7 @@
 """Types and signatures to stub text.
 
 Above: stub generation and `render_module`. Below: type_tree, identifiers. Three ways lead from values to
-text: names that identifiers.py made, annotations that type_tree writes, and text through `repr`,
+text: names that identifiers.py made, annotations that type_tree writes, and text through `literal`,
 `_docstring` or `_comment`, which take inert text only (plain_text.py). source_check.py reads the result
 back.
 """
@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from codegen.identifiers import is_plain_key
+from codegen.plain_text import literal
 from codegen.type_tree import ANY, Alias, Field, Model, Named, Type, parts, written
 
 if TYPE_CHECKING:
@@ -94,7 +95,8 @@ def _model(model: Model) -> str:
         return "\n".join(lines)
     lines = [f"{model.name} = TypedDict({model.name!r}, {{{_comment(model.note)}"]
     lines += [
-        f"{_INDENT}{one.key!r}: {_field_type(one, model, lazy=True)},{_comment(one.note)}" for one in model.fields
+        f"{_INDENT}{literal(one.key)}: {_field_type(one, model, lazy=True)},{_comment(one.note)}"
+        for one in model.fields
     ]
     lines += _extra_line(model)
     return "\n".join([*lines, "}, total=False)" if _is_mostly_optional(model) else "})"])
@@ -163,7 +165,7 @@ def _argument(argument: Argument) -> str:
     text = f"{argument.name}: {written(argument.type)}"
     if argument.required:
         return text
-    return f"{text} = {'...' if argument.default is ... else repr(argument.default)}"
+    return f"{text} = {'...' if argument.default is ... else literal(argument.default)}"
 
 
 def _documentation(signature: Signature) -> str:

@@ -1,6 +1,7 @@
 """What the text of a script tells about a place in it, without parsing it: the host never parses scripts.
 
-Above: verdicts.py. These are readings of text by pattern; each errs towards letting a script pass.
+Above: verdicts.py. These are readings of text by pattern; each errs towards letting a script pass. A script is hostile
+and these patterns hold the interpreter while they run, so each takes time in proportion to the text.
 """
 
 from __future__ import annotations
@@ -13,15 +14,19 @@ if TYPE_CHECKING:
     from codegen.type_checker import Finding
 
 _PATH = re.compile(r"([^\W\d]\w*)(?:\s*\[\s*(?:\"[^\"\\]*\"|'[^'\\]*'|-?\d+)\s*\])*")
+_QUOTED = re.compile(r"\"[^\"\n]*\"|'[^'\n]*'")
+_LONGEST_PATH = 500
+_LONGEST_UPDATE = 2_000
+_MOST_UPDATES = 50
 
 
 class Place:
     """The text a finding points at."""
 
-    def __init__(self, finding: Finding, script: str) -> None:
-        """Find the place of `finding` in `script`."""
+    def __init__(self, finding: Finding, script: str, lines: list[str]) -> None:
+        """Find the place of `finding` in `script`, whose lines these are."""
         self.script = script
-        lines = script.split("\n")
+        self._lines = lines
         self.start = sum(len(line) + 1 for line in lines[: finding.line - 1]) + finding.column - 1
         self.end = sum(len(line) + 1 for line in lines[: finding.end_line - 1]) + finding.end_column - 1
 
@@ -32,9 +37,8 @@ class Place:
 
     def is_in_plain_function(self, line: int) -> bool:
         """Tell by indentation whether the nearest function around a line is a plain `def`."""
-        lines = self.script.split("\n")
-        indentation = _indentation(lines[line - 1])
-        for above in reversed(lines[: line - 1]):
+        indentation = _indentation(self._lines[line - 1])
+        for above in reversed(self._lines[: line - 1]):
             if above.strip() and _indentation(above) < indentation:
                 indentation = _indentation(above)
                 if re.match(r"\s*(async\s+)?def\b", above):
@@ -43,13 +47,30 @@ class Place:
 
     @property
     def before(self) -> str:
-        """The script up to the end of that text."""
-        return self.script[: self.end]
+        """The text up to the end of that text, as far as a call reaches."""
+        return self.script[max(0, self.end - _LONGEST_UPDATE) : self.end]
 
     @property
     def after(self) -> str:
         """Some of what follows."""
         return self.script[self.end : self.end + 40]
+
+    def is_of_call(self, text: str) -> bool:
+        """Tell whether an expression is plainly the result of a call or a part of it, not a value put together here.
+
+        The checker's idea of the script's own dictionaries and lists is too narrow: they may hold other kinds.
+        """
+        text = text.strip()
+        if re.match(r"\(?\s*await\b", text):
+            return True
+        path = _PATH.fullmatch(text) if len(text) <= _LONGEST_PATH else None
+        if path is None:
+            return False
+        name = path[1]
+        mentions = [line for line in self._lines if name in line]
+        awaited = [re.match(rf"[ \t]*{name}[ \t]*=[ \t]*await\b", line) for line in mentions]
+        rests = [line[found.end() :] if found else line for found, line in zip(awaited, mentions, strict=True)]
+        return any(awaited) and not any(_binds(line, name) for line in rests)
 
 
 def words_of(script: str) -> frozenset[str]:
@@ -57,37 +78,64 @@ def words_of(script: str) -> frozenset[str]:
     return frozenset(re.findall(r"\w+", unicodedata.normalize("NFKC", script)))
 
 
-def is_of_call(text: str, script: str) -> bool:
-    """Tell whether an expression is plainly the result of a call or a part of it, not a value the script put together.
-
-    The checker's idea of the script's own dictionaries and lists is too narrow: they may hold other kinds of values.
-    """
-    text = text.strip()
-    if re.match(r"\(?\s*await\b", text):
-        return True
-    path = _PATH.fullmatch(text)
-    if path is None:
-        return False
-    name = path[1]
-    from_call = re.findall(rf"^[ \t]*{name}[ \t]*=[ \t]*await\b", script, re.MULTILINE)
-    bound = re.findall(
-        rf"(?<![\w.]){name}\s*(?:=(?!=)|[-+*/|&]=|:=|:[^\n=]*=)|\bfor\b[^\n]*\b{name}\b[^\n]*\bin\b"
-        rf"|\bas\s+{name}\b|\b(?:def|lambda)\b[^\n]*\b{name}\b|^[^\n=]*\b{name}\b[^\n=]*,[^\n=]*=(?!=)",
-        script,
-        re.MULTILINE,
-    )
-    stored = re.search(rf"\b{name}\s*(?:\[[^\]\n]*\]\s*)+(?:[-+*/|&]|//|\*\*)?=(?!=)", script)
-    return bool(from_call) and len(bound) == len(from_call) and stored is None
-
-
 def may_exist(key: str, place: Place) -> bool:
     """Tell whether the script may put such a key into an object, or asks before it uses one."""
     quoted = rf"(?:'{re.escape(key)}'|\"{re.escape(key)}\")"
-    stores = rf"\[\s*{quoted}\s*\]\s*(?:[-+*/|&]|//|\*\*|:[^=\n]*)?=(?!=)"
-    updates = rf"(?:setdefault\(\s*{quoted}|update\((?:[^()]|\([^()]*\))*(?:{quoted}|\b{re.escape(key)}\s*=))"
+    stores = rf"\[\s*{quoted}\s*\]\s*(?:[-+*/|&]|//|\*\*|:[^=\n]{{0,100}})?=(?!=)|setdefault\(\s*{quoted}"
     asks = rf"\.get\(\s*{quoted}|{quoted}\s+(?:not\s+)?in\b|\b(?:KeyError|LookupError)\b"
     named = re.match(r"['\"]", place.text) is None or bool(re.search(asks, place.script))
-    return named or bool(re.search(stores, place.script) or re.search(updates, place.script))
+    return named or bool(re.search(stores, place.script)) or _updates(key, quoted, place.script)
+
+
+def _updates(key: str, quoted: str, script: str) -> bool:
+    starts = [found.end() for found in re.finditer(r"\bupdate\(", script)]
+    if len(starts) > _MOST_UPDATES:
+        return True
+    given = re.compile(rf"{quoted}|\b{re.escape(key)}\s*=")
+    return any(given.search(_arguments(script[start : start + _LONGEST_UPDATE])) for start in starts)
+
+
+def _arguments(text: str) -> str:
+    """Return what stands before the bracket that closes a call; all of it if none does."""
+    depth = 0
+    for at, character in enumerate(text):
+        depth += (character == "(") - (character == ")")
+        if depth < 0:
+            return text[:at]
+    return text
+
+
+def _binds(line: str, name: str) -> bool:
+    """Tell whether a line may give a name, or a part of what it names, another value."""
+    places = [found.start() for found in re.finditer(rf"(?<![\w.]){name}(?!\w)", line)]
+    if not places:
+        return False
+    head, equals, tail = line.partition("=")
+    unpacked = equals and not tail.startswith("=") and places[0] < len(head) and "," in head[places[0] :]
+    function = re.search(r"\b(?:def|lambda)\b", line)
+    loop = re.search(r"\bfor\b", line)
+    last_in = max((found.start() for found in re.finditer(r"\bin\b", line)), default=0)
+    return bool(
+        unpacked
+        or re.search(rf"(?<![\w.]){name}\s*(?:=(?!=)|[-+*/|&]=|:=)|\bas\s+{name}\b", line)
+        or re.match(rf"\s*{name}\s*:", line)
+        or (function and places[-1] > function.start())
+        or (loop and any(loop.start() < place < last_in for place in places))
+        or _stores(line, name)
+    )
+
+
+def _stores(line: str, name: str) -> bool:
+    """Tell whether a line may assign to an element: an `=` outside of all brackets, after the name with one."""
+    line = _QUOTED.sub("''", line)
+    element = re.search(rf"\b{name}\s*\[", line)
+    depth = 0
+    for at, character in enumerate(line):
+        depth += (character in "([{") - (character in ")]}")
+        is_equals = character == "=" and line[at - 1 : at] not in set("=!<>") and line[at + 1 : at + 2] != "="
+        if element is not None and at > element.start() and depth == 0 and is_equals:
+            return True
+    return False
 
 
 def _indentation(line: str) -> int:

@@ -34,6 +34,7 @@ TIMEOUT_SECONDS = 5.0
 MEMORY_BYTES = 2 * 1024**3
 REPORT_BYTES = 16 * 1024**2
 MAX_CHECKERS = max(2, os.cpu_count() or 1)
+_LONGEST_MESSAGE = 2_000
 _RUNNING = threading.BoundedSemaphore(MAX_CHECKERS)
 GUEST_PYTHON = "3.14"
 _SETTINGS = f'[environment]\npython-version = "{GUEST_PYTHON}"\npython-platform = "all"\n'
@@ -145,7 +146,7 @@ def _finding(result: Any) -> Finding:
     region = result["locations"][0]["physicalLocation"]["region"]
     return Finding(
         rule=str(result["ruleId"]),
-        message=str(result["message"]["text"]),
+        message=str(result["message"]["text"])[:_LONGEST_MESSAGE],
         line=int(region["startLine"]),
         column=int(region["startColumn"]),
         end_line=int(region.get("endLine", region["startLine"])),

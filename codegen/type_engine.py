@@ -22,6 +22,8 @@ Definitions: TypeAlias = "dict[str, dict[str, Type] | Type]"
 # The generator keeps caches of its own; one call at a time.
 _LOCK = threading.Lock()
 _SCALARS = {name: Plain(name) for name in ("str", "int", "float", "bool")} | {"Any": ANY}
+# What it writes for a list of nothing but such lists.
+_BARE: dict[str, Type] = {"list": ListOf(ANY), "dict": DictOf(ANY)}
 
 
 @lru_cache(maxsize=512)
@@ -100,7 +102,7 @@ def _type(node: ast.expr) -> Type:  # noqa: PLR0911  # one line for each kind of
         case ast.Constant(value=None):
             return NONE
         case ast.Constant(value=str(name)) | ast.Name(id=name):
-            return _SCALARS.get(name) or Named(name)
+            return _SCALARS.get(name) or _BARE.get(name) or Named(name)
         case ast.BinOp(left=left, op=ast.BitOr(), right=right):
             return _union([_type(left), _type(right)])
         case ast.Subscript(value=ast.Name(id="Union"), slice=ast.Tuple(elts=members)):

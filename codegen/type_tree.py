@@ -1,13 +1,15 @@
 """The types that stubs are written in: a closed set of node kinds and their source text.
 
-Above: rendering, defaults, counting. Below: identifiers only. Source text comes from `written`, which knows
-nothing but these kinds; a literal value goes through `repr`, which escapes whatever is not printable.
+Above: rendering, defaults, counting. Below: plain text. Source text comes from `written`, which knows nothing but
+these kinds; a literal value goes through `literal`, which escapes whatever does not show.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias, assert_never
+
+from codegen.plain_text import literal
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -103,7 +105,7 @@ def written(type_: Type) -> str:
         case Union(members):
             return " | ".join(map(written, members))
         case Choice(values):
-            return f"Literal[{', '.join(map(repr, values))}]"
+            return f"Literal[{', '.join(map(literal, values))}]"
         case _:
             assert_never(type_)
 

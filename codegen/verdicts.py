@@ -17,13 +17,14 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from codegen.checker_input import ERROR_NAMES
-from codegen.script_text import Place, is_of_call, may_exist
+from codegen.script_text import may_exist
 from codegen.type_text import certainly_differ, kinds_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
     from codegen.known_names import Known
+    from codegen.script_text import Place
     from codegen.type_checker import Finding
 
 _AWAIT = "write `await` before the call"
@@ -40,7 +41,10 @@ _OPERATOR = re.compile(r"between objects of type `(.+)` and `(.+)`$", re.DOTALL)
 _NAMED_PARAMETER = re.compile(r"Argument `(\w+)` does not match any known parameter of [\w ]+ `([\w.]+)`")
 _CALLEE = re.compile(r"(?:of|to) [\w ]+ `([\w.]+)`")
 _UNDEFINED = re.compile(r"Name `(\w+)` used")
-_LITERAL_LIST = re.compile(r"\[(?:\s*(?:\"[^\"\\]*\"|'[^'\\]*'|-?[\d.]+|True|False)\s*,?)+\s*\]")
+_LITERAL = r"(?:\"[^\"\\\n]*\"|'[^'\\\n]*'|-?\d+(?:\.\d*)?|True|False)"
+_LITERAL_LIST = re.compile(rf"\[\s*{_LITERAL}\s*(?:,\s*{_LITERAL}\s*)*(?:,\s*)?\]")
+_LONGEST_LIST = 2_000
+_MOST_WORDS = 1_000
 _OUTSIDE_FUNCTION = "`return` statement outside of a function"
 _SIMPLE = frozenset({"str", "int", "float", "bool", "list", "dict", "coroutine"})
 
@@ -53,10 +57,10 @@ class Verdict:
     hint: str = ""
 
 
-def verdict(finding: Finding, script: str, known: Known) -> Verdict | None:
+def verdict(finding: Finding, place: Place, known: Known) -> Verdict | None:
     """Return what to say about a finding, or None if it is not certain."""
     judge = _JUDGES.get(finding.rule)
-    return judge(finding, Place(finding, script), known) if judge is not None else None
+    return judge(finding, place, known) if judge is not None else None
 
 
 def _syntax(finding: Finding, place: Place, known: Known) -> Verdict | None:
@@ -90,7 +94,7 @@ def _argument(finding: Finding, place: Place, known: Known) -> Verdict | None:
         return None
     index = _INDEX.search(finding.message)
     if index is not None:
-        return _index(index[1], index[2]) if is_of_call(place.text, place.script) else None
+        return _index(index[1], index[2]) if place.is_of_call(place.text) else None
     in_key = _KEY_ARGUMENT.search(finding.message)
     if in_key is not None:
         key, expected, _, found = in_key.groups()
@@ -111,7 +115,7 @@ def _given(place: Place, called: tuple[str, str, str], known: Known) -> Verdict 
     parameter = name[1] if name is not None else "the argument"
     value = place.text[name.end() :].strip() if name is not None else place.text
     choices = known.choices.get((function, parameter), frozenset())
-    if re.search(r"[\w)]\s*\[|\.get\(", value) and not is_of_call(value, place.script):
+    if re.search(r"[\w)]\s*\[|\.get\(", value) and not place.is_of_call(value):
         return None
     if _certain(found, expected, value, known) or (choices and _not_chosen(found, choices)):
         hint = f"one of: {_listed(map(repr, sorted(choices)))}" if choices else ""
@@ -122,7 +126,7 @@ def _given(place: Place, called: tuple[str, str, str], known: Known) -> Verdict 
 def _certain(found: str, expected: str, value: str, known: Known) -> bool:
     if certainly_differ(found, expected, known.objects):
         return True
-    if not _LITERAL_LIST.fullmatch(value):
+    if len(value) > _LONGEST_LIST or not _LITERAL_LIST.fullmatch(value):
         return False
     # The checker prints a list of literals as what was expected or what was found, so the text tells.
     wanted = kinds_of(kinds_of(expected, known.objects).items, known.objects)
@@ -196,7 +200,7 @@ def _on_kind(finding: Finding, type_: str, place: Place, known: Known) -> Verdic
     kinds = kinds_of(type_, known.objects)
     ends = {"not-subscriptable": "[", "missing-attribute": "."}.get(finding.rule)
     base = place.text.rpartition(ends)[0] if ends is not None else place.text
-    if len(kinds.names) == 1 and kinds.names <= _SIMPLE and not kinds.unknown and is_of_call(base, place.script):
+    if len(kinds.names) == 1 and kinds.names <= _SIMPLE and not kinds.unknown and place.is_of_call(base):
         return Verdict(finding.message)
     return None
 
@@ -234,7 +238,7 @@ def _undefined(finding: Finding, place: Place, known: Known) -> Verdict | None:
         return Verdict(f"`{name}` is not imported", f"write `import {name}`")
     if homes:
         return Verdict(f"`{name}` is not imported", f"write `from tools.{homes[0]} import {name}`")
-    words = sorted(set(re.findall(r"[^\W\d]\w*", place.script)) - {name})
+    words = sorted(set(re.findall(r"[^\W\d]\w*", place.script)) - {name})[:_MOST_WORDS]
     return Verdict(f"`{name}` is not defined", _nearest(name, words, ""))
 
 

@@ -16,7 +16,9 @@ if TYPE_CHECKING:
 
 MAX_DEPTH = 64
 MAX_SUBSCHEMAS = 5_000
+MAX_LITERAL_CHARACTERS = 30_000
 MAX_CHOICES_SHOWN = 8
+_PROPERTIES_A_SUBSCHEMA = 10
 
 
 @dataclass
@@ -26,6 +28,7 @@ class Budget:
     fields: int
     most_fields: int
     subschemas: int = MAX_SUBSCHEMAS
+    literal_characters: int = MAX_LITERAL_CHARACTERS
 
 
 class WholeSchemas:
@@ -39,6 +42,7 @@ class WholeSchemas:
     def without_all_of(self, schema: dict[str, Any]) -> dict[str, Any]:
         """Return one schema for a schema with `allOf`, references in it followed."""
         joined = {key: value for key, value in schema.items() if key != "allOf"}
+        required = dict.fromkeys(required_of(schema))
         waiting = list(reversed(branches_of(schema, "allOf")))
         seen: set[int] = {id(schema)}
         while waiting and self._budget.subschemas > 0:
@@ -46,14 +50,15 @@ class WholeSchemas:
             if not isinstance(part, dict) or id(part) in seen:
                 continue
             seen.add(id(part))
-            self._budget.subschemas -= 1
+            self._budget.subschemas -= 1 + len(properties_of(part)) // _PROPERTIES_A_SUBSCHEMA
             reference = reference_of(part)
             if reference is not None:
                 waiting.append(self._references.target(reference, part))
             waiting += reversed(branches_of(part, "allOf"))
-            dropped = {"$ref", "$dynamicRef", "$recursiveRef", "allOf"}
+            required |= dict.fromkeys(required_of(part))
+            dropped = {"$ref", "$dynamicRef", "$recursiveRef", "allOf", "required"}
             joined = merged(joined, {key: value for key, value in part.items() if key not in dropped})
-        return joined
+        return {**joined, "required": list(required)} if required else joined
 
     def with_conditionals(self, schema: dict[str, Any], depth: int) -> dict[str, Any]:
         """Add the properties that `then`, `else` and `dependentSchemas` may add, as optional ones."""
@@ -133,7 +138,8 @@ def _laid_together(whole: dict[str, Any], branches: list[dict[str, Any]]) -> dic
         if key in properties:
             continue
         properties[key] = distinct[0] if len(distinct) == 1 else {"anyOf": distinct}
-    common = [key for key in required_of(branches[0]) if all(key in required_of(branch) for branch in branches)]
+    needed = [set(required_of(branch)) for branch in branches]
+    common = [key for key in required_of(branches[0]) if all(key in keys for keys in needed)]
     laid = {**whole, "required": [*required_of(whole), *common]}
     if properties or "properties" in whole:
         laid["properties"] = properties

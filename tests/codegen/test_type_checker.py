@@ -1,4 +1,4 @@
-"""What a script can do to the checker that reads it: nothing that lasts, spreads or grows."""
+"""What a script can do to the checker and to what reads its report: nothing that lasts, spreads or grows."""
 
 from __future__ import annotations
 
@@ -94,3 +94,31 @@ def test_a_check_that_gets_no_turn_says_so(monkeypatch: pytest.MonkeyPatch) -> N
     monkeypatch.setattr(type_checker, "TIMEOUT_SECONDS", 0.0)
     with pytest.raises(CheckerError, match="too many scripts"):
         check(SCRIPT, stubs())
+
+
+READ = "from tools import files, hub\nd = await files.read_file(path='a')\nprint(d['x'])\n"
+REPETITIONS = {
+    "a name and a comma": READ + "(" + "d," * 8_000 + ")\n",
+    "loops over a name": READ + "#" + " for d d d" * 5_000,
+    "elements of a name": READ + "#" + " d[1]" * 10_000,
+    "elements of an element": READ + "#d" + "[1]" * 10_000,
+    "brackets that stay open": READ + "#" + "d[" * 20_000,
+    "colons": READ + "#" + "d:" * 20_000,
+    "calls of update": READ + "i = await hub.get_issue(repo='a', number=1)\nprint(i['x'])\n#" + "update(" * 10_000,
+    "digits": READ + f"await hub.list_issues(repo='a', labels=[{'1' * 60}, d + 1, x])\n",
+    "spaces in a list": READ + f"await hub.list_issues(repo='a', labels=[{'1,   ' * 60} x])\n",
+    "one long word": READ + "await hub.get_issue(q=1)\n#" + "a" * 90_000,
+    "words like the wrong one": READ + "print(wrongword)\n#" + " ".join(f"wrong{n}" for n in range(9_000)),
+}
+
+
+@pytest.mark.parametrize("script", REPETITIONS.values(), ids=REPETITIONS)
+def test_repetitions_do_not_keep_the_reader_of_the_report_busy(script: str) -> None:
+    # Time is not asserted: with patterns that backtrack, some of these take minutes and others never end.
+    assert all(one.line > 2 for one in check(script, stubs()))
+
+
+def test_a_script_that_is_too_long_is_not_checked() -> None:
+    with pytest.raises(CheckerError, match="longer than 100000 characters"):
+        check(SCRIPT + "#" * 100_000, stubs())
+    assert finds_the_mistake()
