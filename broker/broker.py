@@ -97,7 +97,7 @@ class Broker:
         self._redact = redactor(config.secrets)
         self._policy = Policy(config.policy)
         self._quotas = Quotas(self._policy)
-        self._sandbox = sandbox or Sandbox()
+        self._sandbox = sandbox or Sandbox(component=config.image)
         self._startup_seconds = startup_seconds
         self._stack = AsyncExitStack()
         self._tasks: TaskGroup | None = None

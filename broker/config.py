@@ -127,6 +127,7 @@ class Config(BaseModel):
 
     Attributes:
         servers: By name; `mcpServers` in the file.
+        image: Name of the guest image that scripts run on; see `codemode image build`.
         serve: How `codemode serve` serves.
         disclosure: How much of the tools is shown when.
         policy: What may be called; see `PolicyConfig`.
@@ -135,6 +136,7 @@ class Config(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True, populate_by_name=True)
 
     servers: dict[str, ServerConfig] = Field(default={}, validation_alias="mcpServers")
+    image: str | None = Field(default=None, pattern=r"^[a-z0-9][a-z0-9_-]{0,63}$")
     serve: ServeSettings = ServeSettings()
     disclosure: DisclosureConfig = DisclosureConfig()
     policy: PolicyConfig = PolicyConfig()

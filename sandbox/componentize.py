@@ -55,6 +55,7 @@ def build_component(component: Path, packages: Path | None = None) -> None:
         is_reproducible = _componentize(staging, made)
         note = {
             "inputs": inputs,
+            "guest": guest_digest(),
             "sha256": hashlib.sha256(made.read_bytes()).hexdigest(),
             "reproducible": is_reproducible,
             "tools": _tools(),
@@ -67,14 +68,21 @@ def build_component(component: Path, packages: Path | None = None) -> None:
 
 def inputs_digest(packages: Path | None = None) -> str:
     """Returns a digest of everything the component is made from: guest sources, packages and tool versions."""
-    digest = hashlib.sha256()
-    digest.update(json.dumps(_tools()).encode())
-    digest.update(PIN.read_bytes())
-    for folder, paths in ((GUEST, _sources()), (packages, _files(packages))):
-        for path in sorted(paths):
-            name = path.relative_to(folder or path).as_posix()
-            digest.update(f"\n{name} {hashlib.sha256(path.read_bytes()).hexdigest()}".encode())
-    return digest.hexdigest()
+    added = [] if packages is None else _digests(packages, [path for path in packages.rglob("*") if path.is_file()])
+    text = "\n".join([json.dumps(_tools()), PIN.read_text("utf-8"), guest_digest(), *added])
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def guest_digest() -> str:
+    """Returns a digest of the guest's sources: an image built from others does not speak with this host."""
+    return hashlib.sha256("\n".join(_digests(GUEST, _sources())).encode()).hexdigest()
+
+
+def _digests(folder: Path, paths: list[Path]) -> list[str]:
+    return [
+        f"{path.relative_to(folder).as_posix()} {hashlib.sha256(path.read_bytes()).hexdigest()}"
+        for path in sorted(paths)
+    ]
 
 
 def _tools() -> dict[str, str]:
@@ -83,10 +91,6 @@ def _tools() -> dict[str, str]:
 
 def _sources() -> list[Path]:
     return [*GUEST.rglob("*.py"), GUEST / "world.wit"]
-
-
-def _files(packages: Path | None) -> list[Path]:
-    return [] if packages is None else [path for path in packages.rglob("*") if path.is_file()]
 
 
 def _stage(staging: Path, packages: Path | None) -> None:

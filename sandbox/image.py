@@ -103,7 +103,7 @@ def component_digest(component: Path = COMPONENT) -> str:
     except (OSError, ValueError):
         noted = None
     if not isinstance(noted, dict) or not isinstance(noted.get("sha256"), str) or not component.exists():
-        raise ImageError(f"the guest image {component.name} is not in the installed package: {REBUILD}")
+        raise ImageError(f"the guest image {component.name} is missing or has no note beside it: {_remedy(component)}")
     return str(noted["sha256"])
 
 
@@ -123,11 +123,15 @@ def _cpu_features() -> str:
     return platform.processor()
 
 
+def _remedy(component: Path) -> str:
+    return REBUILD if component == COMPONENT else "build it again with `codemode image build`"
+
+
 def _compile(component: Path, digest: str) -> bytes:
     source = component.read_bytes()
     if hashlib.sha256(source).hexdigest() != digest:
-        raise ImageError(f"the guest image {component.name} is damaged: {REBUILD}")
+        raise ImageError(f"the guest image {component.name} is damaged: {_remedy(component)}")
     try:
         return bytes(wasm.Component(engine(), source).serialize())
     except wasmtime.WasmtimeError:
-        raise ImageError(f"wasmtime {WASMTIME} can't compile the guest image: {REBUILD}") from None
+        raise ImageError(f"wasmtime {WASMTIME} can't compile the guest image: {_remedy(component)}") from None

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 import anyio.to_thread
 
 from sandbox.errors import SandboxClosedError
-from sandbox.image import COMPONENT, Image, load_image
+from sandbox.images import load_selected
 from sandbox.instance import Instance
 from sandbox.isolate import Isolate, ThreadIsolate
 from sandbox.kernel import Kernel
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from typing import Self
 
     from sandbox.confinement import Confinement
+    from sandbox.image import Image
     from sandbox.journal import Journal, Past
     from sandbox.outcome import Call, Completion, Raised, Reference, RunResult, Stopped
     from sandbox.stopwatch import Stopwatch
@@ -57,7 +58,7 @@ class Sandbox:
         self,
         *,
         limits: Limits | None = None,
-        component: Path = COMPONENT,
+        component: Path | str | None = None,
         cache: Path | None = None,
         compiling: Callable[[], AbstractContextManager[object]] = contextlib.nullcontext,
         isolation: Isolation = "process",
@@ -67,7 +68,8 @@ class Sandbox:
 
         Args:
             limits: Bounds of a run that brings none of its own.
-            component: The guest image to run.
+            component: The guest image to run: a `.wasm` file, or the name of one that was built with packages; the
+                installed one if not given.
             cache: Folder for compiled images; default is the user's cache folder.
             compiling: Entered on a thread while the image is compiled, which happens once a machine (5 to 15 s).
             isolation: `"process"` runs guests in confined worker processes, at most one for each core; `"thread"` in
@@ -84,7 +86,7 @@ class Sandbox:
         self._workers: Workers | None = None
         self._spares: Spares | None = None
         self._limits = limits or Limits()
-        self._load = partial(load_image, component, cache=cache, compiling=compiling)
+        self._load = partial(load_selected, component, cache=cache, compiling=compiling)
         self._image: Image | None = None
         self._threads = WasmThreads(max(4, 2 * (os.cpu_count() or 1)))
 

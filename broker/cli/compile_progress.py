@@ -10,7 +10,7 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
 from broker.cli.terminal import Problem, note, notes
 from sandbox import ImageError
-from sandbox.image import load_image
+from sandbox.images import load_selected
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -20,20 +20,20 @@ if TYPE_CHECKING:
 _TEXT = "Compiling the sandbox image, once for this machine"
 
 
-async def prepare_image() -> Image:
-    """Load the guest image, compiling it first where needed.
+async def prepare_image(name: str | None) -> Image:
+    """Load the guest image, the installed one or the one of that name, compiling it first where needed.
 
     Raises:
         Problem: The image is missing or its cache can't be used.
     """
     try:
-        return await anyio.to_thread.run_sync(_load)
+        return await anyio.to_thread.run_sync(_load, name)
     except ImageError as error:
         raise Problem(str(error)) from None
 
 
-def _load() -> Image:
-    return load_image(compiling=compile_progress)
+def _load(name: str | None) -> Image:
+    return load_selected(name, compiling=compile_progress)
 
 
 @contextmanager

@@ -70,7 +70,7 @@ async def open_broker(
 
     With an isolation, that of the scripts to come, the sandbox is opened beside them.
     """
-    sandbox = Sandbox(compiling=compile_progress, isolation=isolation or "process")
+    sandbox = Sandbox(component=config.image, compiling=compile_progress, isolation=isolation or "process")
     try:
         broker = Broker.from_config(
             config, sandbox=sandbox, startup_seconds=startup_seconds, opens_sandbox=isolation is not None

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator
     from pathlib import Path
 
-    from broker import ServerStatus
+    from broker import Config, ServerStatus
 
 _LINE_CHARACTERS = 400
 MIB = 1024 * 1024
@@ -60,30 +60,37 @@ async def examine(request: DoctorRequest) -> ExitCode:
 
 
 async def _findings(request: DoctorRequest) -> AsyncIterator[Finding]:
+    config, config_finding = _read_config(request.config)
+    named = config.image if config else None
     try:
-        image = await prepare_image()
+        image = await prepare_image(named)
     except Problem as problem:
         yield Finding("image", is_right=False, found=problem.what, what_to_do=problem.what_to_do)
     else:
-        yield Finding("image", is_right=True, found=f"sha256 {image.digest[:12]}")
+        yield Finding("image", is_right=True, found=f"{f'{named}, ' if named else ''}sha256 {image.digest[:12]}")
         size = image.compiled.stat().st_size // MIB
         yield Finding("cache", is_right=True, found=f"{image.compiled.parent} ({size} MiB compiled)")
-        yield await _workers_finding()
-    try:
-        config = load_config(request.config)
-    except Problem as problem:
-        yield Finding("config", is_right=False, found=problem.what, what_to_do=problem.what_to_do)
+        yield await _workers_finding(named)
+    yield config_finding
+    if config is None:
         return
-    yield Finding("config", is_right=True, found=f"{len(config.servers)} servers")
     async with open_broker(config) as broker:
         for status in broker.server_statuses():
             yield _server_finding(status)
 
 
-async def _workers_finding() -> Finding:
+def _read_config(given: Path | None) -> tuple[Config | None, Finding]:
+    try:
+        config = load_config(given)
+    except Problem as problem:
+        return None, Finding("config", is_right=False, found=problem.what, what_to_do=problem.what_to_do)
+    return config, Finding("config", is_right=True, found=f"{len(config.servers)} servers")
+
+
+async def _workers_finding(image: str | None) -> Finding:
     """What confines the processes that scripts run in: a platform that lacks a part is told of, and not wrong."""
     try:
-        async with Sandbox() as sandbox:
+        async with Sandbox(component=image) as sandbox:
             confinement = sandbox.confinement
     except SandboxError as error:
         return Finding("workers", is_right=False, found=str(error), what_to_do="codemode run --isolation thread")

@@ -1,11 +1,13 @@
 """Imports the packages that were put into this image, all their modules: there is no file system to import from later.
 
-They lie in a folder of their own while the image is made; most images have none.
+They lie in a folder of their own while the image is made; most images have none. Their data files are kept in memory.
 """
 
 import contextlib
 import importlib
 import io
+import os
+import pathlib
 import pkgutil
 import sys
 
@@ -17,22 +19,36 @@ LEFT_OUT = {"__main__", "conftest", "setup", "test", "tests"}
 MARK = "can't be imported: "
 """Begins the line of standard error that says which module failed and why."""
 
+MAX_DATA_BYTES = 16 * 1024 * 1024
+"""Of all data files together: every instance has to have room for them."""
+
 names = []
 """The top-level modules that scripts can import beside the standard library."""
+
+_data = {}
+
+
+def read_data(path) -> bytes | None:
+    """Returns a data file of a package, or None."""
+    return _data.get(os.fspath(path)) if isinstance(path, (str, os.PathLike)) else None
 
 
 def load() -> None:
     """Imports what is there; a package that can't be imported fails the build."""
     for found in pkgutil.iter_modules([FOLDER]):
+        if found.name in LEFT_OUT:
+            continue
         try:
             with _silence():
                 module = importlib.import_module(found.name)
         except BaseException as error:
-            reason = f"{type(error).__name__}: {error}"
-            print(f"{MARK}{found.name}: {reason.splitlines()[0]}", file=sys.stderr, flush=True)
+            if found.name.startswith("_"):  # not for scripts to import; `_yaml` stands for a compiled part
+                continue
+            _fail(found.name, f"{type(error).__name__}: {error}")
             raise
         names.append(found.name)
         _load_below(module)
+        _keep_data(found.name, module)
 
 
 def _load_below(module):
@@ -42,6 +58,20 @@ def _load_below(module):
         # A part may need what is not there; whoever imports the package does without it, too.
         with contextlib.suppress(BaseException), _silence():
             _load_below(importlib.import_module(f"{module.__name__}.{found.name}"))
+
+
+def _keep_data(name, module):
+    for folder in map(pathlib.Path, getattr(module, "__path__", ())):
+        for path in sorted(folder.rglob("*")):
+            if path.suffix not in (".py", ".pyi", ".pyc") and path.is_file():
+                _data[str(path)] = path.read_bytes()
+    if sum(map(len, _data.values())) > MAX_DATA_BYTES:
+        _fail(name, f"its data files have more than {MAX_DATA_BYTES >> 20} MiB")
+        raise MemoryError
+
+
+def _fail(name, reason):
+    print(f"{MARK}{name}: {reason.splitlines()[0]}", file=sys.stderr, flush=True)
 
 
 @contextlib.contextmanager

@@ -15,7 +15,7 @@ import wasmtime
 from sandbox import ImageError, WorkerError
 from sandbox import compiled as compiled_images
 from sandbox.compiled import CompiledFile
-from sandbox.image import REBUILD, compiled_path, component_digest, load_image
+from sandbox.image import compiled_path, component_digest, load_image
 from sandbox.worker_process import WorkerProcess
 
 EMPTY = "(component)"
@@ -223,13 +223,14 @@ def test_a_missing_image_says_how_to_get_it(component, cache, proofs, missing):
     component.with_name(missing).unlink()
     with pytest.raises(ImageError) as caught:
         load_image(component, cache=cache, proofs=proofs)
-    assert str(caught.value) == f"the guest image small.wasm is not in the installed package: {REBUILD}"
+    remedy = "build it again with `codemode image build`"
+    assert str(caught.value) == f"the guest image small.wasm is missing or has no note beside it: {remedy}"
 
 
 @pytest.mark.parametrize("text", ["", "{", "[]", "null", "{}", '{"sha256": 5}'])
 def test_an_unreadable_note_is_a_missing_image(component, cache, proofs, text):
     component.with_suffix(".json").write_text(text)
-    with pytest.raises(ImageError, match="is not in the installed package"):
+    with pytest.raises(ImageError, match="is missing or has no note"):
         load_image(component, cache=cache, proofs=proofs)
 
 
@@ -237,14 +238,14 @@ def test_a_damaged_image_is_not_compiled(component, cache, proofs):
     component.write_bytes(component.read_bytes() + b"\x00")
     with pytest.raises(ImageError) as caught:
         load_image(component, cache=cache, proofs=proofs)
-    assert str(caught.value) == f"the guest image small.wasm is damaged: {REBUILD}"
+    assert str(caught.value) == "the guest image small.wasm is damaged: build it again with `codemode image build`"
     assert list(cache.iterdir()) == []
 
 
 def test_an_image_that_is_no_component_says_that_it_can_not_be_compiled(component, cache, proofs):
     component.write_bytes(b"\x00asm\x01\x00\x00\x00")
     note(component)
-    with pytest.raises(ImageError, match=r"^wasmtime [0-9.]+ can't compile the guest image: reinstall"):
+    with pytest.raises(ImageError, match=r"^wasmtime [0-9.]+ can't compile the guest image: build it"):
         load_image(component, cache=cache, proofs=proofs)
 
 

@@ -1,0 +1,128 @@
+"""`codemode image`: guest images with further packages."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import anyio.to_thread
+from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.table import Table
+from rich.text import Text
+
+from broker.cli.compile_progress import compile_progress
+from broker.cli.exit_codes import ExitCode
+from broker.cli.terminal import Problem, note, notes, results, write_result
+from sandbox import ImageError
+from sandbox.image import load_image
+from sandbox.image_builds import build_image
+from sandbox.images import list_images, remove_image
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+
+    from sandbox.images import BuiltImage
+
+_LEFT_OUT_SHOWN = 3
+
+
+@dataclass(frozen=True)
+class BuildRequest:
+    """The arguments of `image build`."""
+
+    name: str
+    packages: tuple[str, ...]
+    lock: Path | None
+    as_json: bool
+
+
+@dataclass(frozen=True)
+class ImagesRequest:
+    """The arguments of `image list`."""
+
+    as_json: bool
+
+
+@dataclass(frozen=True)
+class RemoveRequest:
+    """The arguments of `image rm`."""
+
+    name: str
+
+
+async def build(request: BuildRequest) -> ExitCode:
+    """Build an image and compile it, so that the first script need not wait."""
+    if bool(request.packages) == (request.lock is not None):
+        raise Problem("an image needs packages", "Give --with PACKAGE, once for each, or --lock FILE.")
+
+    def work() -> BuiltImage:
+        with _progress() as show:
+            image = build_image(request.name, request.packages, lock=request.lock, on_progress=show)
+        load_image(image.component, compiling=compile_progress)
+        return image
+
+    image = await _attempt(work)
+    if request.as_json:
+        write_result(json.dumps(_described(image)))
+        return ExitCode.COMPLETED
+    for wheel in image.wheels:
+        note(f"{wheel.name} {wheel.version}")
+    if image.left_out:
+        more = len(image.left_out) - _LEFT_OUT_SHOWN
+        shown = ", ".join(image.left_out[:_LEFT_OUT_SHOWN]) + (f" and {more} more" if more > 0 else "")
+        note(f"left out, because they are compiled for this kind of machine: {shown}")
+    note(f"built {image.name}; locked in {image.lock}")
+    note(f'scripts use it with "image": "{image.name}" in the config')
+    return ExitCode.COMPLETED
+
+
+async def show_images(request: ImagesRequest) -> ExitCode:
+    """Print one line for each image."""
+    images = await _attempt(list_images)
+    if request.as_json:
+        write_result(json.dumps([_described(image) for image in images]))
+        return ExitCode.COMPLETED
+    if not images:
+        note("no images beside the one that comes with codemode; codemode image build --with PACKAGE")
+        return ExitCode.COMPLETED
+    table = Table("image", "packages", box=None, header_style="bold", pad_edge=False)
+    for image in images:
+        table.add_row(image.name, Text(", ".join(f"{wheel.name} {wheel.version}" for wheel in image.wheels)))
+    results().print(table)
+    return ExitCode.COMPLETED
+
+
+async def remove(request: RemoveRequest) -> ExitCode:
+    """Remove an image with its lock."""
+    await _attempt(lambda: remove_image(request.name))
+    note(f"removed {request.name}")
+    return ExitCode.COMPLETED
+
+
+async def _attempt(work: Callable[[], Any]) -> Any:
+    """Do blocking work on a thread; what it says about images is the user's to mend."""
+    try:
+        return await anyio.to_thread.run_sync(work)
+    except ImageError as error:
+        raise Problem(str(error)) from None
+
+
+def _described(image: BuiltImage) -> dict[str, Any]:
+    packages = [{"name": wheel.name, "version": wheel.version, "sha256": wheel.sha256} for wheel in image.wheels]
+    return {"name": image.name, "component": str(image.component), "lock": str(image.lock), "packages": packages}
+
+
+@contextlib.contextmanager
+def _progress() -> Iterator[Callable[[str], object]]:
+    """Shows what is being done: a moving bar on a terminal, a line for each part elsewhere."""
+    console = notes()
+    if not console.is_terminal:
+        yield note
+        return
+    columns = (TextColumn("{task.description}"), BarColumn(bar_width=24), TimeElapsedColumn())
+    with Progress(*columns, console=console, transient=True) as progress:
+        task = progress.add_task("", total=None)
+        yield lambda what: progress.update(task, description=what)

@@ -1,0 +1,88 @@
+"""Builds the guest with further packages. The same lock gives the same image."""
+
+from __future__ import annotations
+
+import importlib.util
+import re
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from sandbox.compiled import make_private, write_private
+from sandbox.componentize import ComponentizeError, build_component
+from sandbox.errors import ImageError
+from sandbox.images import COMPONENT_NAME, LOCK_NAME, BuiltImage, image_folder, read_lock_file
+from sandbox.locks import format_lock, read_lock
+from sandbox.wheels import EXTRA, resolve, unpack
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+TAKEN = ("guest", "tools", "wit_world")
+"""Modules of the image itself: a package that brings one could not be used."""
+
+_FAILED = re.compile(r"can't be imported: (\S+): (.*)")
+
+
+def build_image(
+    name: str,
+    requirements: Sequence[str] = (),
+    *,
+    lock: Path | None = None,
+    folder: Path | None = None,
+    on_progress: Callable[[str], object] = lambda _what: None,
+) -> BuiltImage:
+    """Builds an image, in place of one of the same name.
+
+    Args:
+        name: Lower-case letters, digits, `-` and `_`.
+        requirements: Packages as pip takes them, if there is no lock.
+        lock: The lock of an earlier build, for the same packages again.
+        folder: Where images lie; default is in the user's data folder.
+        on_progress: Told what begins now.
+
+    Raises:
+        ImageError: Something is missing, does not fit or does not import in the guest; the text says what.
+    """
+    place = image_folder(name, folder)
+    if bool(requirements) == (lock is not None):
+        raise ImageError("an image is built either with packages or from a lock: give one of the two")
+    if importlib.util.find_spec("componentize_py") is None:
+        raise ImageError(f"building an image needs componentize-py: {EXTRA}")
+    with tempfile.TemporaryDirectory(prefix="codemode-image-") as temporary:
+        scratch, packages = Path(temporary, "pip"), Path(temporary, "packages")
+        scratch.mkdir()
+        if lock is None:
+            on_progress("Choosing packages")
+            wheels = resolve(requirements, scratch)
+            text = format_lock(wheels, requirements)
+        else:
+            text = read_lock_file(lock)
+            wheels = read_lock(text)
+        on_progress(f"Fetching {len(wheels)} packages")
+        left_out = unpack(wheels, packages, scratch)
+        _check_modules(packages)
+        on_progress("Building the image")
+        make_private(place, "image folder", "XDG_DATA_HOME")
+        try:
+            build_component(place / COMPONENT_NAME, packages)
+        except ComponentizeError as error:
+            raise ImageError(_import_failure(str(error), left_out)) from None
+    write_private(place / LOCK_NAME, text.encode())
+    return BuiltImage(name, place / COMPONENT_NAME, wheels, left_out)
+
+
+def _check_modules(packages: Path) -> None:
+    for name in TAKEN:
+        if (packages / name).exists() or (packages / f"{name}.py").exists():
+            raise ImageError(f"a package brings a module {name!r}, which every image has already: it can't be used")
+
+
+def _import_failure(said: str, left_out: Sequence[str]) -> str:
+    found = _FAILED.search(said)
+    if found is None:
+        return f"the image can't be built: {said[-1_000:]}"
+    module, reason = found.groups()
+    if any(path.partition("/")[0].partition(".")[0] == module for path in left_out):
+        return f"{module} has compiled parts and does not work without them in WebAssembly, so it can't be in an image"
+    return f"{module} can't be imported in the guest ({reason[:300]}), so it can't be in an image"

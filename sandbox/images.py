@@ -1,0 +1,135 @@
+"""Images of one's own, by name: the guest with further packages, each in a folder with its lock.
+
+`image_builds` makes them; `Sandbox(component="NAME")` runs scripts on them.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import re
+import shutil
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import platformdirs
+
+from sandbox.componentize import guest_digest
+from sandbox.errors import ImageError
+from sandbox.image import COMPONENT, Image, load_image
+from sandbox.locks import Wheel, read_lock
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from contextlib import AbstractContextManager
+    from pathlib import Path
+
+COMPONENT_NAME = "guest.wasm"
+LOCK_NAME = "packages.lock"
+
+_NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}")
+
+
+@dataclass(frozen=True, slots=True)
+class BuiltImage:
+    """An image with packages.
+
+    Attributes:
+        name: What it is found by.
+        component: Its `.wasm` file, for `Sandbox(component=…)`; the lock lies beside it.
+        wheels: What went in.
+        left_out: Compiled parts that the packages do without; empty for an image that was there already.
+    """
+
+    name: str
+    component: Path
+    wheels: tuple[Wheel, ...]
+    left_out: tuple[str, ...] = ()
+
+    @property
+    def lock(self) -> Path:
+        """The lock."""
+        return self.component.with_name(LOCK_NAME)
+
+
+def find_image(name: str, folder: Path | None = None) -> Path:
+    """Returns the component of an image.
+
+    Raises:
+        ImageError: There is none of that name, or another version of this package built it.
+    """
+    image_folder(name, folder)
+    found = {image.name: image for image in list_images(folder)}
+    image = found.get(name)
+    if image is None:
+        known = f"; there are: {', '.join(found)}" if found else ""
+        raise ImageError(f"there is no image {name!r}: build it with `codemode image build`{known}")
+    if json.loads(image.component.with_suffix(".json").read_text("utf-8")).get("guest") != guest_digest():
+        again = f"codemode image build --name {name} --lock {image.lock}"
+        raise ImageError(f"the image {name!r} was built by another version of codemode: build it again with `{again}`")
+    return image.component
+
+
+def load_selected(
+    selected: Path | str | None,
+    *,
+    cache: Path | None = None,
+    compiling: Callable[[], AbstractContextManager[object]] = contextlib.nullcontext,
+) -> Image:
+    """Loads an image, given as a `.wasm` file or by name, or the installed one; otherwise as `load_image`.
+
+    Raises:
+        ImageError: There is no such image, or it can't be used.
+    """
+    component = find_image(selected) if isinstance(selected, str) else selected
+    return load_image(component or COMPONENT, cache=cache, compiling=compiling)
+
+
+def list_images(folder: Path | None = None) -> tuple[BuiltImage, ...]:
+    """Returns all images that were built, by name."""
+    parts = sorted(_folder(folder).glob(f"*/{COMPONENT_NAME}"))
+    return tuple(
+        BuiltImage(path.parent.name, path, read_lock(read_lock_file(path.with_name(LOCK_NAME))))
+        for path in parts
+        if path.with_suffix(".json").exists() and path.with_name(LOCK_NAME).exists()
+    )
+
+
+def remove_image(name: str, folder: Path | None = None) -> None:
+    """Removes an image with its lock.
+
+    Raises:
+        ImageError: There is none of that name.
+    """
+    place = image_folder(name, folder)
+    if not place.is_dir():
+        raise ImageError(f"there is no image {name!r}")
+    shutil.rmtree(place)
+
+
+def image_folder(name: str, folder: Path | None = None) -> Path:
+    """Returns where an image of this name lies, whether there is one or not.
+
+    Raises:
+        ImageError: It is no name.
+    """
+    if not _NAME.fullmatch(name):
+        raise ImageError(f"{name!r} is no name for an image: use lower-case letters, digits, '-' and '_'")
+    return _folder(folder) / name
+
+
+def read_lock_file(lock: Path) -> str:
+    """Returns the text of a lock.
+
+    Raises:
+        ImageError: It can't be read.
+    """
+    try:
+        return lock.read_text("utf-8")
+    except (OSError, ValueError) as error:
+        reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
+        raise ImageError(f"the lock {lock} can't be read: {reason}") from None
+
+
+def _folder(folder: Path | None) -> Path:
+    return folder or platformdirs.user_data_path("codemode-broker") / "images"

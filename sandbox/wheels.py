@@ -1,0 +1,132 @@
+"""Wheels for an image: chosen, pinned by hash, unpacked, by pip in a process of its own. No code of theirs runs here.
+
+Only wheels are taken, never sources: a source package runs its own build on this machine. A wheel's compiled parts are
+for other machines than WebAssembly, so they are removed; many packages do without.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import re
+import shutil
+import subprocess
+import sys
+from typing import TYPE_CHECKING
+
+from sandbox.errors import ImageError
+from sandbox.locks import Wheel
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+GUEST_PYTHON = "3.14"
+EXTRA = "pip install 'codemode-broker[images]'"
+
+_NAME = r"[A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?"
+_BOUND = r"(?:===?|~=|!=|<=?|>=?)\s*[A-Za-z0-9.*+!_-]+"
+_REQUIREMENT = re.compile(
+    rf"\s*{_NAME}\s*(?:\[\s*{_NAME}(?:\s*,\s*{_NAME})*\s*\])?\s*(?:{_BOUND}(?:\s*,\s*{_BOUND})*)?\s*"
+)
+_MISSING = re.compile(r"No matching distribution found for ([^\s(]+)")
+_COMPILED = (".so", ".pyd", ".dylib")
+_NEEDLESS = ("RECORD", "INSTALLER", "REQUESTED", "direct_url.json")
+_PURE = ("--platform", "any", "--implementation", "py", "--abi", "none")
+_ANY = (
+    "--platform", "manylinux_2_17_x86_64", "--platform", "manylinux2014_x86_64", "--platform", "manylinux_2_28_x86_64",
+    "--platform", "any", "--implementation", "cp", "--abi", "cp314", "--abi", "abi3", "--abi", "none",
+)  # fmt: skip
+
+
+def resolve(requirements: Sequence[str], scratch: Path) -> tuple[Wheel, ...]:
+    """Chooses wheels for requirements and all that they need, pure ones where there are only such.
+
+    Args:
+        requirements: As pip takes them: a name, perhaps with extras and bounds of its version. No addresses or files.
+        scratch: An empty folder for what pip needs on the way.
+
+    Raises:
+        ImageError: A requirement is none, or nothing fits; the text names it.
+    """
+    for requirement in requirements:
+        if not _REQUIREMENT.fullmatch(requirement):
+            raise ImageError(f"{requirement!r} is no package: give a name as on PyPI, like 'pyyaml' or 'jinja2>=3.1'")
+    report = scratch / "report.json"
+    choice = ("--dry-run", "--report", str(report), *requirements)
+    finished = _pip(scratch, _PURE, choice)
+    if finished.returncode != 0:
+        finished = _pip(scratch, _ANY, choice)
+    if finished.returncode != 0:
+        raise ImageError(_nothing_fits(finished.stderr, scratch))
+    chosen = json.loads(report.read_text("utf-8"))["install"]
+    wheels = [
+        Wheel(
+            item["metadata"]["name"],
+            item["metadata"]["version"],
+            item["download_info"]["archive_info"]["hashes"]["sha256"],
+        )
+        for item in chosen
+    ]
+    return tuple(sorted(wheels, key=lambda wheel: wheel.name.lower()))
+
+
+def unpack(wheels: Sequence[Wheel], folder: Path, scratch: Path) -> tuple[str, ...]:
+    """Puts the wheels' modules into `folder`; returns the compiled parts that were left out.
+
+    Raises:
+        ImageError: A wheel can't be had any more, or is not the one that was locked.
+    """
+    lock = scratch / "requirements.txt"
+    lock.write_text("".join(f"{wheel}\n" for wheel in wheels), "utf-8")
+    choice = ("--target", str(folder), "--no-deps", "--require-hashes", "--requirement", str(lock))
+    finished = _pip(scratch, _ANY, choice)
+    if finished.returncode != 0:
+        if "DO NOT MATCH THE HASHES" in finished.stderr:
+            raise ImageError("a package has other contents now than when it was locked; nothing was built")
+        raise ImageError(_nothing_fits(finished.stderr, scratch))
+    folder.mkdir(exist_ok=True)  # pip makes none for no wheels
+    return _tidy(folder)
+
+
+def _pip(scratch: Path, tags: Sequence[str], choice: Sequence[str]) -> subprocess.CompletedProcess[str]:
+    if importlib.util.find_spec("pip") is None:
+        raise ImageError(f"building an image needs pip and componentize-py: {EXTRA}")
+    target = () if "--target" in choice else ("--target", str(scratch / "target"))
+    command = [
+        sys.executable, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-input", "--no-compile",
+        "--retries", "2", "--timeout", "30", "--ignore-installed", "--only-binary", ":all:",
+        "--python-version", GUEST_PYTHON, *tags, *target, *choice,
+    ]  # fmt: skip
+    return subprocess.run(  # noqa: S603  # requirements were checked: none is an option, an address or a file
+        command, cwd=scratch, capture_output=True, text=True, check=False, stdin=subprocess.DEVNULL
+    )
+
+
+def _nothing_fits(said: str, scratch: Path) -> str:
+    found = _MISSING.search(said)
+    if found is None:
+        errors = [line.removeprefix("ERROR: ") for line in said.splitlines() if line.startswith("ERROR: ")]
+        return f"the packages can't be had: {(errors or ['pip failed'])[-1][:500]}"
+    requirement = found[1]
+    name = re.match(_NAME, requirement)
+    command = [sys.executable, "-m", "pip", "index", "versions", "--disable-pip-version-check", name[0] if name else ""]
+    known = subprocess.run(command, cwd=scratch, capture_output=True, text=True, check=False)  # noqa: S603
+    if known.returncode != 0:
+        return f"there is no package {requirement!r}: look for its name on PyPI"
+    return (
+        f"{requirement!r} has no wheel for CPython {GUEST_PYTHON}, only sources: those would run their own build on "
+        "this machine, so they are not taken"
+    )
+
+
+def _tidy(folder: Path) -> tuple[str, ...]:
+    """Removes what an image has no use for, and what differs from one install to the next."""
+    compiled = sorted(path for path in folder.rglob("*") if path.suffix in _COMPILED or path.name.endswith(".so"))
+    left_out = tuple(path.relative_to(folder).as_posix() for path in compiled)
+    needless = [path for info in folder.glob("*.dist-info") for path in map(info.joinpath, _NEEDLESS) if path.exists()]
+    for path in (*compiled, *needless):
+        path.unlink()
+    for path in (folder / "bin", *folder.rglob("__pycache__"), *folder.glob("*.libs")):
+        shutil.rmtree(path, ignore_errors=True)
+    return left_out
