@@ -18,6 +18,8 @@ from broker.authorization.policy import Policy
 from broker.authorization.quotas import Quotas
 from broker.config import Config, ServerConfig
 from broker.logging import logger, redactor
+from broker.recordings.recorder import Recorder
+from broker.recordings.recordings import Recordings
 from broker.server_process import kill_process, start_process
 from broker.sessions import Session
 from broker.tool_shelf import ToolShelf
@@ -81,7 +83,8 @@ class Broker:
             startup_seconds: How long entering waits for slow servers; 0 for not at all.
             opens_sandbox: Whether entering begins to open the sandbox beside the servers, so that the first script
                 finds it ready; otherwise the first script opens it.
-            store: Where statistics and vectors are kept; in memory when None. Not closed here.
+            store: Where statistics and vectors are kept, in memory when None, and runs are recorded, nowhere when None.
+                Not closed here.
             embedder: Makes searches by meaning possible; that of the config when None.
             ranker: A subagent or other judge that reorders the first candidates of a search.
 
@@ -97,6 +100,8 @@ class Broker:
         self._redact = redactor(config.secrets)
         self._policy = Policy(config.policy)
         self._quotas = Quotas(self._policy)
+        self._recordings = None if store is None else Recordings(store, config.recordings)
+        self._recorder = Recorder(self._recordings, config.secrets)
         self._sandbox = sandbox or Sandbox(component=config.image)
         self._startup_seconds = startup_seconds
         self._stack = AsyncExitStack()
@@ -179,6 +184,8 @@ class Broker:
         self._tasks = None
         # Not told of the body's exception: the task group would wrap it in a group.
         await self._stack.aclose()
+        if self._recordings is not None:
+            self._recordings.close()
 
     def server_statuses(self) -> list[ServerStatus]:
         """How each server is doing now, in the order of the config."""
@@ -230,6 +237,7 @@ class Broker:
             quotas=self._quotas,
             extractor=extractor,
             redact=self._redact,
+            recorder=self._recorder,
         )
 
     async def _open_sandbox(self) -> Sandbox:

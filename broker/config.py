@@ -23,6 +23,7 @@ from broker.authorization.faults import policy_problems
 from broker.authorization.policy import Label, PolicyConfig
 from broker.disclosure_config import DisclosureConfig, ToolPattern
 from broker.errors import ConfigError
+from broker.recordings.settings import RecordingSettings
 from broker.server.settings import ServeSettings
 from broker.variables import Expansion
 
@@ -128,6 +129,7 @@ class Config(BaseModel):
     Attributes:
         servers: By name; `mcpServers` in the file.
         image: Name of the guest image that scripts run on; see `codemode image build`.
+        recordings: How runs are recorded.
         serve: How `codemode serve` serves.
         disclosure: How much of the tools is shown when.
         policy: What may be called; see `PolicyConfig`.
@@ -137,6 +139,7 @@ class Config(BaseModel):
 
     servers: dict[str, ServerConfig] = Field(default={}, validation_alias="mcpServers")
     image: str | None = Field(default=None, pattern=r"^[a-z0-9][a-z0-9_-]{0,63}$")
+    recordings: RecordingSettings = RecordingSettings()
     serve: ServeSettings = ServeSettings()
     disclosure: DisclosureConfig = DisclosureConfig()
     policy: PolicyConfig = PolicyConfig()

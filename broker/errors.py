@@ -5,6 +5,7 @@ BrokerError
 ├── UnknownToolError            no such tool; carries the nearest names
 ├── PatternError                a pattern of tools that can match nothing
 ├── StoreError                  what is kept on disk cannot be read or written
+├── RecordingError              a recording is not there, not whole, or cannot be used for this
 ├── SearchError                 a search cannot be done as asked; the text says what to change
 └── UpstreamError               one call or listing at one server failed
     ├── UnavailableError        the server is not connected; nothing was sent
@@ -73,6 +74,10 @@ class PatternError(BrokerError):
 
 class SearchError(BrokerError):
     """A search cannot be done as asked: its cursor, limit, filter or regular expression. The text says what to do."""
+
+
+class RecordingError(BrokerError):
+    """A recording is not there, not whole, or cannot be used for what was asked. The text says which and why."""
 
 
 class StoreError(BrokerError):

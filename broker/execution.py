@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from broker.authorization.desk import ConsentDesk
     from broker.catalog import Catalog, CatalogEntry
     from broker.disclosure import Disclosure
+    from broker.recordings.recorder import RecordedRun, Recorder
     from broker.script_check import CheckMode
     from broker.script_functions import Extractor
     from broker.upstream import Upstream
@@ -97,6 +98,15 @@ class ExecutionResult(BaseModel):
         return self.error.type == "ToolRefusedError" or grouped
 
 
+@dataclass(frozen=True)
+class Watching:
+    """Who is told of a run as it goes on, and may stop it; as of `Session.execute_code`."""
+
+    on_output: Callable[[str, str], None] | None = None
+    on_call: Callable[[CallRecord, int, int], None] | None = None
+    stop: anyio.CancelScope | None = None
+
+
 @dataclass(frozen=True, kw_only=True)
 class Execution:
     """What a run of one session works with."""
@@ -107,6 +117,7 @@ class Execution:
     desk: ConsentDesk
     disclosure: Disclosure
     redact: Callable[[str], str]
+    recorder: Recorder
     extractor: Extractor | None = None
 
     async def run(
@@ -134,8 +145,42 @@ class Execution:
         warned = warning(mistakes) if mistakes else ""
         if warned and on_output is not None:
             on_output("stderr", warned)
-        stopwatch, blocks = Stopwatch(), ContentBlocks()
-        desk = self.desk.for_run(run_id, script)
+        recorded = self.recorder.begin(
+            run_id,
+            script,
+            filename=filename,
+            manifest=manifest,
+            limits=limits or self.sandbox.limits,
+            image=self.sandbox.image_digest,
+            described=[entry for entry in self._named(found) if self.disclosure.is_described(entry)],
+            grants=[str(held.grant) for held in self.desk.book.held],
+        )
+        with recorded:
+            return await self._carry_out(
+                script,
+                recorded,
+                manifest=manifest,
+                filename=filename,
+                limits=limits,
+                watching=Watching(on_output, on_call, stop),
+                warned=warned,
+            )
+
+    async def _carry_out(
+        self,
+        script: str,
+        recorded: RecordedRun,
+        *,
+        manifest: Mapping[str, Any],
+        filename: str,
+        limits: Limits | None,
+        watching: Watching,
+        warned: str = "",
+    ) -> ExecutionResult:
+        """Run a script that may start, or go on with one from where its past ends."""
+        began = time.monotonic()
+        stopwatch, blocks = Stopwatch(recorded.past.elapsed_seconds), ContentBlocks()
+        desk = self.desk.for_run(recorded.run_id, script)
         calls = ToolCalls(
             catalog=self.catalog,
             upstreams=self.upstreams,
@@ -143,8 +188,9 @@ class Execution:
             disclosure=self.disclosure,
             stopwatch=stopwatch,
             redact=self.redact,
-            on_call=on_call,
+            on_call=watching.on_call,
             blocks=blocks,
+            journal=recorded.journal,
         )
         functions = ScriptFunctions(blocks, self.extractor)
 
@@ -152,8 +198,8 @@ class Execution:
             # A tool is called by namespace and name; what has no namespace is asked of us.
             return await (calls.answer if "." in call.function else functions.answer)(call)
 
-        heard = _Heard(on_output)
-        with closing(desk), stop or anyio.CancelScope() as scope:
+        heard = _Heard(watching.on_output)
+        with closing(desk), watching.stop or anyio.CancelScope() as scope:
             ended = await self.sandbox.run(
                 script,
                 answer=answer,
@@ -162,12 +208,16 @@ class Execution:
                 limits=limits,
                 on_output=heard.add,
                 stopwatch=stopwatch,
+                seed=recorded.seed,
+                wall_ns=recorded.wall_ns,
+                journal=recorded.journal,
+                past=recorded.past,
             )
         if scope.cancelled_caught:
             ended = heard.result(stopwatch.elapsed, len(calls.records))
         return _envelope(
             ended.outcome,
-            run_id,
+            recorded.run_id,
             began,
             calls=calls.records,
             stdout=ended.stdout,

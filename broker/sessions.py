@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from broker.authorization.desk import ConsentDesk
 from broker.disclosure import Disclosure
 from broker.execution import Execution
+from broker.recordings.recorder import Recorder
 from broker.script_check import CHECK_MODES
 from broker.surface.dispatch import Surface, Watcher
 
@@ -56,6 +57,7 @@ class Session:
         quotas: Quotas | None = None,
         redact: Callable[[str], str] = str,
         extractor: Extractor | None = None,
+        recorder: Recorder | None = None,
     ) -> None:
         """Start with nothing described, and with these grants only; `extractor` answers `extract` in scripts."""
         self._extractor = extractor
@@ -65,6 +67,7 @@ class Session:
         self._desk = ConsentDesk(grants, answerer, policy=policy, quotas=quotas)
         self._redact = redact
         self._finder = finder
+        self._recorder = recorder or Recorder()
         self.tiers = finder.tiers
         """What is hot, the categories, and what is in them."""
         self._disclosure = Disclosure(catalog, upstreams, on_described=self._desk.see)
@@ -204,4 +207,5 @@ class Session:
             disclosure=self._disclosure,
             redact=self._redact,
             extractor=self._extractor,
+            recorder=self._recorder,
         )

@@ -66,6 +66,7 @@ class Store:
         Raises:
             StoreError: It cannot be used; the text says what to do.
         """
+        self.path = path
         self._name = "the store in memory" if path is None else str(path)
         self._lock = threading.RLock()
         if path is not None:

@@ -26,6 +26,7 @@ from broker.errors import (
 )
 from broker.host_paths import hide_host_paths, hide_in_details
 from broker.json_schema import first_fault
+from broker.recordings.run_journal import NoCallJournal
 from broker.tool_changes import what_changed
 from broker.tool_results import completion_of, failure, quoted
 from sandbox import Completion, Failed, Returned
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
     from broker.catalog import Catalog, CatalogEntry
     from broker.content_blocks import ContentBlocks
     from broker.disclosure import Disclosure
+    from broker.recordings.run_journal import CallJournal
     from broker.upstream import Upstream
     from sandbox import Call, Stopwatch
 
@@ -109,6 +111,7 @@ class ToolCalls:
         redact: Callable[[str], str] = str,
         on_call: Callable[[CallRecord, int, int], None] | None = None,
         blocks: ContentBlocks | None = None,
+        journal: CallJournal | None = None,
     ) -> None:
         """Take what decides about calls; `stopwatch` stands still while a person is asked.
 
@@ -122,6 +125,7 @@ class ToolCalls:
         self._disclosure = disclosure
         self._stopwatch = stopwatch
         self._redact = redact
+        self._journal = journal or NoCallJournal()
         self._on_call = on_call
         self._blocks = blocks
         self._ended = 0
@@ -189,6 +193,7 @@ class ToolCalls:
     ) -> Failed | None:
         decision = self._desk.decide_now(pending)
         if isinstance(decision, Ask):
+            self._journal.asked(call.id)
             with self._stopwatch.paused():
                 decision = await self._desk.decide(pending, order=call.id)
         match decision:
@@ -197,6 +202,7 @@ class ToolCalls:
                 return None
             case Deny(reason):
                 record.decision = "denied"
+                self._journal.denied(call.id, reason)
                 return failure("ToolRefusedError", reason, entry)
         assert_never(decision)
 
@@ -204,6 +210,7 @@ class ToolCalls:
         spec = entry.spec
         try:
             async with self._desk.turn(pending):
+                self._journal.sent(call.id, server=spec.server, tool=spec.name, digest=spec.digest, by="")
                 raw = await self._upstreams[spec.server].call_tool(spec.name, call.arguments)
         except ToolRejectedError as error:
             said = quoted(spec.server, error.server_text)

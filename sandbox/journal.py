@@ -47,6 +47,11 @@ class Past:
     printed_characters: int = 0
     goes_on: bool = True
 
+    @property
+    def elapsed_seconds(self) -> float:
+        """The run's clock when its last step began."""
+        return self.steps[-1].now_ns / 1e9 if self.steps else 0.0
+
 
 class Journal(Protocol):
     """Keeps a run. The methods return when that is done; what they raise ends the run and comes out of it."""

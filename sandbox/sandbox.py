@@ -216,16 +216,34 @@ class Sandbox:
             isolate.close()
 
     @property
+    def limits(self) -> Limits:
+        """Bounds of a run that brings none of its own."""
+        return self._limits
+
+    @property
+    def image_digest(self) -> str:
+        """sha256 of the guest image, in hex.
+
+        Raises:
+            SandboxClosedError: The sandbox is not entered.
+        """
+        return self._loaded().digest
+
+    @property
     def confinement(self) -> Confinement | None:
         """What holds the worker processes; None in `"thread"` isolation and outside the `async with` block."""
         return None if self._workers is None else self._workers.confinement
 
     async def _isolate(self) -> Isolate:
-        if self._image is None:
-            raise SandboxClosedError("the sandbox is closed: use it inside `async with Sandbox() as sandbox:`")
+        image = self._loaded()
         if self._workers is not None:
             return ProcessIsolate(self._workers)
         instance = None if self._spares is None else self._spares.take()
         if instance is None:
-            instance = await self._threads.run(partial(Instance, self._image))
+            instance = await self._threads.run(partial(Instance, image))
         return ThreadIsolate(instance, self._threads)
+
+    def _loaded(self) -> Image:
+        if self._image is None:
+            raise SandboxClosedError("the sandbox is closed: use it inside `async with Sandbox() as sandbox:`")
+        return self._image

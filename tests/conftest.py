@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
+import platformdirs
 import pytest
 
 if TYPE_CHECKING:
@@ -15,6 +16,17 @@ if TYPE_CHECKING:
 def anyio_backend(request):
     """Tests that run on trio as well override this."""
     return request.param
+
+
+@pytest.fixture
+def data_home(tmp_path):
+    """A data folder of the test's own; only the proofs of compiled images are the user's, so that none is compiled."""
+    proofs = platformdirs.user_data_path("codemode-broker") / "compiled"
+    proofs.mkdir(mode=0o700, parents=True, exist_ok=True)
+    own = tmp_path / "data" / "codemode-broker"
+    own.mkdir(mode=0o700, parents=True)
+    (own / "compiled").symlink_to(proofs)
+    return str(own.parent)
 
 
 @pytest.hookimpl(wrapper=True)

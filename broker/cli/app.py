@@ -15,6 +15,7 @@ from typing import Annotated, Literal
 
 import typer
 
+from broker.cli import recorded
 from broker.cli.start import start
 
 app = typer.Typer(
@@ -28,6 +29,7 @@ tools = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="Look at t
 app.add_typer(tools, name="tools")
 image = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="Guest images with further Python packages.")
 app.add_typer(image, name="image")
+recorded.register(app)
 
 ConfigFile = Annotated[
     Path | None,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from contextlib import asynccontextmanager
+from contextlib import ExitStack, asynccontextmanager
 from typing import TYPE_CHECKING
 
 import platformdirs
@@ -10,6 +10,8 @@ import platformdirs
 from broker import Broker, BrokerError, Config, ConfigError
 from broker.cli.compile_progress import compile_progress
 from broker.cli.terminal import Problem, note
+from broker.errors import StoreError
+from broker.store import Store
 from codegen.plain_text import one_line
 from sandbox import Sandbox
 
@@ -71,14 +73,19 @@ async def open_broker(
     With an isolation, that of the scripts to come, the sandbox is opened beside them.
     """
     sandbox = Sandbox(component=config.image, compiling=compile_progress, isolation=isolation or "process")
-    try:
-        broker = Broker.from_config(
-            config, sandbox=sandbox, startup_seconds=startup_seconds, opens_sandbox=isolation is not None
-        )
-    except ConfigError as error:
-        raise Problem(str(error)) from None
-    async with broker:
-        yield broker
+    with ExitStack() as stack:
+        try:
+            broker = Broker.from_config(
+                config,
+                sandbox=sandbox,
+                startup_seconds=startup_seconds,
+                opens_sandbox=isolation is not None,
+                store=stack.enter_context(Store.in_user_folder()),
+            )
+        except (ConfigError, StoreError) as error:
+            raise Problem(str(error)) from None
+        async with broker:
+            yield broker
 
 
 def report_servers(broker: Broker) -> None:

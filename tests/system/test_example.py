@@ -20,6 +20,11 @@ ALLOW = ("--allow", "git.git_log", "--allow", "git.git_show", "--allow", "memory
 WHO = ("-c", "user.name=Ada | Co", "-c", "user.email=ada@example.org", "-c", "commit.gpgsign=false")
 
 
+@pytest.fixture(autouse=True)
+def own_store(data_home, monkeypatch):
+    monkeypatch.setenv("XDG_DATA_HOME", data_home)
+
+
 def git(folder, *arguments):
     finished = subprocess.run(  # noqa: S603  # git of this machine
         ["git", *WHO, *arguments],  # noqa: S607

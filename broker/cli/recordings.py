@@ -1,0 +1,156 @@
+"""`codemode recordings`: what is recorded, in and out of the store."""
+
+from __future__ import annotations
+
+import json
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from rich.table import Table
+from rich.text import Text
+
+from broker.cli.exit_codes import ExitCode
+from broker.cli.terminal import Problem, note, results, write_result
+from broker.errors import BrokerError
+from broker.recordings.events import json_schema
+from broker.recordings.files import export_lines
+from broker.recordings.recordings import Recordings
+from broker.recordings.settings import RecordingSettings
+from broker.recordings.transfer import export, import_file
+from broker.store import Store
+from codegen.plain_text import one_line
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from broker.recordings.recordings import Entry
+
+STYLES = {"completed": "green", "raised": "red", "stopped": "red", "parked": "yellow", "interrupted": "yellow"}
+_NAME_CHARACTERS = 40
+
+
+@dataclass(frozen=True)
+class ListRequest:
+    """The arguments of `recordings list` and `runs`."""
+
+    limit: int
+    as_json: bool
+    only_open: bool = False
+
+
+@dataclass(frozen=True)
+class FilesRequest:
+    """The arguments of `recordings export` and `import`."""
+
+    names: tuple[str, ...]
+    output: Path | None = None
+
+
+@contextmanager
+def open_recordings(settings: RecordingSettings | None = None) -> Iterator[Recordings]:
+    """Open the user's recordings.
+
+    Raises:
+        Problem: They cannot be used, or what the block asks of them cannot be done.
+    """
+    try:
+        with Store.in_user_folder() as store, Recordings(store, settings or RecordingSettings()) as recordings:
+            yield recordings
+    except BrokerError as error:
+        raise Problem(str(error)) from None
+
+
+async def list_recordings(request: ListRequest) -> ExitCode:
+    """Print the recordings, newest first."""
+    with open_recordings() as recordings:
+        found = recordings.entries(request.limit)
+    if request.only_open:
+        found = [entry for entry in found if entry.state in {"running", "interrupted", "parked"}]
+    if request.as_json:
+        write_result(json.dumps([_json(entry) for entry in found], indent=2))
+    elif found and results().is_terminal:
+        results().print(_table(found))
+    elif found:
+        write_result("\n".join("\t".join(_columns(entry)) for entry in found))
+    else:
+        note("no run is open" if request.only_open else "nothing is recorded yet")
+    return ExitCode.COMPLETED
+
+
+async def export_recordings(request: FilesRequest) -> ExitCode:
+    """Write recordings to files, or one to stdout."""
+    with open_recordings() as recordings:
+        entries = [recordings.find(name) for name in request.names]
+        if request.output is None and len(entries) == 1:
+            write_result("".join(export_lines(recordings.lines(entries[0].id), recordings.value)))
+            return ExitCode.COMPLETED
+        target = request.output or Path()
+        if len(entries) > 1 and not target.is_dir():
+            raise Problem(f"{target} is not a folder", "Several recordings are written to a folder, one file each.")
+        for entry in entries:
+            path = target / f"{entry.run_id}.jsonl" if target.is_dir() else target
+            export(recordings, entry, path)
+            note(f"{path}: {entry.calls} calls")
+    return ExitCode.COMPLETED
+
+
+async def import_recordings(request: FilesRequest) -> ExitCode:
+    """Take recordings over from files."""
+    with open_recordings() as recordings:
+        for name in request.names:
+            entry, cut = import_file(recordings, Path(name))
+            note(f"{entry.run_id}: {entry.calls} calls, {entry.state}{f'; the file {cut}' if cut else ''}")
+    return ExitCode.COMPLETED
+
+
+async def remove_recordings(request: FilesRequest) -> ExitCode:
+    """Remove recordings, and what no other one uses of their values."""
+    with open_recordings() as recordings:
+        entries = [recordings.find(name) for name in request.names]
+        running = [entry.run_id for entry in entries if entry.state == "running"]
+        if running:
+            raise Problem(f"{running[0]} is running", "It can be removed when it has ended.")
+        recordings.remove([entry.id for entry in entries])
+    note(f"removed {len(entries)}")
+    return ExitCode.COMPLETED
+
+
+async def print_schema(_: None) -> ExitCode:
+    """Print the JSON Schema of a line."""
+    write_result(json.dumps(json_schema(), indent=2))
+    return ExitCode.COMPLETED
+
+
+def _json(entry: Entry) -> dict[str, object]:
+    return {key: value for key, value in asdict(entry).items() if key != "id"}
+
+
+def _columns(entry: Entry) -> tuple[str, str, str, str, str, str]:
+    ended = "" if entry.ended is None else f"{(entry.ended - entry.began) / 1e9:.1f} s"
+    return (
+        entry.run_id,
+        when(entry.began),
+        one_line(entry.filename, _NAME_CHARACTERS),
+        entry.state,
+        f"{entry.calls}",
+        ended,
+    )
+
+
+def _table(entries: Sequence[Entry]) -> Table:
+    table = Table(box=None, pad_edge=False)
+    for column in ("run", "began", "script", "state", "calls", "took"):
+        table.add_column(column, header_style="dim", justify="right" if column in {"calls", "took"} else "left")
+    for entry in entries:
+        run, began, name, state, calls, took = _columns(entry)
+        imported = " (imported)" if entry.is_imported else ""
+        table.add_row(Text(run), Text(began), Text(name), Text(state + imported, STYLES.get(state, "")), calls, took)
+    return table
+
+
+def when(nanoseconds: int) -> str:
+    """Return a time as people here read it."""
+    return datetime.fromtimestamp(nanoseconds / 1e9, UTC).astimezone().strftime("%Y-%m-%d %H:%M:%S")

@@ -1,0 +1,4 @@
+"""Recordings: every run written down as it happens, to be shown, replayed, compared and resumed.
+
+Above: execution.py and the command line. Below: the store and the sandbox.
+"""

@@ -1,0 +1,69 @@
+"""Which process a running run belongs to, and whether that process still lives.
+
+Above: recordings.py. Below: a lock on a file, which the system releases when the process ends, however it ends.
+"""
+
+from __future__ import annotations
+
+import os
+import secrets
+import sys
+from contextlib import suppress
+from typing import TYPE_CHECKING
+
+if sys.platform != "win32":
+    import fcntl
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+class Owner:
+    """This process, as others see it; with no folder there are no others."""
+
+    def __init__(self, folder: Path | None) -> None:
+        """Take the lock, in a file that others can find."""
+        self.name = f"{os.getpid()}-{secrets.token_hex(8)}"
+        self._folder = folder
+        self._file: int | None = None
+        if folder is not None:
+            folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+            self._file = os.open(folder / self.name, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+            _lock(self._file)
+
+    def lives(self, name: str) -> bool:
+        """Tell whether the process of that name has not ended."""
+        if name == self.name:
+            return True
+        if self._folder is None or "/" in name or not name:
+            return False
+        try:
+            file = os.open(self._folder / name, os.O_RDWR | os.O_CLOEXEC)
+        except OSError:
+            return False
+        try:
+            if not _lock(file):
+                return True
+            with suppress(OSError):
+                (self._folder / name).unlink()
+            return False
+        finally:
+            os.close(file)
+
+    def close(self) -> None:
+        """Give the lock back: what this process had running is interrupted."""
+        if self._file is not None and self._folder is not None:
+            (self._folder / self.name).unlink(missing_ok=True)
+            os.close(self._file)
+            self._file = None
+
+
+def _lock(file: int) -> bool:
+    """Return whether the lock was free; without locks, no other process is taken for dead."""
+    if sys.platform == "win32":
+        return False
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        return False
+    return True

@@ -1,0 +1,123 @@
+"""What an execution is given to have its run recorded, or taken up again: the run's conditions and its journal.
+
+Above: execution.py. Below: run_journal.py. Without recordings the conditions are drawn all the same.
+"""
+
+from __future__ import annotations
+
+import secrets
+import time
+from dataclasses import dataclass, field
+from functools import cache
+from importlib.metadata import version
+from typing import TYPE_CHECKING, Any
+
+from broker.recordings.events import RecordedTool
+from broker.recordings.redaction import Redaction
+from broker.recordings.run_journal import Beginning, RunJournal, UnrecordedRun
+from sandbox import Past
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+    from types import TracebackType
+    from typing import Self
+
+    from broker.catalog import CatalogEntry
+    from broker.recordings.recordings import Recordings
+    from sandbox import Limits
+
+
+@dataclass(frozen=True, kw_only=True)
+class RecordedRun:
+    """One run, from its beginning or from where it was interrupted.
+
+    Attributes:
+        run_id: Names it wherever it is spoken of.
+        seed: Where its random numbers come from.
+        wall_ns: Unix time at which its clock starts.
+        journal: Told of everything; keeps nothing where the run is not recorded.
+        past: What happened before, in a run that is resumed.
+    """
+
+    run_id: str
+    seed: int
+    wall_ns: int
+    journal: RunJournal | UnrecordedRun
+    past: Past = field(default_factory=Past)
+
+    def __enter__(self) -> Self:
+        """Return the run."""
+        return self
+
+    def __exit__(
+        self, _kind: type[BaseException] | None, _error: BaseException | None, _traceback: TracebackType | None
+    ) -> None:
+        """Leave the run; one that has not ended can be resumed."""
+        if isinstance(self.journal, RunJournal):
+            self.journal.close()
+
+
+class Recorder:
+    """Begins recordings with what this broker knows of itself."""
+
+    def __init__(self, recordings: Recordings | None = None, secret_values: Iterable[str] = ()) -> None:
+        """Take where to record, None for nowhere, and what must not be written down."""
+        self.recordings = recordings
+        self.secret_values = frozenset(secret_values)
+
+    def begin(
+        self,
+        run_id: str,
+        script: str,
+        *,
+        filename: str,
+        manifest: Mapping[str, Any],
+        limits: Limits,
+        image: str,
+        described: Iterable[CatalogEntry],
+        grants: Sequence[str] = (),
+        policy: Any = None,
+    ) -> RecordedRun:
+        """Begin a run.
+
+        Raises:
+            StoreError: It cannot be written down; nothing has been run.
+        """
+        seed, wall_ns = secrets.randbits(64), time.time_ns()
+        if self.recordings is None or self.recordings.settings.mode == "off":
+            return RecordedRun(run_id=run_id, seed=seed, wall_ns=wall_ns, journal=UnrecordedRun())
+        beginning = Beginning(
+            run_id=run_id,
+            filename=filename,
+            script=script,
+            manifest=manifest,
+            seed=seed,
+            wall_ns=wall_ns,
+            limits=limits,
+            image=image,
+            tools=[_tool(entry) for entry in described],
+            grants=grants,
+            policy=policy,
+            versions=_versions(),
+        )
+        journal = RunJournal.begin(self.recordings, Redaction(self.secret_values), beginning)
+        return RecordedRun(run_id=run_id, seed=seed, wall_ns=wall_ns, journal=journal)
+
+
+def _tool(entry: CatalogEntry) -> RecordedTool:
+    spec = entry.spec
+    return RecordedTool(
+        server=spec.server,
+        tool=spec.name,
+        function=entry.python_name,
+        digest=spec.digest,
+        read_only=spec.annotations.read_only,
+        destructive=spec.annotations.destructive,
+        idempotent=spec.annotations.idempotent,
+        open_world=spec.annotations.open_world,
+    )
+
+
+@cache
+def _versions() -> Mapping[str, str]:
+    return {"codemode-broker": version("codemode-broker"), "wasmtime": version("wasmtime")}

@@ -1,0 +1,234 @@
+"""The recordings of this user: begun, appended to, listed, removed. Their content is read by recording.py.
+
+Above: run_journal.py, the command line. Below: store.py. Several processes write at once, each to its own runs.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Self
+
+from broker.errors import RecordingError
+from broker.recordings.owners import Owner
+from broker.store import Tables
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from broker.recordings.events import State
+    from broker.recordings.settings import RecordingSettings
+    from broker.store import Store
+
+_TABLES = Tables(
+    "recordings",
+    (
+        (
+            """CREATE TABLE recording (
+                id INTEGER PRIMARY KEY, run_id TEXT NOT NULL UNIQUE, began INTEGER NOT NULL, mode TEXT NOT NULL,
+                filename TEXT NOT NULL, state TEXT NOT NULL, owner TEXT NOT NULL, calls INTEGER NOT NULL DEFAULT 0,
+                ended INTEGER, bytes INTEGER NOT NULL DEFAULT 0, is_imported INTEGER NOT NULL DEFAULT 0) STRICT""",
+            "CREATE INDEX recording_began ON recording (began)",
+            """CREATE TABLE recording_line (
+                recording INTEGER NOT NULL REFERENCES recording ON DELETE CASCADE, number INTEGER NOT NULL,
+                line TEXT NOT NULL, PRIMARY KEY (recording, number)) STRICT, WITHOUT ROWID""",
+            "CREATE TABLE recording_value (sha256 TEXT PRIMARY KEY, text TEXT NOT NULL) STRICT",
+            """CREATE TABLE recording_value_use (
+                recording INTEGER NOT NULL REFERENCES recording ON DELETE CASCADE, sha256 TEXT NOT NULL,
+                PRIMARY KEY (recording, sha256)) STRICT, WITHOUT ROWID""",
+            "CREATE INDEX recording_value_used ON recording_value_use (sha256)",
+        ),
+    ),
+)
+
+_DAY_NS = 86_400 * 10**9
+_MIB = 1024 * 1024
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One recording, as it is listed.
+
+    Attributes:
+        began: Unix time in nanoseconds; so is `ended`.
+        calls: Calls that the script made; of an unfinished run those so far.
+        characters: Size of its lines and values.
+        is_imported: It was made elsewhere: what it says was allowed counts for nothing here.
+    """
+
+    id: int
+    run_id: str
+    began: int
+    mode: str
+    filename: str
+    state: State
+    calls: int
+    ended: int | None
+    characters: int
+    is_imported: bool
+
+
+class Recordings:
+    """All recordings in one store."""
+
+    def __init__(self, store: Store, settings: RecordingSettings) -> None:
+        """Make the tables where there are none.
+
+        Raises:
+            StoreError: The store cannot be used.
+        """
+        self.settings = settings
+        self._store = store
+        store.prepare(_TABLES)
+        self._owner: Owner | None = None
+
+    def close(self) -> None:
+        """What this process still has running counts as interrupted from now on. The store is left open."""
+        if self._owner is not None:
+            self._owner.close()
+            self._owner = None
+
+    def __enter__(self) -> Self:
+        """Return the recordings."""
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Close them."""
+        self.close()
+
+    def begin(self, run_id: str, mode: str, filename: str, *, is_imported: bool = False) -> int:
+        """Make room for a run of this process, and return its number.
+
+        Raises:
+            StoreError: It cannot be written down; nothing has been run.
+        """
+        with self._store.transaction():
+            self._prune()
+            rows = self._store.execute(
+                "INSERT INTO recording (run_id, began, mode, filename, state, owner, is_imported) "
+                "VALUES (?, ?, ?, ?, 'running', ?, ?) ON CONFLICT DO NOTHING RETURNING id",
+                (run_id, time.time_ns(), mode, filename, self._me().name, is_imported),
+            )
+        if not rows:
+            raise RecordingError(f"{run_id} is recorded already; `codemode recordings rm {run_id}` removes that.")
+        return int(rows[0][0])
+
+    def append(self, recording: int, number: int, line: str, values: Mapping[str, str]) -> None:
+        """Write a line, and the values that it names. They are on disk, for all that a process can do, afterwards."""
+        if not values:
+            self._store.execute("INSERT INTO recording_line VALUES (?, ?, ?)", (recording, number, line))
+            return
+        with self._store.transaction():
+            for sha256, text in values.items():
+                self._store.execute("INSERT INTO recording_value VALUES (?, ?) ON CONFLICT DO NOTHING", (sha256, text))
+                self._store.execute(
+                    "INSERT INTO recording_value_use VALUES (?, ?) ON CONFLICT DO NOTHING", (recording, sha256)
+                )
+            self._store.execute("INSERT INTO recording_line VALUES (?, ?, ?)", (recording, number, line))
+
+    def settle(self, recording: int, state: State, calls: int, *, began: int | None = None) -> None:
+        """Note how a run stands that this process does not carry on."""
+        self._store.execute(
+            "UPDATE recording SET state = ?2, calls = ?3, ended = ?4, began = coalesce(?5, began), owner = '', "
+            "bytes = (SELECT coalesce(sum(length(line)), 0) FROM recording_line WHERE recording = ?1) + "
+            "(SELECT coalesce(sum(length(text)), 0) FROM recording_value_use JOIN recording_value USING (sha256) "
+            "WHERE recording = ?1) WHERE id = ?1",
+            (recording, state, calls, time.time_ns(), began),
+        )
+
+    def claim(self, entry: Entry) -> None:
+        """Make a run that was interrupted or is parked this process's own.
+
+        Raises:
+            RecordingError: It is neither, or another process has been faster.
+        """
+        with self._store.transaction():
+            now = self.find(entry.run_id)
+            if now.state not in {"interrupted", "parked"}:
+                said = "runs in another process" if now.state == "running" else f"has ended: {now.state}"
+                raise RecordingError(f"{entry.run_id} {said}, so there is nothing to resume.")
+            self._store.execute(
+                "UPDATE recording SET state = 'running', owner = ?, ended = NULL WHERE id = ?",
+                (self._me().name, entry.id),
+            )
+
+    def entries(self, limit: int = -1) -> list[Entry]:
+        """List the recordings, newest first."""
+        rows = self._store.execute(f"{_SELECT} ORDER BY began DESC, id DESC LIMIT ?", (limit,))
+        return [self._entry(row) for row in rows]
+
+    def find(self, name: str) -> Entry:
+        """Return the recording of a run, by its id or the beginning of it, or `last`.
+
+        Raises:
+            RecordingError: There is none, or several begin so.
+        """
+        if name == "last":
+            found = self.entries(1)
+        else:
+            start = name if name.startswith("run_") else f"run_{name}"
+            rows = self._store.execute(f"{_SELECT} WHERE run_id >= ? AND run_id < ? LIMIT 2", (start, f"{start}g"))
+            found = [self._entry(row) for row in rows]
+        if not found:
+            raise RecordingError(f"there is no recording {name!r}; `codemode recordings list` has all.")
+        if len(found) > 1:
+            raise RecordingError(f"several recordings begin with {name!r}; give more of the id.")
+        return found[0]
+
+    def lines(self, recording: int) -> Iterator[str]:
+        """Return the lines of a recording in order."""
+        rows = self._store.execute("SELECT line FROM recording_line WHERE recording = ? ORDER BY number", (recording,))
+        return (line for (line,) in rows)
+
+    def value(self, sha256: str) -> str | None:
+        """Return the JSON text of a value that is kept by digest."""
+        rows = self._store.execute("SELECT text FROM recording_value WHERE sha256 = ?", (sha256,))
+        return str(rows[0][0]) if rows else None
+
+    def remove(self, recordings: Sequence[int]) -> None:
+        """Remove recordings, and the values that no other one uses."""
+        with self._store.transaction():
+            for recording in recordings:
+                used = self._store.execute("SELECT sha256 FROM recording_value_use WHERE recording = ?", (recording,))
+                self._store.execute("DELETE FROM recording WHERE id = ?", (recording,))
+                for row in used:
+                    self._store.execute(
+                        "DELETE FROM recording_value WHERE sha256 = ?1 AND NOT EXISTS "
+                        "(SELECT 1 FROM recording_value_use WHERE sha256 = ?1)",
+                        row,
+                    )
+
+    def _prune(self) -> None:
+        """Remove ended recordings that are too old or, oldest first, too large together."""
+        oldest = time.time_ns() - self.settings.max_days * _DAY_NS
+        (total,) = self._store.execute("SELECT coalesce(sum(bytes), 0) FROM recording")[0]
+        rows = self._store.execute(
+            "SELECT id, began, bytes FROM recording WHERE owner = '' AND state NOT IN ('parked', 'interrupted') "
+            "AND (began < ? OR ?) ORDER BY began",
+            (oldest, total > self.settings.max_mib * _MIB),
+        )
+        gone = []
+        for number, began, size in rows:
+            if began >= oldest and total <= self.settings.max_mib * _MIB:
+                break
+            total -= size
+            gone.append(number)
+        self.remove(gone)
+
+    def _entry(self, row: tuple[object, ...]) -> Entry:
+        number, run_id, began, mode, filename, state, owner, calls, ended, size, imported = row
+        if state == "running" and not self._me().lives(str(owner)):
+            state = "interrupted"
+        return Entry(
+            int(str(number)), str(run_id), int(str(began)), str(mode), str(filename), state,  # type: ignore[arg-type]
+            int(str(calls)), None if ended is None else int(str(ended)), int(str(size)), bool(imported),
+        )  # fmt: skip
+
+    def _me(self) -> Owner:
+        if self._owner is None:
+            path = self._store.path
+            self._owner = Owner(None if path is None else path.parent / "owners")
+        return self._owner
+
+
+_SELECT = "SELECT id, run_id, began, mode, filename, state, owner, calls, ended, bytes, is_imported FROM recording"

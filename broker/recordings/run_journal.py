@@ -1,0 +1,210 @@
+"""Writes one run down as it happens.
+
+Above: execution.py, which begins it, the sandbox, which tells of steps and answers, and tool_calls.py, which tells of
+decisions. Below: recordings.py. Each method returns when its line is written; what it raises ends the run.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any, Protocol
+
+from broker.errors import RecordingError
+from broker.recordings.events import VERSION, RecordedTool
+from broker.recordings.writing import Line, outcome_json, state_of
+from sandbox import NoJournal
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from broker.recordings.events import State
+    from broker.recordings.recording import Recording
+    from broker.recordings.recordings import Recordings
+    from broker.recordings.redaction import Redaction
+    from sandbox import Limits, Outcome, PastStep, Printed, Step
+
+
+class CallJournal(Protocol):
+    """What is written down of a call on its way to a server."""
+
+    def asked(self, call_id: int) -> None:
+        """A person is about to be asked."""
+
+    def denied(self, call_id: int, by: str) -> None:
+        """The call was refused."""
+
+    def sent(self, call_id: int, *, server: str, tool: str, digest: str, by: str) -> None:
+        """The call was allowed and is about to be sent."""
+
+
+class NoCallJournal:
+    """Writes nothing."""
+
+    def asked(self, call_id: int) -> None:
+        """Do nothing."""
+
+    def denied(self, call_id: int, by: str) -> None:
+        """Do nothing."""
+
+    def sent(self, call_id: int, *, server: str, tool: str, digest: str, by: str) -> None:
+        """Do nothing."""
+
+
+class UnrecordedRun(NoJournal, NoCallJournal):
+    """A run that is not recorded."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Beginning:
+    """All that a run depends on but the answers to its calls; fields as of `events.Begun`."""
+
+    run_id: str
+    filename: str
+    script: str
+    manifest: Mapping[str, Any]
+    seed: int
+    wall_ns: int
+    limits: Limits
+    image: str
+    tools: Sequence[RecordedTool]
+    grants: Sequence[str]
+    policy: Any
+    versions: Mapping[str, str]
+
+
+class RunJournal:
+    """The journal of one run of this process."""
+
+    def __init__(
+        self,
+        recordings: Recordings,
+        redaction: Redaction,
+        *,
+        recording: int,
+        keeps_content: bool,
+        before: Recording | None = None,
+    ) -> None:
+        """Go on writing where a recording ends; `begin` and `resume` make the object."""
+        self._recordings = recordings
+        self._redaction = redaction
+        self._recording = recording
+        self._keeps_content = keeps_content
+        self._before = before
+        self._number = 0 if before is None else before.line_count
+        self._steps = 0 if before is None else len(before.steps)
+        self._calls = 0 if before is None else len(before.calls)
+        self._is_settled = False
+
+    @classmethod
+    def begin(cls, recordings: Recordings, redaction: Redaction, beginning: Beginning) -> RunJournal:
+        """Write the first line.
+
+        Raises:
+            StoreError: It cannot be written; nothing has been run.
+        """
+        mode = recordings.settings.mode
+        recording = recordings.begin(beginning.run_id, mode, beginning.filename)
+        journal = cls(recordings, redaction, recording=recording, keeps_content=mode == "full")
+        journal._begun(beginning, mode)
+        return journal
+
+    @classmethod
+    def resume(cls, recordings: Recordings, redaction: Redaction, recording: Recording) -> RunJournal:
+        """Go on with a run that was claimed."""
+        journal = cls(recordings, redaction, recording=recording.entry_id, keeps_content=True, before=recording)
+        journal._write(journal._line(), "resumed", "")
+        return journal
+
+    def stepped(self, entered: PastStep, returned: Step, printed: Sequence[Printed]) -> None:
+        """Write a step, before its calls are made."""
+        line = self._line()
+        body = line.step(self._steps, entered, returned, printed)
+        self._steps += 1
+        self._calls += len(returned.calls)
+        self._write(line, "stepped", body)
+
+    def answered(self, call_id: int, completion: str) -> None:
+        """Write an answer, before the script sees it."""
+        line = self._line()
+        self._write(line, "answered", f'"call":{call_id},"result":{line.stored_text(_without_id(completion))}')
+
+    def retraced(self, number: int, returned: Step, printed: Sequence[Printed]) -> None:
+        """Compare a step with what was written.
+
+        Raises:
+            RecordingError: The script did something else than the first time.
+        """
+        if self._before is None or not self._before.is_same_step(number, returned, printed, self._redaction):
+            raise RecordingError(
+                f"step {number} of the run came out differently from what was recorded, so it cannot go on from there; "
+                "a secret that was taken out of the recording would do that."
+            )
+
+    def ended(self, outcome: Outcome, printed: Sequence[Printed]) -> None:
+        """Write the outcome."""
+        line = self._line()
+        body = f'"outcome":{line.stored(outcome_json(outcome))},"printed":{line.printed(printed)}'
+        self._write(line, "ended", body)
+        self._settle(state_of(outcome))
+
+    def asked(self, call_id: int) -> None:
+        """Write that a person is about to be asked."""
+        self._write(self._line(), "asked", f'"call":{call_id}')
+
+    def denied(self, call_id: int, by: str) -> None:
+        """Write a refusal."""
+        self._write(self._line(), "denied", f'"call":{call_id},"by":{json.dumps(by)}')
+
+    def sent(self, call_id: int, *, server: str, tool: str, digest: str, by: str) -> None:
+        """Write that a call is about to be sent."""
+        body = _members({"call": call_id, "server": server, "tool": tool, "digest": digest, "by": by})
+        self._write(self._line(), "sent", body)
+
+    def close(self) -> None:
+        """Leave the run; one that has not ended is interrupted."""
+        if not self._is_settled:
+            self._settle("interrupted")
+
+    def _begun(self, beginning: Beginning, mode: str) -> None:
+        line = self._line()
+        script, manifest = line.stored(beginning.script), line.stored(beginning.manifest)
+        body = {
+            "format": "codemode-recording",
+            "version": VERSION,
+            "run_id": beginning.run_id,
+            "mode": mode,
+            "filename": beginning.filename,
+            "seed": beginning.seed,
+            "wall_ns": beginning.wall_ns,
+            "limits": asdict(beginning.limits),
+            "image": beginning.image,
+            "tools": [tool.model_dump() for tool in beginning.tools],
+            "grants": list(beginning.grants),
+            "versions": dict(beginning.versions),
+            "redactions": self._redaction.count,
+        }
+        stored = f'"script":{script},"manifest":{manifest},"policy":{line.stored(beginning.policy)}'
+        self._write(line, "begun", f"{_members(body)},{stored}")
+
+    def _line(self) -> Line:
+        return Line(self._redaction, self._keeps_content)
+
+    def _write(self, line: Line, event: str, body: str) -> None:
+        text = f'{{"event":"{event}","at":{time.time_ns()}{"," if body else ""}{body}}}'
+        self._recordings.append(self._recording, self._number, text, line.values)
+        self._number += 1
+
+    def _settle(self, state: State) -> None:
+        self._is_settled = True
+        self._recordings.settle(self._recording, state, self._calls)
+
+
+def _members(values: Mapping[str, Any]) -> str:
+    return json.dumps(values, separators=(",", ":"))[1:-1]
+
+
+def _without_id(completion: str) -> str:
+    """`{"id":7,"value":1}` as `{"value":1}`: equal answers are kept once."""
+    return "{" + completion[completion.index(",") + 1 :].lstrip()

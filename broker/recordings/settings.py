@@ -1,0 +1,31 @@
+"""The `recordings` section of the config.
+
+Above: config.py. Below: pydantic.
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+
+class RecordingSettings(BaseModel):
+    """How runs are recorded, and what becomes of those that were interrupted.
+
+    Attributes:
+        mode: `full` keeps everything that a replay needs, `metadata` names, times and sizes only, `off` nothing.
+        max_mib: When all recordings together are larger, the oldest ended ones are removed.
+        max_days: Ended recordings that are older are removed.
+        resume: `automatic` takes up interrupted runs when `codemode serve` starts.
+        unknown_outcome: What a resumed run does about a call that was sent and whose answer is not known: `fail` it in
+            the script, `ask` a person whether to send it again, or `repeat` it where the tool is marked idempotent.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    mode: Literal["off", "metadata", "full"] = "full"
+    max_mib: int = Field(default=1024, ge=1, le=1_048_576)
+    max_days: int = Field(default=30, ge=1, le=36_500)
+    resume: Literal["manual", "automatic"] = "manual"
+    unknown_outcome: Literal["fail", "ask", "repeat"] = "ask"

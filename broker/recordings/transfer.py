@@ -1,0 +1,79 @@
+"""Recordings between the store and files: export, import, and reading one from wherever it is.
+
+Above: the command line. Below: recordings.py, files.py.
+"""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from broker.errors import RecordingError
+from broker.recordings.files import export_lines, read_file
+from broker.recordings.recording import Recording
+from broker.recordings.writing import state_of
+
+if TYPE_CHECKING:
+    from broker.recordings.recordings import Entry, Recordings
+
+
+def load(recordings: Recordings, entry: Entry) -> Recording:
+    """Read a recording of the store.
+
+    Raises:
+        RecordingError: It makes no sense.
+    """
+    try:
+        return Recording.read(
+            recordings.lines(entry.id), recordings.value, entry_id=entry.id, is_imported=entry.is_imported
+        )
+    except RecordingError as error:
+        raise RecordingError(f"{entry.run_id}: {error}") from None
+
+
+def export(recordings: Recordings, entry: Entry, path: Path) -> None:
+    """Write a recording to a file, which is there whole or not at all.
+
+    Raises:
+        RecordingError: The file cannot be written.
+    """
+    try:
+        handle, partial = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}", suffix=".partial")
+        try:
+            with os.fdopen(handle, "w", encoding="utf-8", newline="\n") as file:
+                file.writelines(export_lines(recordings.lines(entry.id), recordings.value))
+            Path(partial).replace(path)
+        except BaseException:
+            Path(partial).unlink(missing_ok=True)
+            raise
+    except OSError as error:
+        raise RecordingError(f"{path}: {(error.strerror or 'cannot be written').lower()}") from None
+
+
+def import_file(recordings: Recordings, path: Path) -> tuple[Entry, str]:
+    """Take a recording over from a file; returns it, and where the file was cut short.
+
+    Raises:
+        RecordingError: It cannot be read, makes no sense, or is here already.
+        StoreError: It cannot be written down.
+    """
+    file = read_file(path)
+    try:
+        recording = Recording.read(file.lines, file.values.get)
+    except RecordingError as error:
+        raise RecordingError(f"{path}: {error}") from None
+    begun = recording.begun
+    number = recordings.begin(begun.run_id, begun.mode, begun.filename, is_imported=True)
+    try:
+        for index, line in enumerate(file.lines):
+            values = file.values if index == 0 else {}
+            recordings.append(number, index, line, values)
+    except BaseException:
+        recordings.remove([number])
+        raise
+    outcome = recording.outcome
+    state = "interrupted" if outcome is None else state_of(outcome)
+    recordings.settle(number, state, len(recording.calls), began=begun.at)
+    return recordings.find(begun.run_id), file.cut

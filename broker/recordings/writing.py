@@ -1,0 +1,117 @@
+"""What the sandbox tells, as lines of a recording.
+
+Above: run_journal.py, and replay, which compares what it sees with lines made the same way. Below: events, redaction.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import asdict, dataclass, field
+from itertools import groupby
+from operator import attrgetter
+from typing import TYPE_CHECKING, Any, assert_never
+
+from sandbox import Completed, Parked, Raised, Stopped
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from broker.recordings.events import State
+    from broker.recordings.redaction import Redaction
+    from sandbox import Outcome, PastStep, Printed, Step
+
+INLINE_CHARACTERS = 2_048
+"""JSON texts that are longer are kept by digest."""
+
+
+@dataclass
+class Line:
+    """A line in the making: its JSON text, and the large values that it names by digest."""
+
+    redaction: Redaction
+    keeps_content: bool
+    values: dict[str, str] = field(default_factory=dict)
+
+    def stored(self, value: Any) -> str:
+        """Return the JSON text of a value as `Stored`."""
+        return self.stored_text(json.dumps(value, separators=(",", ":")))
+
+    def stored_text(self, text: str) -> str:
+        """Return a JSON text as `Stored`."""
+        if not self.keeps_content:
+            return f'{{"omitted":{len(text)}}}'
+        text = self.redaction.json_text(text)
+        if len(text) <= INLINE_CHARACTERS:
+            return f'{{"value":{text}}}'
+        digest = hashlib.sha256(text.encode()).hexdigest()
+        self.values[digest] = text
+        return f'{{"sha256":"{digest}","characters":{len(text)}}}'
+
+    def step(self, number: int, entered: PastStep, returned: Step, printed: Sequence[Printed]) -> str:
+        """Return a step, without the braces around it."""
+        calls = ",".join(
+            f'{{"id":{call.id},"function":{json.dumps(call.function)},"line":{call.line},'
+            f'"arguments":{self.stored(call.arguments)}}}'
+            for call in returned.calls
+        )
+        outcome = "null" if returned.outcome is None else self.stored(outcome_json(returned.outcome))
+        return (
+            f'"number":{number},"now_ns":{entered.now_ns},"completions":{json.dumps(list(entered.completions))},'
+            f'"calls":[{calls}],"cancelled":{json.dumps(returned.cancelled)},"timer":{json.dumps(returned.timer)},'
+            f'"printed":{self.printed(printed)},"outcome":{outcome}'
+        )
+
+    def printed(self, pieces: Sequence[Printed]) -> str:
+        """Return printed text; pieces of one stream that follow each other are one."""
+        texts = []
+        for stream, group in groupby(pieces, attrgetter("stream")):
+            text = self.stored("".join(piece.text for piece in group))
+            texts.append(f'{{"stream":"{stream}","text":{text}}}')
+        return f"[{','.join(texts)}]"
+
+
+def outcome_json(outcome: Outcome) -> dict[str, Any]:
+    """Return an outcome as JSON data."""
+    match outcome:
+        case Completed(value):
+            return {"completed": value}
+        case Raised():
+            return {"raised": asdict(outcome)}
+        case Stopped():
+            return {"stopped": asdict(outcome)}
+        case Parked(calls):
+            return {"parked": list(calls)}
+    assert_never(outcome)
+
+
+def state_of(outcome: Outcome) -> State:
+    """Return the word for a run that has this outcome."""
+    match outcome:
+        case Completed():
+            return "completed"
+        case Raised():
+            return "raised"
+        case Stopped():
+            return "stopped"
+        case Parked():
+            return "parked"
+    assert_never(outcome)
+
+
+def outcome_of(written: dict[str, Any]) -> Outcome:
+    """Read an outcome.
+
+    Raises:
+        ValueError: It is none.
+    """
+    match written:
+        case {"completed": value}:
+            return Completed(value)
+        case {"raised": {"type": str(kind), "message": str(message), "traceback": str(traceback)}}:
+            return Raised(kind, message, traceback)
+        case {"stopped": {"limit": str(limit), "amount": int() | float() as amount}}:
+            return Stopped(limit, amount)
+        case {"parked": [*calls]} if all(isinstance(call, int) for call in calls):
+            return Parked(tuple(calls))
+    raise ValueError("the outcome is none that there is")

@@ -1,0 +1,110 @@
+"""Runs that are recorded: a server of this process that logs its calls, and a store on disk."""
+
+from __future__ import annotations
+
+from contextlib import asynccontextmanager
+
+import anyio
+import pytest
+from mcp.server import MCPServer
+from mcp.server.mcpserver.exceptions import ToolError
+
+from broker import Broker, Config, Grant
+from broker.recordings.recordings import Recordings
+from broker.recordings.settings import RecordingSettings
+from broker.recordings.transfer import load
+from broker.store import Store
+
+
+@pytest.fixture
+def anyio_backend():
+    """The event loops are told apart by the sandbox's own tests."""
+    return "asyncio"
+
+
+@pytest.fixture
+def calls():
+    """What reached the tools, in order."""
+    return []
+
+
+@pytest.fixture
+def desk_server(calls):
+    server = MCPServer("desk")
+
+    @server.tool()
+    def add(a: int, b: int = 2) -> int:
+        """Adds two numbers."""
+        calls.append(("add", a, b))
+        return a + b
+
+    @server.tool(structured_output=False)
+    async def echo(text: str, times: int = 1) -> str:
+        """Returns the text."""
+        calls.append(("echo", text))
+        return text * times
+
+    @server.tool()
+    def fail(reason: str) -> str:
+        """Fails."""
+        calls.append(("fail", reason))
+        raise ToolError(f"failed: {reason}")
+
+    @server.tool()
+    async def wait() -> str:
+        """Waits for ever."""
+        calls.append(("wait",))
+        await anyio.sleep_forever()
+        return ""
+
+    return server
+
+
+@pytest.fixture
+def store(tmp_path):
+    with Store(tmp_path / "data" / "broker.sqlite3") as store:
+        yield store
+
+
+@pytest.fixture
+def recordings(store):
+    with Recordings(store, RecordingSettings()) as recordings:
+        yield recordings
+
+
+@pytest.fixture
+def opened(desk_server, store):
+    """A broker with the server `desk` that records into the store."""
+
+    @asynccontextmanager
+    async def open_broker(*, secrets=(), **settings):
+        config = Config(recordings=RecordingSettings(**settings))
+        config._secrets = frozenset(secrets)
+        with anyio.fail_after(60):
+            async with Broker(config, servers={"desk": desk_server}, store=store) as broker:
+                yield broker
+
+    return open_broker
+
+
+async def execute(broker, script, *allowed, answerer=None):
+    """Run a script in a session of its own."""
+    session = broker.session(grants=map(Grant, allowed or ["desk.*"]), answerer=answerer)
+    return await session.execute_code(script, describe_references=True)
+
+
+@pytest.fixture
+def run(opened):
+    """Run a script in a broker of its own, recorded; return its result."""
+
+    async def run(script, *allowed, answerer=None, **settings):
+        async with opened(**settings) as broker:
+            return await execute(broker, script, *allowed, answerer=answerer)
+
+    return run
+
+
+@pytest.fixture
+def recorded(recordings):
+    """Read the newest recording."""
+    return lambda: load(recordings, recordings.find("last"))

@@ -1,0 +1,225 @@
+"""What is written down of a run, how it is listed, and what leaves and comes back as a file."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import jsonschema
+import pytest
+
+from broker import Grant
+from broker.errors import RecordingError, StoreError
+from broker.recordings.events import json_schema
+from broker.recordings.files import read_recording
+from broker.recordings.recordings import Recordings
+from broker.recordings.settings import RecordingSettings
+from broker.recordings.transfer import export, import_file, load
+from broker.store import Store
+from sandbox import Completed, Limits
+
+pytestmark = pytest.mark.anyio
+
+SCRIPT = """
+import asyncio
+from tools import desk, ToolError
+print("begins")
+numbers = await asyncio.gather(*(desk.add(a=n) for n in range(3)))
+try:
+    await desk.fail(reason="no luck")
+except ToolError as error:
+    print("caught", error)
+big = await desk.echo(text="abc", times=5000)
+again = await desk.echo(text="abc", times=5000)
+print(len(big), big == again)
+numbers
+"""
+
+
+async def test_a_recording_holds_everything_that_happened_in_order(run, recorded):
+    result = await run(SCRIPT)
+    recording = recorded()
+    assert (recording.begun.run_id, recording.script, recording.limits) == (result.run_id, SCRIPT, Limits())
+    assert recording.outcome == Completed([2, 3, 4])
+    printed = [recording.load(text.text) for step in recording.steps for text in step.printed]
+    assert "".join(printed) == result.stdout
+    functions = [story.call.function for story in recording.calls.values()]
+    assert functions == ["desk.add"] * 3 + ["desk.fail"] + ["desk.echo"] * 2
+    assert [story.call.line for story in recording.calls.values()] == [5, 5, 5, 7, 10, 11]
+    for story in recording.calls.values():
+        assert story.sent is not None
+        assert story.answered is not None
+        assert story.made <= story.sent.at <= story.answered.at
+    tools = {tool.tool: tool.digest for tool in recording.begun.tools}
+    assert tools.keys() == {"add", "echo", "fail"}
+    assert {story.sent.digest for story in recording.calls.values()} == set(tools.values())
+
+
+async def test_equal_large_values_are_kept_once(run, store):
+    await run(SCRIPT)
+    kept = [len(text) for (text,) in store.execute("SELECT text FROM recording_value")]
+    assert sum(size > 14_000 for size in kept) == 1
+
+
+async def test_each_line_fits_the_published_schema(run, recordings, tmp_path):
+    await run(SCRIPT)
+    export(recordings, recordings.find("last"), tmp_path / "run.jsonl")
+    validator = jsonschema.Draft202012Validator(json_schema())
+    for line in (tmp_path / "run.jsonl").read_text().splitlines():
+        validator.validate(json.loads(line))
+    published = Path(__file__).parents[3] / "docs" / "recording.schema.json"
+    assert json.loads(published.read_text()) == json_schema(), "codemode recordings schema > docs/recording.schema.json"
+
+
+async def test_an_exported_recording_comes_back_the_same(run, recordings, tmp_path):
+    await run(SCRIPT)
+    entry = recordings.find("last")
+    export(recordings, entry, tmp_path / "run.jsonl")
+    with pytest.raises(RecordingError, match="is recorded already"):
+        import_file(recordings, tmp_path / "run.jsonl")
+    with Store() as elsewhere, Recordings(elsewhere, RecordingSettings()) as others:
+        found, cut = import_file(others, tmp_path / "run.jsonl")
+        assert (found.state, found.calls, found.is_imported, cut) == ("completed", 6, True, "")
+        assert found.began == load(recordings, entry).begun.at
+        assert load(others, found).calls == load(recordings, entry).calls
+        export(others, found, tmp_path / "again.jsonl")
+    assert (tmp_path / "again.jsonl").read_bytes() == (tmp_path / "run.jsonl").read_bytes()
+
+
+async def test_metadata_says_what_was_called_but_not_with_what(run, recorded, store):
+    await run(SCRIPT, mode="metadata")
+    recording = recorded()
+    assert [story.sent.tool for story in recording.calls.values()] == ["add"] * 3 + ["fail", "echo", "echo"]
+    lines = "".join(line for (line,) in store.execute("SELECT line FROM recording_line"))
+    assert not any(word in lines for word in ("no luck", "begins", "abc", "gather"))
+    with pytest.raises(RecordingError, match="metadata only"):
+        _ = recording.script
+
+
+async def test_nothing_is_written_when_recording_is_off(run, recordings):
+    result = await run(SCRIPT, mode="off")
+    assert result.outcome == "completed"
+    assert recordings.entries() == []
+
+
+async def test_secrets_are_taken_out_wherever_they_stand(run, store, recorded):
+    script = """
+from tools import desk
+key = 'hunter"2-ключ'
+print(key, await desk.echo(text=key), await desk.add(a=4242424242))
+"""
+    await run(script, secrets=['hunter"2-ключ', "4242424242"])
+    everything = json.dumps(store.execute("SELECT line FROM recording_line"), ensure_ascii=False)
+    everything += json.dumps(store.execute("SELECT text FROM recording_value"), ensure_ascii=False)
+    assert "hunter" not in everything
+    assert "4242424242" not in everything
+    recording = recorded()
+    assert recording.begun.redactions == 2
+    assert recording.load(recording.calls[1].call.arguments) == {"text": "[redacted]"}
+
+
+async def test_a_run_that_was_cut_off_is_interrupted(run, recordings):
+    script = "from tools import desk\nimport asyncio\nawait asyncio.wait_for(desk.wait(), 0.01)"
+    assert (await run(script)).outcome == "raised"
+    number = recordings.begin("run_0123456789abcdef", "full", "x.py")
+    assert recordings.find("run_0123").state == "running"
+    assert recordings.find("last").run_id == "run_0123456789abcdef"
+    with Recordings(recordings._store, RecordingSettings()) as others:
+        assert others.find("0123").state == "running"
+        recordings.close()
+        assert others.find("0123").state == "interrupted"
+        others.remove([number])
+        assert [entry.state for entry in others.entries()] == ["raised"]
+
+
+async def test_the_oldest_ended_recordings_make_room(run, recordings, store):
+    first = (await run(SCRIPT)).run_id
+    second = (await run(SCRIPT)).run_id
+    store.execute("UPDATE recording SET bytes = 2 * 1048576 WHERE run_id = ?", (first,))
+    await run(SCRIPT, max_mib=1)
+    assert first not in {entry.run_id for entry in recordings.entries()}
+    store.execute("UPDATE recording SET began = 1 WHERE run_id = ?", (second,))
+    await run(SCRIPT, max_days=1)
+    assert second not in {entry.run_id for entry in recordings.entries()}
+    values = store.execute("SELECT count(*) FROM recording_value")[0][0]
+    recordings.remove([entry.id for entry in recordings.entries()])
+    assert values > 0
+    assert store.execute("SELECT count(*) FROM recording_value") == [(0,)]
+
+
+async def test_a_full_disk_stops_new_runs_and_keeps_what_was_written(run, opened, recordings, store, calls):
+    before = (await run(SCRIPT)).run_id
+    pages = store.execute("PRAGMA page_count")[0][0]
+    store.execute(f"PRAGMA max_page_count = {pages + 16}")
+    script = "from tools import desk\nawait desk.add(a=1)\n#" + "x" * 20_000
+    async with opened() as broker:
+        session = broker.session(grants=[Grant("desk.*")])
+
+        async def until_full():
+            while True:
+                await session.execute_code(script, describe_references=True)
+                calls.append("ended")
+
+        with pytest.raises(StoreError, match="the disk is full; free some space"):
+            await until_full()
+        assert calls[-1] == "ended"
+        store.execute("PRAGMA max_page_count = 100000")
+        assert (await session.execute_code(script, describe_references=True)).outcome == "completed"
+    assert load(recordings, recordings.find(before)).outcome == Completed([2, 3, 4])
+
+
+@pytest.fixture
+async def exported(run, recordings, tmp_path):
+    await run(SCRIPT)
+    path = tmp_path / "run.jsonl"
+    export(recordings, recordings.find("last"), path)
+    return path
+
+
+async def test_a_file_that_is_cut_short_is_read_up_to_there(exported):
+    whole = exported.read_bytes()
+    lines = whole.splitlines(keepends=True)
+    steps = []
+    for count in range(4, len(lines)):
+        exported.write_bytes(b"".join(lines[:count]) + lines[count][:20])
+        recording = read_recording(exported)
+        assert recording.cut == f"is cut short in line {count + 1}"
+        steps.append(len(recording.steps))
+    assert steps == sorted(steps)
+    assert steps[-1] > 3
+
+
+@pytest.mark.parametrize(
+    ("spoil", "said"),
+    [
+        (lambda _: b"", "is not a recording"),
+        (lambda _: b"PK\x03\x04 something else\n", "is not a recording"),
+        (lambda _: b'{"mcpServers": {}}\n', "is not a recording"),
+        (lambda data: data.replace(b'"version":1', b'"version":2', 1), "of a newer codemode (format 2, known is 1)"),
+        (lambda data: data.replace(b"no luck", b"my luck", 1), "was changed after it was exported"),
+        (lambda data: data.replace(b'"line":7', b'"line":"x"', 1), "calls.0.line: input should be a valid integer"),
+        (lambda data: data.replace(b'"call":4', b'"call":40', 1), "was changed"),
+        (lambda data: data + b"{}\n", "follows the seal"),
+        (lambda data: data.replace(b"abcabcabc", b"abcabcabd", 1), "the value does not fit its digest"),
+    ],
+)
+async def test_a_file_that_is_none_of_ours_or_was_changed_is_refused(exported, spoil, said):
+    exported.write_bytes(spoil(exported.read_bytes()))
+    with pytest.raises(RecordingError) as caught:
+        read_recording(exported)
+    assert said in str(caught.value)
+    assert str(exported) in str(caught.value)
+
+
+async def test_lines_that_contradict_each_other_are_refused(exported):
+    lines = [line for line in exported.read_bytes().splitlines(keepends=True) if b'"event":"sealed"' not in line]
+    answered = next(line for line in lines if b'"event":"answered"' in line)
+    for spoiled, said in [
+        ([*lines, answered], "is answered twice"),
+        ([line for line in lines if line != answered], "handed in without an answer"),
+        ([line for line in lines if b'"number":0' not in line], "was never made"),
+        ([*lines, next(line for line in lines if b'"event":"begun"' in line)], "begins twice"),
+    ]:
+        exported.write_bytes(b"".join(spoiled))
+        with pytest.raises(RecordingError, match=said):
+            read_recording(exported)
