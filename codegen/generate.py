@@ -32,7 +32,8 @@ if TYPE_CHECKING:
     from codegen.type_tree import LiteralValue
 
 DESCRIPTION_LENGTH = 2_000
-MAX_SOURCE_LENGTH = 60_000
+DESCRIPTION_BYTES = 4_096
+MAX_SOURCE_BYTES = 60_000
 _MAX_DEGRADATIONS = 20
 # A stub that is too long is made again with fewer of its objects typed, then with none.
 _FIELDS_TRIED = (800, 150, 0)
@@ -219,8 +220,8 @@ def _stub(spec: ToolSpec, namespace: str, function: str, typed: _Typed, *, unwra
     )
     source = render_stub(_once(typed.definitions, signature), signature)
     check_stub_source(source)
-    if len(source) > MAX_SOURCE_LENGTH:
-        raise GenerationError(f"the stub would be longer than {MAX_SOURCE_LENGTH} characters")
+    if len(source.encode()) > MAX_SOURCE_BYTES:
+        raise GenerationError(f"the stub would be longer than {MAX_SOURCE_BYTES} bytes")
     return Stub(
         spec=spec,
         namespace=namespace,
@@ -294,6 +295,7 @@ def _needs(needs: tuple[tuple[str, ...], ...], names: dict[str, str]) -> str:
 
 def _doc(spec: ToolSpec, needs: str) -> str:
     description = paragraph(spec.description or spec.title or "", DESCRIPTION_LENGTH)
+    description = description.encode()[:DESCRIPTION_BYTES].decode(errors="ignore")
     described = " ".join(part for part in (_hint(spec.annotations), description) if part)
     return "\n\n".join(part for part in (described, needs) if part)
 

@@ -51,16 +51,17 @@ def run(every: int) -> None:
     real = definitions()
     counts: Counter[str] = Counter()
     times = []
-    _faults(real[0])
+    faults(real[0])
     for number in range(DEFINITIONS // every):
-        definition = _arbitrary(random) if number % 2 else _changed(random, random.choice(real))
+        definition = _arbitrary(random) if number % 2 else changed(random, random.choice(real))
         began = time.perf_counter()
-        counts.update(_faults(definition))
+        counts.update(faults(definition))
         times.append(time.perf_counter() - began)
     print(f"{len(times)} definitions; faults: {dict(counts) or 'none'}; slowest {max(times) * 1000:.0f} ms")
 
 
-def _faults(definition: dict[str, Any]) -> list[str]:
+def faults(definition: dict[str, Any]) -> list[str]:
+    """Make a stub of a definition and return what is wrong with it."""
     try:
         spec = spec_of(definition)
         stub = build_stub(spec, namespace="n", function=assign_identifiers([spec.name])[spec.name])
@@ -112,15 +113,16 @@ def _text(random: Random) -> str:
     return random.choice(_TEXTS) if random.random() < _MOSTLY else random.choice(_NASTY) + random.choice(_NASTY)
 
 
-def _changed(random: Random, definition: dict[str, Any]) -> dict[str, Any]:
-    changed = deepcopy(
+def changed(random: Random, definition: dict[str, Any]) -> dict[str, Any]:
+    """Return a definition with up to six of its places changed."""
+    other = deepcopy(
         {key: definition.get(key) for key in ("server", "name", "description", "inputSchema", "outputSchema")}
     )
     for _ in range(random.randint(1, 6)):
-        places = _places(changed["inputSchema"]) + _places(changed["outputSchema"])
+        places = _places(other["inputSchema"]) + _places(other["outputSchema"])
         if places:
             _change(random, random.choice(places), places)
-    return changed
+    return other
 
 
 def _change(random: Random, place: dict[str, Any], places: list[dict[str, Any]]) -> None:

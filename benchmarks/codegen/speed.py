@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
     from codegen import ToolSpec
 
+_SERVERS = 500
 _SCRIPT = "from tools import hub\n" + "".join(
     f'found_{n} = await hub.list_issues(repo="a/b", limit={n})\n'
     f'for issue in found_{n}["issues"]:\n'
@@ -45,13 +46,19 @@ def run(every: int) -> None:
         _print("from memory", _times(specs, lambda spec: cache.stub(spec, namespace="n", function="f")))
         fresh = StubCache(files=StubFiles(Path(folder, "stubs")))
         _print("from disk", _times(specs, lambda spec: fresh.stub(spec, namespace="n", function="f")))
-    check(_SCRIPT, stubs())
+    _print("check of a 101-line script", _checks({}))
+    listed = {f"server_{server}": [f"tool_{tool}" for tool in range(20)] for server in range(_SERVERS)}
+    _print(f"... beside {_SERVERS} servers of 20 tools that it does not name", _checks(listed))
+
+
+def _checks(listed: dict[str, list[str]]) -> list[float]:
+    check(_SCRIPT, stubs(), listed=listed)
     times = []
     for _ in range(20):
         start = time.perf_counter()
-        check(_SCRIPT, stubs())
+        check(_SCRIPT, stubs(), listed=listed)
         times.append(time.perf_counter() - start)
-    _print("check of a 101-line script", times)
+    return times
 
 
 def _without_memory(spec: ToolSpec) -> None:

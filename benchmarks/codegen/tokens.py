@@ -15,17 +15,19 @@ _SHOWN = ("name", "title", "description", "inputSchema", "outputSchema", "annota
 def run(every: int) -> None:
     """Print the figures."""
     encoding = importlib.import_module("bpe_openai").get_encoding("o200k_base")
-    stub_tokens = compact = indented = text = 0
+    stub_tokens = compact = spaced = indented = text = 0
     for definition in definitions(every):
         spec = spec_of(definition)
         function = assign_identifiers([spec.name])[spec.name]
         shown = {key: definition[key] for key in _SHOWN if key in definition}
         stub_tokens += len(encoding.encode(build_stub(spec, namespace="n", function=function).source))
         compact += len(encoding.encode(json.dumps(shown, ensure_ascii=False, separators=(",", ":"))))
+        spaced += len(encoding.encode(json.dumps(shown, ensure_ascii=False)))
         indented += len(encoding.encode(json.dumps(shown, ensure_ascii=False, indent=2)))
         text += sum(len(encoding.encode(one)) for one in _descriptions(shown))
-    print(f"stubs {stub_tokens}; JSON indented {indented} ({stub_tokens / indented:.1%}), compact {compact}", end=" ")
-    print(f"({stub_tokens / compact:.1%}); descriptions alone are {text / compact:.1%} of the compact JSON")
+    print(f"stubs {stub_tokens}; descriptions alone {text}")
+    for name, tokens in {"indented": indented, "with spaces": spaced, "without spaces": compact}.items():
+        print(f"JSON {name} {tokens}: stubs {stub_tokens / tokens:.1%}, descriptions {text / tokens:.1%}")
 
 
 def _descriptions(value: object) -> list[str]:

@@ -6,12 +6,15 @@ import ast
 import json
 import subprocess
 import sys
+from pathlib import Path
+from random import Random
 from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from benchmarks.codegen.fuzz import changed, faults
 from codegen import Stub, UnexpectedSourceError, assign_identifiers, render_module
 from codegen.generate import build_stub
 from codegen.plain_text import paragraph
@@ -19,6 +22,7 @@ from codegen.source_check import check_stub_source
 from tests.codegen.definitions import HOSTILE, hostile_definitions, tool_spec
 from tests.codegen.type_checkers import mypy_problems, ty_problems
 
+CASES = Path(__file__).parent / "cases"
 NASTY = st.sampled_from(
     [
         '"""',
@@ -101,6 +105,14 @@ def test_any_definition_gives_a_stub_and_nothing_else(
     assert len(set(names)) == len(names)
     assert len({one.key for one in made.parameters}) == len(names)
     assert not any(reason.startswith("the type generator") for reason in made.degradations)
+
+
+def test_a_definition_changed_anywhere_gives_a_stub_and_nothing_else() -> None:
+    random = Random(11)  # noqa: S311  # nothing secret
+    cases = [json.loads(path.read_text(encoding="utf-8")) for path in sorted(CASES.glob("*.json"))]
+    for _ in range(400):
+        definition = changed(random, {"server": "s", **random.choice(cases)})
+        assert faults(definition) == [], definition
 
 
 @pytest.mark.parametrize(
