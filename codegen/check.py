@@ -67,9 +67,9 @@ def check(script: str, stubs: Iterable[Stub], *, listed: Mapping[str, Iterable[s
     diagnostics: dict[tuple[int, int], Diagnostic] = {}
     lines = script.split("\n")
     for finding in sorted(found, key=lambda one: (one.line, one.column))[:_MOST_FINDINGS]:
-        judged = verdict(finding, Place(finding, script, lines), known)
         if len(diagnostics) == MAX_DIAGNOSTICS:
             break
+        judged = verdict(finding, Place(finding, script, lines), known)
         if judged is not None:
             diagnostics.setdefault(
                 (finding.line, finding.column),

@@ -54,10 +54,10 @@ def run(every: int) -> None:
     faults(real[0])
     for number in range(DEFINITIONS // every):
         definition = _arbitrary(random) if number % 2 else changed(random, random.choice(real))
-        began = time.perf_counter()
+        began = time.process_time()
         counts.update(faults(definition))
-        times.append(time.perf_counter() - began)
-    print(f"{len(times)} definitions; faults: {dict(counts) or 'none'}; slowest {max(times) * 1000:.0f} ms")
+        times.append(time.process_time() - began)
+    print(f"{len(times)} definitions; faults: {dict(counts) or 'none'}; most processor time {max(times) * 1000:.0f} ms")
 
 
 def faults(definition: dict[str, Any]) -> list[str]:
