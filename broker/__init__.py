@@ -9,6 +9,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from broker.attempts import CallRecord
     from broker.authorization.calls import PendingCall
     from broker.authorization.grants import Denial, Grant
     from broker.authorization.policy import PolicyConfig
@@ -25,7 +26,6 @@ if TYPE_CHECKING:
     from broker.server_status import ServerStatus
     from broker.sessions import Session
     from broker.surface import KeptOutputs, Reply, tool_definitions
-    from broker.tool_calls import CallRecord
     from broker.tool_details import ToolDetails
 
 _MODULES = {
@@ -34,7 +34,7 @@ _MODULES = {
     "Broker": "broker",
     "BrokerError": "errors",
     "BrokerServer": "server",
-    "CallRecord": "tool_calls",
+    "CallRecord": "attempts",
     "Catalog": "catalog",
     "CatalogEntry": "catalog",
     "CheckMode": "script_check",

@@ -5,6 +5,7 @@ Above: the command line and embedding hosts. Below: everything else in this pack
 
 from __future__ import annotations
 
+import secrets
 from collections.abc import Sequence
 from contextlib import AsyncExitStack, ExitStack, suppress
 from importlib import import_module
@@ -14,12 +15,15 @@ from typing import TYPE_CHECKING, Any, Self
 import anyio
 import anyio.to_thread
 
+from broker.audit import AuditLog
+from broker.authorization.desk import ConsentDesk
 from broker.authorization.policy import Policy
 from broker.authorization.quotas import Quotas
 from broker.config import Config, ServerConfig
-from broker.logging import logger, redactor
+from broker.logging import logger
 from broker.recordings.recorder import Recorder
 from broker.recordings.recordings import Recordings
+from broker.redaction import Redactor, redacted_definition
 from broker.server_process import kill_process, start_process
 from broker.sessions import Session
 from broker.tool_shelf import ToolShelf
@@ -83,8 +87,8 @@ class Broker:
             startup_seconds: How long entering waits for slow servers; 0 for not at all.
             opens_sandbox: Whether entering begins to open the sandbox beside the servers, so that the first script
                 finds it ready; otherwise the first script opens it.
-            store: Where statistics and vectors are kept, in memory when None, and runs are recorded, nowhere when None.
-                Not closed here.
+            store: Where statistics and vectors are kept, in memory when None, and where runs are recorded and the audit
+                is written, nowhere when None. Not closed here.
             embedder: Makes searches by meaning possible; that of the config when None.
             ranker: A subagent or other judge that reorders the first candidates of a search.
 
@@ -97,9 +101,10 @@ class Broker:
         self._targets = targets
         self._upstreams: dict[str, Upstream] = {}
         self._shelf = ToolShelf(config, targets, self._upstreams, store=store, embedder=embedder, ranker=ranker)
-        self._redact = redactor(config.secrets)
+        self._redact = Redactor(config.secrets)
         self._policy = Policy(config.policy)
         self._quotas = Quotas(self._policy)
+        self._audit = None if store is None else AuditLog(store, self._redact)
         self._recordings = None if store is None else Recordings(store, config.recordings)
         self._recorder = Recorder(self._recordings, config.secrets)
         self._sandbox = sandbox or Sandbox(component=config.image)
@@ -218,24 +223,33 @@ class Broker:
         grants: Iterable[Grant] = (),
         answerer: Answerer | None = None,
         extractor: Extractor | None = None,
+        name: str = "",
+        principal: str = "",
     ) -> Session:
         """Return a new session.
 
         Args:
-            grants: What may be called.
-            answerer: Who is asked about the rest; without one it is refused.
+            grants: What may be called beside what the policy allows.
+            answerer: Who is asked about other calls; without one they are refused.
             extractor: The model behind `extract` in scripts: gets an `Extraction`, returns JSON data.
+            name: How rules of the policy and the audit name it; one of its own when empty.
+            principal: Who was authenticated, for the same.
         """
         return Session(
             catalog=self.catalog,
             upstreams=self._upstreams,
             finder=self._shelf.finder,
             open_sandbox=self._open_sandbox,
-            grants=grants,
-            answerer=answerer,
-            policy=self._policy,
-            quotas=self._quotas,
             extractor=extractor,
+            desk=ConsentDesk(
+                grants,
+                answerer,
+                policy=self._policy,
+                quotas=self._quotas,
+                session=name or f"session_{secrets.token_hex(8)}",
+                principal=principal,
+                audit=self._audit,
+            ),
             redact=self._redact,
             recorder=self._recorder,
         )
@@ -288,7 +302,8 @@ class Broker:
             unclaimed.pop_all()
 
     def _take_listing(self, server: str, listing: Listing) -> None:
-        for change in self.catalog.replace(server, listing.tools):
+        tools = [redacted_definition(spec, self._redact) for spec in listing.tools]
+        for change in self.catalog.replace(server, tools):
             logger().warning("tool changed", tool=one_line(change.before.qualified_name, 200), change=change.text)
 
 

@@ -15,11 +15,12 @@ from typing import TYPE_CHECKING, Any, Literal
 import anyio
 from pydantic import BaseModel, ConfigDict, Field
 
+from broker.attempts import CallRecord
 from broker.content_blocks import ContentBlocks
 from broker.logging import logger
 from broker.script_check import CheckedScript, diagnostics_of, not_started, stops, unreadable, warning
 from broker.script_functions import ScriptFunctions
-from broker.tool_calls import CallRecord, ToolCalls, fetch_request
+from broker.tool_calls import ToolCalls, fetch_request
 from codegen import CheckerError
 from sandbox import Completed, Parked, Raised, RunResult, Stopped, Stopwatch, Usage
 
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
     from broker.catalog import Catalog, CatalogEntry
     from broker.disclosure import Disclosure
     from broker.recordings.recorder import RecordedRun, Recorder
+    from broker.redaction import Redactor
     from broker.script_check import CheckMode
     from broker.script_functions import Extractor
     from broker.upstream import Upstream
@@ -116,7 +118,7 @@ class Execution:
     upstreams: Mapping[str, Upstream]
     desk: ConsentDesk
     disclosure: Disclosure
-    redact: Callable[[str], str]
+    redact: Redactor
     recorder: Recorder
     extractor: Extractor | None = None
 
@@ -198,7 +200,7 @@ class Execution:
             # A tool is called by namespace and name; what has no namespace is asked of us.
             return await (calls.answer if "." in call.function else functions.answer)(call)
 
-        heard = _Heard(watching.on_output)
+        heard = _Heard(watching.on_output, self.redact)
         with closing(desk), watching.stop or anyio.CancelScope() as scope:
             ended = await self.sandbox.run(
                 script,
@@ -213,15 +215,16 @@ class Execution:
                 journal=recorded.journal,
                 past=recorded.past,
             )
+        heard.end()
         if scope.cancelled_caught:
             ended = heard.result(stopwatch.elapsed, len(calls.records))
         return _envelope(
-            ended.outcome,
+            _redacted(ended.outcome, self.redact),
             recorded.run_id,
             began,
             calls=calls.records,
-            stdout=ended.stdout,
-            stderr=warned + ended.stderr,
+            stdout=self.redact(ended.stdout),
+            stderr=warned + self.redact(ended.stderr),
             usage=ended.usage,
             blocks=blocks,
         )
@@ -329,22 +332,39 @@ class Execution:
 
 
 class _Heard:
-    """What a run has printed so far, for one that is stopped from outside."""
+    """What a run has printed so far, for whoever listens and for a run that is stopped from outside."""
 
-    def __init__(self, on_output: Callable[[str, str], None] | None) -> None:
+    def __init__(self, on_output: Callable[[str, str], None] | None, redact: Redactor) -> None:
         self._on_output = on_output
+        self._redacted = {"stdout": redact.stream(), "stderr": redact.stream()}
         self._pieces: dict[str, list[str]] = {"stdout": [], "stderr": []}
 
     def add(self, stream: str, text: str) -> None:
         self._pieces[stream].append(text)
-        if self._on_output is not None:
-            self._on_output(stream, text)
+        if self._on_output is not None and (clean := self._redacted[stream].add(text)):
+            self._on_output(stream, clean)
+
+    def end(self) -> None:
+        """Hand on what was held back."""
+        for stream, redacted in self._redacted.items():
+            if self._on_output is not None and (rest := redacted.end()):
+                self._on_output(stream, rest)
 
     def result(self, seconds: float, calls: int) -> RunResult:
         """Return how a run ended that was stopped from outside."""
         stdout, stderr = ("".join(self._pieces[stream]) for stream in ("stdout", "stderr"))
         usage = Usage(seconds, 0.0, len(stdout.encode()) + len(stderr.encode()), calls, 0)
         return RunResult(Stopped("shutdown", round(seconds, 3)), stdout, stderr, usage)
+
+
+def _redacted(outcome: Outcome, redact: Redactor) -> Outcome:
+    """Take the secrets out of what a script returned or raised: it may have put together what came in parts."""
+    match outcome:
+        case Completed(value):
+            return Completed(redact.value(value))
+        case Raised(kind, message, traceback):
+            return Raised(kind, redact(message), redact(traceback))
+    return outcome
 
 
 def _stand_in(functions: dict[str, Any], namespace: str, found: Sequence[Reference]) -> None:

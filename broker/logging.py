@@ -13,8 +13,6 @@ from typing import TYPE_CHECKING, Any, cast
 import structlog
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
-
     from structlog.stdlib import BoundLogger
 
 _standard = logging.getLogger("codemode")
@@ -36,15 +34,3 @@ _quiet: Any = structlog.wrap_logger(
 def logger() -> BoundLogger:
     """Return where events go now."""
     return cast("BoundLogger", structlog.get_logger() if structlog.is_configured() else _quiet)
-
-
-def redactor(secrets: Iterable[str]) -> Callable[[str], str]:
-    """Return a function that replaces each of these values in a text."""
-    longest_first = sorted(secrets, key=len, reverse=True)
-
-    def redact(text: str) -> str:
-        for secret in longest_first:
-            text = text.replace(secret, "[redacted]")
-        return text
-
-    return redact

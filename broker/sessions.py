@@ -7,22 +7,21 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from broker.authorization.desk import ConsentDesk
 from broker.disclosure import Disclosure
 from broker.execution import Execution
 from broker.recordings.recorder import Recorder
+from broker.redaction import Redactor
 from broker.script_check import CHECK_MODES
 from broker.surface.dispatch import Surface, Watcher
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+    from collections.abc import Awaitable, Callable, Mapping, Sequence
 
     import anyio
 
+    from broker.attempts import CallRecord
+    from broker.authorization.desk import ConsentDesk
     from broker.authorization.grants import Grant
-    from broker.authorization.policy import Policy
-    from broker.authorization.questions import Answerer
-    from broker.authorization.quotas import Quotas
     from broker.catalog import Catalog, CatalogEntry
     from broker.execution import ExecutionResult
     from broker.finding import Finder
@@ -31,7 +30,6 @@ if TYPE_CHECKING:
     from broker.search import SearchPage, SearchRequest
     from broker.surface import Reply
     from broker.tiers import TierPage
-    from broker.tool_calls import CallRecord
     from broker.tool_details import ToolDetails
     from broker.upstream import Upstream
     from sandbox import Limits, Sandbox
@@ -44,28 +42,28 @@ class Session:
         surface: The three tools over this session, as `dispatch` uses them.
     """
 
-    def __init__(  # noqa: PLR0913  # the parts of a session; the broker alone puts them together
+    def __init__(  # the parts of a session; the broker alone puts them together
         self,
         *,
         catalog: Catalog,
         upstreams: Mapping[str, Upstream],
         finder: Finder,
         open_sandbox: Callable[[], Awaitable[Sandbox]],
-        grants: Iterable[Grant] = (),
-        answerer: Answerer | None = None,
-        policy: Policy | None = None,
-        quotas: Quotas | None = None,
-        redact: Callable[[str], str] = str,
+        desk: ConsentDesk,
+        redact: Redactor | None = None,
         extractor: Extractor | None = None,
         recorder: Recorder | None = None,
     ) -> None:
-        """Start with nothing described, and with these grants only; `extractor` answers `extract` in scripts."""
+        """Start with nothing described; what may be called is what the desk says.
+
+        `extractor` answers `extract` in scripts.
+        """
         self._extractor = extractor
         self._catalog = catalog
         self._upstreams = upstreams
         self._open_sandbox = open_sandbox
-        self._desk = ConsentDesk(grants, answerer, policy=policy, quotas=quotas)
-        self._redact = redact
+        self._desk = desk
+        self._redact = redact or Redactor(())
         self._finder = finder
         self._recorder = recorder or Recorder()
         self.tiers = finder.tiers

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from types import TracebackType
 
+VARIABLE = "CODEMODE_STORE"
 BUSY_SECONDS = 5.0
 """How long a statement waits for another process that writes."""
 
@@ -123,7 +124,7 @@ class Store:
             if version > len(tables.versions):
                 raise StoreError(
                     f"{self._name}: its {tables.component} are of a newer codemode (version {version}, known is "
-                    f"{len(tables.versions)}); install that, or set XDG_DATA_HOME to another folder."
+                    f"{len(tables.versions)}); install that, or set CODEMODE_STORE to another file."
                 )
             for statements in tables.versions[version:]:
                 for statement in statements:
@@ -176,7 +177,7 @@ class Store:
             os.close(os.open(path, os.O_RDWR | os.O_CREAT, 0o600))
             path.chmod(0o600)
         except OSError as error:
-            what_to_do = "check that its folder exists and is writable, or set XDG_DATA_HOME to another folder"
+            what_to_do = "check that its folder exists and is writable, or set CODEMODE_STORE to another file"
             raise StoreError(f"{self._name} cannot be opened: {error.strerror}; {what_to_do}.") from error
 
     def _configure(self) -> None:
@@ -211,5 +212,7 @@ class Store:
 
 
 def user_store() -> Path:
-    """Return where the user's own store is."""
+    """Return where the user's own store is: `CODEMODE_STORE`, else in the user's data folder."""
+    if given := os.environ.get(VARIABLE):
+        return Path(given)
     return Path(platformdirs.user_data_path("codemode-broker")) / "broker.sqlite3"

@@ -9,11 +9,9 @@ Nothing else in the code base calls `Upstream.call_tool`.
 from __future__ import annotations
 
 import json
-import time
-from typing import TYPE_CHECKING, Any, Literal, assert_never
+from typing import TYPE_CHECKING, Any, assert_never
 
-from pydantic import BaseModel, ConfigDict
-
+from broker.attempts import Attempt, CallRecord
 from broker.authorization.calls import PendingCall, ToolFacts
 from broker.authorization.decision import Allow, Ask, Deny
 from broker.errors import (
@@ -27,6 +25,7 @@ from broker.errors import (
 from broker.host_paths import hide_host_paths, hide_in_details
 from broker.json_schema import first_fault
 from broker.recordings.run_journal import NoCallJournal
+from broker.redaction import Redactor
 from broker.tool_changes import what_changed
 from broker.tool_results import completion_of, failure, quoted
 from sandbox import Completion, Failed, Returned
@@ -42,33 +41,6 @@ if TYPE_CHECKING:
     from broker.upstream import Upstream
     from sandbox import Call, Stopwatch
 
-DecisionName = Literal["allowed", "denied", "undecided"]
-Status = Literal[
-    "ok",
-    "tool_error",
-    "refused",
-    "bad_arguments",
-    "not_described",
-    "not_found",
-    "unavailable",
-    "timeout",
-    "outcome_unknown",
-    "bad_result",
-    "cancelled",
-]
-
-# The exception of a script for each way in which a call fails, and the word for it in the record.
-_STATUS_OF_KIND: Mapping[str, Status] = {
-    "ToolError": "tool_error",
-    "ToolRefusedError": "refused",
-    "ToolArgumentsError": "bad_arguments",
-    "ToolDescriptionRequired": "not_described",
-    "ToolNotFoundError": "not_found",
-    "ToolUnavailableError": "unavailable",
-    "ToolTimeoutError": "timeout",
-    "ToolOutcomeUnknown": "outcome_unknown",
-    "ToolResultError": "bad_result",
-}
 _KIND_OF_ERROR: Mapping[type[UpstreamError], str] = {
     UnavailableError: "ToolUnavailableError",
     CallTimeoutError: "ToolTimeoutError",
@@ -76,25 +48,7 @@ _KIND_OF_ERROR: Mapping[type[UpstreamError], str] = {
     ReplyError: "ToolResultError",
 }
 
-
-class CallRecord(BaseModel):
-    """One attempt of a script to call a tool.
-
-    Attributes:
-        server: The server's name in the config; the script's own word where there is no such server.
-        tool: The tool's original name; the script's own word where there is no such tool.
-        decision: `undecided` when the call ended before it came to a decision.
-        status: How it ended.
-        duration_ms: From the script's call to its answer, questions included.
-    """
-
-    model_config = ConfigDict(extra="forbid")
-
-    server: str
-    tool: str
-    decision: DecisionName = "undecided"
-    status: Status = "cancelled"
-    duration_ms: float = 0.0
+_NOT_WRITTEN = "was not called: the audit cannot be written, and what is not written down is not done."
 
 
 class ToolCalls:
@@ -108,7 +62,7 @@ class ToolCalls:
         desk: RunDesk,
         disclosure: Disclosure,
         stopwatch: Stopwatch,
-        redact: Callable[[str], str] = str,
+        redact: Redactor | None = None,
         on_call: Callable[[CallRecord, int, int], None] | None = None,
         blocks: ContentBlocks | None = None,
         journal: CallJournal | None = None,
@@ -124,7 +78,7 @@ class ToolCalls:
         self._desk = desk
         self._disclosure = disclosure
         self._stopwatch = stopwatch
-        self._redact = redact
+        self._redact = redact or Redactor(())
         self._journal = journal or NoCallJournal()
         self._on_call = on_call
         self._blocks = blocks
@@ -143,75 +97,81 @@ class ToolCalls:
             record = CallRecord(server=entry.spec.server, tool=entry.spec.name)
         else:
             record = CallRecord(server=self._catalog.server_of(namespace) or namespace, tool=function)
+        pending = self._pending(call, entry, record)
+        attempt = Attempt(pending, record, self._desk.audit)
         # Before anything is sent, so that a call that is cut off is on record.
         self._records[call.id] = record
-        began = time.monotonic()
+        completion: Completion | None = None
         try:
-            completion = await self._answer(call, entry, record)
-            if isinstance(completion, Failed):
-                completion = Failed(
-                    completion.kind,
-                    self._redact(hide_host_paths(completion.message, call.arguments)),
-                    hide_in_details(completion.details, call.arguments),
-                )
-            record.status = _status(completion)
+            completion = self._cleaned(await self._answer(call, entry, attempt), call)
         finally:
-            record.duration_ms = round((time.monotonic() - began) * 1_000, 3)
+            attempt.end(completion)
             self._ended += 1
             if self._on_call is not None:
                 self._on_call(record, self._ended, len(self._records))
         return completion
 
-    async def _answer(self, call: Call, entry: CatalogEntry | None, record: CallRecord) -> Completion:
+    def _cleaned(self, completion: Completion, call: Call) -> Completion:
+        """Return a completion without secrets, and without paths of the host that the script did not name."""
+        if isinstance(completion, Returned):
+            return Returned(self._redact.value(completion.value))
+        return Failed(
+            completion.kind,
+            self._redact(hide_host_paths(completion.message, call.arguments)),
+            self._redact.value(hide_in_details(completion.details, call.arguments)),
+        )
+
+    async def _answer(self, call: Call, entry: CatalogEntry | None, attempt: Attempt) -> Completion:
         if entry is None:
-            return self._not_found(call, record)
+            return self._not_found(call, attempt.record)
         if not self._disclosure.is_described(entry):
             return _needs_description(entry, self._disclosure.changed(entry))
         fault = first_fault(call.arguments, entry.spec.input_schema)
         if fault is not None:
             return failure("ToolArgumentsError", f"{entry.python_name}() was not called: {fault}", entry)
-        spec = entry.spec
-        pending = self._pending(call, entry)
-        refusal = await self._refusal(call, pending, entry, record)
+        refusal = await self._refusal(call, entry, attempt)
         if refusal is not None:
             return refusal
         # A person may have taken their time, and the server may have changed the tool meanwhile.
         now = self._catalog.by_python_name(call.function)
-        if now is None or now.spec.digest != spec.digest:
-            return _needs_description(entry, what_changed(spec, now.spec if now is not None else None))
-        return await self._send(call, pending, entry)
+        if now is None or now.spec.digest != entry.spec.digest:
+            return _needs_description(entry, what_changed(entry.spec, now.spec if now is not None else None))
+        return await self._send(call, entry, attempt)
 
-    def _pending(self, call: Call, entry: CatalogEntry) -> PendingCall:
+    def _pending(self, call: Call, entry: CatalogEntry | None, record: CallRecord) -> PendingCall:
+        if entry is None:
+            return PendingCall(record.server, record.tool, "", call.arguments, caller=self._desk.caller)
         spec = entry.spec
         settings = self._upstreams[spec.server].settings
         labels = self._desk.labels_of(settings.labels)
         facts = ToolFacts.of(spec, trust_annotations=settings.trust_annotations, labels=labels)
         return PendingCall(spec.server, spec.name, spec.digest, call.arguments, facts, self._desk.caller)
 
-    async def _refusal(
-        self, call: Call, pending: PendingCall, entry: CatalogEntry, record: CallRecord
-    ) -> Failed | None:
-        decision = self._desk.decide_now(pending)
+    async def _refusal(self, call: Call, entry: CatalogEntry, attempt: Attempt) -> Failed | None:
+        decision = self._desk.decide_now(attempt.call)
         if isinstance(decision, Ask):
             self._journal.asked(call.id)
             with self._stopwatch.paused():
-                decision = await self._desk.decide(pending, order=call.id)
+                decision = await self._desk.decide(attempt.call, order=call.id)
+        attempt.decided(decision)
         match decision:
             case Allow():
-                record.decision = "allowed"
+                attempt.record.decision = "allowed"
                 return None
             case Deny(reason):
-                record.decision = "denied"
+                attempt.record.decision = "denied"
                 self._journal.denied(call.id, reason)
                 return failure("ToolRefusedError", reason, entry)
         assert_never(decision)
 
-    async def _send(self, call: Call, pending: PendingCall, entry: CatalogEntry) -> Completion:
-        spec = entry.spec
+    async def _send(self, call: Call, entry: CatalogEntry, attempt: Attempt) -> Completion:
+        spec, pending = entry.spec, attempt.call
         try:
             async with self._desk.turn(pending):
-                self._journal.sent(call.id, server=spec.server, tool=spec.name, digest=spec.digest, by="")
-                raw = await self._upstreams[spec.server].call_tool(spec.name, call.arguments)
+                if not attempt.allow():
+                    return failure("ToolRefusedError", f"{entry.qualified_name} {_NOT_WRITTEN}", entry)
+                self._journal.sent(call.id, server=spec.server, tool=spec.name, digest=spec.digest, by=attempt.by)
+                raw = await self._upstreams[spec.server].call_tool(spec.name, pending.arguments)
         except ToolRejectedError as error:
             said = quoted(spec.server, error.server_text)
             completion: Completion = failure("ToolError", f"{error} {said}", entry)
@@ -254,9 +214,3 @@ def _received(completion: Completion) -> Any:
     if isinstance(completion, Returned):
         return completion.value
     return [completion.message, completion.details]
-
-
-def _status(completion: Completion) -> Status:
-    if isinstance(completion, Returned):
-        return "ok"
-    return _STATUS_OF_KIND.get(completion.kind, "tool_error")

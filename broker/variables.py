@@ -1,13 +1,15 @@
-"""`${VAR}` and `${VAR:-default}` in the strings of a config.
+"""`${VAR}` and `${VAR:-default}`, `env://VAR` and `keyring://SERVICE/USER` in the strings of a config.
 
-Above: config.py. Below: nothing. Values are read from a mapping that the caller gives; what came from it is
-remembered, so that it can be kept out of logs.
+Above: config.py. Below: keyrings.py. Values are read from a mapping that the caller gives, and from the system's
+keyring; what came from them is remembered, so that it can be kept out of everything that leaves.
 """
 
 from __future__ import annotations
 
 import re
 from typing import TYPE_CHECKING, Any
+
+from broker.keyrings import KeyringError, password
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -21,7 +23,7 @@ class Expansion:
 
     Attributes:
         problems: One `(path, sentence)` for each reference that could not be replaced.
-        resolved: Every value that came from the environment.
+        resolved: Every value that came from the environment or a keyring.
     """
 
     def __init__(self, environment: Mapping[str, str], given: Mapping[str, str]) -> None:
@@ -34,11 +36,40 @@ class Expansion:
     def expand(self, value: Any, path: tuple[str, ...] = ()) -> Any:
         """Return the value with every string in it expanded; keys of objects stay as they are."""
         if isinstance(value, str):
+            if value.startswith("env://"):
+                return self._variable(value.removeprefix("env://"), path)
+            if value.startswith("keyring://"):
+                return self._from_keyring(value.removeprefix("keyring://"), path)
             return _REFERENCE.sub(lambda match: self._replacement(match, path), value)
         if isinstance(value, list):
             return [self.expand(item, (*path, str(index))) for index, item in enumerate(value)]
         if isinstance(value, dict):
             return {key: self.expand(item, (*path, key)) for key, item in value.items()}
+        return value
+
+    def _variable(self, name: str, path: tuple[str, ...]) -> str:
+        value = self._environment.get(name)
+        if not value:
+            self.problems.append((path, f"the environment variable {name} is not set, or empty; set it"))
+            return ""
+        self.resolved.add(value)
+        return value
+
+    def _from_keyring(self, place: str, path: tuple[str, ...]) -> str:
+        service, slash, user = place.rpartition("/")
+        if not slash or not service or not user:
+            self.problems.append((path, "is no place in a keyring; write keyring://SERVICE/USER"))
+            return ""
+        try:
+            value = password(service, user)
+        except KeyringError as error:
+            self.problems.append((path, str(error)))
+            return ""
+        if not value:
+            what_to_do = f"put it there with: keyring set {service} {user}"
+            self.problems.append((path, f"the keyring holds no password of {user} for {service}; {what_to_do}"))
+            return ""
+        self.resolved.add(value)
         return value
 
     def _replacement(self, match: re.Match[str], path: tuple[str, ...]) -> str:

@@ -32,11 +32,13 @@ class Basis:
         kind: What sort of thing it is; `answer` is one for this call alone, `nobody` the lack of one.
         name: Which one, as people read it.
         reason: Why, in the words of who wrote it.
+        by: Who answered, where somebody was asked; for a grant, who gave it.
     """
 
     kind: BasisKind
     name: str
     reason: str = ""
+    by: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,7 +116,7 @@ def authorize(
         return Allow(Basis("rule", title, rule.reason))
     held = grants.covering(call, frozenset(use.label for use in asking), now)
     if held is not None:
-        return Allow(Basis("grant", f"{held.id} {held.grant}"), held)
+        return Allow(Basis("grant", f"{held.id} {held.grant}", by=held.by), held)
     if asking:
         return Ask(Basis("flow", str(asking[0]), asking[0].reason), asking)
     return Ask(Basis("rule", title, rule.reason))

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
     from contextlib import AbstractAsyncContextManager
 
+    from broker.audit import AuditLog
     from broker.authorization.calls import PendingCall
     from broker.authorization.questions import Answer, Answerer
     from codegen import ToolSpec
@@ -49,6 +50,7 @@ class ConsentDesk:
         quotas: Quotas | None = None,
         session: str = "",
         principal: str = "",
+        audit: AuditLog | None = None,
         clock: Callable[[], float] = time.time,
     ) -> None:
         """Start with the grants given beforehand; without an answerer nobody is asked."""
@@ -58,8 +60,14 @@ class ConsentDesk:
         self.answerer = answerer
         self.session = session
         self.principal = principal
+        self.audit = audit
         self.clock = clock
         self._flow = FlowState()
+
+    @property
+    def answerer_name(self) -> str:
+        """What records call the one who answers."""
+        return str(getattr(self.answerer, "name", "") or type(self.answerer).__name__)
 
     def see(self, spec: ToolSpec) -> None:
         """Take note of a definition that the session was told of: a grant given before holds for it alone."""
@@ -91,6 +99,7 @@ class RunDesk:
         """Share the session's grants; the waiting calls are the run's own."""
         self.caller = caller
         self.flow = flow
+        self.audit = desk.audit
         self._desk = desk
         self._waiting: dict[tuple[int, int], _Waiting] = {}
         self._number = 0
@@ -168,15 +177,17 @@ class RunDesk:
         verdict = waiting.verdict
         # What a person agreed to is the flows that they were shown, not what has come in since.
         if verdict is not None and verdict.allow and _labels(decision) <= _labels(waiting.ask):
-            allowed = Allow(Basis("answer", "this call", decision.basis.reason))
+            allowed = Allow(Basis("answer", "this call", decision.basis.reason, self._desk.answerer_name))
             self._use(call, allowed)
             return allowed
         waiting.verdict = None
         if verdict is not None and not verdict.allow:
             said = f" was refused: {verdict.note.rstrip('. ')}." if verdict.note else " was refused."
-            return Deny(f"{call.qualified_name}{said}", Basis("answer", "this call", verdict.note))
+            basis = Basis("answer", "this call", verdict.note, self._desk.answerer_name)
+            return Deny(f"{call.qualified_name}{said}", basis)
         if waiting.is_refused:
-            return Deny(f"{call.qualified_name} {waiting.by}", Basis("answer", "no yes", decision.basis.reason))
+            basis = Basis("answer", "no yes", decision.basis.reason, self._desk.answerer_name)
+            return Deny(f"{call.qualified_name} {waiting.by}", basis)
         return None
 
     async def _ask(self, answerer: Answerer) -> None:
@@ -193,7 +204,7 @@ class RunDesk:
         for answer in answers:
             match answer:
                 case Grant():
-                    self._desk.book.add(answer, run=self.caller.run)
+                    self._desk.book.add(answer, run=self.caller.run, by=self._desk.answerer_name)
                 case Denial():
                     self._desk.book.deny(answer, run=self.caller.run)
                 case Verdict():

@@ -111,6 +111,7 @@ class Held:
     holds: Check
     expires: float
     calls_left: float
+    by: str
 
     def covers(self, call: PendingCall, labels: frozenset[str], now: float) -> bool:
         """Tell whether it holds for a call of a tool that it is known to match."""
@@ -148,8 +149,8 @@ class GrantBook:
         """What is held, in the order in which it was given; some may be used up or expired."""
         return tuple(self._held.values())
 
-    def add(self, grant: Grant, *, run: str = "", grant_id: str | None = None) -> Held:
-        """Take in a grant that was given in a run, or beforehand."""
+    def add(self, grant: Grant, *, run: str = "", by: str = "beforehand", grant_id: str | None = None) -> Held:
+        """Take in a grant that was given in a run by somebody, or beforehand."""
         self._number += 1
         held = Held(
             id=grant_id or f"g{self._number}",
@@ -159,6 +160,7 @@ class GrantBook:
             holds=grant.arguments.holds if grant.arguments else _anything,
             expires=grant.expires_at.timestamp() if grant.expires_at else math.inf,
             calls_left=grant.calls if grant.calls is not None else math.inf,
+            by=by,
         )
         self._held[held.id] = held
         self._candidates.clear()

@@ -15,7 +15,7 @@ from typing import Annotated, Literal
 
 import typer
 
-from broker.cli import recorded
+from broker.cli import authorization_app, recorded
 from broker.cli.start import start
 
 app = typer.Typer(
@@ -30,6 +30,8 @@ app.add_typer(tools, name="tools")
 image = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="Guest images with further Python packages.")
 app.add_typer(image, name="image")
 recorded.register(app)
+app.add_typer(authorization_app.policy, name="policy")
+app.command("audit")(authorization_app.audit)
 
 ConfigFile = Annotated[
     Path | None,

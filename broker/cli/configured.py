@@ -66,7 +66,10 @@ def load_config(given: Path | None, *, needed: bool = True) -> Config:
 
 @asynccontextmanager
 async def open_broker(
-    config: Config, *, startup_seconds: float = LISTING_SECONDS, isolation: Isolation | None = None
+    config: Config,
+    *,
+    startup_seconds: float = LISTING_SECONDS,
+    isolation: Isolation | None = None,
 ) -> AsyncIterator[Broker]:
     """Start the servers of a config; wait so long until each is ready or has failed.
 

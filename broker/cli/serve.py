@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from anyio.abc import TaskGroup
 
-    from broker import Broker, Config, Grant
+    from broker import Broker, Config, Grant, Session
     from broker.server.http import HttpServer
 
 TOKEN_VARIABLE = "CODEMODE_TOKEN"  # noqa: S105  # the name of a variable
@@ -57,7 +57,11 @@ def _server(broker: Broker, config: Config, grants: list[Grant]) -> BrokerServer
     token = os.environ.get(TOKEN_VARIABLE)
     if token:
         settings = settings.model_copy(update={"tokens": {**settings.tokens, "default": token}})
-    return BrokerServer(broker, settings, make_session=lambda _principal: broker.session(grants=grants))
+
+    def make_session(principal: str) -> Session:
+        return broker.session(grants=grants, principal=principal)
+
+    return BrokerServer(broker, settings, make_session=make_session)
 
 
 async def _serve_stdio(server: BrokerServer) -> None:

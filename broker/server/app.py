@@ -77,7 +77,7 @@ class BrokerServer:
         settings = settings or ServeSettings()
         self.settings = settings
         self.sessions = SessionKeeper(
-            make_session or (lambda _principal: broker.session()),
+            make_session or (lambda principal: broker.session(principal=principal)),
             most=settings.sessions,
             idle_seconds=settings.session_idle_seconds,
         )

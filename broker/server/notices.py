@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from mcp.server import ServerRequestContext
     from mcp.types import LoggingLevel
 
-    from broker.tool_calls import CallRecord
+    from broker.attempts import CallRecord
 
 BACKLOG_PIECES = 1_000
 """Printed pieces that wait for a slow client; older ones are dropped."""

@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 
     import anyio
 
+    from broker.attempts import CallRecord
     from broker.sessions import Session
-    from broker.tool_calls import CallRecord
 
 LONGEST_SECONDS = 600.0
 """What a caller may ask for as timeout of a script."""

@@ -17,8 +17,8 @@ from codegen.plain_text import one_line
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from broker.attempts import CallRecord
     from broker.execution import StoppedBy
-    from broker.tool_calls import CallRecord
     from broker.tool_details import ToolDetails
 
 MESSAGE_CHARACTERS = 800

@@ -12,8 +12,8 @@ from mcp.server import MCPServer
 from mcp.server.mcpserver.exceptions import ToolError
 
 from broker import Broker, Config, Denial, ExecutionError, ExecutionResult, Grant, Question
+from broker.attempts import CallRecord
 from broker.execution import StoppedBy
-from broker.tool_calls import CallRecord
 from sandbox import Limits
 
 pytestmark = pytest.mark.anyio

@@ -59,8 +59,8 @@ def test_tables_of_a_newer_version_are_left_alone(path):
         with pytest.raises(StoreError) as caught:
             store.prepare(NOTES)
     assert str(caught.value) == (
-        f"{path}: its notes are of a newer codemode (version 2, known is 1); install that, or set XDG_DATA_HOME "
-        "to another folder."
+        f"{path}: its notes are of a newer codemode (version 2, known is 1); install that, or set CODEMODE_STORE "
+        "to another file."
     )
 
 
@@ -115,10 +115,13 @@ def test_a_file_that_others_may_read_is_made_private(path):
 
 def test_the_users_store_is_in_the_data_folder(monkeypatch, tmp_path):
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
+    monkeypatch.delenv("CODEMODE_STORE", raising=False)
     if sys.platform == "linux":
         assert user_store() == tmp_path / "codemode-broker" / "broker.sqlite3"
         Store.in_user_folder().close()
     assert user_store().name == "broker.sqlite3"
+    monkeypatch.setenv("CODEMODE_STORE", str(tmp_path / "own.db"))
+    assert user_store() == tmp_path / "own.db"
 
 
 def write_and_fail(store: Store) -> None:
@@ -161,7 +164,7 @@ def test_a_folder_that_cannot_be_made_is_named(tmp_path):
     path = tmp_path / "file" / "broker.sqlite3"
     assert refused(path) == (
         f"{path} cannot be opened: File exists; check that its folder exists and is writable, or set "
-        "XDG_DATA_HOME to another folder."
+        "CODEMODE_STORE to another file."
     )
 
 

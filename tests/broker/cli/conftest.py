@@ -26,8 +26,8 @@ def command():
 def environment(tmp_path, data_home):
     """No config of the user's, no colours; the compiled image stays where it is."""
     plain = {key: value for key, value in os.environ.items() if not key.startswith(("CODEMODE_", "NO_COLOR"))}
-    plain |= {"XDG_DATA_HOME": data_home}
-    return plain | {"XDG_CONFIG_HOME": str(tmp_path / "no-config"), "COLUMNS": "120", "TERM": "dumb"}
+    own = {"XDG_CONFIG_HOME": str(tmp_path / "no-config")}
+    return plain | own | {"XDG_DATA_HOME": data_home, "COLUMNS": "120", "TERM": "dumb"}
 
 
 @pytest.fixture

@@ -1,0 +1,131 @@
+"""`codemode audit`: what scripts attempted, and whether the records are whole."""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING, Any
+
+from rich.table import Table
+from rich.text import Text
+
+from broker.audit import Entry, entries, verify
+from broker.authorization.shown import shown_name, shown_text
+from broker.cli.exit_codes import ExitCode
+from broker.cli.terminal import Problem, note, report_problem, results, write_result
+from broker.errors import StoreError
+from broker.store import Store, user_store
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+_AGE = re.compile(r"(\d{1,6})([mhd])")
+_UNITS = {"m": "minutes", "h": "hours", "d": "days"}
+_ARGUMENT_CHARACTERS = 120
+_REASON_CHARACTERS = 200
+
+
+@dataclass(frozen=True)
+class AuditRequest:
+    """The arguments of `codemode audit`."""
+
+    run: str | None
+    server: str | None
+    since: str | None
+    verify: bool
+    as_json: bool
+
+
+async def show_audit(request: AuditRequest) -> ExitCode:
+    """Print records, or whether the chain holds."""
+    since = _time(request.since) if request.since else ""
+    with open_store() as store:
+        if request.verify:
+            return _verify(store, as_json=request.as_json)
+        found = entries(store, run=request.run, server=request.server, since=since)
+        if request.as_json:
+            for entry in found:
+                write_result(json.dumps({**entry.record, "hash": entry.hash}))
+        else:
+            _print(found)
+    return ExitCode.COMPLETED
+
+
+def open_store() -> Store:
+    """Open the user's store where there is one.
+
+    Raises:
+        Problem: There is none, or it cannot be used.
+    """
+    if not user_store().exists():
+        raise Problem(f"nothing was recorded yet: there is no {user_store()}", "`codemode run` and `serve` record.")
+    try:
+        return Store.in_user_folder()
+    except StoreError as error:
+        raise Problem(str(error)) from None
+
+
+def attempts_with_results(found: Iterable[Entry]) -> Iterator[dict[str, Any]]:
+    """Yield attempts, each with how it ended; `unknown` where nothing was written after it."""
+    attempts: dict[int, dict[str, Any]] = {}
+    for entry in found:
+        record = entry.record
+        if record.get("kind") == "attempt":
+            attempts[record["number"]] = {**record, "status": record["status"] or "unknown"}
+        elif record.get("attempt") in attempts:
+            attempts[record["attempt"]] |= {"status": record["status"], "duration_ms": record["duration_ms"]}
+    yield from attempts.values()
+
+
+def why(record: dict[str, Any]) -> str:
+    """Return what decided an attempt, on one line."""
+    basis = record["basis"]
+    said = " ".join(basis[key] for key in ("kind", "name") if basis.get(key))
+    said += f" by {basis['by']}" if basis.get("by") else ""
+    said += f" ({basis['reason']})" if basis.get("reason") else ""
+    return shown_text(said, _REASON_CHARACTERS)
+
+
+def _print(found: Iterable[Entry]) -> None:
+    table = Table(box=None, pad_edge=False)
+    for column in ("time", "run", "tool", "decision", "status", "arguments", "decided by"):
+        table.add_column(column, header_style="dim", overflow="fold")
+    for record in attempts_with_results(found):
+        table.add_row(
+            record["time"][:19].replace("T", " "),
+            record["run"],
+            Text(shown_name(f"{record['server']}.{record['tool']}")),
+            record["decision"],
+            record["status"],
+            Text(shown_text(record["arguments"], _ARGUMENT_CHARACTERS)),
+            Text(why(record)),
+        )
+    if table.row_count:
+        results().print(table)
+    else:
+        note("no call is on record")
+
+
+def _verify(store: Store, *, as_json: bool) -> ExitCode:
+    found = verify(store)
+    if as_json:
+        write_result(json.dumps({"records": found.count, "last_hash": found.last_hash, "fault": found.fault or None}))
+    elif found.fault:
+        report_problem(f"the audit is not whole: {found.fault}", f"The {found.count} records before it are.")
+    else:
+        write_result(f"ok: {found.count} records follow each other; the last hash is {found.last_hash}")
+    return ExitCode.MISTAKES if found.fault else ExitCode.COMPLETED
+
+
+def _time(text: str) -> str:
+    """Return a time as records have it: an age as `2h`, or a date with or without a time."""
+    if match := _AGE.fullmatch(text):
+        age = timedelta(**{_UNITS[match[2]]: int(match[1])})
+        return (datetime.now(UTC) - age).isoformat(timespec="milliseconds")
+    try:
+        given = datetime.fromisoformat(text)
+    except ValueError:
+        raise Problem(f"--since: {text!r} is no time", "Write an age (30m, 2h, 7d) or a date (2026-11-21).") from None
+    return given.astimezone(UTC).isoformat(timespec="milliseconds")

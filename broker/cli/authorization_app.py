@@ -1,0 +1,112 @@
+"""The commands about authorization as the command line accepts them: `policy`, `audit`.
+
+Above: app.py, which adds them. Below: the module of each command, imported when it is called.
+"""
+
+# Typer reads the annotations while the program runs.
+# ruff: noqa: PLC0415
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from broker.cli.start import start
+
+policy = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="Look at what may be called, and why.")
+
+_ConfigFile = Annotated[
+    Path | None, typer.Option("--config", "-c", metavar="FILE", envvar="CODEMODE_CONFIG", help="Config to read.")
+]
+_AsJson = Annotated[bool, typer.Option("--json", help="Print JSON on stdout.")]
+_Texts = list[str] | None
+
+
+@policy.command("schema")
+def policy_schema() -> None:
+    """Print the JSON Schema of the `policy` section of a config.
+
+    \b
+    Example:
+      codemode policy schema > policy.schema.json
+    """  # noqa: D301  # \b keeps click from refilling the lines
+    from broker.cli import policy as command
+
+    start(command.print_schema, None, verbose=False, log_json=False)
+
+
+@policy.command("test")
+def policy_test(
+    *,
+    call: Annotated[str, typer.Option("--call", metavar="SERVER.TOOL", help="The tool that would be called.")],
+    args: Annotated[str, typer.Option("--args", metavar="JSON", help="Its arguments.")] = "{}",
+    config: _ConfigFile = None,
+    allow: Annotated[
+        _Texts, typer.Option("--allow", "-a", metavar="PATTERN", help="Grants, as for `codemode run`.")
+    ] = None,
+    after: Annotated[_Texts, typer.Option("--after", metavar="LABEL", help="A label, as if received.")] = None,
+    principal: Annotated[str, typer.Option("--principal", help="Who is authenticated.")] = "",
+    session: Annotated[str, typer.Option("--session", help="The session's name.")] = "",
+    as_json: _AsJson = False,
+) -> None:
+    """Say what would be decided about a call, and which rule or grant decides. Nothing is called.
+
+    \b
+    Example:
+      codemode policy test --config mcp.json --call git.git_push --args '{"branch": "main"}'
+
+    \b
+    Exit codes: 0 allowed, 4 asked or denied, 2 wrong usage or config.
+    """  # noqa: D301  # \b keeps click from refilling the lines
+    from broker.cli import policy as command
+
+    request = command.TestRequest(
+        config, call, args, tuple(allow or ()), tuple(after or ()), principal, session, as_json
+    )
+    start(command.test_policy, request, verbose=False, log_json=False)
+
+
+@policy.command("explain")
+def policy_explain(
+    run: Annotated[str, typer.Argument(metavar="RUN", help="A run's id, as the envelope and the audit have it.")],
+    *,
+    as_json: _AsJson = False,
+) -> None:
+    """Say for each call of a run what decided it, from the audit.
+
+    \b
+    Example:
+      codemode policy explain run_0123456789abcdef
+    """  # noqa: D301  # \b keeps click from refilling the lines
+    from broker.cli import policy as command
+
+    start(command.explain_run, command.ExplainRequest(run, as_json), verbose=False, log_json=False)
+
+
+def audit(
+    *,
+    run: Annotated[str | None, typer.Option("--run", metavar="ID", help="Only this run.")] = None,
+    server: Annotated[str | None, typer.Option("--server", metavar="NAME", help="Only calls to this server.")] = None,
+    since: Annotated[
+        str | None, typer.Option("--since", metavar="TIME", help="From then on: an age (30m, 2h, 7d) or a date.")
+    ] = None,
+    verify: Annotated[bool, typer.Option("--verify", help="Check that no record was changed or is missing.")] = False,
+    as_json: _AsJson = False,
+) -> None:
+    """Show what scripts attempted to call, what decided it, and how it ended.
+
+    \b
+    Examples:
+      codemode audit --since 2h
+      codemode audit --json > audit.jsonl
+      codemode audit --verify
+
+    \b
+    Exit codes: 0; 1 when --verify finds a fault; 2 wrong usage, or nothing was recorded.
+    """  # noqa: D301  # \b keeps click from refilling the lines
+    from broker.cli import audit as command
+
+    request = command.AuditRequest(run, server, since, verify, as_json)
+    start(command.show_audit, request, verbose=False, log_json=False)

@@ -1,0 +1,144 @@
+"""`codemode policy`: its schema, what it says of one call, and why the calls of a run were decided as they were."""
+
+from __future__ import annotations
+
+import json
+import time
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from rich.table import Table
+from rich.text import Text
+
+from broker.audit import entries
+from broker.authorization.calls import Caller, PendingCall, ToolFacts
+from broker.authorization.decision import Allow, Ask, Decision, Deny, authorize
+from broker.authorization.flow import FlowState
+from broker.authorization.grants import GrantBook
+from broker.authorization.policy import Policy, policy_json_schema
+from broker.authorization.shown import shown_name, shown_text
+from broker.cli.audit import attempts_with_results, open_store, why
+from broker.cli.configured import load_config, open_broker
+from broker.cli.exit_codes import ExitCode
+from broker.cli.run import grants_of
+from broker.cli.terminal import Problem, note, results, write_result
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from broker import Config
+
+_ARGUMENT_CHARACTERS = 160
+_WORDS = {Allow: "allow", Ask: "ask", Deny: "deny"}
+
+
+@dataclass(frozen=True)
+class TestRequest:
+    """The arguments of `policy test`."""
+
+    config: Path | None
+    call: str
+    args: str
+    allow: tuple[str, ...]
+    after: tuple[str, ...]
+    principal: str
+    session: str
+    as_json: bool
+
+
+@dataclass(frozen=True)
+class ExplainRequest:
+    """The arguments of `policy explain`."""
+
+    run: str
+    as_json: bool
+
+
+async def print_schema(_request: None) -> ExitCode:
+    """Print the JSON Schema of the `policy` section."""
+    write_result(json.dumps(policy_json_schema(), indent=2))
+    return ExitCode.COMPLETED
+
+
+async def test_policy(request: TestRequest) -> ExitCode:
+    """Print what would be decided about one call, which is not made."""
+    config = load_config(request.config)
+    arguments = _arguments(request.args)
+    server, dot, tool = request.call.partition(".")
+    if not dot or not server or not tool:
+        raise Problem(f"--call: {request.call!r} names no tool", "Write server.tool.")
+    if server not in config.servers:
+        raise Problem(f"--call: the config has no server {server!r}", f"It has {', '.join(config.servers) or 'none'}.")
+    call = await _pending(config, server, tool, arguments, Caller(request.session, request.principal))
+    flow = FlowState()
+    for label in request.after:
+        flow.receive(PendingCall("earlier", "call", "", {}, ToolFacts(labels=frozenset({label}))), None)
+    book = GrantBook.of(grants_of(request.allow))
+    decision = authorize(call, policy=Policy(config.policy), grants=book, flow=flow, now=time.time())
+    if request.as_json:
+        write_result(json.dumps(_document(decision)))
+    else:
+        write_result(_sentence(decision))
+    return ExitCode.COMPLETED if isinstance(decision, Allow) else ExitCode.REFUSED
+
+
+async def explain_run(request: ExplainRequest) -> ExitCode:
+    """Print for each call of a run what decided it."""
+    with open_store() as store:
+        found = list(attempts_with_results(entries(store, run=request.run)))
+    if not found:
+        raise Problem(f"no call of {request.run!r} is on record", "`codemode audit` lists the runs.")
+    if request.as_json:
+        for record in found:
+            write_result(json.dumps(record))
+        return ExitCode.COMPLETED
+    table = Table(box=None, pad_edge=False)
+    for column in ("tool", "arguments", "decision", "because of"):
+        table.add_column(column, header_style="dim", overflow="fold")
+    for record in found:
+        because = why(record) or f"it ended before: {record['status']}"
+        table.add_row(
+            Text(shown_name(f"{record['server']}.{record['tool']}")),
+            Text(shown_text(record["arguments"], _ARGUMENT_CHARACTERS)),
+            record["decision"],
+            Text(because),
+        )
+    results().print(table)
+    return ExitCode.COMPLETED
+
+
+async def _pending(config: Config, server: str, tool: str, arguments: dict[str, Any], caller: Caller) -> PendingCall:
+    """Return the call with what its server says of the tool; the other servers are not started."""
+    settings = config.servers[server]
+    labels = Policy(config.policy).labels_of(settings.labels)
+    only = config.model_copy(update={"servers": {server: settings.model_copy(update={"lazy": False})}})
+    async with open_broker(only) as broker:
+        entry = broker.catalog.find(f"{server}.{tool}")
+        problem = broker.server_statuses()[0].problem
+    if entry is None:
+        reason = f"{server} is not available: {problem}" if problem else f"{server} has no such tool"
+        note(f"note: {shown_text(reason, 300)}; judged without what it says of the tool")
+        return PendingCall(server, tool, "", arguments, ToolFacts(labels=labels), caller)
+    facts = ToolFacts.of(entry.spec, trust_annotations=settings.trust_annotations, labels=labels)
+    return PendingCall(server, tool, entry.spec.digest, arguments, facts, caller)
+
+
+def _arguments(text: str) -> dict[str, Any]:
+    try:
+        arguments = json.loads(text)
+    except (ValueError, RecursionError):
+        arguments = None
+    if not isinstance(arguments, dict):
+        raise Problem("--args: is no JSON object", """Write --args '{"path": "notes/a.md"}'.""")
+    return arguments
+
+
+def _sentence(decision: Decision) -> str:
+    basis = decision.basis
+    because = f": {basis.reason}" if basis.reason else ""
+    return f"{_WORDS[type(decision)]} ({basis.kind}: {basis.name}{because})"
+
+
+def _document(decision: Decision) -> dict[str, Any]:
+    basis = decision.basis
+    return {"decision": _WORDS[type(decision)], "kind": basis.kind, "name": basis.name, "reason": basis.reason}

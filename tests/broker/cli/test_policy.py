@@ -1,0 +1,125 @@
+"""`codemode policy` and `codemode audit`, as a person types them."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+ECHO = "from tools import odd\nprint(await odd.echo(text='hi'))"
+
+
+@pytest.fixture
+def governed(tmp_path, odd):
+    """A config with a policy about the server `odd`."""
+    policy = {
+        "rules": [
+            {"name": "short", "tools": "odd.echo", "arguments": {"/text": {"in": ["hi"]}}, "effect": "allow"},
+            {"tools": "odd.die", "effect": "deny", "reason": "it ends the server"},
+        ],
+    }
+    path = tmp_path / "mcp.json"
+    path.write_text(json.dumps({"mcpServers": {"odd": {**odd, "labels": ["egress"]}}, "policy": policy}))
+    return str(path)
+
+
+TESTS = {
+    "a rule": (["--call", "odd.echo", "--args", '{"text": "hi"}'], 0, "allow (rule: rule 1 'short')"),
+    "no rule": (
+        ["--call", "odd.echo", "--args", '{"text": "no"}'],
+        4,
+        "ask (rule: the default 'everything else': no rule says otherwise)",
+    ),
+    "denied": (["--call", "odd.die"], 4, "deny (rule: rule 2: it ends the server)"),
+    "a grant": (["--call", "odd.fail", "--allow", "odd.*"], 0, "allow (grant: g1 odd.*)"),
+    "a flow": (
+        ["--call", "odd.echo", "--args", '{"text": "hi"}', "--after", "private"],
+        4,
+        "ask (flow: after private from earlier.call (1 call), to egress: private data could leave)",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", TESTS)
+def test_test_says_what_would_be_decided_and_why(codemode, governed, case):
+    options, code, text = TESTS[case]
+    finished = codemode("policy", "test", "-c", governed, *options)
+    assert (finished.returncode, finished.stdout, finished.stderr) == (code, f"{text}\n", "")
+
+
+def test_test_of_a_tool_that_is_not_there_says_so_and_decides(codemode, governed):
+    finished = codemode("policy", "test", "-c", governed, "--call", "odd.nope", "--json")
+    assert json.loads(finished.stdout)["decision"] == "ask"
+    assert "odd has no such tool" in finished.stderr
+
+
+@pytest.mark.parametrize(
+    ("options", "part"),
+    [
+        (["--call", "odd"], "names no tool"),
+        (["--call", "nope.x"], "the config has no server 'nope'"),
+        (["--call", "odd.echo", "--args", "[1]"], "--args: is no JSON object"),
+    ],
+)
+def test_wrong_usage_of_test_is_explained(codemode, governed, options, part):
+    finished = codemode("policy", "test", "-c", governed, *options)
+    assert (finished.returncode, finished.stdout) == (2, "")
+    assert part in finished.stderr
+
+
+def test_the_schema_is_printed(codemode):
+    finished = codemode("policy", "schema")
+    assert finished.returncode == 0
+    assert "rules" in json.loads(finished.stdout)["properties"]
+
+
+def test_a_policy_allows_and_refuses_without_anybody_to_ask(codemode, governed):
+    assert codemode("run", "-", "-c", governed, stdin=ECHO).stdout == "hi\n"
+    refused = codemode("run", "-", "-c", governed, "--allow", "*", stdin="from tools import odd\nawait odd.die()")
+    assert refused.returncode == 4
+    assert "odd.die was refused by rule 2 of the policy: it ends the server." in refused.stderr
+
+
+def test_a_wrong_policy_is_named_with_file_rule_and_field(codemode, tmp_path):
+    (tmp_path / "mcp.json").write_text('{"mcpServers": {}, "policy": {"rules": [{"tools": "*", "effect": "yes"}]}}')
+    finished = codemode("run", "-", "-c", "mcp.json", stdin="1")
+    assert (finished.returncode, finished.stderr) == (
+        2,
+        "error: mcp.json: policy: rule 1: effect: must be 'allow', 'ask' or 'deny'\n",
+    )
+
+
+def test_a_run_is_explained_and_audited(codemode, governed):
+    script = f"{ECHO}\ntry: await odd.die()\nexcept PermissionError: pass"
+    run_id = json.loads(codemode("run", "-", "-c", governed, "--json", stdin=script).stdout)["run_id"]
+    explained = codemode("policy", "explain", run_id)
+    assert explained.returncode == 0
+    assert "rule rule 1 'short'" in explained.stdout
+    assert "it ends the server" in explained.stdout
+    lines = [json.loads(line) for line in codemode("audit", "--run", run_id, "--json").stdout.splitlines()]
+    assert [(line["kind"], line.get("tool"), line.get("decision")) for line in lines] == [
+        ("attempt", "echo", "allowed"),
+        ("result", None, None),
+        ("attempt", "die", "denied"),
+    ]
+    table = codemode("audit", "--since", "1h").stdout
+    assert table.count("odd.") == 2
+    assert codemode("audit", "--since", "2999-01-01").stderr == "no call is on record\n"
+    verified = codemode("audit", "--verify")
+    assert verified.stdout == f"ok: 3 records follow each other; the last hash is {lines[-1]['hash']}\n"
+
+
+def test_what_is_not_on_record_is_explained(codemode, governed):
+    assert "nothing was recorded yet" in codemode("audit").stderr
+    codemode("run", "-", "-c", governed, stdin=ECHO)
+    unknown = codemode("policy", "explain", "run_0")
+    assert (unknown.returncode, unknown.stdout) == (2, "")
+    assert "no call of 'run_0' is on record" in unknown.stderr
+    assert "is no time" in codemode("audit", "--since", "yesterday").stderr
+
+
+def test_a_store_that_cannot_be_used_is_named_before_anything_runs(codemode, governed, tmp_path):
+    (tmp_path / "broken").write_text("something else " * 100)
+    finished = codemode("run", "-", "-c", governed, stdin="print(1)", CODEMODE_STORE=str(tmp_path / "broken"))
+    assert (finished.returncode, finished.stdout) == (2, "")
+    assert "it is no database of ours" in finished.stderr

@@ -1,0 +1,196 @@
+"""One record for each attempt, written before it is sent; the chain shows what was changed."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import sqlite3
+from pathlib import Path
+
+import anyio
+import jsonschema
+import pytest
+from mcp.server import MCPServer
+
+from broker import Broker, Config, Grant
+from broker.audit import FIRST, AuditLog, audit_json_schema, entries, verify
+from broker.redaction import Redactor
+from broker.store import Store
+
+SCHEMA_FILE = Path(__file__).parents[2] / "docs" / "audit.schema.json"
+SECRET = "k3y-of-the-desk"  # noqa: S105  # what must not be seen
+CONFIG = '{"mcpServers": {}, "policy": {"rules": [{"tools": "desk.drop", "effect": "deny", "reason": "${REASON}"}]}}'
+
+SCRIPT = """
+import asyncio
+from tools import desk
+await asyncio.gather(*(desk.note(text=f"note {n}") for n in range(20)))
+for call in (desk.drop(), desk.note(text=5), desk.ask(), desk.fail()):
+    try:
+        await call
+    except Exception:
+        pass
+await desk.note(text="the last k3y-of-the-desk")
+"""
+
+
+@pytest.fixture
+def reached():
+    """What reached the server, in its own words."""
+    return []
+
+
+@pytest.fixture
+def desk(reached):
+    server = MCPServer("desk")
+
+    @server.tool()
+    def note(text: str) -> str:
+        reached.append(("note", {"text": text}))
+        return text
+
+    @server.tool()
+    def drop() -> str:
+        reached.append(("drop", {}))
+        return ""
+
+    @server.tool()
+    def ask() -> str:
+        reached.append(("ask", {}))
+        return ""
+
+    @server.tool()
+    def fail() -> str:
+        reached.append(("fail", {}))
+        raise ValueError("failed")
+
+    return server
+
+
+@pytest.fixture
+def path(tmp_path):
+    return tmp_path / "broker.sqlite3"
+
+
+async def run(store, desk, *allowed):
+    config = Config.parse(CONFIG, source="c", folder=Path(), environment={"REASON": SECRET})
+    with anyio.fail_after(60):
+        async with Broker(config, servers={"desk": desk}, store=store) as broker:
+            session = broker.session(grants=map(Grant, allowed), principal="anna", name="s1")
+            return await session.execute_code(SCRIPT, describe_references=True, check="off")
+
+
+pytestmark = pytest.mark.anyio
+
+
+async def test_the_audit_and_the_servers_own_log_match_one_to_one(path, desk, reached):
+    with Store(path) as store:
+        result = await run(store, desk, "desk.note", "desk.fail", "desk.drop")
+        records = [entry.record for entry in entries(store)]
+    assert result.outcome == "completed"
+    attempts = [record for record in records if record["kind"] == "attempt"]
+    sent = [(one["tool"], json.loads(one["arguments"])) for one in attempts if one["decision"] == "allowed"]
+    told = [(tool, json.loads(json.dumps(given).replace(SECRET, "[redacted]"))) for tool, given in reached]
+    assert sorted(map(repr, sent)) == sorted(map(repr, told))
+    assert len(sent) == 22
+    results = [record["attempt"] for record in records if record["kind"] == "result"]
+    assert sorted(results) == [one["number"] for one in attempts if one["decision"] == "allowed"]
+    assert [(one["tool"], one["decision"], one["status"]) for one in attempts if one["decision"] != "allowed"] == [
+        ("drop", "denied", "refused"),
+        ("note", "undecided", "bad_arguments"),
+        ("ask", "denied", "refused"),
+    ]
+    assert {(one["principal"], one["session"], one["run"]) for one in attempts} == {("anna", "s1", result.run_id)}
+    assert next(one["basis"] for one in attempts if one["tool"] == "drop") == {
+        "kind": "rule",
+        "name": "rule 1",
+        "reason": "[redacted]",
+    }
+
+
+async def test_what_is_recorded_holds_no_secret_and_fits_the_published_schema(path, desk):
+    with Store(path) as store:
+        await run(store, desk, "desk.*")
+        lines = [{**entry.record, "hash": entry.hash} for entry in entries(store)]
+    for line in lines:
+        jsonschema.validate(line, audit_json_schema())
+        assert SECRET not in json.dumps(line)
+
+
+def test_the_published_schema_is_current():
+    assert json.loads(SCHEMA_FILE.read_text(encoding="utf-8")) == audit_json_schema(), (
+        "write audit_json_schema() to docs/audit.schema.json again"
+    )
+
+
+async def test_an_untouched_chain_is_whole(path, desk):
+    with Store(path) as store:
+        assert verify(store).last_hash == FIRST
+        await run(store, desk, "desk.*")
+        found = verify(store)
+        assert (found.fault, found.count) == ("", len(list(entries(store))))
+        assert found.last_hash == list(entries(store))[-1].hash
+
+
+TAMPERED = {
+    "a record changed": ("UPDATE audit SET record = replace(record, 'note', 'nota') WHERE number = 5", 5),
+    "a record changed with its hash": (
+        "UPDATE audit SET record = replace(record, 'note', 'nota'), hash = '{hash}' WHERE number = 5",
+        6,
+    ),
+    "a record hidden from its run": ("UPDATE audit SET run = 'other' WHERE number = 9", 9),
+    "a record removed": ("DELETE FROM audit WHERE number = 7", 7),
+    "the first removed": ("DELETE FROM audit WHERE number = 1", 1),
+}
+
+
+@pytest.mark.parametrize("case", TAMPERED)
+async def test_a_change_of_the_records_shows(path, desk, case):
+    statement, number = TAMPERED[case]
+    with Store(path) as store:
+        await run(store, desk, "desk.note")
+    with sqlite3.connect(path) as raw:
+        with pytest.raises(sqlite3.IntegrityError, match="append only"):
+            raw.execute(statement)
+        raw.execute("DROP TRIGGER audit_no_update")
+        raw.execute("DROP TRIGGER audit_no_delete")
+        [text] = raw.execute("SELECT replace(record, 'note', 'nota') FROM audit WHERE number = 5").fetchone()
+        changed = raw.execute(statement.format(hash=hashlib.sha256(text.encode()).hexdigest())).rowcount
+    raw.close()
+    assert changed == 1
+    with Store(path) as store:
+        assert f"record {number} " in verify(store).fault
+
+
+async def test_what_cannot_be_written_down_is_not_sent(path, desk, reached):
+    with Store(path) as store:
+        with anyio.fail_after(60):
+            async with Broker(servers={"desk": desk}) as broker:
+                broker._audit = AuditLog(store, Redactor(()))
+                session = broker.session(grants=[Grant("*")])
+                [[pages]] = store.execute("PRAGMA page_count")
+                store.execute(f"PRAGMA max_page_count = {pages}")
+                text = "x" * 5_000
+                result = await session.execute_code(
+                    f"from tools import desk\nfor n in range(9): await desk.note(text='{text}')",
+                    describe_references=True,
+                )
+        sent = [entry for entry in entries(store) if entry.record.get("decision") == "allowed"]
+    assert result.error is not None
+    assert result.error.type == "ToolRefusedError"
+    assert result.error.message == (
+        "desk.note was not called: the audit cannot be written, and what is not written down is not done."
+    )
+    assert len(reached) == len(sent) < 9
+
+
+async def test_records_are_found_by_run_server_and_time(path, desk):
+    with Store(path) as store:
+        first = await run(store, desk, "desk.*")
+        second = await run(store, desk, "desk.*")
+        everything = list(entries(store))
+        assert len(list(entries(store, run=first.run_id))) == len(list(entries(store, run=second.run_id)))
+        assert {entry.record["run"] for entry in entries(store, run=second.run_id)} == {second.run_id}
+        assert list(entries(store, server="desk")) == everything
+        assert list(entries(store, server="other")) == []
+        assert list(entries(store, since="2999-01-01")) == []
