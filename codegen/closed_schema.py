@@ -9,7 +9,7 @@ the schema becomes `{}` and a degradation tells why.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from codegen.closed_types import (
     EXTRA,
@@ -17,10 +17,8 @@ from codegen.closed_types import (
     SHARED_SIZE,
     ClosedDocument,
     ClosedField,
-    ClosedModel,
     ClosedType,
     any_of,
-    closed_object,
     is_literal,
     kind_of,
     size,
@@ -29,6 +27,7 @@ from codegen.identifiers import identifier
 from codegen.merging import (
     STRUCTURE,
     branches_of,
+    implied_types,
     properties_of,
     required_of,
     says_something,
@@ -40,9 +39,6 @@ from codegen.plain_text import one_line
 from codegen.references import References, reference_of
 from codegen.whole_schema import MAX_DEPTH, MAX_SUBSCHEMAS, Budget, WholeSchemas
 
-if TYPE_CHECKING:
-    from codegen.type_tree import LiteralValue
-
 PARAMETER_NOTE = 300
 FIELD_NOTE = 120
 MAX_PARAMETERS = 1_000
@@ -51,14 +47,6 @@ MAX_BRANCHES = 200
 MAX_ALTERNATIVES = 32
 # Beside a reference or alternatives these say nothing that those do not say themselves.
 _SLIGHT = frozenset({"type", "additionalProperties"})
-_KEYWORDS_OF_SHAPES = {
-    "object": {"properties", "patternProperties", "required", "additionalProperties"},
-    "array": {"items", "prefixItems"},
-}
-_KEYWORDS_OF_SCALARS = {
-    "number": {"minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf"},
-    "string": {"minLength", "maxLength", "pattern"},
-}
 _SCALARS = frozenset({"string", "integer", "number", "boolean", "null"})
 
 
@@ -69,8 +57,6 @@ class Closing:
         """Write into `document` at most `most_fields` fields of objects, besides the parameters."""
         self._document = document
         self._budget = Budget(fields=most_fields, most_fields=most_fields)
-        self._tokens: dict[tuple[type, LiteralValue], str] = {}
-        self._same_models: dict[tuple[Any, ...], str] = {}
         self._references = References(None)
         self._whole = WholeSchemas(self._references, self._budget)
         # Places are told apart by their identity, so they must live as long as the tables.
@@ -238,21 +224,14 @@ class Closing:
         self._budget.literal_characters -= length
         for value in values:
             if is_literal(value):
-                chosen.append(self._token(value))
+                chosen.append(self._document.literal_token(value))
             else:
                 kinds.append(kind_of(value))
         literal = [{"enum": list(dict.fromkeys(chosen))}] if chosen else []
         return any_of([*literal, *kinds])
 
-    def _token(self, value: LiteralValue) -> str:
-        key = (type(value), value)
-        if key not in self._tokens:
-            self._tokens[key] = f"v{len(self._document.literals)}"
-            self._document.literals.append(value)
-        return self._tokens[key]
-
     def _by_type(self, schema: dict[str, Any], words: tuple[str, ...], depth: int) -> ClosedType:
-        names = type_names(schema) or _implied_types(schema)
+        names = type_names(schema) or implied_types(schema)
         closed = [self._of_type(name, schema, words, depth) for name in dict.fromkeys(names)]
         if closed and schema.get("nullable") is True:
             closed.append({"type": "null"})
@@ -294,24 +273,7 @@ class Closing:
         if extra is not None:
             types[EXTRA] = extra
         note = one_line(schema.get("description"), 200)
-        return {"$ref": f"#/$defs/{self._model(fields_, types, words, note)}"}
-
-    def _model(
-        self,
-        fields_: tuple[ClosedField, ...],
-        types: dict[str, ClosedType],
-        words: tuple[str, ...],
-        note: str,
-    ) -> str:
-        """Define an object once: a second one with the same keys, types and notes is the first."""
-        described = tuple((one.key, one.token, one.required, one.note) for one in fields_)
-        sameness = (described, repr(types), note)
-        if sameness not in self._same_models:
-            token = f"M{len(self._document.models)}"
-            self._same_models[sameness] = token
-            self._document.models[token] = ClosedModel(token, words, fields_, EXTRA in types, note)
-            self._document.definitions[token] = closed_object(types)
-        return self._same_models[sameness]
+        return {"$ref": f"#/$defs/{self._document.model_token(fields_, types, words, note)}"}
 
     def _fields(
         self, schema: dict[str, Any], words: tuple[str, ...], depth: int
@@ -368,13 +330,3 @@ class Closing:
 
 def _structure(schema: dict[str, Any]) -> frozenset[str]:
     return STRUCTURE.intersection(schema)
-
-
-def _implied_types(schema: dict[str, Any]) -> list[str]:
-    """Return the types that a schema without `type` plainly means, by the keywords it uses.
-
-    Bounds alone mean nothing: only beside the shape of an object or array do they add their own kind.
-    """
-    keywords = {name for name in schema if name != "additionalProperties" or isinstance(schema[name], dict)}
-    shapes = [name for name, about in _KEYWORDS_OF_SHAPES.items() if keywords & about]
-    return shapes and [*shapes, *(name for name, about in _KEYWORDS_OF_SCALARS.items() if keywords & about)]

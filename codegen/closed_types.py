@@ -56,10 +56,37 @@ class ClosedDocument:
     aliases: dict[str, tuple[str, ...]] = field(default_factory=dict)
     literals: list[LiteralValue] = field(default_factory=list)
     degradations: list[str] = field(default_factory=list)
+    _literal_tokens: dict[tuple[type, LiteralValue], str] = field(default_factory=dict)
+    _model_tokens: dict[tuple[Any, ...], str] = field(default_factory=dict)
 
     def schema(self) -> dict[str, Any]:
         """Return the document for the generator: the roots are the properties of its one outermost object."""
         return {**closed_object(self.roots), "$defs": self.definitions}
+
+    def literal_token(self, value: LiteralValue) -> str:
+        """Return the token of a value, a new one for a value not seen before."""
+        key = (type(value), value)
+        if key not in self._literal_tokens:
+            self._literal_tokens[key] = f"v{len(self.literals)}"
+            self.literals.append(value)
+        return self._literal_tokens[key]
+
+    def model_token(
+        self,
+        fields_: tuple[ClosedField, ...],
+        types: dict[str, ClosedType],
+        words: tuple[str, ...],
+        note: str,
+    ) -> str:
+        """Define an object once and return its token: a second one with the same keys, types and notes is the first."""
+        described = tuple((one.key, one.token, one.required, one.note) for one in fields_)
+        sameness = (described, repr(types), note)
+        if sameness not in self._model_tokens:
+            token = f"M{len(self.models)}"
+            self._model_tokens[sameness] = token
+            self.models[token] = ClosedModel(token, words, fields_, EXTRA in types, note)
+            self.definitions[token] = closed_object(types)
+        return self._model_tokens[sameness]
 
 
 def closed_object(types: dict[str, ClosedType]) -> ClosedType:

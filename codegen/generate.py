@@ -14,22 +14,21 @@ from typing import TYPE_CHECKING, Any
 
 from codegen.brevity import without_repeats, worth_saying
 from codegen.closed_schema import Closing
-from codegen.closed_types import EXTRA, RESULT, ClosedDocument, ClosedField, ClosedModel, ClosedType
+from codegen.closed_types import EXTRA, RESULT, ClosedDocument, ClosedField
 from codegen.errors import GenerationError, UnexpectedSourceError
 from codegen.identifiers import assign_parameters
 from codegen.merging import properties_of, required_of, type_names
-from codegen.naming import assign_class_names
 from codegen.plain_text import one_line, paragraph
+from codegen.reading import Reading, class_names
 from codegen.references import References, reference_of
 from codegen.render import Argument, Signature, imports_of, render_checked, render_stub
 from codegen.source_check import check_stub_source
 from codegen.stub import Parameter, Stub, TypedCount
-from codegen.type_engine import ROOT, Definitions, generated_types
-from codegen.type_tree import ANY, Alias, Choice, DictOf, Field, ListOf, Model, Named, Type, Union, fits
+from codegen.type_engine import ROOT, generated_types
+from codegen.type_tree import ANY, Alias, Model, Type, fits
 
 if TYPE_CHECKING:
     from codegen.tool_spec import ToolAnnotations, ToolSpec
-    from codegen.type_tree import LiteralValue
 
 DESCRIPTION_LENGTH = 2_000
 DESCRIPTION_BYTES = 4_096
@@ -98,8 +97,8 @@ def _typed(spec: ToolSpec, function: str, *, unwraps: bool, most_fields: int) ->
     if spec.output_schema is not None:
         closing.result(spec.output_schema, (function, "result"), unwraps=unwraps)
     generated = generated_types(json.dumps(document.schema()))
-    names = _names(document)
-    reading = _Reading(document, generated, names)
+    names = class_names(document)
+    reading = Reading(document, generated, names)
     root = reading.properties(ROOT)
     definitions = reading.definitions()
     arguments = tuple((one, root[one.token]) for one in fields)
@@ -114,97 +113,8 @@ def _typed(spec: ToolSpec, function: str, *, unwraps: bool, most_fields: int) ->
     )
 
 
-def _names(document: ClosedDocument) -> dict[str, str]:
-    """Return the class name of each token; an alias that only leads to an object has the object's name."""
-    leads_to = {token: _target_token(document.definitions[token]) for token in document.aliases}
-    leads_to = {token: leads_to.get(target or "") or target for token, target in leads_to.items()}
-    words = {one.token: one.words for one in document.models.values()}
-    words |= {token: path for token, path in document.aliases.items() if leads_to[token] is None}
-    names = assign_class_names(words)
-    for token, target in leads_to.items():
-        if target is not None:
-            names[token] = names[target]
-    return names
-
-
-def _target_token(closed: ClosedType) -> str | None:
-    reference = closed.get("$ref")
-    return str(reference).rsplit("/", 1)[-1] if reference is not None else None
-
-
 def _untyped(reason: str) -> _Typed:
     return _Typed((), (), extra=ANY, needs=(), returns=ANY, degradations=(reason,), count=TypedCount())
-
-
-@dataclass(frozen=True, slots=True)
-class _Reading:
-    """The generator's answer with the tokens replaced by what they stand for."""
-
-    document: ClosedDocument
-    generated: Definitions
-    names: dict[str, str]
-
-    def properties(self, token: str) -> dict[str, Type]:
-        """Return the types of an object's property tokens."""
-        properties = self.generated.get(token)
-        if not isinstance(properties, dict):
-            raise GenerationError("the type generator left out an object")
-        return {name: self._meant(type_) for name, type_ in properties.items()}
-
-    def definitions(self) -> tuple[Model | Alias, ...]:
-        """Return every class and alias."""
-        aliases = [
-            Alias(self.names[token], self._alias(token))
-            for token in self.document.aliases
-            if _target_token(self.document.definitions[token]) is None
-        ]
-        return (*aliases, *map(self._model, self.document.models.values()))
-
-    def count(self, arguments: tuple[tuple[ClosedField, Type], ...], returns: Type | None) -> TypedCount:
-        """Count the parameters and fields whose schema says something, and those with a type."""
-        fields = list(arguments)
-        for model in self.document.models.values():
-            types = self.properties(model.token)
-            fields += [(one, types[one.token]) for one in model.fields]
-        said = [type_ for one, type_ in fields if one.says_something]
-        if returns is not None:
-            said.append(returns)
-        return TypedCount(len(said), sum(type_ != ANY for type_ in said))
-
-    def _alias(self, token: str) -> Type:
-        type_ = self.generated.get(token)
-        if type_ is None or isinstance(type_, dict):
-            raise GenerationError("the type generator left out an alias")
-        return self._meant(type_)
-
-    def _model(self, model: ClosedModel) -> Model:
-        types = self.properties(model.token)
-        words = " ".join(model.words)
-        fields = tuple(
-            Field(one.key, types[one.token], one.required, worth_saying(one.note, one.key, words))
-            for one in model.fields
-        )
-        return Model(self.names[model.token], fields, types.get(EXTRA), model.note)
-
-    def _meant(self, type_: Type) -> Type:
-        match type_:
-            case Named(token):
-                if token not in self.names:
-                    raise GenerationError("the type generator named something unknown")
-                return Named(self.names[token])
-            case Choice(tokens):
-                return Choice(tuple(self._literal(token) for token in tokens))
-            case ListOf(item):
-                return ListOf(self._meant(item))
-            case DictOf(value):
-                return DictOf(self._meant(value))
-            case Union(members):
-                return Union(tuple(map(self._meant, members)))
-            case _:
-                return type_
-
-    def _literal(self, token: LiteralValue) -> LiteralValue:
-        return self.document.literals[int(str(token)[1:])]
 
 
 def _stub(spec: ToolSpec, namespace: str, function: str, typed: _Typed, *, unwraps: bool) -> Stub:

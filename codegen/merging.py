@@ -28,6 +28,15 @@ STRUCTURE = frozenset(
     }
 )
 
+_KEYWORDS_OF_SHAPES = {
+    "object": {"properties", "patternProperties", "required", "additionalProperties"},
+    "array": {"items", "prefixItems"},
+}
+_KEYWORDS_OF_SCALARS = {
+    "number": {"minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf"},
+    "string": {"minLength", "maxLength", "pattern"},
+}
+
 
 def merged(first: dict[str, Any], second: dict[str, Any]) -> dict[str, Any]:
     """Return one schema for values that satisfy both; where the two cannot be joined, `first` stands."""
@@ -65,6 +74,16 @@ def type_names(schema: dict[str, Any]) -> list[str]:
     if isinstance(type_, str):
         return [type_]
     return [name for name in type_ if isinstance(name, str)] if isinstance(type_, list) else []
+
+
+def implied_types(schema: dict[str, Any]) -> list[str]:
+    """Return the types that a schema without `type` plainly means, by the keywords it uses.
+
+    Bounds alone mean nothing: only beside the shape of an object or array do they add their own kind.
+    """
+    keywords = {name for name in schema if name != "additionalProperties" or isinstance(schema[name], dict)}
+    shapes = [name for name, about in _KEYWORDS_OF_SHAPES.items() if keywords & about]
+    return shapes and [*shapes, *(name for name, about in _KEYWORDS_OF_SCALARS.items() if keywords & about)]
 
 
 def says_something(schema: Any) -> bool:
