@@ -63,6 +63,7 @@ class StoppedBy(BaseModel):
 
     limit: str
     amount: float
+    line: int | None = None
 
 
 class ExecutionResult(BaseModel):
@@ -418,8 +419,8 @@ def _envelope(
                 "outcome": "raised",
                 "error": ExecutionError(type=kind, message=message, traceback=traceback),
             }
-        case Stopped(limit, amount):
-            fields = {"outcome": "stopped", "stopped": StoppedBy(limit=limit, amount=amount)}
+        case Stopped(limit, amount, line):
+            fields = {"outcome": "stopped", "stopped": StoppedBy(limit=limit, amount=amount, line=line)}
         case Parked():
             fields = {"outcome": "parked"}
     return ExecutionResult(

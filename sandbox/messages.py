@@ -50,6 +50,7 @@ class Step:
         cancelled: Ids of earlier calls it no longer waits for.
         timer: Monotonic time of the run's clock at which it wants to go on by itself, in seconds.
         outcome: Set when the script has ended.
+        line: Where the script waits for its timer, if for no call; 0 where that is not known.
         characters: Length of the message it was read from.
     """
 
@@ -57,6 +58,7 @@ class Step:
     cancelled: tuple[int, ...] = ()
     timer: float | None = None
     outcome: Completed | Raised | Stopped | None = None
+    line: int = 0
     characters: int = field(default=0, compare=False)
 
 
@@ -160,6 +162,7 @@ def decode_step(text: str, limits: Limits) -> Step:
         cancelled=tuple(_integer(item) for item in _list(message, "cancelled")),
         timer=_timer(message.get("timer")),
         outcome=None if outcome is None else _outcome(outcome, limits),
+        line=_line(message.get("line")),
         characters=len(text),
     )
 

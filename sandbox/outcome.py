@@ -30,10 +30,12 @@ class Stopped:
         limit: A field of `Limits`; or `"stack"`, native stack of recursion in C, in bytes; or `"values"`, the numbers,
             strings, lists and objects in one message; or `"worker"`, the one process that ended while the run computed.
         amount: What was allowed, in the limit's unit.
+        line: Where in the script, for a limit met while it waits or by a call. Not known while the script computes.
     """
 
     limit: str
     amount: float
+    line: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

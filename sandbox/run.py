@@ -66,16 +66,20 @@ class Run:
         self._unanswered: set[int] = set()
         self._finished: dict[int, str] = {}
         self._news = anyio.Event()
+        self._lines: dict[int, int] = {}
+        self._waits_at: int | None = None
 
     async def outcome(self, script: str, filename: str, manifest: Mapping[str, Any], past: Past) -> Outcome:
         """Runs the script to its end, from where its past ends. Calls still open then are cancelled."""
-        outcome: Outcome = Stopped("wall_seconds", self._limits.wall_seconds)
+        outcome: Outcome | None = None
         async with anyio.create_task_group() as tasks:
             scope = tasks.cancel_scope
             self._stopwatch.on_change(partial(self._set_deadline, scope))
             self._set_deadline(scope)
             outcome = await self._drive(tasks, partial(self._isolate.start, script, filename, manifest), past)
             scope.cancel()
+        if outcome is None:
+            outcome = Stopped("wall_seconds", self._limits.wall_seconds, self._waits_at)
         self._journal.ended(outcome, self._take_printed())
         return outcome
 
@@ -96,8 +100,11 @@ class Run:
         while step.outcome is None:
             for call_id in step.cancelled:
                 self._unanswered.discard(call_id)
+                self._lines.pop(call_id, None)
                 if call_id in self._in_flight:
                     self._in_flight.pop(call_id).cancel()
+            self._lines |= {call.id: call.line for call in step.calls}
+            self._waits_at = next(iter(self._lines.values()), step.line) or None
             if len(step.calls) == 1 and step.timer is None and not self._is_expecting:
                 # The common case, a script that waits for one call: no task, no event.
                 await self._perform(step.calls[0])
@@ -109,6 +116,8 @@ class Run:
             if step.timer is None and not self._is_expecting:
                 return self._parked()
             completions, self._finished = self._finished, {}
+            for call_id in completions:
+                self._lines.pop(call_id, None)
             entered = PastStep(int(self._stopwatch.elapsed * 1e9), completions)
             step = await self._enter(entered, partial(self._isolate.resume, completions.values(), entered.now_ns))
         return step.outcome
@@ -145,7 +154,8 @@ class Run:
     async def _enter(self, entered: PastStep, step: Callable[[float], Awaitable[Step]]) -> Step:
         """Lets the guest compute until it returns, and pays for the time it slept."""
         if self.steps >= self._limits.steps:
-            return Step(outcome=Stopped("steps", self._limits.steps))
+            return Step(outcome=Stopped("steps", self._limits.steps, self._waits_at))
+        self._waits_at = None
         made = await step(self._remaining())
         self._journal.stepped(entered, made, self._take_printed())
         if not isinstance(made.outcome, Stopped):
@@ -171,10 +181,12 @@ class Run:
             self._last_id = call.id
         self.calls += len(step.calls)
         if self.calls > self._limits.calls:
-            return Stopped("calls", self._limits.calls)
-        may_exceed = step.characters * WRITTEN_BYTES > self._limits.argument_bytes
-        if may_exceed and any(argument_bytes(call) > self._limits.argument_bytes for call in step.calls):
-            return Stopped("argument_bytes", self._limits.argument_bytes)
+            one_too_many = step.calls[self._limits.calls - self.calls]
+            return Stopped("calls", self._limits.calls, one_too_many.line or None)
+        if step.characters * WRITTEN_BYTES > self._limits.argument_bytes:
+            for call in step.calls:
+                if argument_bytes(call) > self._limits.argument_bytes:
+                    return Stopped("argument_bytes", self._limits.argument_bytes, call.line or None)
         return None
 
     async def _perform(self, call: Call) -> None:

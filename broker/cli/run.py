@@ -111,8 +111,9 @@ def _report(result: ExecutionResult) -> None:
         write_to(sys.stderr, result.error.traceback.rstrip("\n") + "\n")
     if result.stopped is not None:
         limit = result.stopped.limit
+        where = f" at line {result.stopped.line}" if result.stopped.line else ""
         report_problem(
-            f"stopped: the limit {limit}={_plain(result.stopped.amount)} was reached", _ADVICE.get(limit, "")
+            f"stopped: the limit {limit}={_plain(result.stopped.amount)} was reached{where}", _ADVICE.get(limit, "")
         )
     if result.calls:
         note("")

@@ -99,6 +99,8 @@ class Run:
         elif timer is None and not self._bridge.waits():
             outcome = self._outcome = {"raised": self._stuck()}
         step = {"calls": [], "cancelled": cancelled, "timer": timer, "outcome": outcome}
+        if timer is not None and not self._bridge.waits():
+            step["line"] = self._script.line_of(self._task.get_coro())
         text, left_over = protocol.encode_batch(step, calls)
         self._bridge.put_back(left_over)
         return text

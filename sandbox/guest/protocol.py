@@ -6,7 +6,8 @@ Step:    `{"calls": [{"id", "function", "line", "arguments"}], "cancelled": [id]
          "outcome": null | {"completed": value} | {"raised": {"type", "message", "traceback"}}
          | {"stopped": "memory_bytes"}}`
 
-`timer` is the monotonic time at which the script next has something to do by itself. The host checks every
+`timer` is the monotonic time at which the script next has something to do by itself; with one and no open call there is
+`line`, where the script waits. The host checks every
 field again: a script can make this module send anything.
 """
 

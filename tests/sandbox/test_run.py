@@ -242,8 +242,8 @@ STOPS = {
     ),
     "a blocking sleep": ("import time\ntime.sleep(1e9)", Limits(), Stopped("wall_seconds", 30.0)),
     "a select": ("import select\nselect.select([], [], [], 1e6)", Limits(), Stopped("wall_seconds", 30.0)),
-    "an endless wait": ("import asyncio\nawait asyncio.sleep(1e9)", SPENT, Stopped("wall_seconds", 0.5)),
-    "a call": ("from tools import good\nawait good.echo(text='wait')", SPENT, Stopped("wall_seconds", 0.5)),
+    "an endless wait": ("import asyncio\nawait asyncio.sleep(1e9)", SPENT, Stopped("wall_seconds", 0.5, 3)),
+    "a call": ("from tools import good\nawait good.echo(text='wait')", SPENT, Stopped("wall_seconds", 0.5, 3)),
     "swallowing": (
         "while True:\n try:\n  while True: pass\n except BaseException: pass",
         SPENT,
@@ -265,17 +265,17 @@ STOPS = {
     "calls": (
         "from tools import good\nfor _ in range(9): await good.echo(text='a')",
         Limits(calls=5),
-        Stopped("calls", 5),
+        Stopped("calls", 5, 3),
     ),
     "many calls at once": (
         "import asyncio\nfrom tools import good\nawait asyncio.gather(*[good.echo(text='a') for _ in range(20_000)])",
         Limits(),
-        Stopped("calls", 1_000),
+        Stopped("calls", 1_000, 4),
     ),
     "arguments": (
         "from tools import good\nawait good.echo(text='x' * 2_000)",
         Limits(argument_bytes=1_000),
-        Stopped("argument_bytes", 1_000),
+        Stopped("argument_bytes", 1_000, 3),
     ),
     "huge arguments": (
         "from tools import good\nawait good.echo(text='x' * 20_000_000)",
@@ -287,17 +287,25 @@ STOPS = {
         Limits(),
         Stopped("depth", 64),
     ),
+    "the first of several waits": (
+        (
+            "import asyncio\nfrom tools import good\nasync def ask(text):\n    return await good.echo(text=text)\n"
+            "await asyncio.gather(ask('a'), ask('wait'), good.echo(text='wait'))"
+        ),
+        SPENT,
+        Stopped("wall_seconds", 0.5, 5),
+    ),
     "steps": (
         "from tools import good\nfor _ in range(99): await good.echo(text='a')",
         Limits(steps=10),
-        Stopped("steps", 10),
+        Stopped("steps", 10, 3),
     ),
     "recursion in C": ("import json\njson.loads('[' * 500_000)", Limits(), Stopped("stack", 2 * MIB)),
 }
 
 
 @pytest.mark.parametrize("name", STOPS)
-async def test_a_limit_stops_with_its_name_amount_and_the_output_so_far(name, run, tools):
+async def test_a_limit_stops_with_its_name_amount_line_and_the_output_so_far(name, run, tools):
     script, limits, expected = STOPS[name]
     result = await run(f"print('before')\n{script}", answer=tools.answer, limits=limits)
     assert result.outcome == expected
