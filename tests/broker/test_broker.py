@@ -285,7 +285,7 @@ await changing.echo(text="first")
 async def test_a_script_that_is_stopped_leaves_its_open_call_on_record(opened, calls):
     async with opened() as broker:
         result = await run(broker, "from tools import desk\nawait desk.wait()", "*", limits=Limits(wall_seconds=0.5))
-    assert (result.outcome, result.stopped) == ("stopped", StoppedBy(limit="wall_seconds", amount=0.5))
+    assert (result.outcome, result.stopped) == ("stopped", StoppedBy(limit="wall_seconds", amount=0.5, line=2))
     assert records(result) == [("desk.wait", "allowed", "cancelled")]
     assert calls == [("wait",)]
 
