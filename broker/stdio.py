@@ -6,6 +6,8 @@ not tell anyone that the child has gone. Everything read here was written by the
 
 from __future__ import annotations
 
+import json
+import re
 import signal
 import sys
 from contextlib import asynccontextmanager, suppress
@@ -15,7 +17,7 @@ import anyio
 import anyio.lowlevel
 from mcp.os.posix.utilities import terminate_posix_process_tree
 from mcp.shared.message import SessionMessage
-from mcp.types.jsonrpc import jsonrpc_message_adapter
+from mcp.types.jsonrpc import JSONRPCError, JSONRPCRequest, JSONRPCResponse, jsonrpc_message_adapter
 
 from broker.server_process import start_process
 from codegen.plain_text import one_line
@@ -26,11 +28,18 @@ if TYPE_CHECKING:
     from anyio.abc import Process
     from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
     from mcp.client._transport import TransportStreams
+    from mcp.types.jsonrpc import JSONRPCMessage
 
     from broker.config import ServerConfig
 
 LINE_BYTES = 8 * 1024 * 1024
 """The longest message a server may send."""
+
+VALUES = 700_000
+"""How many commas and brackets one message may hold: a list of empty lists takes sixty times its bytes in memory."""
+
+REQUESTS = 1_000
+"""Requests of a server that wait for our answers."""
 
 STDERR_BYTES = 8 * 1024
 """How much of a child's stderr is kept: its end, for diagnostics."""
@@ -41,6 +50,7 @@ _WRITE_SECONDS = 10.0
 _EXIT_SECONDS = 1.5
 _KILL_SECONDS = 1.5
 _LAST_WORDS_SECONDS = 0.25
+_STRING = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"?', re.DOTALL)
 
 
 class Child:
@@ -52,6 +62,7 @@ class Child:
         self._on_end = on_end
         self._stderr = bytearray()
         self._stderr_ended = anyio.Event()
+        self._unanswered = 0
 
     def last_words(self) -> str:
         """Return the last line of stderr with anything on it, made inert and short; else an empty text."""
@@ -96,14 +107,22 @@ class Child:
         if len(line) > LINE_BYTES:
             self._on_end(f"it sent a message over the bound of {LINE_BYTES} bytes")
             return False
+        if _values(line) > VALUES:
+            self._on_end(f"it sent a message of more than {VALUES} values")
+            return False
         try:
-            message = jsonrpc_message_adapter.validate_json(line, by_name=False)
+            message = _decoded(line)
         except (ValueError, RecursionError):
             # A banner or a log line on stdout is a common fault and harmless; a broken message loses an answer.
             if b'"jsonrpc"' not in line:
                 return True
             self._on_end("it sent a message that is not JSON-RPC")
             return False
+        if isinstance(message, JSONRPCRequest):
+            self._unanswered += 1
+            if self._unanswered > REQUESTS:
+                self._on_end(f"it sent more than {REQUESTS} requests and did not wait for answers")
+                return False
         await messages.send(SessionMessage(message))
         return True
 
@@ -116,6 +135,8 @@ class Child:
                     text = one.message.model_dump_json(by_alias=True, exclude_unset=True)
                     with anyio.fail_after(_WRITE_SECONDS):
                         await self._process.stdin.send(text.encode("utf-8", "replace") + b"\n")
+                    if isinstance(one.message, JSONRPCResponse | JSONRPCError):
+                        self._unanswered -= 1
             except TimeoutError:
                 self._on_end("it does not read its input")
             except (anyio.ClosedResourceError, anyio.BrokenResourceError, OSError):
@@ -183,6 +204,29 @@ async def stdio_streams(
                 incoming.close()
                 await child.stop()
             tasks.cancel_scope.cancel()
+
+
+def _values(line: bytes) -> int:
+    """Return about how many values a message holds; its strings are left out of the count only when it matters."""
+    count = _weight(line)
+    return count if count <= VALUES else _weight(_STRING.sub(b"", line))
+
+
+def _weight(line: bytes) -> int:
+    return line.count(b",") + line.count(b"[") + line.count(b"{")
+
+
+def _decoded(line: bytes) -> JSONRPCMessage:
+    """Read a message. What the strict parser refuses for one bad character is read with that character replaced.
+
+    Raises:
+        ValueError: It is no message.
+        RecursionError: It is nested too deep.
+    """
+    try:
+        return jsonrpc_message_adapter.validate_json(line, by_name=False)
+    except ValueError:
+        return jsonrpc_message_adapter.validate_python(json.loads(line.decode("utf-8", "replace")), by_name=False)
 
 
 def _how_it_ended(code: int) -> str:
