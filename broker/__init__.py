@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from broker.authorization.grants import Denial, Grant
     from broker.authorization.policy import PolicyConfig
     from broker.authorization.predicates import Predicate
+    from broker.authorization.question_box import QuestionBox
     from broker.authorization.questions import Answer, Answerer, Question, Verdict
     from broker.broker import Broker
     from broker.catalog import Catalog, CatalogEntry
@@ -52,6 +53,7 @@ _MODULES = {
     "PolicyConfig": "authorization.policy",
     "Predicate": "authorization.predicates",
     "Question": "authorization.questions",
+    "QuestionBox": "authorization.question_box",
     "Reply": "surface",
     "ServeSettings": "server",
     "ServerConfig": "config",
@@ -88,6 +90,7 @@ __all__ = [
     "PolicyConfig",
     "Predicate",
     "Question",
+    "QuestionBox",
     "Reply",
     "ServeSettings",
     "ServerConfig",

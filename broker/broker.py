@@ -18,9 +18,11 @@ import anyio.to_thread
 from broker.audit import AuditLog
 from broker.authorization.desk import ConsentDesk
 from broker.authorization.policy import Policy
+from broker.authorization.question_box import QuestionBox
 from broker.authorization.quotas import Quotas
 from broker.config import Config, ServerConfig
 from broker.logging import logger
+from broker.parking import Parking
 from broker.recordings.recorder import Recorder
 from broker.recordings.recordings import Recordings
 from broker.redaction import Redactor, redacted_definition
@@ -250,15 +252,19 @@ class Broker:
                 principal=principal,
                 audit=self._audit,
             ),
+            parking=Parking(answerer, self._task_group) if isinstance(answerer, QuestionBox) else None,
             redact=self._redact,
             recorder=self._recorder,
         )
 
+    def _task_group(self) -> TaskGroup:
+        if self._tasks is None:
+            raise RuntimeError("the broker is closed: use it inside `async with Broker(…) as broker:`")
+        return self._tasks
+
     async def _open_sandbox(self) -> Sandbox:
         """Enter the sandbox unless it is open."""
-        tasks = self._tasks
-        if tasks is None:
-            raise RuntimeError("the broker is closed: use it inside `async with Broker(…) as broker:`")
+        tasks = self._task_group()
         async with self._opening:
             if not self._sandbox_is_open:
                 await tasks.start(self._hold_sandbox)

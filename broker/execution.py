@@ -66,6 +66,16 @@ class StoppedBy(BaseModel):
     line: int | None = None
 
 
+class WaitsFor(BaseModel):
+    """What a parked run waits for: the question's id, its text for a person, and how many calls are in it."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    question: str
+    text: str
+    calls: int
+
+
 class ExecutionResult(BaseModel):
     """The envelope: everything about one run, as `codemode run --json` prints it.
 
@@ -75,6 +85,7 @@ class ExecutionResult(BaseModel):
     Attributes:
         displayed: Content blocks of MCP that the script displayed; not in the JSON.
         not_displayed: How many more it displayed than there is room for; not in the JSON.
+        waits_for: What a parked run waits for; only there when it is one that this process goes on with.
     """
 
     model_config = ConfigDict(extra="forbid")
@@ -91,6 +102,7 @@ class ExecutionResult(BaseModel):
     duration_ms: float
     displayed: list[dict[str, Any]] = Field(default=[], exclude=True, repr=False)
     not_displayed: int = Field(default=0, exclude=True)
+    waits_for: WaitsFor | None = Field(default=None, exclude_if=lambda value: value is None)
 
     @property
     def is_refused(self) -> bool:

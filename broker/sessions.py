@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from broker.catalog import Catalog, CatalogEntry
     from broker.execution import ExecutionResult
     from broker.finding import Finder
+    from broker.parking import Parking
     from broker.script_check import CheckedScript, CheckMode
     from broker.script_functions import Extractor
     from broker.search import SearchPage, SearchRequest
@@ -50,6 +51,7 @@ class Session:
         finder: Finder,
         open_sandbox: Callable[[], Awaitable[Sandbox]],
         desk: ConsentDesk,
+        parking: Parking | None = None,
         redact: Redactor | None = None,
         extractor: Extractor | None = None,
         recorder: Recorder | None = None,
@@ -63,6 +65,7 @@ class Session:
         self._upstreams = upstreams
         self._open_sandbox = open_sandbox
         self._desk = desk
+        self._parking = parking
         self._redact = redact or Redactor(())
         self._finder = finder
         self._recorder = recorder or Recorder()
@@ -131,6 +134,7 @@ class Session:
         describe_references: bool = False,
         check: CheckMode = "error",
         stop: anyio.CancelScope | None = None,
+        park: bool = False,
     ) -> ExecutionResult:
         """Run a script; whatever it does is in the result.
 
@@ -146,23 +150,45 @@ class Session:
             check: With "error" a script with mistakes is not started, and has raised a `ScriptCheckError` that
                 lists them; with "warn" they are the beginning of its stderr; with "off" nobody looks.
             stop: Cancelling it stops the script; the result then says so, with what was printed and called.
+            park: Return as soon as there is a question, with outcome `parked`; `resume` goes on from there. The
+                session's answerer must be a `QuestionBox`.
 
         Raises:
-            ValueError: `check` is none of these.
+            ValueError: `check` is none of these, or there is no box for the questions.
         """
         if check not in CHECK_MODES:
             raise ValueError(f"check is one of {', '.join(map(repr, CHECK_MODES))}, not {check!r}")
+        if park and self._parking is None:
+            raise ValueError("a run can be parked only where the session's answerer is a QuestionBox")
         execution = await self._execution()
-        return await execution.run(
-            script,
-            limits=limits,
-            filename=filename,
-            on_output=on_output,
-            on_call=on_call,
-            describe_references=describe_references,
-            check_mode=check,
-            stop=stop,
-        )
+
+        async def work(note: Callable[[CallRecord], None] | None = None) -> ExecutionResult:
+            return await execution.run(
+                script,
+                limits=limits,
+                filename=filename,
+                on_output=on_output,
+                on_call=_both(on_call, note),
+                describe_references=describe_references,
+                check_mode=check,
+                stop=stop,
+            )
+
+        return await (self._parking.run(work) if park and self._parking is not None else work())
+
+    async def resume(self, run_id: str) -> ExecutionResult:
+        """Wait until a parked run ends, or is parked with its next question.
+
+        Raises:
+            KeyError: No such run is parked here, or its result was fetched.
+        """
+        if self._parking is None:
+            raise KeyError(run_id)
+        return await self._parking.resume(run_id)
+
+    def revoke(self, grant_id: str) -> bool:
+        """Take a grant back; the next call is judged without it. Tell whether it was held."""
+        return self._desk.book.revoke(grant_id)
 
     async def dispatch(
         self,
@@ -207,3 +233,18 @@ class Session:
             extractor=self._extractor,
             recorder=self._recorder,
         )
+
+
+def _both(
+    on_call: Callable[[CallRecord, int, int], None] | None, note: Callable[[CallRecord], None] | None
+) -> Callable[[CallRecord, int, int], None] | None:
+    """Tell both of a call that has ended."""
+    if note is None:
+        return on_call
+
+    def tell(record: CallRecord, ended: int, made: int) -> None:
+        note(record)
+        if on_call is not None:
+            on_call(record, ended, made)
+
+    return tell

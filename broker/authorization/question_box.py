@@ -1,0 +1,88 @@
+"""Questions that wait until somebody comes to answer them: nobody is there yet.
+
+Above: parking.py, http_answers.py and the server's elicitation, each of which shows what is in the box and puts the
+answers in. Below: questions.py. The desk takes a question back when its time is over.
+"""
+
+from __future__ import annotations
+
+import secrets
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import anyio
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from broker.authorization.questions import Answer, Question
+
+
+@dataclass(slots=True, eq=False)
+class OpenQuestion:
+    """A question in a box.
+
+    Attributes:
+        id: Hard to guess: who knows it was shown the question.
+        run: The run that waits.
+        question: What is asked.
+    """
+
+    id: str
+    run: str
+    question: Question
+    _answers: Sequence[Answer] = ()
+    _answered: anyio.Event = field(default_factory=anyio.Event)
+
+    @property
+    def is_answered(self) -> bool:
+        """Whether somebody has answered; it is in the box until the run has taken note."""
+        return self._answered.is_set()
+
+    def reply(self, answers: Sequence[Answer]) -> bool:
+        """Answer it; tell whether this was the first answer, which counts."""
+        if self._answered.is_set():
+            return False
+        self._answers = tuple(answers)
+        self._answered.set()
+        return True
+
+    async def answers(self) -> Sequence[Answer]:
+        """Wait for the answer."""
+        await self._answered.wait()
+        return self._answers
+
+
+class QuestionBox:
+    """An answerer that keeps its questions until `reply`."""
+
+    def __init__(self, name: str = "later", *, on_open: Callable[[OpenQuestion], None] | None = None) -> None:
+        """Begin empty; `name` is who answers, for the audit, and `on_open` is told of each question."""
+        self.name = name
+        self.on_open = on_open
+        self._open: dict[str, OpenQuestion] = {}
+
+    @property
+    def open(self) -> tuple[OpenQuestion, ...]:
+        """The questions that wait, oldest first."""
+        return tuple(asked for asked in self._open.values() if not asked.is_answered)
+
+    def of_run(self, run: str) -> OpenQuestion | None:
+        """Return the question of a run, which has one at a time."""
+        return next((asked for asked in self.open if asked.run == run), None)
+
+    def reply(self, question_id: str, answers: Sequence[Answer]) -> bool:
+        """Answer a question; tell whether it was still open."""
+        asked = self._open.get(question_id)
+        return asked is not None and asked.reply(answers)
+
+    async def answer(self, question: Question) -> Sequence[Answer]:
+        """Keep a question until it is answered or taken back."""
+        asked = OpenQuestion(f"q_{secrets.token_hex(16)}", question.calls[0].caller.run, question)
+        self._open[asked.id] = asked
+        try:
+            if self.on_open is not None:
+                self.on_open(asked)
+            return await asked.answers()
+        finally:
+            del self._open[asked.id]

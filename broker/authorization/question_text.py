@@ -1,0 +1,109 @@
+"""A question in words: for each tool how many calls, what they share, what varies, and what to be careful about.
+
+Above: every answerer that shows a question. Below: questions.py, shown.py. Names and values were written by servers and
+scripts: what is invisible in them is shown as an escape, and every text has a bound.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from broker.authorization.shown import shown_name, shown_text
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from broker.authorization.questions import CallGroup, Question
+
+VALUE_CHARACTERS = 80
+_MOST_VALUES = 3
+_MOST_ARGUMENTS = 12
+_MOST_GROUPS = 20
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One tool of a question, ready to be shown.
+
+    Attributes:
+        tool: Its name, in ASCII.
+        calls: How many wait.
+        same: `name=value` for what all calls share.
+        varying: `name=first, second, … (N values)` for the rest.
+        warnings: Sentences about flows, copied text and a changed definition.
+    """
+
+    tool: str
+    calls: int
+    same: tuple[str, ...]
+    varying: tuple[str, ...]
+    warnings: tuple[str, ...]
+
+
+def rows(question: Question) -> tuple[Row, ...]:
+    """Return the rows of a question, one for each tool."""
+    return tuple(_row(group) for group in question.groups[:_MOST_GROUPS])
+
+
+def as_text(question: Question) -> str:
+    """Return a question as plain text."""
+    lines = ["A script wants to call tools:"]
+    for number, row in enumerate(rows(question), 1):
+        lines.append(f"{number}. {row.tool}: {row.calls} call{'s' if row.calls > 1 else ''}")
+        lines += [f"   {text}" for text in (*row.same, *row.varying)]
+        lines += [f"   ! {text}" for text in row.warnings]
+    if (more := len(question.groups) - _MOST_GROUPS) > 0:
+        lines.append(f"and {more} more tools, which are refused unless you allow all")
+    return "\n".join(lines)
+
+
+def _row(group: CallGroup) -> Row:
+    return Row(
+        shown_name(group.name),
+        len(group.calls),
+        _listed([f"{_place(place)}={_value(value)}" for place, value in group.same.items()]),
+        _listed([f"{_place(place)}={_values(values)}" for place, values in _sorted(group.varying)]),
+        _warnings(group),
+    )
+
+
+def _warnings(group: CallGroup) -> tuple[str, ...]:
+    found = [f"{use}{f': {use.reason}' if use.reason else ''}" for use in group.flows]
+    copies = {(copy.source, copy.argument): copy for notes in group.notes for copy in notes.copies}
+    for copy in copies.values():
+        sample = shown_text(copy.sample, VALUE_CHARACTERS)
+        found.append(f"{shown_name(copy.argument)} holds text that {shown_name(copy.source)} returned: {sample}")
+    change = group.notes[0].change if group.notes else ()
+    if change:
+        found.append("the definition of the tool has changed since it was first seen:")
+        found += change
+    return tuple(found)
+
+
+def _sorted(varying: Mapping[str, Sequence[Any]]) -> list[tuple[str, Sequence[Any]]]:
+    return sorted(varying.items(), key=lambda item: (-len(item[1]), item[0]))
+
+
+def _values(values: Sequence[Any]) -> str:
+    if all(isinstance(value, int | float) and not isinstance(value, bool) for value in values):
+        return f"{min(values)} … {max(values)} ({len(values)} values)"
+    distinct = list(dict.fromkeys(_value(value) for value in values))
+    if len(distinct) <= _MOST_VALUES:
+        return ", ".join(distinct)
+    return f"{', '.join(distinct[: _MOST_VALUES - 1])}, … {distinct[-1]} ({len(distinct)} values)"
+
+
+def _value(value: Any) -> str:
+    return shown_text(json.dumps(value, ensure_ascii=False), VALUE_CHARACTERS)
+
+
+def _place(pointer: str) -> str:
+    return shown_name(pointer[1:].replace("~1", "/").replace("~0", "~") if pointer.count("/") == 1 else pointer)
+
+
+def _listed(texts: list[str]) -> tuple[str, ...]:
+    if len(texts) > _MOST_ARGUMENTS:
+        texts[_MOST_ARGUMENTS:] = [f"and {len(texts) - _MOST_ARGUMENTS} more arguments"]
+    return tuple(texts)

@@ -1,0 +1,146 @@
+"""A question in groups and words, and what a person can choose."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from broker.authorization.calls import PendingCall, ToolFacts
+from broker.authorization.choices import Choice, answers_of
+from broker.authorization.decision import Ask, Basis, FlowUse
+from broker.authorization.fingerprints import Copy
+from broker.authorization.grants import Grant
+from broker.authorization.predicates import ArgumentTest, Predicate
+from broker.authorization.question_text import as_text
+from broker.authorization.questions import Notes, Question, Verdict
+from broker.errors import PatternError
+
+FACTS = ToolFacts(parameters=("path", "text", "mode", "force"))
+
+
+def write(number: int, **more) -> PendingCall:
+    arguments = {"path": f"notes/{number:02}.md", "text": f"line {number}", "mode": "w", **more}
+    return PendingCall("files", "write", "sha256:1", arguments, FACTS)
+
+
+PUSH = PendingCall("git", "push", "sha256:2", {"branch": "main", "options": {"count": 3}})
+QUESTION = Question((write(1), PUSH, write(2), write(3)))
+
+
+def test_the_calls_of_one_tool_are_one_group():
+    [files, git] = QUESTION.groups
+    assert (files.indices, git.indices) == ((0, 2, 3), (1,))
+    assert dict(files.same) == {"/mode": "w"}
+    assert dict(files.varying) == {
+        "/path": ("notes/01.md", "notes/02.md", "notes/03.md"),
+        "/text": ("line 1", "line 2", "line 3"),
+    }
+    assert dict(git.same) == {"/branch": "main", "/options/count": 3}
+
+
+def test_the_suggestion_is_what_the_calls_have_in_common_and_no_other_argument():
+    assert QUESTION.groups[0].suggestion() == Predicate.parse(
+        {
+            "/mode": {"equals": "w"},
+            "/path": {"path": "notes/*"},
+            "/text": {"glob": "line *"},
+            "/force": {"present": False},
+        }
+    )
+
+
+LIKE = {
+    "another of the loop": (write(41), True),
+    "out of the folder": (write(41, path="notes/../x"), False),
+    "another folder": (write(41, path="other/41.md"), False),
+    "another mode": (write(41, mode="a"), False),
+    "one argument more": (write(41, force=True), False),
+}
+
+
+@pytest.mark.parametrize(("call", "is_like"), LIKE.values(), ids=LIKE.keys())
+def test_calls_like_these_pass_the_suggestion(call, is_like):
+    suggestion = QUESTION.groups[0].suggestion()
+    assert suggestion is not None
+    assert suggestion.holds(call.arguments) is is_like
+
+
+def test_every_waiting_call_passes_the_suggestion_of_its_group():
+    odd: list[dict[str, Any]] = [
+        {"a": 1},
+        {"a": 5.5},
+        {"b": [1, {"c": None}]},
+        {"a": True},
+        {},
+        {"a": {"x~/y": "1"}},
+        {"a": "x"},
+    ]
+    for first in odd:
+        for second in odd:
+            question = Question(tuple(PendingCall("s", "t", "d", one, FACTS) for one in (first, second)))
+            suggestion = question.groups[0].suggestion()
+            passes = [suggestion.holds(one) for one in (first, second)] if suggestion else [True]
+            assert all(passes), (first, second, suggestion)
+
+
+CHOICES = {
+    "these": (Choice(group=0, decision="these"), [Verdict((0, 2, 3), allow=True)]),
+    "the first of these": (Choice(group=0, decision="these", calls=2), [Verdict((0, 2), allow=True)]),
+    "any": (Choice(group=1, decision="any"), [Grant("git.push", "sha256:2", scope="run")]),
+    "any, for the session": (
+        Choice(group=1, decision="any", scope="session", calls=5),
+        [Grant("git.push", "sha256:2", calls=5)],
+    ),
+    "alike": (
+        Choice(group=1, decision="alike", arguments={"/branch": ArgumentTest(equals="main")}),
+        [Grant("git.push", "sha256:2", Predicate.parse({"/branch": {"equals": "main"}}), scope="run")],
+    ),
+    "deny all": (
+        Choice(decision="deny", note="no"),
+        [Verdict((0, 2, 3), allow=False, note="no"), Verdict((1,), allow=False, note="no")],
+    ),
+}
+
+
+@pytest.mark.parametrize(("choice", "answers"), CHOICES.values(), ids=CHOICES.keys())
+def test_a_choice_becomes_answers(choice, answers):
+    parsed = Choice.model_validate_json(choice.model_dump_json(exclude_unset=True, by_alias=True))
+    assert list(answers_of(QUESTION, [parsed])) == answers
+
+
+def test_alike_without_arguments_is_the_suggestion():
+    [grant] = answers_of(QUESTION, [Choice(group=0, decision="alike")])
+    assert isinstance(grant, Grant)
+    assert grant.arguments == QUESTION.groups[0].suggestion()
+
+
+def test_a_choice_for_a_tool_that_is_not_asked_about_is_refused():
+    with pytest.raises(PatternError, match="the question has 2 tools, and none at 2"):
+        answers_of(QUESTION, [Choice(group=2, decision="these")])
+
+
+def test_a_question_in_words_shows_what_varies_and_hides_nothing():
+    sneaky = PendingCall("m\u0430il", "se\u200bnd", "d", {"to": "a\u202eb\x1b[2J", "n": 1})
+    ask = Ask(
+        Basis("flow", "x"), (FlowUse("private", ("notes.read (1 call)",), "egress", "ask", "private data could leave"),)
+    )
+    notes = Notes(ask, (Copy("notes.read", "/body", "the launch code"),), ("- old", "+ new\\u200b"))
+    question = Question(
+        (write(1), *(write(n) for n in range(2, 41)), sneaky), (*[Notes(Ask(Basis("rule", "x")))] * 40, notes)
+    )
+    assert as_text(question) == (
+        "A script wants to call tools:\n"
+        "1. files.write: 40 calls\n"
+        '   mode="w"\n'
+        '   path="notes/01.md", "notes/02.md", … "notes/40.md" (40 values)\n'
+        '   text="line 1", "line 2", … "line 40" (40 values)\n'
+        "2. m\\u0430il.se\\u200bnd: 1 call\n"
+        '   to="a\\u202eb\\u001b[2J"\n'
+        "   n=1\n"
+        "   ! after private from notes.read (1 call), to egress: private data could leave\n"
+        "   ! /body holds text that notes.read returned: the launch code\n"
+        "   ! the definition of the tool has changed since it was first seen:\n"
+        "   ! - old\n"
+        "   ! + new\\u200b"
+    )
