@@ -85,7 +85,7 @@ class ExecutionResult(BaseModel):
     Attributes:
         displayed: Content blocks of MCP that the script displayed; not in the JSON.
         not_displayed: How many more it displayed than there is room for; not in the JSON.
-        waits_for: What a parked run waits for; only there when it is one that this process goes on with.
+        waits_for: What a run waits for that `Session.resume` goes on with; not in the JSON.
     """
 
     model_config = ConfigDict(extra="forbid")
@@ -102,7 +102,7 @@ class ExecutionResult(BaseModel):
     duration_ms: float
     displayed: list[dict[str, Any]] = Field(default=[], exclude=True, repr=False)
     not_displayed: int = Field(default=0, exclude=True)
-    waits_for: WaitsFor | None = Field(default=None, exclude_if=lambda value: value is None)
+    waits_for: WaitsFor | None = Field(default=None, exclude=True)
 
     @property
     def is_refused(self) -> bool:
