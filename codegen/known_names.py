@@ -10,6 +10,8 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from codegen.type_text import split_outside_brackets
+
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
@@ -18,12 +20,16 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """What the stubs define: keys and alternatives by class, parameters by function and namespace."""
+    """What the stubs define: keys by class, parameters by function and namespace.
+
+    `partners` are the classes of which one may stand in place of another, where a tool has unions of objects.
+    """
 
     keys: Mapping[str, tuple[str, ...]]
     parameters: Mapping[str, Mapping[str, tuple[str, ...]]]
     choices: Mapping[tuple[str, str], frozenset[str]]
     partners: Mapping[str, frozenset[str]]
+    has_unions: bool
     functions: Mapping[str, tuple[str, ...]]
 
     def takes(self, function: str, before: str) -> tuple[str, ...]:
@@ -52,16 +58,19 @@ def known_from(stubs: Iterable[Stub], functions: Mapping[str, tuple[str, ...]]) 
     parameters: dict[str, dict[str, tuple[str, ...]]] = {}
     choices: dict[tuple[str, str], frozenset[str]] = {}
     partners: dict[str, frozenset[str]] = {}
+    has_unions = False
     for stub in stubs:
         names = tuple(one.name for one in stub.parameters)
         parameters.setdefault(stub.function, {})[stub.namespace] = names
         module = ast.parse(stub.checked_source)
-        partners.update(_partners(module, stub.types))
+        if _has_unions(module, stub.types):
+            has_unions = True
+            partners |= dict.fromkeys(stub.types, frozenset(stub.types))
         for node in module.body:
             keys.update(_keys(node))
             if isinstance(node, ast.AsyncFunctionDef):
                 choices.update(_choices(node))
-    return Known(keys, parameters, choices, partners, functions)
+    return Known(keys, parameters, choices, partners, has_unions, functions)
 
 
 def _keys(node: ast.stmt) -> dict[str, tuple[str, ...]]:
@@ -75,16 +84,15 @@ def _keys(node: ast.stmt) -> dict[str, tuple[str, ...]]:
             return {}
 
 
-def _partners(module: ast.Module, types: tuple[str, ...]) -> dict[str, frozenset[str]]:
-    """Return for each class the classes that stand beside it in a union."""
-    partners: dict[str, frozenset[str]] = {}
+def _has_unions(module: ast.Module, types: tuple[str, ...]) -> bool:
+    """Tell whether an object may stand where something else may: then what is inside differs at every depth."""
     for node in ast.walk(module):
         if isinstance(node, ast.BinOp) or (isinstance(node, ast.Constant) and "|" in str(node.value)):
-            words = set(re.findall(r"\w+", ast.unparse(node)))
-            members = frozenset(words.intersection(types))
-            for member in members:
-                partners[member] = partners.get(member, frozenset()) | members
-    return partners
+            text = str(node.value) if isinstance(node, ast.Constant) else ast.unparse(node)
+            members = {member.strip().partition("[")[0] for member in split_outside_brackets(text, "|")} - {"None"}
+            if len(members) > 1 and not members.isdisjoint({*types, "dict"}):
+                return True
+    return False
 
 
 def _choices(node: ast.AsyncFunctionDef) -> dict[tuple[str, str], frozenset[str]]:

@@ -94,7 +94,8 @@ def _argument(finding: Finding, place: Place, known: Known) -> Verdict | None:
         return None
     index = _INDEX.search(finding.message)
     if index is not None:
-        return _index(index[1], index[2]) if place.is_of_call(place.text) else None
+        is_certain = not known.has_unions and place.is_of_call(place.text)
+        return _index(index[1], index[2]) if is_certain else None
     in_key = _KEY_ARGUMENT.search(finding.message)
     if in_key is not None:
         key, expected, _, found = in_key.groups()

@@ -1,6 +1,6 @@
 """Prints every figure of `codegen` over the corpus of real tools, which lies beside the repository.
 
-Sections: types, tokens, speed, soundness, guest, suite, fuzz. `--every N` looks at one tool in N. Tokens need
+Sections: types, tokens, speed, soundness, guest, calls, suite, fuzz. `--every N` looks at one tool in N. Tokens need
 `bpe-openai`; a section whose package is missing says so and is left out.
 """
 
@@ -10,7 +10,7 @@ import argparse
 import importlib
 import sys
 
-SECTIONS = ("types", "tokens", "speed", "soundness", "guest", "suite", "fuzz")
+SECTIONS = ("types", "tokens", "speed", "soundness", "guest", "calls", "suite", "fuzz")
 
 
 def main() -> int:

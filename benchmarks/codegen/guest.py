@@ -35,7 +35,7 @@ async def _run(every: int) -> None:
     limits = Limits(wall_seconds=120.0, calls=_CALLS_IN_A_RUN + 1)
     async with Sandbox() as sandbox:
         for namespace, stubs in stubs_by_namespace(every).items():
-            calls = [(stub, instance) for stub in stubs for instance in _drawn(stub)]
+            calls = [(stub, instance) for stub in stubs for instance in drawn(stub)]
             for start in range(0, len(calls), _CALLS_IN_A_RUN):
                 await _called(sandbox, limits, namespace, calls[start : start + _CALLS_IN_A_RUN], counts)
     print(", ".join(f"{name} {count}" for name, count in sorted(counts.items())))
@@ -53,7 +53,7 @@ async def _called(
         arrived.append(call.arguments)
         return Returned(None)
 
-    written = [[stub.function, _by_name(stub, instance)] for stub, instance in calls]
+    written = [[stub.function, by_name(stub, instance)] for stub, instance in calls]
     script = _SCRIPT.format(namespace=namespace, calls=json.dumps(written))
     result = await sandbox.run(script, answer=answer, manifest=dict(manifest), limits=limits)
     counts["calls"] += len(calls)
@@ -65,7 +65,8 @@ async def _called(
     counts["not arrived"] += len(calls) - len(arrived)
 
 
-def _drawn(stub: Stub) -> list[dict[str, Any]]:
+def drawn(stub: Stub) -> list[dict[str, Any]]:
+    """Return arguments that a tool takes, or only what it needs where none can be drawn."""
     try:
         drawn = Instances(stub.spec.input_schema, seed=1).draw(_INSTANCES)
     except Exception:  # noqa: BLE001  # a schema may be broken in any way
@@ -76,6 +77,7 @@ def _drawn(stub: Stub) -> list[dict[str, Any]]:
     return fitting or [dict.fromkeys(required)]
 
 
-def _by_name(stub: Stub, instance: dict[str, Any]) -> dict[str, Any]:
+def by_name(stub: Stub, instance: dict[str, Any]) -> dict[str, Any]:
+    """Return arguments by the names of a stub's parameters instead of their JSON keys."""
     names = {one.key: one.name for one in stub.parameters}
     return {names[key]: value for key, value in instance.items()}

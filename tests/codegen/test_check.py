@@ -134,3 +134,20 @@ def test_tools_with_names_alike_are_checked_against_their_own_types() -> None:
         )
     ]
     assert check('from tools import s\nprint((await s.read_it())["a"], (await s.readIt())["b"])', made) == []
+
+
+@pytest.mark.parametrize(
+    ("read", "found"),
+    [("['data']['only_b']", 0), ("['items'][0]['deep']", 0), ("['data']['none']", 1)],
+)
+def test_a_key_that_one_of_several_objects_may_have_is_no_mistake(read: str, found: int) -> None:
+    def shape(key: str, item: object) -> dict[str, object]:
+        data = {"type": "object", "properties": {key: {"type": "string"}}}
+        items = {"type": "array", "items": item}
+        return {"type": "object", "properties": {"data": data, "items": items}, "required": ["data", "items"]}
+
+    deep = {"type": "object", "properties": {"deep": {"type": "string"}}}
+    schema = {"anyOf": [shape("only_a", {"type": "string"}), shape("only_b", deep)]}
+    spec = ToolSpec("s", "look", None, "", {"type": "object", "properties": {}}, schema, ToolAnnotations())
+    script = f"from tools import s\nresult = await s.look()\nprint(result{read})"
+    assert len(check(script, [generate_stub(spec, namespace="s", function="look")])) == found
