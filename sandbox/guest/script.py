@@ -32,8 +32,12 @@ class Script:
         self.filename = filename
         self.namespace = namespace
         linecache.cache[filename] = (len(source), None, source.splitlines(keepends=True), filename)
-        tree = _AwaitAsyncioRun().visit(ast.parse(source, filename))
-        compiled = _as_function(tree, filename) if _has_return(tree) else _as_module(tree, filename)
+        tree = ast.parse(source, filename)
+        # Going through the tree takes as long as compiling it.
+        if "run" in source:
+            tree = _AwaitAsyncioRun().visit(tree)
+        is_function = "return" in source and _has_return(tree)
+        compiled = _as_function(tree, filename) if is_function else _as_module(tree, filename)
         self._function = types.FunctionType(compiled, self.namespace, "<module>")
 
     async def run(self) -> object:

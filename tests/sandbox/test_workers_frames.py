@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from benchmarks import fuzz_frames
+from benchmarks.sandbox import fuzz_frames
 from sandbox import Limits, ProtocolError
 from sandbox.frames import (
     Entering,

@@ -1,8 +1,7 @@
-"""Feeds what reads a worker's frames with hostile ones: `python benchmarks/fuzz_frames.py [FRAMES] [SEED]`.
+"""Feeds what reads a worker's frames with hostile ones: `python -m benchmarks.sandbox --frames 1000000`.
 
 Frames are made from valid ones by changing their structure (kind, run, length, JSON shape, nesting, numbers, bytes) and
-go the whole way: header, place of the run, reading, step. Anything but a frame or a protocol error is a finding. Prints
-the seed, how many were refused, the slowest frame, and how much the process grew.
+go the whole way: header, place of the run, reading, step. Anything but a frame or a protocol error is a finding.
 """
 
 from __future__ import annotations
@@ -11,7 +10,6 @@ import json
 import random
 import resource
 import struct
-import sys
 import time
 from typing import Any
 
@@ -91,8 +89,8 @@ def feed(data: bytes) -> bool:
     return seat.answer is not None
 
 
-def main(count: int, seed: int) -> None:
-    """Feeds `count` frames."""
+def fuzz(count: int, seed: int) -> dict[str, float]:
+    """Feeds `count` frames; returns how many were accepted, the slowest in milliseconds, and the growth in KiB."""
     draw = random.Random(seed)  # noqa: S311  # a finding must come again
     accepted, slowest = 0, 0.0
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
@@ -102,8 +100,4 @@ def main(count: int, seed: int) -> None:
         accepted += feed(frame)
         slowest = max(slowest, time.perf_counter() - began)
     grown = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before
-    print(f"seed {seed}: {count} frames, {accepted} accepted, the slowest {slowest * 1e3:.1f} ms, {grown} KiB grown")
-
-
-if __name__ == "__main__":
-    main(int((sys.argv[1:] or ["1000000"])[0]), int((sys.argv[2:] or ["1"])[0]))
+    return {"seed": seed, "frames": count, "accepted": accepted, "slowest_ms": slowest * 1e3, "grown_kib": grown}

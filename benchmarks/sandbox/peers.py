@@ -1,0 +1,54 @@
+"""What the rows are compared with: other sandboxes for Python, and Python itself as a process."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+from benchmarks.sandbox.ours import CPU_LOOP
+
+PEERS = {"pyeryx": ("pyeryx==0.11.0", "peer_eryx.py"), "monty": ("pydantic-monty==1.4.0", "peer_monty.py")}
+PROGRAM_SECONDS = 900
+
+
+def measure_native(repeats: int) -> dict[str, float]:
+    """Returns the rows that a bare `python3` process has."""
+    python = shutil.which("python3", path=str(Path(sys.base_prefix, "bin"))) or sys.executable
+
+    def timed(script: str) -> float:
+        times = []
+        for _ in range(repeats):
+            began = time.perf_counter()
+            subprocess.run([python, "-I", "-c", script], check=True, capture_output=True)
+            times.append(time.perf_counter() - began)
+        return statistics.median(times)
+
+    fresh = timed("print(1)")
+    return {"fresh": 1e3 * fresh, "cpu_loop": 1e3 * (timed(CPU_LOOP) - fresh)}
+
+
+def measure_peer(name: str, repeats: int, interpreter: str) -> dict[str, float] | str:
+    """Returns a peer's rows, or why there are none. uv installs it into an environment that is thrown away."""
+    requirement, program = PEERS[name]
+    uv = shutil.which("uv")
+    if uv is None:
+        return "uv is not installed"
+    with tempfile.TemporaryDirectory(prefix="codemode-peer-") as folder:
+        python, said = str(Path(folder, "bin", "python")), ""
+        for command in (
+            [uv, "venv", "--quiet", "--python", interpreter, folder],
+            [uv, "pip", "install", "--quiet", "--python", python, requirement],
+            [python, str(Path(__file__).with_name(program)), str(repeats)],
+        ):
+            finished = subprocess.run(command, capture_output=True, text=True, check=False, timeout=PROGRAM_SECONDS)
+            if finished.returncode != 0:
+                return (finished.stderr.strip().splitlines() or ["failed"])[-1]
+            said = finished.stdout
+        measured: dict[str, float] = json.loads(said.splitlines()[-1])
+        return measured
