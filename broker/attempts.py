@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import time
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic import BaseModel, ConfigDict
 
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from broker.audit import AuditLog
     from broker.authorization.calls import PendingCall
     from broker.authorization.decision import Allow, Basis, Deny
+    from broker.recordings.recording import CallStory
 
 DecisionName = Literal["allowed", "denied", "undecided"]
 Status = Literal[
@@ -37,6 +38,7 @@ Status = Literal[
     "outcome_unknown",
     "bad_result",
     "cancelled",
+    "waiting",
 ]
 
 # The exception of a script for each way in which a call fails, and the word for it in the record.
@@ -133,6 +135,19 @@ class Attempt:
                 )
         except StoreError as error:
             logger().error("the audit cannot be written", problem=str(error))
+
+
+def record_of(story: CallStory, result: dict[str, Any]) -> CallRecord:
+    """Return the record of a call that was answered before its run was resumed."""
+    server, _, tool = story.call.function.partition(".")
+    error = result.get("error")
+    return CallRecord(
+        server=story.sent.server if story.sent else server,
+        tool=story.sent.tool if story.sent else tool,
+        decision="allowed" if story.sent else "denied" if story.denied else "undecided",
+        status=_STATUS_OF_KIND.get(error["kind"], "tool_error") if error else "ok",
+        duration_ms=round((story.answered.at - story.made) / 1e6, 3) if story.answered else 0.0,
+    )
 
 
 def _status(completion: Completion) -> Status:

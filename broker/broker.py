@@ -227,6 +227,7 @@ class Broker:
         extractor: Extractor | None = None,
         name: str = "",
         principal: str = "",
+        parks: bool = False,
     ) -> Session:
         """Return a new session.
 
@@ -236,22 +237,26 @@ class Broker:
             extractor: The model behind `extract` in scripts: gets an `Extraction`, returns JSON data.
             name: How rules of the policy and the audit name it; one of its own when empty.
             principal: Who was authenticated, for the same.
+            parks: Without an answerer, park a run that has a question, to be resumed when somebody is there. It has to
+                be recorded for that.
         """
+        desk = ConsentDesk(
+            grants,
+            answerer,
+            policy=self._policy,
+            quotas=self._quotas,
+            session=name or f"session_{secrets.token_hex(8)}",
+            principal=principal,
+            audit=self._audit,
+        )
+        desk.parks = parks and self._recordings is not None and self._recordings.settings.mode == "full"
         return Session(
             catalog=self.catalog,
             upstreams=self._upstreams,
             finder=self._shelf.finder,
             open_sandbox=self._open_sandbox,
             extractor=extractor,
-            desk=ConsentDesk(
-                grants,
-                answerer,
-                policy=self._policy,
-                quotas=self._quotas,
-                session=name or f"session_{secrets.token_hex(8)}",
-                principal=principal,
-                audit=self._audit,
-            ),
+            desk=desk,
             parking=Parking(answerer, self._task_group) if isinstance(answerer, QuestionBox) else None,
             redact=self._redact,
             recorder=self._recorder,

@@ -17,7 +17,9 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from broker.attempts import CallRecord
 from broker.content_blocks import ContentBlocks
+from broker.errors import RecordingError
 from broker.logging import logger
+from broker.recordings.resuming import UnknownCalls, check_resumable, restored_grants
 from broker.script_check import CheckedScript, diagnostics_of, not_started, stops, unreadable, warning
 from broker.script_functions import ScriptFunctions
 from broker.tool_calls import ToolCalls, fetch_request
@@ -31,6 +33,7 @@ if TYPE_CHECKING:
     from broker.catalog import Catalog, CatalogEntry
     from broker.disclosure import Disclosure
     from broker.recordings.recorder import RecordedRun, Recorder
+    from broker.recordings.resuming import UnknownAnswerer, UnknownOutcome
     from broker.redaction import Redactor
     from broker.script_check import CheckMode
     from broker.script_functions import Extractor
@@ -115,11 +118,12 @@ class ExecutionResult(BaseModel):
 
 @dataclass(frozen=True)
 class Watching:
-    """Who is told of a run as it goes on, and may stop it; as of `Session.execute_code`."""
+    """Who is told of a run as it goes on, and may stop it or answer its calls; as of `Session.execute_code`."""
 
     on_output: Callable[[str, str], None] | None = None
     on_call: Callable[[CallRecord, int, int], None] | None = None
     stop: anyio.CancelScope | None = None
+    known_answers: Callable[[Call], Completion | None] | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -141,11 +145,9 @@ class Execution:
         *,
         limits: Limits | None,
         filename: str,
-        on_output: Callable[[str, str], None] | None,
-        on_call: Callable[[CallRecord, int, int], None] | None,
+        watching: Watching,
         describe_references: bool,
         check_mode: CheckMode,
-        stop: anyio.CancelScope | None = None,
     ) -> ExecutionResult:
         """Run a script; whatever it does is in the result."""
         began = time.monotonic()
@@ -158,8 +160,8 @@ class Execution:
         if check_mode == "error" and mistakes:
             return _envelope(not_started(mistakes), run_id, began)
         warned = warning(mistakes) if mistakes else ""
-        if warned and on_output is not None:
-            on_output("stderr", warned)
+        if warned and watching.on_output is not None:
+            watching.on_output("stderr", warned)
         recorded = self.recorder.begin(
             run_id,
             script,
@@ -167,8 +169,9 @@ class Execution:
             manifest=manifest,
             limits=limits or self.sandbox.limits,
             image=self.sandbox.image_digest,
-            described=[entry for entry in self._named(found) if self.disclosure.is_described(entry)],
+            described=[self._known(entry) for entry in self._named(found) if self.disclosure.is_described(entry)],
             grants=[str(held.grant) for held in self.desk.book.held],
+            policy=self.desk.policy.config.model_dump(mode="json", by_alias=True),
         )
         with recorded:
             return await self._carry_out(
@@ -177,8 +180,36 @@ class Execution:
                 manifest=manifest,
                 filename=filename,
                 limits=limits,
-                watching=Watching(on_output, on_call, stop),
+                watching=watching,
                 warned=warned,
+            )
+
+    async def resume(
+        self, name: str, *, watching: Watching, policy: UnknownOutcome, ask: UnknownAnswerer | None
+    ) -> ExecutionResult:
+        """Go on with a run that was interrupted or is parked.
+
+        Raises:
+            RecordingError: It cannot go on here; the text says why.
+        """
+        _, found = self.recorder.find(name)
+        check_resumable(found, self.sandbox.image_digest)
+        await self._need({tool.server for tool in found.begun.tools})
+        entries = [self.catalog.by_python_name(tool.function) for tool in found.begun.tools]
+        await self.disclosure.describe([entry for entry in entries if entry is not None])
+        for grant in restored_grants(found):
+            self.desk.book.add(grant)
+        with self.recorder.resume(name, image=self.sandbox.image_digest) as recorded:
+            if recorded.before is None:
+                raise RecordingError(f"{name} has no past")
+            return await self._carry_out(
+                recorded.before.script,
+                recorded,
+                manifest=recorded.before.load(recorded.before.begun.manifest),
+                filename=recorded.before.begun.filename,
+                limits=recorded.before.limits,
+                watching=watching,
+                unknown=UnknownCalls(recorded.before, policy, ask),
             )
 
     async def _carry_out(
@@ -191,6 +222,7 @@ class Execution:
         limits: Limits | None,
         watching: Watching,
         warned: str = "",
+        unknown: UnknownCalls | None = None,
     ) -> ExecutionResult:
         """Run a script that may start, or go on with one from where its past ends."""
         began = time.monotonic()
@@ -207,9 +239,14 @@ class Execution:
             blocks=blocks,
             journal=recorded.journal,
         )
+        if recorded.before is not None:
+            calls.restore(recorded.before)
         functions = ScriptFunctions(blocks, self.extractor)
 
-        async def answer(call: Call) -> Completion:
+        async def answer(call: Call) -> Completion | None:
+            known = None if watching.known_answers is None else watching.known_answers(call)
+            if known is not None:
+                return known
             # A tool is called by namespace and name; what has no namespace is asked of us.
             return await (calls.answer if "." in call.function else functions.answer)(call)
 
@@ -217,7 +254,7 @@ class Execution:
         with closing(desk), watching.stop or anyio.CancelScope() as scope:
             ended = await self.sandbox.run(
                 script,
-                answer=answer,
+                answer=answer if unknown is None else unknown.around(answer),
                 manifest=manifest,
                 filename=filename,
                 limits=limits,
@@ -241,6 +278,11 @@ class Execution:
             usage=ended.usage,
             blocks=blocks,
         )
+
+    def _known(self, entry: CatalogEntry) -> tuple[CatalogEntry, bool, frozenset[str]]:
+        """Return a tool with what the operator says of its server."""
+        settings = self.upstreams[entry.spec.server].settings
+        return entry, settings.trust_annotations, self.desk.policy.labels_of(settings.labels)
 
     async def check(self, script: str, *, describe_references: bool) -> CheckedScript:
         """Check a script without running it.
@@ -301,10 +343,12 @@ class Execution:
 
     async def _settle(self, found: Sequence[Reference]) -> None:
         """Wait for the servers that the script names, and for no other."""
-        servers = {self.catalog.server_of(reference.namespace) for reference in found}
+        await self._need({self.catalog.server_of(reference.namespace) or "" for reference in found})
+
+    async def _need(self, servers: set[str]) -> None:
         async with anyio.create_task_group() as tasks:
-            for server in servers - {None}:
-                tasks.start_soon(self.upstreams[server or ""].needed)
+            for server in servers & self.upstreams.keys():
+                tasks.start_soon(self.upstreams[server].needed)
 
     def _change_of(self, entry: CatalogEntry) -> str:
         text = self.disclosure.changed(entry)

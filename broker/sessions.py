@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from broker.disclosure import Disclosure
-from broker.execution import Execution
+from broker.execution import Execution, Watching
 from broker.recordings.recorder import Recorder
 from broker.redaction import Redactor
 from broker.script_check import CHECK_MODES
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from broker.execution import ExecutionResult
     from broker.finding import Finder
     from broker.parking import Parking
+    from broker.recordings.resuming import UnknownAnswerer, UnknownOutcome
     from broker.script_check import CheckedScript, CheckMode
     from broker.script_functions import Extractor
     from broker.search import SearchPage, SearchRequest
@@ -33,7 +34,7 @@ if TYPE_CHECKING:
     from broker.tiers import TierPage
     from broker.tool_details import ToolDetails
     from broker.upstream import Upstream
-    from sandbox import Limits, Sandbox
+    from sandbox import Call, Completion, Limits, Sandbox
 
 
 class Session:
@@ -69,6 +70,8 @@ class Session:
         self._redact = redact or Redactor(())
         self._finder = finder
         self._recorder = recorder or Recorder()
+        self.known_answers: Callable[[Call], Completion | None] | None = None
+        """Asked first about every call; what it answers is neither judged nor sent, None goes its way."""
         self.tiers = finder.tiers
         """What is hot, the categories, and what is in them."""
         self._disclosure = Disclosure(catalog, upstreams, on_described=self._desk.see)
@@ -167,11 +170,9 @@ class Session:
                 script,
                 limits=limits,
                 filename=filename,
-                on_output=on_output,
-                on_call=_both(on_call, note),
+                watching=Watching(on_output, _both(on_call, note), stop, self.known_answers),
                 describe_references=describe_references,
                 check_mode=check,
-                stop=stop,
             )
 
         return await (self._parking.run(work) if park and self._parking is not None else work())
@@ -207,6 +208,36 @@ class Session:
             on_call: As of `execute_code`.
         """
         return await self.surface.dispatch(name, arguments, Watcher(on_output=on_output, on_call=on_call))
+
+    async def take_up(
+        self,
+        run: str,
+        *,
+        on_output: Callable[[str, str], None] | None = None,
+        on_call: Callable[[CallRecord, int, int], None] | None = None,
+        unknown: UnknownOutcome = "fail",
+        ask_unknown: UnknownAnswerer | None = None,
+        stop: anyio.CancelScope | None = None,
+    ) -> ExecutionResult:
+        """Go on with a recorded run that was interrupted or is parked; what it was allowed then it still is.
+
+        Calls that were answered are not repeated.
+
+        Args:
+            run: Its id, or the beginning of it.
+            on_output: As of `execute_code`; receives what was not printed before.
+            on_call: As of `execute_code`.
+            unknown: What is done about a call that was sent and whose answer is not known: it fails in the script, a
+                person is asked whether to send it again, or it is repeated where the tool is marked idempotent.
+            ask_unknown: Who is asked; without, such a call fails.
+            stop: As of `execute_code`.
+
+        Raises:
+            RecordingError: There is no such run, it has ended, or it cannot go on here; the text says why.
+        """
+        execution = await self._execution()
+        watching = Watching(on_output, on_call, stop)
+        return await execution.resume(run, watching=watching, policy=unknown, ask=ask_unknown)
 
     async def check_code(self, script: str, *, describe_references: bool = False) -> CheckedScript:
         """Check a script against the stubs of the tools that it names, and do not run it.

@@ -11,7 +11,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any, assert_never
 
-from broker.attempts import Attempt, CallRecord
+from broker.attempts import Attempt, CallRecord, record_of
 from broker.authorization.calls import PendingCall, ToolFacts
 from broker.authorization.decision import Allow, Ask, Deny
 from broker.errors import (
@@ -28,7 +28,7 @@ from broker.recordings.run_journal import NoCallJournal
 from broker.redaction import Redactor
 from broker.tool_changes import what_changed
 from broker.tool_results import completion_of, failure, quoted
-from sandbox import Completion, Failed, Returned
+from sandbox import Call, Completion, Failed, Returned
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -37,9 +37,10 @@ if TYPE_CHECKING:
     from broker.catalog import Catalog, CatalogEntry
     from broker.content_blocks import ContentBlocks
     from broker.disclosure import Disclosure
+    from broker.recordings.recording import Recording
     from broker.recordings.run_journal import CallJournal
     from broker.upstream import Upstream
-    from sandbox import Call, Stopwatch
+    from sandbox import Stopwatch
 
 _KIND_OF_ERROR: Mapping[type[UpstreamError], str] = {
     UnavailableError: "ToolUnavailableError",
@@ -49,6 +50,10 @@ _KIND_OF_ERROR: Mapping[type[UpstreamError], str] = {
 }
 
 _NOT_WRITTEN = "was not called: the audit cannot be written, and what is not written down is not done."
+
+
+class _NobodyThereError(Exception):
+    """A call waits for a person who is not there."""
 
 
 class ToolCalls:
@@ -89,8 +94,23 @@ class ToolCalls:
         """The calls in the order in which the script made them."""
         return [self._records[number] for number in sorted(self._records)]
 
-    async def answer(self, call: Call) -> Completion:
-        """Answer one call of the script. Never raises for what a script or a server can cause."""
+    def restore(self, before: Recording) -> None:
+        """Put the calls of a run that is resumed on record, and what the script was given of servers."""
+        for number, story in before.calls.items():
+            entry = self._catalog.by_python_name(story.call.function)
+            if story.answered is None or "." not in story.call.function:
+                continue
+            result = before.load(story.answered.result)
+            self._records[number] = record_of(story, result)
+            if entry is not None and story.sent is not None:
+                call = Call(number, story.call.function, before.load(story.call.arguments))
+                self._desk.receive(self._pending(call, entry, self._records[number]), result)
+
+    async def answer(self, call: Call) -> Completion | None:
+        """Answer one call of the script. Never raises for what a script or a server can cause.
+
+        None is no answer for now: the call waits for a person who is not there.
+        """
         entry = self._catalog.by_python_name(call.function)
         namespace, _, function = call.function.partition(".")
         if entry is not None:
@@ -104,6 +124,8 @@ class ToolCalls:
         completion: Completion | None = None
         try:
             completion = self._cleaned(await self._answer(call, entry, attempt), call)
+        except _NobodyThereError:
+            record.status = "waiting"
         finally:
             attempt.end(completion)
             self._ended += 1
@@ -151,6 +173,8 @@ class ToolCalls:
         decision = self._desk.decide_now(attempt.call)
         if isinstance(decision, Ask):
             self._journal.asked(call.id)
+            if self._desk.waits_for_somebody:
+                raise _NobodyThereError
             with self._stopwatch.paused():
                 decision = await self._desk.decide(attempt.call, order=call.id)
         attempt.decided(decision)

@@ -58,6 +58,8 @@ class ConsentDesk:
         self.quotas = quotas or Quotas(self.policy)
         self.book = GrantBook.of(grants)
         self.answerer = answerer
+        self.parks = False
+        """Whether a question that nobody is there for waits, and its run is parked."""
         self.session = session
         self.principal = principal
         self.audit = audit
@@ -104,6 +106,11 @@ class RunDesk:
         self._waiting: dict[tuple[int, int], _Waiting] = {}
         self._number = 0
         self._asking = anyio.Lock()
+
+    @property
+    def waits_for_somebody(self) -> bool:
+        """Whether a question waits until somebody is there to be asked, instead of being refused."""
+        return self._desk.parks and self._desk.answerer is None
 
     def judge(self, call: PendingCall) -> Decision:
         """Decide by what is known now, without asking; nothing is used up."""

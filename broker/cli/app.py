@@ -105,6 +105,10 @@ def run(  # noqa: PLR0913  # one parameter for each option
             help="Where the script runs: in a confined process of its own, or in this one, with one wall less.",
         ),
     ] = "process",
+    park: Annotated[
+        bool,
+        typer.Option("--park", help="Without a terminal: put the run aside at a question, for `codemode resume`."),
+    ] = False,
     as_json: AsJson = False,
     verbose: Verbose = False,
     log_json: LogJson = False,
@@ -135,7 +139,7 @@ def run(  # noqa: PLR0913  # one parameter for each option
 
     start(
         command.run_script,
-        command.RunRequest(script, config, tuple(allow or ()), timeout, memory, check, isolation, as_json),
+        command.RunRequest(script, config, tuple(allow or ()), timeout, memory, check, isolation, as_json, park),
         verbose=verbose,
         log_json=log_json,
     )

@@ -41,7 +41,7 @@ class TerminalAnswerer:
         console = notes()
         console.print(_table(question.calls))
         console.print(Text("Allow these, and more calls of the same tools until the script ends? [y/N] "), end="")
-        if (await _read_line()).strip().lower() not in _YES:
+        if (await read_line()).strip().lower() not in _YES:
             return ()
         return [Grant(exact_pattern(call.qualified_name), digest=call.digest) for call in question.calls]
 
@@ -51,7 +51,7 @@ def exact_pattern(name: str) -> str:
     return re.sub(r"([*?\[])", r"[\1]", name)
 
 
-async def _read_line() -> str:
+async def read_line() -> str:
     """Read what is typed without a thread, which could not be interrupted; the end of input is an empty line."""
     await anyio.wait_readable(sys.stdin)
     return os.read(sys.stdin.fileno(), _LINE_BYTES).decode("utf-8", "replace")

@@ -12,6 +12,8 @@ class ExitCode(IntEnum):
     RAISED = 1
     MISTAKES = 1
     """`check` found some: the script would not be started."""
+    DIFFERENT = 1
+    """`replay` found differences."""
     USAGE = 2
     """Wrong arguments, config or set-up: nothing was run, or `doctor` found something to mend."""
     STOPPED = 3

@@ -9,7 +9,7 @@ Above: app.py. Below: the module of each command, imported when it is called.
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 
@@ -24,6 +24,14 @@ Files = Annotated[list[Path], typer.Argument(metavar="FILE…", help="Files that
 Output = Annotated[
     Path | None, typer.Option("--output", "-o", metavar="FILE", help="A file, or a folder; stdout if left out.")
 ]
+ConfigFile = Annotated[
+    Path | None,
+    typer.Option("--config", "-c", metavar="FILE", envvar="CODEMODE_CONFIG", help="The servers' config."),
+]
+Allow = Annotated[
+    list[str] | None,
+    typer.Option("--allow", "-a", metavar="PATTERN", help="Allow calls to the tools that match, as server.tool."),
+]
 Verbose = Annotated[bool, typer.Option("--verbose", "-v", help="Log to stderr what the broker does.")]
 LogJson = Annotated[bool, typer.Option("--log-json", help="Log to stderr as one JSON object a line.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON value on stdout.")]
@@ -32,6 +40,9 @@ AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON value on st
 def register(app: typer.Typer) -> None:
     """Add the commands to the program."""
     app.add_typer(recordings, name="recordings")
+    app.command("runs")(list_runs)
+    app.command("resume")(resume_run)
+    app.command("replay")(replay_recordings)
 
 
 @recordings.command("list")
@@ -95,3 +106,96 @@ def print_schema() -> None:
     from broker.cli import recordings as command
 
     start(command.print_schema, None, verbose=False, log_json=False)
+
+
+def list_runs(*, as_json: AsJson = False, verbose: Verbose = False, log_json: LogJson = False) -> None:
+    """List the runs that are not over: running, interrupted, or parked, and what they wait for."""
+    from broker.cli import runs as command
+
+    start(command.list_runs, command.RunsRequest(as_json), verbose=verbose, log_json=log_json)
+
+
+def resume_run(
+    run: Annotated[str, typer.Argument(metavar="RUN", help="The id, the beginning of it, or `last`.")],
+    *,
+    config: ConfigFile = None,
+    allow: Allow = None,
+    unknown: Annotated[
+        Literal["fail", "ask", "repeat"] | None,
+        typer.Option(
+            "--unknown",
+            help="What is done about a call that was sent and whose answer is not known: fail it in the script, ask "
+            "you whether to send it again, repeat it where the tool is marked idempotent.",
+        ),
+    ] = None,
+    park: Annotated[bool, typer.Option("--park", help="Without a terminal: put the run aside at a question.")] = False,
+    as_json: AsJson = False,
+    verbose: Verbose = False,
+    log_json: LogJson = False,
+) -> None:
+    """Go on with a run that was interrupted or is parked. Calls that were answered are not repeated.
+
+    What the run was allowed with --allow it still is, for the tools as they were defined then.
+
+    \b
+    Example:
+      codemode runs
+      codemode resume run_4f5a --config mcp.json
+
+    \b
+    Exit codes: as of `codemode run`.
+    """  # noqa: D301  # \b keeps click from refilling the lines
+    from broker.cli import runs as command
+
+    request = command.ResumeRequest(run, config, tuple(allow or ()), unknown, park, as_json)
+    start(command.resume_run, request, verbose=verbose, log_json=log_json)
+
+
+def replay_recordings(  # noqa: PLR0913  # options
+    targets: Annotated[list[str], typer.Argument(metavar="FILE|RUN…", help="Files, folders of them, runs, or `last`.")],
+    *,
+    script: Annotated[
+        str | None, typer.Option("--script", metavar="NEW.py", help="Run this script on the recorded answers.")
+    ] = None,
+    live: Annotated[
+        bool, typer.Option("--live", help="Send calls to the real servers; with --script, those not recorded.")
+    ] = False,
+    policy: Annotated[
+        Path | None,
+        typer.Option("--policy", metavar="FILE", help="Judge the recorded calls by this policy; run nothing."),
+    ] = None,
+    step: Annotated[bool, typer.Option("--step", help="Go forward and back through the run.")] = False,
+    config: ConfigFile = None,
+    allow: Allow = None,
+    ignore: Annotated[
+        list[str] | None,
+        typer.Option("--ignore", metavar="POINTER", help="Ignore a field in comparisons, as in /result/updated_at."),
+    ] = None,
+    junit: Annotated[
+        Path | None, typer.Option("--junit", metavar="FILE", help="Write the results as JUnit XML.")
+    ] = None,
+    as_json: AsJson = False,
+    verbose: Verbose = False,
+    log_json: LogJson = False,
+) -> None:
+    """Run recorded scripts again, offline, and compare every step; or compare with another script, policy or today.
+
+    Offline, nothing but the recording is needed: no server, no config. The first difference is shown as a diff.
+
+    \b
+    Examples:
+      codemode replay tests/recordings --junit replay.xml
+      codemode replay last --script report.py
+      codemode replay last --live --config mcp.json --allow 'git.*' --ignore /result/updated_at
+      codemode replay last --policy stricter.json
+      codemode replay last --step
+
+    \b
+    Exit codes: 0 all the same, 1 differences, 2 something that cannot be replayed.
+    """  # noqa: D301  # \b keeps click from refilling the lines
+    from broker.cli import replay as command
+
+    request = command.ReplayRequest(
+        tuple(targets), script, live, policy, step, config, tuple(allow or ()), tuple(ignore or ()), junit, as_json
+    )
+    start(command.replay_recordings, request, verbose=verbose, log_json=log_json)

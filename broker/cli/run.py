@@ -48,6 +48,7 @@ class RunRequest:
     check: CheckMode
     isolation: Isolation
     as_json: bool
+    park: bool = False
 
 
 async def run_script(request: RunRequest) -> ExitCode:
@@ -59,11 +60,11 @@ async def run_script(request: RunRequest) -> ExitCode:
     answerer = TerminalAnswerer() if can_ask() else None
     # Servers that the script does not name are not waited for.
     async with open_broker(config, startup_seconds=0, isolation=request.isolation) as broker:
-        result = await broker.session(grants=grants, answerer=answerer).execute_code(
+        result = await broker.session(grants=grants, answerer=answerer, parks=request.park).execute_code(
             script,
             filename=name_in_tracebacks(request.script),
             limits=limits,
-            on_output=None if request.as_json else _show_output,
+            on_output=None if request.as_json else show_output,
             describe_references=True,
             check=request.check,
         )
@@ -71,8 +72,8 @@ async def run_script(request: RunRequest) -> ExitCode:
     if request.as_json:
         write_result(result.model_dump_json())
     else:
-        _report(result)
-    return _exit_code(result)
+        report(result)
+    return exit_code(result)
 
 
 def grants_of(patterns: tuple[str, ...]) -> list[Grant]:
@@ -100,11 +101,13 @@ def _limits(request: RunRequest) -> Limits:
         raise Problem(named) from None
 
 
-def _show_output(stream: str, text: str) -> None:
+def show_output(stream: str, text: str) -> None:
+    """Pass on what a script prints."""
     write_to(sys.stderr if stream == "stderr" else sys.stdout, text)
 
 
-def _report(result: ExecutionResult) -> None:
+def report(result: ExecutionResult) -> None:
+    """Write the value of a script to stdout; how it ended and what it called to stderr."""
     if result.value is not None:
         write_result(json.dumps(result.value, indent=2, ensure_ascii=False))
     if result.error is not None:
@@ -115,6 +118,8 @@ def _report(result: ExecutionResult) -> None:
         report_problem(
             f"stopped: the limit {limit}={_plain(result.stopped.amount)} was reached{where}", _ADVICE.get(limit, "")
         )
+    if result.outcome == "parked":
+        note(f"parked: it waits for somebody to allow its calls; `codemode resume {result.run_id}` asks")
     if result.calls:
         note("")
         note(call_table(result.calls))
@@ -124,7 +129,8 @@ def _plain(amount: float) -> str:
     return str(int(amount)) if amount.is_integer() else str(amount)
 
 
-def _exit_code(result: ExecutionResult) -> ExitCode:
+def exit_code(result: ExecutionResult) -> ExitCode:
+    """Return the exit code for how a script ended."""
     match result.outcome:
         case "completed":
             return ExitCode.COMPLETED

@@ -46,7 +46,12 @@ Stored: TypeAlias = Inline | ByDigest | Omitted
 
 
 class RecordedTool(_Model):
-    """A tool that the script could call, as it was then."""
+    """A tool that the script could call, as it was then.
+
+    Attributes:
+        is_trusted: Whether its server's hints may be believed.
+        labels: Those that the operator gave its server.
+    """
 
     server: str
     tool: str
@@ -56,6 +61,8 @@ class RecordedTool(_Model):
     destructive: bool | None = None
     idempotent: bool | None = None
     open_world: bool | None = None
+    is_trusted: bool = False
+    labels: tuple[str, ...] = ()
 
 
 class RecordedCall(_Model):

@@ -12,9 +12,12 @@ from functools import cache
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
+from broker.errors import RecordingError
 from broker.recordings.events import RecordedTool
 from broker.recordings.redaction import Redaction
+from broker.recordings.resuming import check_resumable
 from broker.recordings.run_journal import Beginning, RunJournal, UnrecordedRun
+from broker.recordings.transfer import load
 from sandbox import Past
 
 if TYPE_CHECKING:
@@ -23,7 +26,8 @@ if TYPE_CHECKING:
     from typing import Self
 
     from broker.catalog import CatalogEntry
-    from broker.recordings.recordings import Recordings
+    from broker.recordings.recording import Recording
+    from broker.recordings.recordings import Entry, Recordings
     from sandbox import Limits
 
 
@@ -37,6 +41,7 @@ class RecordedRun:
         wall_ns: Unix time at which its clock starts.
         journal: Told of everything; keeps nothing where the run is not recorded.
         past: What happened before, in a run that is resumed.
+        before: The whole recording of that.
     """
 
     run_id: str
@@ -44,6 +49,7 @@ class RecordedRun:
     wall_ns: int
     journal: RunJournal | UnrecordedRun
     past: Past = field(default_factory=Past)
+    before: Recording | None = None
 
     def __enter__(self) -> Self:
         """Return the run."""
@@ -74,7 +80,7 @@ class Recorder:
         manifest: Mapping[str, Any],
         limits: Limits,
         image: str,
-        described: Iterable[CatalogEntry],
+        described: Iterable[tuple[CatalogEntry, bool, Iterable[str]]],
         grants: Sequence[str] = (),
         policy: Any = None,
     ) -> RecordedRun:
@@ -95,7 +101,7 @@ class Recorder:
             wall_ns=wall_ns,
             limits=limits,
             image=image,
-            tools=[_tool(entry) for entry in described],
+            tools=[_tool(*one) for one in described],
             grants=grants,
             policy=policy,
             versions=_versions(),
@@ -103,8 +109,43 @@ class Recorder:
         journal = RunJournal.begin(self.recordings, Redaction(self.secret_values), beginning)
         return RecordedRun(run_id=run_id, seed=seed, wall_ns=wall_ns, journal=journal)
 
+    def find(self, name: str) -> tuple[Entry, Recording]:
+        """Return the recording of a run.
 
-def _tool(entry: CatalogEntry) -> RecordedTool:
+        Raises:
+            RecordingError: There is none, or it makes no sense.
+        """
+        if self.recordings is None:
+            raise RecordingError("this broker keeps no recordings")
+        entry = self.recordings.find(name)
+        return entry, load(self.recordings, entry)
+
+    def resume(self, name: str, *, image: str) -> RecordedRun:
+        """Take up a run that was interrupted or is parked.
+
+        Raises:
+            RecordingError: There is none, it is neither, or it cannot go on here; the text says why.
+            StoreError: It cannot be written down.
+        """
+        entry, recording = self.find(name)
+        if self.recordings is None:
+            raise RecordingError("this broker keeps no recordings")
+        check_resumable(recording, image)
+        self.recordings.claim(entry)
+        # Read again: until it was claimed, another process may have taken it further.
+        recording = load(self.recordings, entry)
+        begun = recording.begun
+        return RecordedRun(
+            run_id=begun.run_id,
+            seed=begun.seed,
+            wall_ns=begun.wall_ns,
+            journal=RunJournal.resume(self.recordings, Redaction(self.secret_values), recording),
+            past=recording.past(goes_on=True),
+            before=recording,
+        )
+
+
+def _tool(entry: CatalogEntry, is_trusted: bool, labels: Iterable[str]) -> RecordedTool:  # noqa: FBT001  # as it is stored
     spec = entry.spec
     return RecordedTool(
         server=spec.server,
@@ -115,6 +156,8 @@ def _tool(entry: CatalogEntry) -> RecordedTool:
         destructive=spec.annotations.destructive,
         idempotent=spec.annotations.idempotent,
         open_world=spec.annotations.open_world,
+        is_trusted=is_trusted,
+        labels=tuple(sorted(labels)),
     )
 
 

@@ -185,6 +185,11 @@ class Recordings:
         rows = self._store.execute("SELECT text FROM recording_value WHERE sha256 = ?", (sha256,))
         return str(rows[0][0]) if rows else None
 
+    def digests(self, recording: int) -> list[str]:
+        """Return the digests of the values that a recording names."""
+        rows = self._store.execute("SELECT sha256 FROM recording_value_use WHERE recording = ?", (recording,))
+        return [str(digest) for (digest,) in rows]
+
     def remove(self, recordings: Sequence[int]) -> None:
         """Remove recordings, and the values that no other one uses."""
         with self._store.transaction():

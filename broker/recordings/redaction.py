@@ -1,7 +1,8 @@
 """Secrets taken out of what is written down.
 
-Above: writing.py. Below: nothing. A script is not given secrets in the first place: what it would see of them is
-redacted before. This finds those that somebody wrote into a script.
+Above: writing.py. Below: the redactor of all that leaves, which finds encoded forms as well. A script is not given
+secrets in the first place: what it would see of them is redacted before. This finds those that somebody wrote into a
+script.
 """
 
 from __future__ import annotations
@@ -9,10 +10,11 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
+from broker.redaction import MARK as REDACTED
+from broker.redaction import Redactor
+
 if TYPE_CHECKING:
     from collections.abc import Iterable
-
-REDACTED = "[redacted]"
 
 
 class Redaction:
@@ -21,6 +23,7 @@ class Redaction:
     def __init__(self, secrets: Iterable[str] = ()) -> None:
         """Take the values to look for."""
         self.count = 0
+        self._redactor = Redactor(secrets := tuple(secrets))
         self._secrets = sorted({secret for secret in secrets if secret}, key=len, reverse=True)
         # Inside JSON a secret may be escaped.
         self._written = sorted(
@@ -29,9 +32,13 @@ class Redaction:
 
     def json_text(self, text: str) -> str:
         """Return a JSON text without the secrets; it is decoded only if one of them is in it."""
-        if not any(form in text for form in self._written):
+        if any(form in text for form in self._written):
+            text = json.dumps(self._value(json.loads(text)), separators=(",", ":"))
+        cleaned = self._redactor(text)
+        if cleaned == text:
             return text
-        return json.dumps(self._value(json.loads(text)), separators=(",", ":"))
+        self.count += 1
+        return cleaned if _is_json(cleaned) else f'"{REDACTED}"'
 
     def _value(self, value: Any) -> Any:
         if isinstance(value, str):
@@ -50,6 +57,14 @@ class Redaction:
                 self.count += text.count(secret)
                 text = text.replace(secret, REDACTED)
         return text
+
+
+def _is_json(text: str) -> bool:
+    try:
+        json.loads(text)
+    except ValueError:
+        return False
+    return True
 
 
 def _escaped(secret: str, *, is_ascii: bool = True) -> str:

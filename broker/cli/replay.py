@@ -1,0 +1,186 @@
+"""`codemode replay`: recordings replayed offline, with another script, live, or under another policy."""
+
+from __future__ import annotations
+
+import json
+import os
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import anyio
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
+from rich.table import Table
+from rich.text import Text
+
+from broker.cli.compile_progress import compile_progress
+from broker.cli.exit_codes import ExitCode
+from broker.cli.junit import junit_xml
+from broker.cli.recordings import open_recordings
+from broker.cli.replay_live import compared, judged
+from broker.cli.replay_steps import walk
+from broker.cli.terminal import Problem, note, notes, write_result
+from broker.errors import RecordingError
+from broker.recordings.files import read_recording
+from broker.recordings.replay import replay
+from broker.recordings.transfer import load
+from codegen.plain_text import one_line
+from sandbox import Sandbox
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from broker.recordings.recording import Recording
+
+_NAME_CHARACTERS = 60
+
+
+@dataclass(frozen=True)
+class ReplayRequest:
+    """The arguments of `codemode replay`."""
+
+    targets: tuple[str, ...]
+    script: str | None
+    live: bool
+    policy: Path | None
+    step: bool
+    config: Path | None
+    allow: tuple[str, ...]
+    ignored: tuple[str, ...]
+    junit: Path | None
+    as_json: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What became of one target.
+
+    Attributes:
+        name: As the user wrote it, or the file in the folder.
+        result: `same`, `different`, or `unusable` for what is no recording.
+        detail: The difference, or why it cannot be used.
+        notes: What should be known beside that.
+        calls: Calls that the recording has.
+        seconds: What the replay took.
+    """
+
+    name: str
+    result: str
+    detail: str = ""
+    notes: tuple[str, ...] = ()
+    calls: int = 0
+    seconds: float = 0.0
+
+
+async def replay_recordings(request: ReplayRequest) -> ExitCode:
+    """Replay, in whatever way was asked for, and tell what came out differently."""
+    targets = _targets(request.targets)
+    if request.step:
+        return await walk(_only(targets))
+    if request.policy is not None:
+        return judged([(name, _load(name)) for name in targets], request)
+    if request.live or request.script is not None:
+        return await compared(_only(targets), request)
+    verdicts = await _replay_all(targets)
+    if request.junit is not None:
+        request.junit.write_text(junit_xml(verdicts), "utf-8")
+    if request.as_json:
+        write_result(json.dumps([asdict(verdict) for verdict in verdicts], indent=2))
+    else:
+        _report(verdicts)
+    if any(verdict.result == "unusable" for verdict in verdicts):
+        return ExitCode.USAGE
+    return ExitCode.COMPLETED if all(verdict.result == "same" for verdict in verdicts) else ExitCode.DIFFERENT
+
+
+async def _replay_all(targets: Sequence[str]) -> list[Verdict]:
+    verdicts: dict[str, Verdict] = {}
+    limiter = anyio.CapacityLimiter(max(1, os.cpu_count() or 1))
+    columns = (TextColumn("replaying"), BarColumn(), MofNCompleteColumn())
+    with Progress(*columns, console=notes(), transient=True, disable=len(targets) == 1) as progress:
+        bar = progress.add_task("", total=len(targets))
+        async with Sandbox(compiling=compile_progress) as sandbox, anyio.create_task_group() as tasks:
+
+            async def one(name: str) -> None:
+                async with limiter:
+                    verdicts[name] = await _replay_one(sandbox, name)
+                progress.advance(bar)
+
+            for name in targets:
+                tasks.start_soon(one, name)
+    return [verdicts[name] for name in targets]
+
+
+async def _replay_one(sandbox: Sandbox, name: str) -> Verdict:
+    began = anyio.current_time()
+    try:
+        recording = await anyio.to_thread.run_sync(_load, name)
+        found = await replay(sandbox, recording)
+    except (RecordingError, Problem) as error:
+        return Verdict(name, "unusable", str(error))
+    seconds = round(anyio.current_time() - began, 3)
+    if found.difference is None:
+        return Verdict(name, "same", "", found.notes, found.calls, seconds)
+    place = f"line {found.difference.line}: " if found.difference.line else ""
+    detail = f"{place}{found.difference.what} came out differently\n{found.difference.diff}"
+    return Verdict(name, "different", detail, found.notes, found.calls, seconds)
+
+
+def _report(verdicts: Sequence[Verdict]) -> None:
+    for verdict in verdicts:
+        for line in (*verdict.notes, *([verdict.detail] if verdict.detail else [])):
+            _print_diff(line if line.startswith(verdict.name) else f"{verdict.name}: {line}")
+    table = Table(box=None, pad_edge=False)
+    for column in ("recording", "result", "calls", "s"):
+        table.add_column(column, header_style="dim", justify="right" if column in {"calls", "s"} else "left")
+    for verdict in verdicts:
+        style = "green" if verdict.result == "same" else "red"
+        name = Text(one_line(verdict.name, _NAME_CHARACTERS))
+        table.add_row(name, Text(verdict.result, style), f"{verdict.calls}", f"{verdict.seconds:.2f}")
+    note(table)
+
+
+def _print_diff(text: str) -> None:
+    for line in text.splitlines():
+        style = "red" if line.startswith("-") else "green" if line.startswith("+") else ""
+        notes().print(Text(one_line(line, 2_000), style), soft_wrap=True)
+
+
+def _targets(given: Sequence[str]) -> list[str]:
+    """Return files and runs; a folder stands for the recordings in it.
+
+    Raises:
+        Problem: A folder has none.
+    """
+    targets: list[str] = []
+    for name in given:
+        if Path(name).is_dir():
+            found = sorted(str(path) for path in Path(name).rglob("*.jsonl"))
+            if not found:
+                raise Problem(f"there is no recording in {name}", "Recordings are files that end with .jsonl.")
+            targets += found
+        else:
+            targets.append(name)
+    return list(dict.fromkeys(targets))
+
+
+def _only(targets: Sequence[str]) -> Recording:
+    if len(targets) != 1:
+        raise Problem("this works on one recording at a time", "Name one file or run.")
+    return _load(targets[0])
+
+
+def _load(name: str) -> Recording:
+    """Read a recording from a file or the store."""
+    if Path(name).exists() or name.endswith(".jsonl"):
+        try:
+            return read_recording(Path(name))
+        except RecordingError as error:
+            raise Problem(str(error)) from None
+    with open_recordings() as recordings:
+        entry = recordings.find(name)
+        recording = load(recordings, entry)
+        # The store is closed afterwards.
+        values = {digest: recordings.value(digest) for digest in recordings.digests(entry.id)}
+    recording.value = values.get
+    return recording

@@ -1,0 +1,143 @@
+"""`codemode replay --script`, `--live` and `--policy`: a recording compared with what would be today."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from pydantic import ValidationError
+from rich.table import Table
+from rich.text import Text
+
+from broker.authorization.policy import Policy, PolicyConfig
+from broker.cli.compile_progress import compile_progress
+from broker.cli.configured import load_config, open_broker, report_servers
+from broker.cli.consent import TerminalAnswerer
+from broker.cli.exit_codes import ExitCode
+from broker.cli.recordings import open_recordings
+from broker.cli.run import grants_of
+from broker.cli.script_file import read_script
+from broker.cli.terminal import Problem, can_ask, note, notes, write_result
+from broker.errors import RecordingError
+from broker.recordings.compare import compare
+from broker.recordings.policy_replay import judge_recording
+from broker.recordings.rerun import RecordedAnswers, rerun
+from broker.recordings.transfer import load
+from codegen.plain_text import one_line
+from sandbox import Sandbox
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from broker.cli.replay import ReplayRequest
+    from broker.recordings.compare import Comparison
+    from broker.recordings.policy_replay import Verdict
+    from broker.recordings.recording import Recording
+
+_TEXT_CHARACTERS = 200
+_STYLES = {"added": "green", "removed": "red", "changed": "yellow"}
+
+
+async def compared(recording: Recording, request: ReplayRequest) -> ExitCode:
+    """Run the recorded script, or another one, again and compare."""
+    try:
+        script = recording.script if request.script is None else read_script(request.script)
+        if request.live:
+            again = await _live(recording, script, request)
+        else:
+            async with Sandbox(compiling=compile_progress) as sandbox:
+                again = await rerun(sandbox, recording, script)
+        found = compare(recording, again, request.ignored)
+    except RecordingError as error:
+        raise Problem(str(error)) from None
+    if request.as_json:
+        write_result(json.dumps(asdict(found), indent=2))
+    else:
+        _report(found)
+    return ExitCode.DIFFERENT if found else ExitCode.COMPLETED
+
+
+async def _live(recording: Recording, script: str, request: ReplayRequest) -> Recording:
+    """Run against the real servers; with another script, what the recording answers is not sent."""
+    answers = None if request.script is None else RecordedAnswers(recording).take
+    config = load_config(request.config)
+    if config.recordings.mode != "full":
+        raise Problem("the config does not record runs in full", "Set recordings.mode to full.")
+    async with open_broker(config, startup_seconds=0, isolation="process") as broker:
+        session = broker.session(grants=grants_of(request.allow), answerer=TerminalAnswerer() if can_ask() else None)
+        session.known_answers = answers
+        result = await session.execute_code(
+            script,
+            filename=recording.begun.filename,
+            limits=recording.limits,
+            describe_references=True,
+            check="off",
+        )
+        report_servers(broker)
+    with open_recordings() as recordings:
+        entry = recordings.find(result.run_id)
+        again = load(recordings, entry)
+        values = {digest: recordings.value(digest) for digest in recordings.digests(entry.id)}
+    again.value = values.get
+    return again
+
+
+def judged(recordings: Sequence[tuple[str, Recording]], request: ReplayRequest) -> ExitCode:
+    """Print what another policy would have decided."""
+    policy = _policy(request.policy or Path())
+    try:
+        found = {name: judge_recording(recording, policy) for name, recording in recordings}
+    except RecordingError as error:
+        raise Problem(str(error)) from None
+    if request.as_json:
+        rows = {name: [asdict(verdict) for verdict in verdicts] for name, verdicts in found.items()}
+        write_result(json.dumps(rows, indent=2))
+    else:
+        for name, verdicts in found.items():
+            note(_table(name, verdicts))
+    is_same = all(verdict.is_same for verdicts in found.values() for verdict in verdicts)
+    return ExitCode.COMPLETED if is_same else ExitCode.DIFFERENT
+
+
+def _policy(path: Path) -> Policy:
+    """Read the `policy` section, alone or in a whole config."""
+    try:
+        document = json.loads(path.read_text("utf-8"))
+        section = document.get("policy", {}) if "mcpServers" in document or "policy" in document else document
+        return Policy(PolicyConfig.model_validate(section))
+    except OSError as error:
+        raise Problem(f"{path}: {error.strerror}") from None
+    except ValidationError as error:
+        first = error.errors(include_url=False, include_input=False)[0]
+        raise Problem(f"{path}: {'.'.join(map(str, first['loc']))}: {first['msg']}") from None
+    except (ValueError, AttributeError):
+        raise Problem(f"{path} is no JSON object", 'Write a policy, as in {"rules": […]}.') from None
+
+
+def _report(found: Comparison) -> None:
+    console = notes()
+    for change in found.changes:
+        line = f"line {change.line}: " if change.line else ""
+        console.print(Text.assemble((change.kind, _STYLES[change.kind]), f"  {line}{change.function}"), soft_wrap=True)
+        for place, then, now in change.fields:
+            text = f"  {place}: {one_line(then, _TEXT_CHARACTERS)} -> {one_line(now, _TEXT_CHARACTERS)}"
+            console.print(Text(text), soft_wrap=True)
+    for other in found.others:
+        console.print(Text(f"{other.what} is different\n{other.diff}"), soft_wrap=True)
+    count = len(found.changes) + len(found.others)
+    note("no differences" if not found else f"{count} difference{'s' if count != 1 else ''}")
+
+
+def _table(name: str, verdicts: Sequence[Verdict]) -> Table:
+    table = Table(title=name, title_justify="left", title_style="bold", box=None, pad_edge=False)
+    for column in ("call", "line", "tool", "then", "now", "because of"):
+        table.add_column(column, header_style="dim", justify="right" if column in {"call", "line"} else "left")
+    for verdict in verdicts:
+        style = "" if verdict.is_same else "bold red"
+        tool = Text(one_line(verdict.name, _TEXT_CHARACTERS))
+        now = Text(verdict.now, style)
+        basis = one_line(verdict.basis, _TEXT_CHARACTERS)
+        table.add_row(str(verdict.call), str(verdict.line), tool, verdict.then, now, Text(basis))
+    return table

@@ -1,0 +1,135 @@
+"""`codemode runs` and `codemode resume`: what is not over yet, and going on with it."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING
+
+from rich.console import Group
+from rich.text import Text
+
+from broker.cli.configured import load_config, open_broker, report_servers
+from broker.cli.consent import TerminalAnswerer, read_line
+from broker.cli.exit_codes import ExitCode
+from broker.cli.recordings import STYLES, open_recordings, when
+from broker.cli.run import exit_code, grants_of, report, show_output
+from broker.cli.terminal import Problem, can_ask, note, notes, results, write_result
+from broker.errors import RecordingError
+from broker.recordings.transfer import load
+from codegen.plain_text import one_line
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from broker.recordings.recording import CallStory, Recording
+    from broker.recordings.recordings import Entry
+    from broker.recordings.resuming import UnknownCall, UnknownOutcome
+
+_ARGUMENT_CHARACTERS = 100
+_MOST_CALLS = 10
+
+
+@dataclass(frozen=True)
+class RunsRequest:
+    """The arguments of `codemode runs`."""
+
+    as_json: bool
+
+
+@dataclass(frozen=True)
+class ResumeRequest:
+    """The arguments of `codemode resume`."""
+
+    run: str
+    config: Path | None
+    allow: tuple[str, ...]
+    unknown: UnknownOutcome | None
+    park: bool
+    as_json: bool
+
+
+async def list_runs(request: RunsRequest) -> ExitCode:
+    """Print the runs that are running, interrupted or parked, and what they wait for."""
+    with open_recordings() as recordings:
+        entries = [one for one in recordings.entries() if one.state in {"running", "interrupted", "parked"}]
+        found = []
+        for entry in entries:
+            try:
+                found.append((entry, _waiting(load(recordings, entry))))
+            except RecordingError as error:
+                found.append((entry, [str(error)]))
+    if request.as_json:
+        rows = [asdict(entry) | {"waits_for": waits} for entry, waits in found]
+        write_result(json.dumps([{key: row[key] for key in row if key != "id"} for row in rows], indent=2))
+    elif found:
+        results().print(Group(*(_text(entry, waits) for entry, waits in found)), soft_wrap=True)
+    else:
+        note("no run is open")
+    return ExitCode.COMPLETED
+
+
+async def resume_run(request: ResumeRequest) -> ExitCode:
+    """Go on with a run, and print what it does from there."""
+    config = load_config(request.config)
+    grants = grants_of(request.allow)
+    answerer = TerminalAnswerer() if can_ask() else None
+    unknown = request.unknown or config.recordings.unknown_outcome
+    try:
+        async with open_broker(config, startup_seconds=0, isolation="process") as broker:
+            session = broker.session(grants=grants, answerer=answerer, parks=request.park)
+            result = await session.take_up(
+                request.run,
+                on_output=None if request.as_json else show_output,
+                unknown=unknown,
+                ask_unknown=_ask_again if answerer is not None else None,
+            )
+            report_servers(broker)
+    except RecordingError as error:
+        raise Problem(str(error)) from None
+    if request.as_json:
+        write_result(result.model_dump_json())
+    else:
+        report(result)
+    return exit_code(result)
+
+
+async def _ask_again(call: UnknownCall) -> bool:
+    arguments = one_line(json.dumps(call.arguments, ensure_ascii=False), _ARGUMENT_CHARACTERS)
+    hint = " Its server says that a repetition changes nothing more." if call.is_idempotent else ""
+    name = one_line(call.name, _ARGUMENT_CHARACTERS)
+    notes().print(
+        Text(f"{name} {arguments} was sent at {when(call.sent_at)}; whether it took effect is not known.{hint}"),
+        soft_wrap=True,
+    )
+    notes().print(Text("Send it again? [y/N] "), end="")
+    return (await read_line()).strip().lower() in {"y", "yes"}
+
+
+def _waiting(recording: Recording) -> list[str]:
+    """What an open run waits for, as sentences."""
+    open_calls = [story for story in recording.calls.values() if story.answered is None and story.cancelled is None]
+    said = [f"{_name(recording, story)}: {_state(story)}" for story in open_calls[:_MOST_CALLS]]
+    more = len(open_calls) - len(said)
+    return said + ([f"and {more} more calls"] if more else [])
+
+
+def _state(story: CallStory) -> str:
+    if story.sent is not None:
+        return "was sent, its outcome is not known"
+    return "waits for somebody to allow it" if story.asked is not None else "not sent yet"
+
+
+def _name(recording: Recording, story: CallStory) -> str:
+    arguments = ""
+    if recording.has_content:
+        arguments = f" {json.dumps(recording.load(story.call.arguments), ensure_ascii=False)}"
+    return one_line(f"line {story.call.line}: {story.call.function}{arguments}", _ARGUMENT_CHARACTERS)
+
+
+def _text(entry: Entry, waits: list[str]) -> Text:
+    text = Text.assemble(entry.run_id, "  ", (entry.state, STYLES.get(entry.state, "")), "  ", when(entry.began))
+    text.append(f"  {one_line(entry.filename, _ARGUMENT_CHARACTERS)}, {entry.calls} calls")
+    for sentence in waits:
+        text.append(f"\n  {sentence}")
+    return text

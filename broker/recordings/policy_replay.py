@@ -1,0 +1,95 @@
+"""What another policy would have decided for each call of a recording. Nothing is run and nothing is sent.
+
+Above: `codemode replay --policy`. Below: the decision function, which has no I/O.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+from broker.authorization.calls import Caller, PendingCall, ToolFacts
+from broker.authorization.decision import Allow, Deny, authorize
+from broker.authorization.flow import FlowState
+from broker.authorization.grants import Grant, GrantBook
+from broker.errors import PatternError
+
+if TYPE_CHECKING:
+    from broker.authorization.policy import Policy
+    from broker.recordings.events import RecordedTool
+    from broker.recordings.recording import CallStory, Recording
+
+Decided = Literal["allowed", "denied", "asked", "not sent"]
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """One call under two policies.
+
+    Attributes:
+        call: The call's id.
+        name: `server.tool`.
+        line: Where in the script.
+        then: What became of it: allowed, denied, or allowed after somebody was asked.
+        now: What the policy says.
+        basis: The rule, grant or flow that says so.
+    """
+
+    call: int
+    name: str
+    line: int
+    then: Decided
+    now: Decided
+    basis: str
+
+    @property
+    def is_same(self) -> bool:
+        """Whether the policy decides as it was decided; a question counts as whatever it was answered with."""
+        return self.then == self.now or (self.now == "asked" and self.then != "not sent")
+
+
+def judge_recording(recording: Recording, policy: Policy) -> list[Verdict]:
+    """Judge the recorded calls in order, with the grants that were given before the run.
+
+    Raises:
+        RecordingError: The recording does not hold the arguments of its calls.
+    """
+    tools = {tool.function: tool for tool in recording.begun.tools}
+    book = GrantBook.of(_grants(recording))
+    flow = FlowState()
+    verdicts = []
+    for story in recording.calls.values():
+        tool = tools.get(story.call.function)
+        if tool is None:
+            continue  # it was not described, or is none: no policy was asked
+        pending = _pending(recording, story, tool)
+        decision = authorize(pending, policy=policy, grants=book, flow=flow, now=recording.begun.at / 1e9)
+        now: Decided = "allowed" if isinstance(decision, Allow) else "denied" if isinstance(decision, Deny) else "asked"
+        basis = f"{decision.basis.kind} {decision.basis.name}"
+        verdicts.append(Verdict(story.call.id, pending.qualified_name, story.call.line, _then(story), now, basis))
+        if story.answered is not None and story.sent is not None:
+            flow.receive(pending, recording.load(story.answered.result))
+    return verdicts
+
+
+def _pending(recording: Recording, story: CallStory, tool: RecordedTool) -> PendingCall:
+    hints = (tool.read_only, tool.destructive, tool.idempotent, tool.open_world) if tool.is_trusted else (None,) * 4
+    facts = ToolFacts(*hints, frozenset(tool.labels))
+    arguments = recording.load(story.call.arguments)
+    return PendingCall(tool.server, tool.tool, tool.digest, arguments, facts, Caller(run=recording.begun.run_id))
+
+
+def _then(story: CallStory) -> Decided:
+    if story.denied is not None:
+        return "denied"
+    return "allowed" if story.sent is not None else "not sent"
+
+
+def _grants(recording: Recording) -> list[Grant]:
+    grants = []
+    for text in recording.begun.grants:
+        try:
+            grants.append(Grant.parse(text))
+        except PatternError:
+            continue  # one with conditions that its text does not carry: leaving it out can only ask more
+    return grants

@@ -1,0 +1,212 @@
+"""Replay without servers: the script runs again on the recorded answers, and every step is compared.
+
+Above: the command line, hosts. Below: recording.py, the sandbox. Calls are matched by their identity in the run, which
+is their place in it, never by their arguments. The first step that comes out differently ends the replay.
+"""
+
+from __future__ import annotations
+
+import difflib
+import json
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from broker.errors import RecordingError
+from broker.recordings.recording import normal, stepped
+from broker.recordings.redaction import Redaction
+from broker.recordings.writing import outcome_json
+from sandbox import NoJournal, PastStep, SandboxError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from broker.recordings.events import RecordedText, Stepped
+    from broker.recordings.recording import Recording
+    from sandbox import Call, Completion, Limits, Printed, Sandbox, Step
+
+SLOWER = 20
+"""How much more processor time a replay may take than the run: other machines are slower."""
+
+MOST_DIFF_LINES = 60
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """What came out differently.
+
+    Attributes:
+        what: Which thing, as in `call 5 (git.git_log)`.
+        line: Where in the script, 0 where that is not known.
+        expected: The recorded text; JSON is written over several lines.
+        actual: What came out now.
+    """
+
+    what: str
+    line: int
+    expected: str
+    actual: str
+
+    @property
+    def diff(self) -> str:
+        """The two as a unified diff, bounded."""
+        lines = list(
+            difflib.unified_diff(
+                self.expected.splitlines(), self.actual.splitlines(), "recorded", "replayed", n=2, lineterm=""
+            )
+        )
+        left_out = [f"… {len(lines) - MOST_DIFF_LINES} more lines"] if len(lines) > MOST_DIFF_LINES else []
+        return "\n".join(lines[:MOST_DIFF_LINES] + left_out)
+
+
+@dataclass(frozen=True, slots=True)
+class Replayed:
+    """What a replay found.
+
+    Attributes:
+        difference: The first one; None when everything was the same.
+        notes: What a reader should know beside that: another image, a file that is cut short.
+        steps: Steps that were compared.
+        calls: Calls in the recording.
+    """
+
+    difference: Difference | None
+    notes: tuple[str, ...]
+    steps: int
+    calls: int
+
+
+async def replay(
+    sandbox: Sandbox, recording: Recording, *, on_step: Callable[[int, Step, Sequence[Printed]], None] | None = None
+) -> Replayed:
+    """Replay a recording.
+
+    Args:
+        sandbox: Where to; entered.
+        recording: What to.
+        on_step: Told of each step that was the same, with its number.
+
+    Raises:
+        RecordingError: The recording does not hold what a replay needs.
+    """
+    comparison = _Comparison(recording, on_step)
+    difference = None
+    if recording.taken_again:
+        try:
+            await sandbox.run(
+                recording.script,
+                answer=_nothing,
+                manifest=recording.load(recording.begun.manifest),
+                filename=recording.begun.filename,
+                limits=patient(recording.limits),
+                seed=recording.begun.seed,
+                wall_ns=recording.begun.wall_ns,
+                journal=comparison,
+                past=recording.past(goes_on=False),
+            )
+        except _DivergedError as error:
+            difference = error.difference
+        except ExceptionGroup as group:
+            found, rest = group.split(_DivergedError)
+            if rest is not None or found is None:
+                raise
+            difference = _first(found)
+    return Replayed(difference, _notes(sandbox, recording), comparison.steps, len(recording.calls))
+
+
+def patient(limits: Limits) -> Limits:
+    """Return limits that a slower machine keeps as well."""
+    return replace(limits, cpu_seconds=limits.cpu_seconds * SLOWER, wall_seconds=limits.wall_seconds * SLOWER)
+
+
+class _DivergedError(SandboxError):
+    def __init__(self, difference: Difference) -> None:
+        super().__init__(difference.what)
+        self.difference = difference
+
+
+class _Comparison(NoJournal):
+    def __init__(self, recording: Recording, on_step: Callable[[int, Step, Sequence[Printed]], None] | None) -> None:
+        self.steps = 0
+        self._recording = recording
+        self._on_step = on_step
+        self._redaction = Redaction()
+
+    def retraced(self, number: int, returned: Step, printed: Sequence[Printed]) -> None:
+        written = self._recording.steps[number]
+        entered = PastStep(written.now_ns, dict.fromkeys(written.completions, ""))
+        made = stepped(entered, number, returned, printed, self._redaction)
+        if normal(made) != normal(written):
+            raise _DivergedError(self._difference(number, written, returned, printed))
+        self.steps += 1
+        if self._on_step is not None:
+            self._on_step(number, returned, printed)
+
+    def _difference(self, number: int, written: Stepped, returned: Step, printed: Sequence[Printed]) -> Difference:
+        load = self._recording.load
+        line = self._line_before(number)
+        for expected, actual in zip(written.calls, returned.calls, strict=False):
+            then = {"function": expected.function, "arguments": load(expected.arguments)}
+            now = {"function": actual.function, "arguments": actual.arguments}
+            if then != now:
+                what = f"call {expected.id} ({expected.function})"
+                return Difference(what, actual.line or expected.line, pretty(then), pretty(now))
+        if len(written.calls) != len(returned.calls):
+            then_made = [f"{call.function}{_written(load(call.arguments))}" for call in written.calls]
+            now_made = [f"{call.function}{_written(call.arguments)}" for call in returned.calls]
+            return Difference(f"the calls of step {number}", line, "\n".join(then_made), "\n".join(now_made))
+        then_text, now_text = self._text(written.printed), "".join(piece.text for piece in printed)
+        if then_text != now_text:
+            return Difference(f"the printed text of step {number}", line, then_text, now_text)
+        return self._ending(number, line, written, returned)
+
+    def _ending(self, number: int, line: int, written: Stepped, returned: Step) -> Difference:
+        then_outcome = None if written.outcome is None else self._recording.load(written.outcome)
+        now_outcome = None if returned.outcome is None else outcome_json(returned.outcome)
+        if then_outcome != now_outcome:
+            return Difference(f"the outcome in step {number}", line, pretty(then_outcome), pretty(now_outcome))
+        then = {"timer": written.timer, "cancelled": list(written.cancelled)}
+        now = {"timer": returned.timer, "cancelled": list(returned.cancelled)}
+        return Difference(f"what step {number} waits for", line, pretty(then), pretty(now))
+
+    def _text(self, printed: Sequence[RecordedText]) -> str:
+        return "".join(str(self._recording.load(piece.text)) for piece in printed)
+
+    def _line_before(self, number: int) -> int:
+        """The line of the last call made before a step."""
+        lines = [story.call.line for story in self._recording.calls.values() if story.step < number]
+        return lines[-1] if lines else 0
+
+
+def pretty(value: Any) -> str:
+    """Return JSON data over several lines."""
+    return json.dumps(value, indent=2, ensure_ascii=False)
+
+
+def _written(arguments: Any) -> str:
+    return json.dumps(arguments, ensure_ascii=False)
+
+
+async def _nothing(_: Call) -> Completion | None:
+    return None
+
+
+def _first(group: ExceptionGroup[_DivergedError]) -> Difference:
+    error: BaseException = group
+    while isinstance(error, BaseExceptionGroup):
+        error = error.exceptions[0]
+    if not isinstance(error, _DivergedError):
+        raise RecordingError("the replay ended without a reason")
+    return error.difference
+
+
+def _notes(sandbox: Sandbox, recording: Recording) -> tuple[str, ...]:
+    notes = []
+    if recording.cut:
+        notes.append(f"the recording {recording.cut}; it was replayed up to there")
+    elif recording.ended is None:
+        notes.append("the run was interrupted; it was replayed up to there")
+    if recording.begun.image != sandbox.image_digest:
+        notes.append("it was recorded on another guest image")
+    if recording.begun.redactions:
+        notes.append(f"{recording.begun.redactions} secrets were taken out of script and stubs")
+    return tuple(notes)

@@ -1,0 +1,95 @@
+"""An edited script on the recorded answers, as far as they go.
+
+Above: `codemode replay --script`. Below: the sandbox, a journal in memory. An edited script takes other steps, so its
+calls are matched by function and arguments, the first equal one with the first recorded answer, and so on.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import defaultdict, deque
+from typing import TYPE_CHECKING
+
+from broker.recordings.recordings import Recordings
+from broker.recordings.redaction import Redaction
+from broker.recordings.run_journal import Beginning, RunJournal
+from broker.recordings.settings import RecordingSettings
+from broker.recordings.transfer import load
+from broker.store import Store
+from sandbox import Failed, Returned
+
+if TYPE_CHECKING:
+    from broker.recordings.recording import Recording
+    from sandbox import Call, Completion, Sandbox
+
+
+class RecordedAnswers:
+    """The answers in a recording, each given once."""
+
+    def __init__(self, recording: Recording) -> None:
+        """Take the recording."""
+        self._answers: dict[str, deque[Completion]] = defaultdict(deque)
+        for story in recording.calls.values():
+            if story.answered is not None:
+                key = _key(story.call.function, recording.load(story.call.arguments))
+                self._answers[key].append(_completion(recording.load(story.answered.result)))
+
+    def take(self, call: Call) -> Completion | None:
+        """Return the next recorded answer to an equal call; None where there is none left."""
+        answers = self._answers.get(_key(call.function, call.arguments))
+        return answers.popleft() if answers else None
+
+
+async def rerun(sandbox: Sandbox, recording: Recording, script: str) -> Recording:
+    """Run another script on the answers of a recording; a call that it does not answer fails in the script.
+
+    Raises:
+        RecordingError: The recording does not hold what is needed.
+    """
+    answers = RecordedAnswers(recording)
+
+    async def answer(call: Call) -> Completion:
+        message = f"{call.function} is not answered by the recording with these arguments; --live would send it."
+        return answers.take(call) or Failed("ToolUnavailableError", message)
+
+    begun = recording.begun
+    with Store() as store, Recordings(store, RecordingSettings()) as recordings:
+        beginning = Beginning(
+            run_id=begun.run_id,
+            filename=begun.filename,
+            script=script,
+            manifest=recording.load(begun.manifest),
+            seed=begun.seed,
+            wall_ns=begun.wall_ns,
+            limits=recording.limits,
+            image=sandbox.image_digest,
+            tools=begun.tools,
+            grants=(),
+            policy=None,
+            versions={},
+        )
+        await sandbox.run(
+            script,
+            answer=answer,
+            manifest=beginning.manifest,
+            filename=beginning.filename,
+            limits=beginning.limits,
+            seed=beginning.seed,
+            wall_ns=beginning.wall_ns,
+            journal=RunJournal.begin(recordings, Redaction(), beginning),
+        )
+        made = load(recordings, recordings.find("last"))
+        values = dict(store.execute("SELECT sha256, text FROM recording_value"))
+    made.value = values.get
+    return made
+
+
+def _key(function: str, arguments: object) -> str:
+    return json.dumps([function, arguments], sort_keys=True)
+
+
+def _completion(result: dict[str, object]) -> Completion:
+    error = result.get("error")
+    if isinstance(error, dict):
+        return Failed(str(error["kind"]), str(error["message"]), dict(error.get("details") or {}))
+    return Returned(result.get("value"))

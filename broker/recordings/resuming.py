@@ -1,0 +1,124 @@
+"""Taking up a run that was interrupted or is parked: what it had, and what becomes of calls without a known outcome.
+
+Above: execution.py. Below: recording.py. Calls that were answered are not repeated. One that was sent and not answered
+may have taken effect, so it is sent again only if somebody says so.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from fnmatch import fnmatchcase
+from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias
+
+from broker.authorization.grants import Grant
+from broker.authorization.patterns import exact_pattern
+from broker.errors import PatternError, RecordingError
+from sandbox import Failed
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, Iterator
+
+    from broker.recordings.events import RecordedTool
+    from broker.recordings.recording import CallStory, Recording
+    from sandbox import Call, Completion
+
+UnknownOutcome: TypeAlias = Literal["fail", "ask", "repeat"]
+
+
+@dataclass(frozen=True, slots=True)
+class UnknownCall:
+    """A call that was sent and whose answer is not known.
+
+    Attributes:
+        name: `server.tool`.
+        arguments: What it was sent with.
+        sent_at: Unix time in nanoseconds.
+        is_idempotent: Whether its server says, and the operator trusts it, that a repetition changes nothing more.
+    """
+
+    name: str
+    arguments: dict[str, Any]
+    sent_at: int
+    is_idempotent: bool
+
+
+class UnknownAnswerer(Protocol):
+    """Whoever can say whether a call is sent again."""
+
+    async def __call__(self, call: UnknownCall) -> bool:
+        """Return True to send it again; otherwise the script is told that its outcome is not known."""
+
+
+@dataclass(frozen=True)
+class UnknownCalls:
+    """What is done about the calls of a resumed run whose outcome is not known."""
+
+    recording: Recording
+    policy: UnknownOutcome
+    ask: UnknownAnswerer | None
+
+    def around(
+        self, answer: Callable[[Call], Awaitable[Completion | None]]
+    ) -> Callable[[Call], Awaitable[Completion | None]]:
+        """Return a function that answers the calls; those of unknown outcome are not sent without leave."""
+
+        async def answer_known(call: Call) -> Completion | None:
+            story = self.recording.calls.get(call.id)
+            if story is not None and story.is_unknown and not await self._is_repeated(story):
+                name = call.function
+                return Failed("ToolOutcomeUnknown", f"{name} was sent, then the broker ended before its answer came.")
+            return await answer(call)
+
+        return answer_known
+
+    async def _is_repeated(self, story: CallStory) -> bool:
+        if story.sent is None:
+            return True
+        tool = next((one for one in self.recording.begun.tools if one.function == story.call.function), None)
+        is_idempotent = tool is not None and _is_idempotent(tool)
+        if self.policy == "repeat":
+            return is_idempotent
+        if self.policy == "fail" or self.ask is None:
+            return False
+        name = f"{story.sent.server}.{story.sent.tool}"
+        arguments = self.recording.load(story.call.arguments)
+        return await self.ask(UnknownCall(name, arguments, story.sent.at, is_idempotent))
+
+
+def check_resumable(recording: Recording, image: str) -> None:
+    """Refuse what cannot go on here.
+
+    Raises:
+        RecordingError: It was recorded on another image, or without its content.
+    """
+    begun = recording.begun
+    if not recording.has_content:
+        raise RecordingError(f"{begun.run_id} was recorded without its content (mode metadata), so it cannot go on.")
+    if begun.image != image:
+        raise RecordingError(
+            f"{begun.run_id} began on the guest image {begun.image[:12]}…, and this one is {image[:12]}…: the script "
+            "might take other steps here. Resume it with the version of codemode and the image that began it "
+            f"({begun.versions.get('codemode-broker', 'unknown')})."
+        )
+
+
+def restored_grants(recording: Recording) -> Iterator[Grant]:
+    """Yield the grants that the run was begun with, each for the tools as they were defined then.
+
+    What a recording from elsewhere says was allowed counts for nothing here.
+    """
+    if recording.is_imported:
+        return
+    for text in recording.begun.grants:
+        try:
+            grant = Grant.parse(text)
+        except PatternError:
+            continue  # its conditions are not in its text: it is asked about again
+        for tool in recording.begun.tools:
+            name = f"{tool.server}.{tool.tool}"
+            if fnmatchcase(name, grant.pattern) and grant.digest in {None, tool.digest}:
+                yield replace(grant, pattern=exact_pattern(name), digest=tool.digest)
+
+
+def _is_idempotent(tool: RecordedTool) -> bool:
+    return tool.is_trusted and bool(tool.idempotent or tool.read_only)

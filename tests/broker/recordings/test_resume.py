@@ -1,0 +1,214 @@
+"""Runs taken up again: after a crash at any point, after a long wait, and what keeps one from going on."""
+
+from __future__ import annotations
+
+import pytest
+
+from broker import Grant
+from broker.errors import RecordingError
+from broker.recordings.recordings import Recordings
+from broker.recordings.settings import RecordingSettings
+from broker.recordings.transfer import export, import_file, load
+from sandbox import Completed
+
+pytestmark = pytest.mark.anyio
+
+SCRIPT = """
+import asyncio, random
+from tools import desk
+print("begins", random.random())
+numbers = list(await asyncio.gather(*(desk.add(a=n) for n in range(3))))
+for n in range(3):
+    numbers.append(await desk.add(a=n, b=numbers[-1]))
+print("ends", random.random())
+numbers
+"""
+
+
+@pytest.fixture
+def cut(store, recordings):
+    """Leave of the newest recording so many lines, as a process does that is killed then."""
+
+    def cut_after(lines):
+        entry = recordings.find("last")
+        store.execute("DELETE FROM recording_line WHERE recording = ? AND number >= ?", (entry.id, lines))
+        store.execute("UPDATE recording SET state = 'running', owner = 'gone', ended = NULL WHERE id = ?", (entry.id,))
+        return recordings.find("last")
+
+    return cut_after
+
+
+@pytest.fixture
+def resume(opened):
+    async def resume(run, *allowed, answerer=None, parks=False, **how):
+        async with opened() as broker:
+            session = broker.session(grants=map(Grant, allowed), answerer=answerer, parks=parks)
+            return await session.take_up(run, **how)
+
+    return resume
+
+
+@pytest.fixture
+def world(request):
+    """Return fixtures by name, for tests that need many."""
+    return lambda *names: [request.getfixturevalue(name) for name in names]
+
+
+async def test_a_run_goes_on_from_every_line_of_its_journal(run, resume, cut, calls, recordings):
+    result = await run(SCRIPT)
+    lines = load(recordings, recordings.find("last")).line_count
+    assert lines > 15
+    for count in range(1, lines):
+        entry = cut(count)
+        assert entry.state == "interrupted"
+        before = load(recordings, entry)
+        answered = {n for n, story in before.calls.items() if story.answered}
+        unknown = [story.sent for story in before.calls.values() if story.is_unknown]
+        calls.clear()
+        asked: list[tuple[str, int]] = []
+
+        async def again(call, asked=asked):
+            asked.append((call.name, call.sent_at))
+            return True
+
+        resumed = await resume(result.run_id, unknown="ask", ask_unknown=again)
+        assert (resumed.outcome, resumed.value, resumed.stdout) == ("completed", result.value, result.stdout)
+        assert len(calls) == 6 - len(answered)
+        assert asked == [("desk.add", sent.at) for sent in unknown if sent is not None]
+        assert [(call.tool, call.decision, call.status) for call in resumed.calls] == [("add", "allowed", "ok")] * 6
+        whole = load(recordings, recordings.find("last"))
+        assert whole.outcome == Completed(result.value)
+
+
+async def test_a_call_of_unknown_outcome_is_not_sent_again_without_leave(world):
+    run, resume, cut, calls, recordings, store = world("run", "resume", "cut", "calls", "recordings", "store")
+    script = (
+        "from tools import desk, ToolError\ntry:\n    await desk.add(a=1)\nexcept ToolError as e:\n    print(repr(e))"
+    )
+    result = await run(script)
+    for how in ({"unknown": "fail"}, {"unknown": "ask"}, {"unknown": "repeat"}):
+        entry = cut(3)
+        assert load(recordings, entry).calls[1].is_unknown
+        calls.clear()
+        resumed = await resume(result.run_id, **how)
+        assert calls == []
+        assert resumed.stdout.startswith("ToolOutcomeUnknown('desk.add was sent, then the broker ended")
+    cut(3)
+    trusted = '"is_trusted":true,"idempotent":true'
+    store.execute(
+        "UPDATE recording_line SET line = replace(replace(line, '\"is_trusted\": false', '\"is_trusted\": true'), "
+        "'\"is_trusted\":false,', ?) WHERE number = 0",
+        (f"{trusted.partition(',')[0]},",),
+    )
+    store.execute(
+        "UPDATE recording_line SET line = replace(line, '\"idempotent\":null', '\"idempotent\":true') WHERE number = 0"
+    )
+    assert (await resume(result.run_id, unknown="repeat")).stdout == ""
+    assert calls == [("add", 1, 2)]
+
+
+async def test_what_was_printed_before_is_not_printed_again(run, resume, cut):
+    result = await run(SCRIPT)
+    cut(8)
+    seen = []
+
+    async def again(_call):
+        return True
+
+    await resume(result.run_id, unknown="ask", ask_unknown=again, on_output=lambda _, text: seen.append(text))
+    assert "begins" not in "".join(seen)
+    assert "".join(seen).startswith("ends")
+
+
+async def test_a_parked_run_goes_on_when_somebody_allows_its_call(opened, resume, calls, recordings):
+    script = "from tools import desk\nprint('before')\nawait desk.add(a=20, b=22)"
+    async with opened() as broker:
+        parked = await broker.session(parks=True).execute_code(script, describe_references=True)
+        assert (parked.outcome, parked.stdout, calls) == ("parked", "before\n", [])
+    assert recordings.find(parked.run_id).state == "parked"
+    again = await resume(parked.run_id, parks=True)
+    assert (again.outcome, calls) == ("parked", [])
+    refused = await resume(parked.run_id, "desk.add")
+    assert (refused.outcome, refused.value, calls) == ("completed", 42, [("add", 20, 22)])
+    with pytest.raises(RecordingError, match="has ended: completed, so there is nothing to resume"):
+        await resume(parked.run_id)
+
+
+async def test_the_other_calls_of_a_parked_run_go_on_until_all_wait(opened, calls):
+    script = """
+import asyncio
+from tools import desk
+async def two():
+    print(await desk.echo(text="one"))
+    print(await desk.echo(text="two"))
+await asyncio.gather(two(), desk.add(a=1))
+"""
+    async with opened() as broker:
+        session = broker.session(grants=[Grant("desk.echo")], parks=True)
+        result = await session.execute_code(script, describe_references=True)
+    assert (result.outcome, result.stdout) == ("parked", "one\ntwo\n")
+    assert [call[0] for call in calls] == ["echo", "echo"]
+
+
+async def test_a_tool_that_changed_meanwhile_is_asked_about_again(world):
+    run, resume, cut, calls, recordings, store = world("run", "resume", "cut", "calls", "recordings", "store")
+    result = await run(SCRIPT)
+    cut(2)
+    assert (await resume(result.run_id)).outcome == "completed"
+    cut(2)
+    begun = load(recordings, recordings.find("last")).begun
+    (tool,) = begun.tools
+    store.execute("UPDATE recording_line SET line = replace(line, ?, ?)", (tool.digest, "sha256:" + "0" * 64))
+    calls.clear()
+    resumed = await resume(result.run_id, parks=True)
+    assert (resumed.outcome, calls) == ("parked", [])
+
+
+async def test_only_one_process_takes_up_a_run(run, resume, cut, store):
+    result = await run(SCRIPT)
+    entry = cut(2)
+    with Recordings(store, RecordingSettings()) as other:
+        other.claim(entry)
+        with pytest.raises(RecordingError, match="runs in another process, so there is nothing to resume"):
+            await resume(result.run_id)
+    assert (await resume(result.run_id)).value == result.value
+
+
+async def test_another_image_is_refused(world):
+    run, resume, cut, recordings, store, calls = world("run", "resume", "cut", "recordings", "store", "calls")
+    result = await run(SCRIPT)
+    cut(4)
+    image = load(recordings, recordings.find("last")).begun.image
+    store.execute("UPDATE recording_line SET line = replace(line, ?, ?)", (image, "0" * 64))
+    calls.clear()
+    with pytest.raises(RecordingError, match=r"began on the guest image 000000000000…, and this one is "):
+        await resume(result.run_id)
+    assert calls == []
+    assert recordings.find("last").state == "interrupted"
+
+
+async def test_a_recording_that_does_not_fit_its_script_stops_before_any_call(world):
+    run, resume, cut, store, calls, recordings = world("run", "resume", "cut", "store", "calls", "recordings")
+    result = await run(SCRIPT)
+    cut(12)
+    store.execute("UPDATE recording_line SET line = replace(line, '\"a\":1', '\"a\":7') WHERE number = 1")
+    calls.clear()
+    with pytest.raises(ExceptionGroup) as caught:
+        await resume(result.run_id)
+    (error,) = caught.value.exceptions
+    assert "step 0 of the run came out differently from what was recorded" in str(error)
+    assert calls == []
+    assert recordings.find("last").state == "interrupted"
+
+
+async def test_what_an_imported_recording_allowed_is_not_allowed_here(world):
+    run, resume, cut, recordings, tmp_path, calls = world("run", "resume", "cut", "recordings", "tmp_path", "calls")
+    result = await run(SCRIPT)
+    entry = cut(2)
+    export(recordings, entry, tmp_path / "run.jsonl")
+    recordings.remove([entry.id])
+    import_file(recordings, tmp_path / "run.jsonl")
+    calls.clear()
+    resumed = await resume(result.run_id, parks=True)
+    assert (resumed.outcome, calls) == ("parked", [])
+    assert (await resume(result.run_id, "desk.add")).value == result.value
