@@ -48,8 +48,9 @@ def make_spares(image):
 
 
 def spares_of(sandbox) -> Spares:
-    assert sandbox._spares is not None
-    return sandbox._spares
+    spares = sandbox._spares
+    assert isinstance(spares, Spares)
+    return spares
 
 
 async def echo(call):
