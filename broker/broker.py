@@ -194,6 +194,16 @@ class Broker:
         if self._recordings is not None:
             self._recordings.close()
 
+    @property
+    def describes_all(self) -> bool:
+        """Whether all tools are described from the start: the config says `auto`, and they fit now."""
+        return self._shelf.describes_all()
+
+    @property
+    def lazy_servers(self) -> frozenset[str]:
+        """The servers that are connected only while they are needed."""
+        return frozenset(name for name, upstream in self._upstreams.items() if upstream.settings.lazy)
+
     def server_statuses(self) -> list[ServerStatus]:
         """How each server is doing now, in the order of the config."""
         return [upstream.status for upstream in self._upstreams.values()]
@@ -251,9 +261,8 @@ class Broker:
         )
         desk.parks = parks and self._recordings is not None and self._recordings.settings.mode == "full"
         return Session(
-            catalog=self.catalog,
+            shelf=self._shelf,
             upstreams=self._upstreams,
-            finder=self._shelf.finder,
             open_sandbox=self._open_sandbox,
             extractor=extractor,
             desk=desk,
@@ -314,7 +323,7 @@ class Broker:
 
     def _take_listing(self, server: str, listing: Listing) -> None:
         tools = [redacted_definition(spec, self._redact) for spec in listing.tools]
-        for change in self.catalog.replace(server, tools):
+        for change in self.catalog.replace(server, tools, incomplete=listing.incomplete):
             logger().warning("tool changed", tool=one_line(change.before.qualified_name, 200), change=change.text)
 
 

@@ -43,6 +43,7 @@ InProcessServer: TypeAlias = "Server[Any] | MCPServer"
 
 # Long enough for an interpreter that starts slowly; a server that stays silent is asked the older way after it.
 _PROBE_SECONDS = 6.0
+_RESOURCE_PAGES = 5
 _RAW = "codemode.raw"
 _UNAUTHORIZED = frozenset({401, 403})
 
@@ -110,6 +111,34 @@ class Connection:
         result = await self.session.send_request(request, t.CallToolResult, progress_callback=on_progress)
         raw: dict[str, Any] = (result.meta or {})[_RAW]
         return raw
+
+    async def list_resources(self) -> list[t.Resource]:
+        """Return the resources of the first pages, none where the server has none.
+
+        Raises:
+            MCPError: The server answered with an error, or the connection ended.
+        """
+        capabilities = self.session.server_capabilities
+        if capabilities is None or capabilities.resources is None:
+            return []
+        found: list[t.Resource] = []
+        cursor: str | None = None
+        for _ in range(_RESOURCE_PAGES):
+            page = await self.session.list_resources(params=t.PaginatedRequestParams(cursor=cursor))
+            found += page.resources
+            cursor = page.next_cursor
+            if cursor is None:
+                break
+        return found
+
+    async def read_resource(self, uri: str) -> list[str]:
+        """Return the texts of a resource.
+
+        Raises:
+            MCPError: The server answered with an error, or the connection ended.
+        """
+        result = await self.session.read_resource(uri)
+        return [one.text for one in result.contents if isinstance(one, t.TextResourceContents)]
 
     async def watch_tools(self) -> None:
         """Report changed listings on a connection of 2026-07-28 until it ends; older ones notify unasked."""

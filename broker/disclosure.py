@@ -13,6 +13,9 @@ from typing import TYPE_CHECKING
 import anyio
 import anyio.to_thread
 
+from broker.errors import UpstreamError
+from broker.logging import logger
+from broker.redaction import Redactor, redacted_definition
 from broker.tool_changes import what_changed
 from broker.tool_details import ToolDetails, definitions, stub_text
 
@@ -24,6 +27,28 @@ if TYPE_CHECKING:
     from codegen import ToolSpec
 
 
+FETCHES_PER_MINUTE = 120
+
+
+class FetchRate:
+    """How often one session may fetch: a bucket that is full at first and fills up within a minute."""
+
+    def __init__(self, per_minute: int) -> None:
+        """Start full."""
+        self._per_second = per_minute / 60
+        self._most = self._left = float(per_minute)
+        self._at = 0.0
+
+    def take(self, now: float) -> float:
+        """Take one; return 0, or the seconds to wait where none is left."""
+        self._left = min(self._most, self._left + (now - self._at) * self._per_second)
+        self._at = now
+        if self._left < 1:
+            return (1 - self._left) / self._per_second
+        self._left -= 1
+        return 0.0
+
+
 class Disclosure:
     """The descriptions of one session."""
 
@@ -32,8 +57,24 @@ class Disclosure:
         catalog: Catalog,
         upstreams: Mapping[str, Upstream],
         on_described: Callable[[ToolSpec], None] | None = None,
+        *,
+        fetches_per_minute: int = FETCHES_PER_MINUTE,
+        describes_all: Callable[[], bool] = bool,
+        redact: Redactor | None = None,
     ) -> None:
-        """Start with nothing described; `on_described` is told of each definition that is."""
+        """Start with nothing described.
+
+        Args:
+            catalog: Whose tools.
+            upstreams: The servers that are waited for.
+            on_described: Is told of each definition that is described.
+            fetches_per_minute: How often descriptions may be fetched.
+            describes_all: Tells whether all tools are described from the start now (config `auto`).
+            redact: Takes secrets out of definitions that are read from servers.
+        """
+        self._redact = redact or Redactor(())
+        self._describes_all = describes_all
+        self._fetches = FetchRate(fetches_per_minute)
         self._catalog = catalog
         self._upstreams = upstreams
         self._on_described = on_described
@@ -42,6 +83,10 @@ class Disclosure:
     def is_described(self, entry: CatalogEntry) -> bool:
         """Tell whether the present definition of a tool was described to this session."""
         described = self._described.get(entry.qualified_name)
+        if described is None and entry.is_complete and self._describes_all():
+            # The first definition counts as delivered at the start; a changed one has to be fetched like any other.
+            self._mark([entry])
+            return True
         return described is not None and described.digest == entry.spec.digest
 
     def changed(self, entry: CatalogEntry) -> str:
@@ -61,6 +106,10 @@ class Disclosure:
 
         A name that no tool has is reported in the answer, beside the others.
         """
+        wait = self._fetches.take(anyio.current_time())
+        if wait > 0:
+            problem = f"Too many descriptions were fetched; try again in {wait:.0f} s"
+            return ToolDetails("", (), {}, unavailable=dict.fromkeys(names, problem), retry_after_seconds=wait)
         await self.settle(names)
         entries: dict[str, CatalogEntry] = {}
         unknown: dict[str, tuple[str, ...]] = {}
@@ -78,6 +127,8 @@ class Disclosure:
                 unknown[name] = self._catalog.suggest(name)
         changed = {name: text for name, entry in entries.items() if (text := self.changed(entry))}
         described = await self.describe(entries.values())
+        for name in entries.keys() - {entry.qualified_name for entry in described}:
+            unavailable[name] = f"{entries[name].spec.server} does not describe it now"
         return ToolDetails(
             await anyio.to_thread.run_sync(stub_text, described),
             tuple(entry.qualified_name for entry in described),
@@ -86,17 +137,44 @@ class Disclosure:
             unavailable,
             definitions(described) if with_definitions else {},
             changed,
-            tuple(sorted({entry.namespace for entry in described})),
+            namespaces=tuple(sorted({entry.namespace for entry in described})),
         )
 
     async def describe(self, entries: Iterable[CatalogEntry]) -> list[CatalogEntry]:
-        """Mark tools as described and return them. The caller delivers what is returned, or stands for the reader."""
-        described = list(entries)
-        self._described |= {entry.qualified_name: entry.spec for entry in described}
-        if self._on_described is not None:
-            for entry in described:
-                self._on_described(entry.spec)
+        """Mark tools as described and return them. The caller delivers what is returned, or stands for the reader.
+
+        Left out are tools of which no more than a line is known and whose server does not describe them now.
+        """
+        described = [entry for entry in await self._completed(list(entries)) if entry.is_complete]
+        self._mark(described)
         return described
+
+    def _mark(self, entries: Iterable[CatalogEntry]) -> None:
+        for entry in entries:
+            self._described[entry.qualified_name] = entry.spec
+            if self._on_described is not None:
+                self._on_described(entry.spec)
+
+    async def _completed(self, entries: list[CatalogEntry]) -> list[CatalogEntry]:
+        """Read the definitions of tools that were listed with a line each, from the servers that do so."""
+        partial: dict[str, list[str]] = {}
+        for entry in entries:
+            if not entry.is_complete:
+                partial.setdefault(entry.spec.server, []).append(entry.spec.name)
+        if not partial:
+            return entries
+        async with anyio.create_task_group() as tasks:
+            for server, names in partial.items():
+                tasks.start_soon(self._complete, server, names)
+        return [self._catalog.find(entry.qualified_name) or entry for entry in entries]
+
+    async def _complete(self, server: str, names: list[str]) -> None:
+        try:
+            specs = await self._upstreams[server].read_descriptions(names)
+        except UpstreamError as error:
+            logger().warning("descriptions failed", server=server, reason=str(error))
+            return
+        self._catalog.complete(server, [redacted_definition(spec, self._redact) for spec in specs])
 
     async def settle(self, names: Iterable[str]) -> None:
         """Wait for the servers that these names begin with."""

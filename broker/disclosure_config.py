@@ -30,7 +30,7 @@ class DisclosureConfig(BaseModel):
         search: How tools are searched where nobody says: by words, or by words and meaning together.
         embedder: Where to get the embedder from, as `package.module:Name`; called without arguments.
         categories: Names of categories, each with patterns of `server.tool`.
-        fetches_per_minute: How many descriptions a session may fetch in a minute.
+        fetches_per_minute: How often a session may fetch descriptions, any number of tools at a time.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -41,7 +41,7 @@ class DisclosureConfig(BaseModel):
     search: Literal["auto", "keyword", "hybrid"] = "auto"
     embedder: str | None = Field(default=None, pattern=r"^[A-Za-z_][\w.]*:[A-Za-z_]\w*$")
     categories: dict[CategoryName, tuple[ToolPattern, ...]] = {}
-    fetches_per_minute: int = Field(default=600, ge=1, le=1_000_000)
+    fetches_per_minute: int = Field(default=120, ge=1, le=1_000_000)
 
 
 def load_embedder(config: DisclosureConfig) -> Embedder | None:

@@ -23,10 +23,17 @@ _MOST_PROBLEMS = 20
 
 @dataclass(frozen=True, slots=True)
 class Listing:
-    """The usable tools of one server, and what was wrong with the rest, a sentence each."""
+    """The usable tools of one server.
+
+    Attributes:
+        tools: Their definitions.
+        problems: What was wrong with the others, a sentence each.
+        incomplete: Names of tools of which the server has listed no more than a line.
+    """
 
     tools: tuple[ToolSpec, ...]
     problems: tuple[str, ...]
+    incomplete: frozenset[str] = frozenset()
 
 
 async def list_tools(connection: Connection, server: str, settings: ServerConfig) -> Listing:
@@ -69,7 +76,7 @@ def _take(page: Page, server: str, settings: ServerConfig, tools: dict[str, Tool
         name = tool.get("name") if isinstance(tool, dict) else None
         if isinstance(name, str) and not settings.offers(name):
             continue
-        spec = _spec(server, tool)
+        spec = spec_of(server, tool)
         if isinstance(spec, str):
             shown = one_line(name, 80)
             problems.append(f"left out {f'the tool {shown!r}' if shown else f'tool {index + 1} of a page'}: {spec}")
@@ -81,7 +88,7 @@ def _take(page: Page, server: str, settings: ServerConfig, tools: dict[str, Tool
             tools[spec.name] = spec
 
 
-def _spec(server: str, tool: Any) -> ToolSpec | str:
+def spec_of(server: str, tool: Any) -> ToolSpec | str:
     """Return the specification of a tool as received, or what is wrong with it."""
     if not isinstance(tool, dict):
         return "it is not a JSON object"

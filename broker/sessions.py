@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from broker.direct_calls import DirectCalls, DirectResult
 from broker.disclosure import Disclosure
 from broker.execution import Execution, Watching
 from broker.recordings.recorder import Recorder
@@ -22,9 +23,8 @@ if TYPE_CHECKING:
     from broker.attempts import CallRecord
     from broker.authorization.desk import ConsentDesk
     from broker.authorization.grants import Grant
-    from broker.catalog import Catalog, CatalogEntry
+    from broker.catalog import CatalogEntry
     from broker.execution import ExecutionResult
-    from broker.finding import Finder
     from broker.parking import Parking
     from broker.recordings.resuming import UnknownAnswerer, UnknownOutcome
     from broker.script_check import CheckedScript, CheckMode
@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from broker.surface import Reply
     from broker.tiers import TierPage
     from broker.tool_details import ToolDetails
+    from broker.tool_shelf import ToolShelf
     from broker.upstream import Upstream
     from sandbox import Call, Completion, Limits, Sandbox
 
@@ -47,9 +48,8 @@ class Session:
     def __init__(  # the parts of a session; the broker alone puts them together
         self,
         *,
-        catalog: Catalog,
+        shelf: ToolShelf,
         upstreams: Mapping[str, Upstream],
-        finder: Finder,
         open_sandbox: Callable[[], Awaitable[Sandbox]],
         desk: ConsentDesk,
         parking: Parking | None = None,
@@ -62,19 +62,26 @@ class Session:
         `extractor` answers `extract` in scripts.
         """
         self._extractor = extractor
-        self._catalog = catalog
+        self._catalog = shelf.catalog
         self._upstreams = upstreams
         self._open_sandbox = open_sandbox
         self._desk = desk
         self._parking = parking
         self._redact = redact or Redactor(())
-        self._finder = finder
+        self._finder = shelf.finder
         self._recorder = recorder or Recorder()
         self.known_answers: Callable[[Call], Completion | None] | None = None
         """Asked first about every call; what it answers is neither judged nor sent, None goes its way."""
-        self.tiers = finder.tiers
+        self.tiers = shelf.tiers
         """What is hot, the categories, and what is in them."""
-        self._disclosure = Disclosure(catalog, upstreams, on_described=self._desk.see)
+        self._disclosure = Disclosure(
+            shelf.catalog,
+            upstreams,
+            on_described=self._desk.see,
+            fetches_per_minute=shelf.fetches_per_minute,
+            describes_all=shelf.describes_all,
+            redact=self._redact,
+        )
         self.surface = Surface(session=self)
 
     @property
@@ -125,6 +132,25 @@ class Session:
             SearchError: The search cannot be done as asked; the text says what to change.
         """
         return await self._finder.search(request)
+
+    async def call_directly(self, name: str, arguments: dict[str, Any]) -> DirectResult:
+        """Call one tool without a script, by its qualified name or its name in scripts.
+
+        It passes what a call of a script passes: the tool has to be described, the arguments to fit, and the call to
+        be allowed.
+
+        Raises:
+            UnknownToolError: There is no such tool; nothing was sent.
+        """
+        await self._disclosure.settle([name])
+        calls = DirectCalls(
+            catalog=self._catalog,
+            upstreams=self._upstreams,
+            desk=self._desk,
+            disclosure=self._disclosure,
+            redact=self._redact,
+        )
+        return await calls.call(self._catalog.lookup(name), arguments)
 
     async def execute_code(
         self,

@@ -59,7 +59,7 @@ class _NobodyThereError(Exception):
 class ToolCalls:
     """Answers the calls of one run and keeps their records."""
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - the parts of a run; the execution and direct calls put them together
         self,
         *,
         catalog: Catalog,
@@ -71,11 +71,13 @@ class ToolCalls:
         on_call: Callable[[CallRecord, int, int], None] | None = None,
         blocks: ContentBlocks | None = None,
         journal: CallJournal | None = None,
+        convert: Callable[[dict[str, Any], CatalogEntry], Completion] | None = None,
     ) -> None:
         """Take what decides about calls; `stopwatch` stands still while a person is asked.
 
         `on_call` is told of each call that has ended, with the numbers of calls ended and made; it must not raise.
-        `blocks` keeps images and the like for the script to display.
+        `blocks` keeps images and the like for the script to display. `convert` makes something else than a script's
+        value out of a server's result; it must not raise.
         """
         self._records: dict[int, CallRecord] = {}
         self._catalog = catalog
@@ -87,6 +89,7 @@ class ToolCalls:
         self._journal = journal or NoCallJournal()
         self._on_call = on_call
         self._blocks = blocks
+        self._convert = convert
         self._ended = 0
 
     @property
@@ -202,7 +205,9 @@ class ToolCalls:
         except UpstreamError as error:
             return failure(_KIND_OF_ERROR[type(error)], str(error), entry)
         else:
-            completion = completion_of(raw, entry, blocks=self._blocks)
+            completion = (
+                completion_of(raw, entry, blocks=self._blocks) if self._convert is None else self._convert(raw, entry)
+            )
         self._desk.receive(pending, _received(completion))
         return completion
 

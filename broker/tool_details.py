@@ -36,6 +36,7 @@ class ToolDetails:
         ambiguous: Bare names that tools of several servers have, each with their qualified names.
         unavailable: Names of tools that cannot be fetched now, each with what is wrong with the server.
         definitions: Where JSON was asked for, the definition of each described tool by its qualified name.
+        retry_after_seconds: When to try again, where the session has fetched too often; 0 otherwise.
         changed: Of described tools whose earlier description had lapsed, what is different now.
         namespaces: What a script imports from `tools` for the described tools.
     """
@@ -47,6 +48,7 @@ class ToolDetails:
     unavailable: Mapping[str, str] = field(default_factory=dict)
     definitions: Mapping[str, dict[str, Any]] = field(default_factory=dict)
     changed: Mapping[str, str] = field(default_factory=dict)
+    retry_after_seconds: float = 0.0
     namespaces: tuple[str, ...] = ()
 
 
@@ -71,7 +73,12 @@ def definition(spec: ToolSpec, name: str) -> dict[str, Any]:
     said |= {"description": spec.description, "inputSchema": spec.input_schema}
     if spec.output_schema is not None:
         said["outputSchema"] = spec.output_schema
-    hints = {
+    hints = hints_of(spec)
+    return {**said, "annotations": hints} if hints else said
+
+
+def hints_of(spec: ToolSpec) -> dict[str, bool]:
+    """Return what a server says of a tool's effects, as MCP writes it."""
+    return {
         key: hint for key, attribute in _HINTS.items() if (hint := getattr(spec.annotations, attribute)) is not None
     }
-    return {**said, "annotations": hints} if hints else said

@@ -37,6 +37,7 @@ class ToolShelf:
         statistics: The calls that each got.
         tiers: Hot list, categories, summaries and whole definitions.
         finder: `search_tools`.
+        fetches_per_minute: How often a session may fetch descriptions.
     """
 
     def __init__(
@@ -68,7 +69,18 @@ class ToolShelf:
         self.statistics = CallStatistics(store)
         self._scores = TierScores(self.catalog, self.statistics)
         self.tiers = Tiers(self.catalog, self.categories, self.statistics, self._scores)
+        self.fetches_per_minute = settings.fetches_per_minute
+        self._describes = settings.describe == "auto"
+        self._room = int(settings.context_share * settings.context_tokens)
+        self._judged_at, self._fits = -1, False
         self.finder = Finder(self.catalog, upstreams, self.categories, self.tiers, mode=Mode(settings.search))
+
+    def describes_all(self) -> bool:
+        """Tell whether all tools are described from the start: the config says `auto`, and they fit now."""
+        if self._describes and self._judged_at != self.catalog.revision:
+            self._judged_at = self.catalog.revision
+            self._fits = self.tiers.fit(self.catalog.tools, self._room)
+        return self._fits
 
     def note_call(self, server: str, tool: str, is_success: bool, seconds: float) -> None:  # noqa: FBT001
         """Count a call that was sent to a server."""

@@ -6,7 +6,8 @@ Above: stdio.py and http.py, which carry it, and in-memory clients. Below: ident
 
 from __future__ import annotations
 
-from contextlib import asynccontextmanager
+import json
+from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
@@ -17,17 +18,20 @@ from mcp import MCPError
 from mcp.server import NotificationOptions, Server
 from mcp.types.version import MODERN_PROTOCOL_VERSIONS
 
+from broker import tool_descriptions
+from broker.errors import SearchError, UnknownToolError
 from broker.server.identity import SessionKeeper, TooManySessionsError, UnknownSessionError, principal_of_request
 from broker.server.notices import Notices
 from broker.server.runs import DrainingError, NoRoomError, Runs
 from broker.server.settings import ServeSettings
+from broker.server.tools_mode import CALL, SESSION_KEY, ToolsMode
 from broker.surface import KeptOutputs, Reply, Surface, texts, tool_definitions
-from broker.surface.definitions import EXECUTE, INPUT_SCHEMAS
+from broker.surface.definitions import DETAILS, EXECUTE, INPUT_SCHEMAS, SEARCH
 from broker.surface.outputs import TEMPLATE
 from sandbox import Limits
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable
+    from collections.abc import AsyncIterator, Callable, Iterator
 
     from anyio.abc import TaskGroup
     from mcp.server import ServerRequestContext
@@ -36,6 +40,7 @@ if TYPE_CHECKING:
     from broker.server.identity import Held
     from broker.server.runs import LiveRun
     from broker.sessions import Session
+    from broker.tool_descriptions import Selection
 
 NOT_FOUND_BEFORE_2026 = -32002
 _LOG_LEVELS = ("debug", "info", "notice", "warning", "error", "critical", "alert", "emergency")
@@ -85,12 +90,14 @@ class BrokerServer:
         self.outputs = KeptOutputs()
         self._limits = limits or Limits()
         self._log_levels: dict[str, str] = {}
+        self._tools = ToolsMode(broker)
+        self._is_tools_mode = settings.mode == "tools"
         names = [status.name for status in broker.server_statuses() if status.state != "disabled"]
         self.mcp: Server[_State] = _Server(
             "codemode-broker",
             version=version("codemode-broker"),
             title="codemode",
-            instructions=texts.instructions(names),
+            instructions=self._tools.instructions if self._is_tools_mode else texts.instructions(names),
             lifespan=self._lifespan,
             on_list_tools=self._list_tools,
             on_call_tool=self._call_tool,
@@ -108,25 +115,57 @@ class BrokerServer:
             tasks.cancel_scope.cancel()
 
     async def _list_tools(
-        self, _ctx: ServerRequestContext[_State, Any], _params: t.PaginatedRequestParams | None
+        self, _ctx: ServerRequestContext[_State, Any], params: t.PaginatedRequestParams | None
     ) -> t.ListToolsResult:
+        if self._is_tools_mode:
+            try:
+                tools, cursor = await self._tools.listing(params.cursor if params is not None else None)
+            except SearchError as error:
+                raise MCPError(t.INVALID_PARAMS, str(error)) from None
+            return t.ListToolsResult(tools=[t.Tool.model_validate(tool) for tool in tools], next_cursor=cursor)
         return t.ListToolsResult(tools=[t.Tool.model_validate(tool) for tool in tool_definitions("mcp")])
 
     async def _call_tool(
         self, ctx: ServerRequestContext[_State, Any], params: t.CallToolRequestParams
     ) -> t.CallToolResult:
+        if self._is_tools_mode and params.name != SEARCH:
+            return await self._call_directly(ctx, params.name, params.arguments or {})
         if params.name not in INPUT_SCHEMAS:
             raise MCPError(t.INVALID_PARAMS, texts.unknown_tool(params.name, list(INPUT_SCHEMAS)))
         return _result(await self._reply(ctx, params.name, params.arguments or {}))
+
+    async def _call_directly(
+        self, ctx: ServerRequestContext[_State, Any], name: str, arguments: dict[str, Any]
+    ) -> t.CallToolResult:
+        handle = arguments.get("session") if name in {CALL, DETAILS} else (ctx.meta or {}).get(SESSION_KEY)
+        try:
+            with self._in_session(ctx, handle) as (held, new):
+                answer = await self._tools.answer(held.session, name, arguments, new)
+        except UnknownToolError as error:
+            raise MCPError(t.INVALID_PARAMS, self._tools.unknown(error)) from None
+        except (UnknownSessionError, TooManySessionsError) as error:
+            answer = _result(_no_session(error)).model_dump(by_alias=True, exclude_none=True)
+            new = None
+        if new is not None:
+            answer["_meta"] = {SESSION_KEY: new}
+        return t.CallToolResult.model_validate(answer)
+
+    @contextmanager
+    def _in_session(self, ctx: ServerRequestContext[_State, Any], handle: Any) -> Iterator[tuple[Held, str | None]]:
+        """Yield the session of a request, and its handle where that is new to the caller."""
+        held, is_new = self.sessions.find(ctx, handle if isinstance(handle, str) else None)
+        held.users += 1
+        try:
+            yield held, held.handle if is_new else None
+        finally:
+            held.users -= 1
 
     async def _reply(self, ctx: ServerRequestContext[_State, Any], name: str, arguments: dict[str, Any]) -> Reply:
         handle = arguments.get("session")
         try:
             held, is_new = self.sessions.find(ctx, handle if isinstance(handle, str) else None)
-        except UnknownSessionError as error:
-            return Reply(texts.unknown_session(str(error)), is_error=True)
-        except TooManySessionsError:
-            return Reply(texts.TOO_MANY_RUNS, is_error=True)
+        except (UnknownSessionError, TooManySessionsError) as error:
+            return _no_session(error)
         held.users += 1
         try:
             if name != EXECUTE:
@@ -169,7 +208,7 @@ class BrokerServer:
     async def _list_resources(
         self, _ctx: ServerRequestContext[_State, Any], _params: t.PaginatedRequestParams | None
     ) -> t.ListResourcesResult:
-        return t.ListResourcesResult(resources=[])
+        return t.ListResourcesResult(resources=[t.Resource.model_validate(tool_descriptions.resource())])
 
     async def _list_templates(
         self, _ctx: ServerRequestContext[_State, Any], _params: t.PaginatedRequestParams | None
@@ -177,11 +216,20 @@ class BrokerServer:
         output = t.ResourceTemplate(
             uri_template=TEMPLATE, name="run_output", description=texts.OUTPUT_RESOURCE, mime_type="text/plain"
         )
-        return t.ListResourceTemplatesResult(resource_templates=[output])
+        descriptions = t.ResourceTemplate(
+            uri_template=tool_descriptions.TEMPLATE,
+            name=tool_descriptions.RESOURCE_NAME,
+            description=tool_descriptions.WORKFLOW,
+            mime_type=tool_descriptions.MIME_TYPE,
+        )
+        return t.ListResourceTemplatesResult(resource_templates=[output, descriptions])
 
     async def _read_resource(
         self, ctx: ServerRequestContext[_State, Any], params: t.ReadResourceRequestParams
     ) -> t.ReadResourceResult:
+        selection = tool_descriptions.selection_of(params.uri)
+        if selection is not None:
+            return await self._read_descriptions(ctx, params.uri, selection)
         try:
             page = self.outputs.read(params.uri, principal_of_request())
         except ValueError as error:
@@ -192,6 +240,19 @@ class BrokerServer:
             raise MCPError(code, texts.no_resource(params.uri), {"uri": params.uri})
         contents = t.TextResourceContents(uri=params.uri, mime_type="text/plain", text=page)
         return t.ReadResourceResult(contents=[contents])
+
+    async def _read_descriptions(
+        self, ctx: ServerRequestContext[_State, Any], uri: str, selection: Selection
+    ) -> t.ReadResourceResult:
+        handle = selection.session or (ctx.meta or {}).get(SESSION_KEY)
+        try:
+            with self._in_session(ctx, handle) as (held, new):
+                document = await self._tools.read(held.session, selection)
+        except (UnknownSessionError, TooManySessionsError) as error:
+            raise MCPError(t.INVALID_PARAMS, _no_session(error).text) from None
+        text = json.dumps(document, ensure_ascii=False)
+        contents = t.TextResourceContents(uri=uri, mime_type=tool_descriptions.MIME_TYPE, text=text)
+        return t.ReadResourceResult(contents=[contents], _meta={SESSION_KEY: new} if new is not None else None)
 
     async def _set_log_level(
         self, ctx: ServerRequestContext[_State, Any], params: t.SetLevelRequestParams
@@ -223,6 +284,11 @@ class _Server(Server[_State]):
         return super().create_initialization_options(
             notification_options or NotificationOptions(), experimental_capabilities, extensions
         )
+
+
+def _no_session(error: UnknownSessionError | TooManySessionsError) -> Reply:
+    text = texts.unknown_session(str(error)) if isinstance(error, UnknownSessionError) else texts.TOO_MANY_RUNS
+    return Reply(text, is_error=True)
 
 
 def _result(reply: Reply) -> t.CallToolResult:

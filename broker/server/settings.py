@@ -5,7 +5,7 @@ Above: config.py, which holds it, and the modules of this package. Below: pydant
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -39,6 +39,8 @@ class ServeSettings(BaseModel):
     """How `codemode serve` serves.
 
     Attributes:
+        mode: What clients are given: `code`, three tools of which one runs scripts, or `tools`, the tools themselves
+            with a line each, for clients that write no scripts.
         tokens: Bearer tokens by the name of who holds them. Each name is a principal of its own.
         oauth: Tokens of an authorization server; beside `tokens`, not instead.
         allowed_hosts: `Host` headers that are answered, beside those of loopback; `name:*` for any port.
@@ -54,6 +56,7 @@ class ServeSettings(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
+    mode: Literal["code", "tools"] = "code"
     tokens: dict[str, Token] = Field(default={}, repr=False)
     oauth: OAuthSettings | None = None
     allowed_hosts: tuple[str, ...] = ()

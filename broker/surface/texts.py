@@ -45,6 +45,21 @@ DESCRIPTIONS = {
         "You get back only what it prints and the value of its last expression, so filter and sum up there."
     ),
 }
+TOOLS_MODE_DESCRIPTIONS = {
+    "search_tools": "Find tools of the connected MCP servers by words; an empty query lists them.",
+    "get_tool_details": (
+        "Read the full descriptions of tools, which makes them callable: the same as reading the resource "
+        "tool_descriptions."
+    ),
+}
+CALL_TOOL = (
+    "Call any tool by its name, also one that search_tools found and that is not listed here. Read its description "
+    "first; arguments are an object that fits its inputSchema."
+)
+TOOLS_MODE_OPEN = (
+    "All tools are described in full in the listing: call them at once. search_tools finds tools by words. Each call "
+    "is authorized by itself and may be refused."
+)
 TIMEOUT = "Seconds, 30 by default"
 SESSION = "As an earlier reply named it"
 

@@ -143,9 +143,13 @@ class Tiers:
         names = [entry.qualified_name for entry in entries]
         return self._page(Tier.FULL, item, len(entries), len(entries), cursor, of=compact(names))
 
-    def tokens_of(self, entries: Sequence[CatalogEntry]) -> int:
-        """Return how many tokens the whole definitions of these tools have."""
-        return sum(self.counter.count(compact(full_item(entry))) for entry in entries)
+    def fit(self, entries: Sequence[CatalogEntry], tokens: int) -> bool:
+        """Tell whether the whole definitions of these tools have at most so many tokens."""
+        for entry in entries:
+            tokens -= self.counter.count(compact(full_item(entry)))
+            if tokens < 0:
+                return False
+        return True
 
     def _page(
         self,

@@ -1,0 +1,225 @@
+"""Mode `tools`: the tools themselves, listed with a line each, for clients that write no scripts.
+
+The server role of the extension in `broker.tool_descriptions`. Above: app.py. Below: the broker's catalog, and
+sessions, which describe tools and make calls. The listing has the same three tools at its head, whatever is connected;
+tools of lazy servers are reached through them, so that it does not change when such a server comes or goes.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+from broker.json_schema import first_fault
+from broker.search.pages import cursor_at, offset_of
+from broker.surface import texts
+from broker.surface.definitions import DETAILS, INPUT_SCHEMAS, SEARCH
+from broker.tool_descriptions import (
+    AVAILABLE,
+    MOST_TOOLS,
+    SYSTEM_PROMPT,
+    Selection,
+    description_required,
+    minimal,
+    missing_selection,
+    too_many_fetches,
+    unknown_entry,
+)
+from broker.tool_details import definition, hints_of
+from codegen.plain_text import one_line
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from broker.broker import Broker
+    from broker.catalog import CatalogEntry
+    from broker.direct_calls import DirectResult
+    from broker.errors import UnknownToolError
+    from broker.sessions import Session
+
+CALL = "call_tool"
+SESSION_KEY = "codemode/session"
+"""Where a request's `_meta` names a session, and that of an answer tells the name of a new one."""
+
+PAGE_TOOLS = 1_000
+"""How many tools one page of the listing has."""
+
+SETTLE_SECONDS = 15.0
+"""How long a client waits for servers that are still connecting."""
+
+_HEAD = (SEARCH, DETAILS, CALL)
+_LISTING = "tools-listing"
+_CALL_SCHEMA: dict[str, Any] = {
+    "type": "object",
+    "properties": {"name": {"type": "string"}, "arguments": {"type": "object"}, "session": {"type": "string"}},
+    "required": ["name"],
+    "additionalProperties": False,
+}
+_SCHEMAS = {CALL: _CALL_SCHEMA, DETAILS: INPUT_SCHEMAS[DETAILS]}
+
+
+class ToolsMode:
+    """The listing, the resource and the calls of mode `tools`."""
+
+    def __init__(self, broker: Broker) -> None:
+        """Offer the tools of an entered broker."""
+        self._broker = broker
+        self._revision = -1
+        self._names: dict[str, str] = {}
+        self._by_name: dict[str, CatalogEntry] = {}
+
+    @property
+    def instructions(self) -> str:
+        """What the server tells its clients at first."""
+        return texts.TOOLS_MODE_OPEN if self._broker.describes_all else SYSTEM_PROMPT
+
+    async def listing(self, cursor: str | None) -> tuple[list[dict[str, Any]], str | None]:
+        """Return a page of `tools/list`, and the cursor of the next.
+
+        Raises:
+            SearchError: The cursor cannot be used.
+        """
+        start = 0 if cursor is None else offset_of(cursor, _LISTING)
+        await self._broker.wait_until_settled(SETTLE_SECONDS)
+        head = [_head_tool(name) for name in _HEAD] if start == 0 else []
+        entries = [entry for entry in self._broker.catalog.tools if not self._is_lazy(entry)]
+        names = self._offered()
+        is_open = self._broker.describes_all
+        end = start + PAGE_TOOLS
+        shown = [self._listed(entry, names[entry.qualified_name], is_open=is_open) for entry in entries[start:end]]
+        return head + shown, cursor_at(end, _LISTING) if end < len(entries) else None
+
+    def entry(self, name: str) -> CatalogEntry | None:
+        """Return the tool that is offered by a name, or has it otherwise."""
+        self._offered()
+        return self._by_name.get(name) or self._broker.catalog.find(name)
+
+    async def read(self, session: Session, selection: Selection) -> dict[str, Any]:
+        """Describe the tools that a read asks for and return the document of the resource: an entry for each name."""
+        await self._broker.wait_until_settled(SETTLE_SECONDS)
+        offered = self._offered()
+        available = list(offered.values())
+        if not selection.tools:
+            return missing_selection(available)
+        asked = selection.tools[:MOST_TOOLS]
+        meant = {name: entry.qualified_name if (entry := self.entry(name)) else name for name in asked}
+        details = await session.get_tool_details(list(meant.values()), with_definitions=True)
+        if details.retry_after_seconds:
+            return too_many_fetches(details.retry_after_seconds)
+        document: dict[str, Any] = {}
+        for name, qualified in meant.items():
+            entry = self.entry(name)
+            if entry is not None and qualified in details.definitions:
+                document[name] = _described(details.definitions[qualified], name)
+            elif qualified in details.unavailable:
+                document[name] = {"error": details.unavailable[qualified], "available_tools": []}
+            else:
+                near = details.ambiguous.get(qualified) or details.unknown.get(qualified, ())
+                document[name] = unknown_entry(name, [offered.get(one, one) for one in near], available)
+        left = selection.tools[MOST_TOOLS:]
+        return document | {name: {"error": f"At most {MOST_TOOLS} tools are read at a time."} for name in left}
+
+    async def answer(
+        self, session: Session, name: str, arguments: dict[str, Any], handle: str | None
+    ) -> dict[str, Any]:
+        """Answer a call of a listed tool, of `call_tool` or of `get_tool_details`, with a `CallToolResult`.
+
+        Args:
+            session: Whose descriptions and grants count.
+            name: As the client wrote it.
+            arguments: As the client wrote them.
+            handle: The name of the session where the caller does not know it yet.
+
+        Raises:
+            UnknownToolError: There is no tool of this name; nothing was sent.
+        """
+        if name in _SCHEMAS:
+            fault = first_fault(arguments, _SCHEMAS[name])
+            if fault is not None:
+                return _text(texts.wrong_arguments(name, fault), is_error=True)
+        if name == DETAILS:
+            names = tuple(dict.fromkeys(arguments["tools"]))
+            return _text(json.dumps(await self.read(session, Selection(names, None)), ensure_ascii=False))
+        if name == CALL:
+            name, arguments = arguments["name"], arguments.get("arguments", {})
+        await self._broker.wait_until_settled(SETTLE_SECONDS)
+        entry = self.entry(name)
+        result = await session.call_directly(entry.qualified_name if entry is not None else name, arguments)
+        return _answer(result, name, handle)
+
+    def unknown(self, error: UnknownToolError) -> str:
+        """Return what a call of a name that no tool has gets."""
+        near = " or ".join(json.dumps(self._offered().get(one, one)) for one in error.suggestions[:AVAILABLE])
+        hint = f" Did you mean {near}?" if near else ""
+        return f"There is no tool {json.dumps(one_line(error.name, 200))}. Nothing was executed.{hint}"
+
+    def _offered(self) -> Mapping[str, str]:
+        """Return the names by which tools are listed, by qualified name.
+
+        One server's tools keep their names; those of several get the server's name before them. Which it is depends
+        on the config alone.
+        """
+        catalog = self._broker.catalog
+        if self._revision != catalog.revision:
+            self._revision = catalog.revision
+            bare = len(catalog.namespaces) == 1
+            names = {
+                entry.qualified_name: entry.spec.name
+                if bare and entry.spec.name not in _HEAD
+                else f"{entry.namespace}__{entry.function}"
+                for entry in catalog.tools
+            }
+            self._names = names
+            self._by_name = {names[entry.qualified_name]: entry for entry in catalog.tools}
+        return self._names
+
+    def _is_lazy(self, entry: CatalogEntry) -> bool:
+        return entry.spec.server in self._broker.lazy_servers
+
+    def _listed(self, entry: CatalogEntry, name: str, *, is_open: bool) -> dict[str, Any]:
+        if is_open and entry.is_complete:
+            return _well_formed(definition(entry.spec, name))
+        return minimal(entry.spec, name, hints_of(entry.spec))
+
+
+def _head_tool(name: str) -> dict[str, Any]:
+    if name == CALL:
+        return {"name": CALL, "description": texts.CALL_TOOL, "inputSchema": _CALL_SCHEMA}
+    described = texts.TOOLS_MODE_DESCRIPTIONS[name]
+    return {
+        "name": name,
+        "description": described,
+        "inputSchema": INPUT_SCHEMAS[name],
+        "annotations": {"readOnlyHint": True},
+    }
+
+
+def _described(said: dict[str, Any], name: str) -> dict[str, Any]:
+    schema = said["inputSchema"]
+    examples = schema.get("examples") if isinstance(schema, dict) else None
+    return {**said, "name": name} | ({"examples": examples} if isinstance(examples, list) and examples else {})
+
+
+def _well_formed(said: dict[str, Any]) -> dict[str, Any]:
+    """Make a definition one that every client takes: the protocol wants schemas of objects."""
+    output = said.get("outputSchema")
+    if not (isinstance(output, dict) and output.get("type") == "object"):
+        said.pop("outputSchema", None)
+    return {**said, "inputSchema": {**said["inputSchema"], "type": "object"}}
+
+
+def _answer(result: DirectResult, name: str, handle: str | None) -> dict[str, Any]:
+    if result.answer is not None:
+        return {"content": [], **result.answer}
+    failed = result.failed
+    if failed is None:
+        raise RuntimeError("a direct call has an answer or has failed")
+    if failed.kind == "ToolDescriptionRequired":
+        document = description_required(name, handle)
+        text = json.dumps(document, ensure_ascii=False)
+        return {"content": [{"type": "text", "text": text}], "structuredContent": document, "isError": True}
+    return _text(failed.message, is_error=True)
+
+
+def _text(text: str, *, is_error: bool = False) -> dict[str, Any]:
+    return {"content": [{"type": "text", "text": text}], "isError": is_error}

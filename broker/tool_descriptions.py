@@ -1,0 +1,148 @@
+"""The words of "MCP Extension: Progressive Disclosure for Tool Descriptions", version 2.1: URIs and shapes, as data.
+
+Above: the server role (server/tools_mode.py) and the client role (described_upstream.py). Below: nothing. Tools are
+listed with one sentence and an open schema; their definitions are read from the resource `tool_descriptions`, which
+describes them to the session; a call before that is refused with the URI to read.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+from urllib.parse import quote, unquote, urlsplit
+
+from codegen.plain_text import one_line
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from codegen import ToolSpec
+
+RESOURCE_NAME = "tool_descriptions"
+RESOURCE_URI = f"resource:///{RESOURCE_NAME}"
+TEMPLATE = f"{RESOURCE_URI}{{?tools}}"
+MIME_TYPE = "application/json"
+
+MISSING_SELECTION = "MISSING_TOOL_SELECTION"
+DESCRIPTION_REQUIRED = "TOOL_DESCRIPTION_REQUIRED"
+TOO_MANY_FETCHES = "TOO_MANY_FETCHES"
+
+MOST_TOOLS = 100
+"""How many tools one read may ask for; the others are answered with an error."""
+
+AVAILABLE = 50
+"""How many names an error lists."""
+
+_URI_CHARACTERS = 50_000
+_SENTENCE_CHARACTERS = 160
+_SENTENCE_END = re.compile(r"(?<=[.!?])\s")
+
+WORKFLOW = (
+    "Full descriptions of tools: schemas, examples, guidance. Tools are listed with one sentence and an open schema. "
+    f"Before you call a tool, read {RESOURCE_URI}?tools=NAME1,NAME2 with the tools that you are about to use, all in "
+    "one read; then call them with arguments that fit. A tool is read once in a session, and again after a change."
+)
+"""The description of the resource."""
+
+SYSTEM_PROMPT = (
+    "Tools of this server are listed with one sentence each. Do not guess their parameters. Work in two steps: "
+    f"1. read the resource {RESOURCE_URI}?tools=NAME1,NAME2 for all the tools that you will need now; "
+    "2. call them with arguments that fit the inputSchema you have read. A call that answers "
+    f"{DESCRIPTION_REQUIRED} was not executed: read the resource_uri that it names, then call again."
+)
+"""What a client's system prompt should say."""
+
+
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """What a read of the resource asks for."""
+
+    tools: tuple[str, ...]
+    session: str | None
+
+
+def selection_of(uri: str) -> Selection | None:
+    """Return what a URI asks for; None when it is not of this resource."""
+    try:
+        parts = urlsplit(uri[:_URI_CHARACTERS])
+    except ValueError:
+        return None
+    if parts.scheme != "resource" or parts.netloc or parts.path != f"/{RESOURCE_NAME}":
+        return None
+    tools: list[str] = []
+    session = None
+    for pair in parts.query.split("&"):
+        key, _, value = pair.partition("=")
+        if key == "tools":  # split before it is decoded: a name may have a comma
+            tools += [name for piece in value.split(",") if (name := unquote(piece).strip())]
+        elif key == "session":
+            session = unquote(value) or None
+    return Selection(tuple(dict.fromkeys(tools)), session)
+
+
+def uri_of(tools: Sequence[str], session: str | None = None) -> str:
+    """Return the URI that asks for these tools."""
+    names = ",".join(quote(name, safe="") for name in tools)
+    return f"{RESOURCE_URI}?tools={names}" + (f"&session={quote(session, safe='')}" if session else "")
+
+
+def resource() -> dict[str, Any]:
+    """Return the resource as `resources/list` has it."""
+    return {"uri": RESOURCE_URI, "name": RESOURCE_NAME, "description": WORKFLOW, "mimeType": MIME_TYPE}
+
+
+def minimal(spec: ToolSpec, name: str, hints: dict[str, Any] | None = None) -> dict[str, Any]:
+    """Return a tool as `tools/list` has it: one sentence and an open schema."""
+    listed = {
+        "name": name,
+        "description": first_sentence(spec.description or spec.title or ""),
+        "inputSchema": {"type": "object", "properties": {}},
+    }
+    return listed | ({"annotations": hints} if hints else {})
+
+
+def first_sentence(text: str) -> str:
+    """Return the first sentence of a description, inert and bounded."""
+    line = one_line(text, 4 * _SENTENCE_CHARACTERS)
+    return one_line(_SENTENCE_END.split(line, maxsplit=1)[0], _SENTENCE_CHARACTERS)
+
+
+def missing_selection(available: Sequence[str]) -> dict[str, Any]:
+    """Return what a read without `tools=` gets."""
+    message = f"Say which tools: read {RESOURCE_URI}?tools=NAME1,NAME2. Nothing was described."
+    return _error(MISSING_SELECTION, message, available_tools=list(available[:AVAILABLE]))
+
+
+def description_required(name: str, session: str | None = None) -> dict[str, Any]:
+    """Return what a call gets before the tool's description was read."""
+    uri = uri_of([name], session)
+    shown = one_line(name, 200)
+    message = f"{shown} was not executed: its description has not been read yet. Read {uri}, then call again."
+    return _error(DESCRIPTION_REQUIRED, message, resource_uri=uri)
+
+
+def too_many_fetches(seconds: float) -> dict[str, Any]:
+    """Return what a read gets beyond the rate that a session may fetch at."""
+    message = f"Too many descriptions were fetched; try again in {seconds:.0f} s. Nothing was described."
+    return _error(TOO_MANY_FETCHES, message, retry_after_seconds=round(seconds, 1))
+
+
+def unknown_entry(name: str, near: Sequence[str], available: Sequence[str]) -> dict[str, Any]:
+    """Return the entry of a name that no tool has; `available` are names that there are, the nearest first."""
+    hint = f" Did you mean {' or '.join(near)}?" if near else ""
+    names = dict.fromkeys([*near, *available])
+    return {"error": f"There is no tool {one_line(name, 200)!r}.{hint}", "available_tools": list(names)[:AVAILABLE]}
+
+
+def error_code(answer: Any) -> str | None:
+    """Return the code of an error of this extension in what a server sent, in any of the places where it may be."""
+    if not isinstance(answer, dict):
+        return None
+    error = answer.get("error", answer)
+    code = error.get("code") if isinstance(error, dict) else error
+    return code if isinstance(code, str) else None
+
+
+def _error(code: str, message: str, **more: Any) -> dict[str, Any]:
+    return {"error": {"code": code, "message": message, **more}}

@@ -1,0 +1,114 @@
+"""An MCP server over stdio that speaks the tool_descriptions extension: `described.py [MODE]`. Standard library only.
+
+Written after the extension's text and apart from our own server role. Calls are appended to the file CALLS_LOG.
+"""
+
+import json
+import os
+import sys
+from pathlib import Path
+from urllib.parse import parse_qs, urlsplit
+
+MODE = sys.argv[1] if len(sys.argv) > 1 else "plain"
+TOOLS: dict[str, dict[str, object]] = {
+    "send_mail": {
+        "name": "send_mail",
+        "description": "Sends a mail to one person. Takes effect at once.",
+        "inputSchema": {
+            "type": "object",
+            "properties": {"to": {"type": "string"}, "text": {"type": "string"}},
+            "required": ["to"],
+        },
+        "examples": [{"to": "a@example.com"}],
+        "error_handling": "A mail to nobody is an error.",
+    },
+    "count_mails": {
+        "name": "count_mails",
+        "description": "Counts mails. All of them.",
+        "inputSchema": {"type": "object", "properties": {"folder": {"type": "string"}}},
+    },
+}
+authorized: set[str] = set()
+
+
+def note(line):
+    if path := os.environ.get("CALLS_LOG"):
+        with Path(path).open("a", encoding="utf-8") as log:
+            log.write(line + "\n")
+
+
+def send(message):
+    sys.stdout.write(json.dumps({"jsonrpc": "2.0", **message}) + "\n")
+    sys.stdout.flush()
+
+
+def listed(tool):
+    return {
+        "name": tool["name"],
+        "description": str(tool["description"]).partition(".")[0] + ".",
+        "inputSchema": {"type": "object", "properties": {}},
+    }
+
+
+def read(uri):
+    query = parse_qs(urlsplit(uri).query)
+    if "tools" not in query:
+        return {"error": {"code": "MISSING_TOOL_SELECTION", "message": "which?"}}
+    names = query["tools"][0].split(",")
+    note("read " + ",".join(names))
+    authorized.update(names)
+    found = {
+        name: TOOLS.get(name, {"error": f"Tool '{name}' not found", "available_tools": list(TOOLS)}) for name in names
+    }
+    return {"tools": list(found.values())} if MODE == "as_list" else found
+
+
+def call(params):
+    name, arguments = params["name"], params.get("arguments", {})
+    if name not in authorized:
+        error = {
+            "code": "TOOL_DESCRIPTION_REQUIRED",
+            "message": "read it first",
+            "resource_uri": f"resource:///tool_descriptions?tools={name}",
+        }
+        return {"content": [{"type": "text", "text": json.dumps({"error": error})}], "isError": True}
+    note(f"call {name} {json.dumps(arguments)}")
+    if arguments.get("text") == "forget":
+        authorized.clear()
+    if arguments.get("text") == "change":
+        authorized.clear()
+        TOOLS[name]["description"] = "Sends a mail to everybody."
+    return {"content": [{"type": "text", "text": "done"}]}
+
+
+def handle(request):
+    params = request.get("params") or {}
+    match request.get("method"):
+        case "initialize":
+            capabilities = {"tools": {"listChanged": True}, "resources": {}}
+            return {
+                "protocolVersion": "2025-11-25",
+                "capabilities": capabilities,
+                "serverInfo": {"name": "described", "version": "1"},
+            }
+        case "tools/list":
+            return {"tools": [listed(tool) for tool in TOOLS.values()]}
+        case "resources/list":
+            resource = {"uri": "resource:///tool_descriptions", "name": "tool_descriptions"}
+            return {"resources": [resource]}
+        case "resources/read":
+            text = json.dumps(read(params["uri"]))
+            return {"contents": [{"uri": params["uri"], "mimeType": "application/json", "text": text}]}
+        case "tools/call":
+            return call(params)
+    return None
+
+
+for line in sys.stdin:
+    request = json.loads(line)
+    if "id" in request:
+        result = handle(request)
+        if result is None:
+            send({"id": request["id"], "error": {"code": -32601, "message": "Method not found"}})
+        else:
+            send({"id": request["id"], "result": result})
