@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import warnings
 from importlib import import_module
 
 import anyio
@@ -63,9 +62,7 @@ async def test_whoever_embeds_sees_output_and_calls_as_they_come():
 
 @pytest.fixture(scope="module")
 def encoding():
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", DeprecationWarning)  # how it opens its own data
-        return import_module("bpe_openai").get_encoding("o200k_base")
+    return import_module("bpe_openai").get_encoding("o200k_base")
 
 
 NAMES = ["search_tools", "get_tool_details", "execute_code"]
