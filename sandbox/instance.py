@@ -18,7 +18,7 @@ from wasmtime import _ffi as ffi
 from sandbox.clock import LogicalClock
 from sandbox.engine import engine
 from sandbox.errors import ImageError
-from sandbox.host_functions import entered
+from sandbox.host_functions import MAX_WRITE, entered
 from sandbox.messages import protocol_failure
 from sandbox.outcome import Raised, Stopped
 from sandbox.terms import BEFORE_ANY_RUN
@@ -31,9 +31,6 @@ if TYPE_CHECKING:
     from sandbox.terms import Terms
 
 _BYTES_A_CHARACTER = 4  # at most, in UTF-8
-
-MAX_WRITE = 65_536
-"""Characters the guest's streams hand over at once; a longer piece did not come from them."""
 
 
 class Instance:
@@ -87,7 +84,7 @@ class Instance:
         if self._stopped is not None:
             return
         if len(text) > MAX_WRITE:
-            self._stop(protocol_failure(f"the guest printed {len(text)} characters at once"))
+            self._stop(protocol_failure(f"the guest printed more than {MAX_WRITE} characters at once"))
             return
         room = self.limits.output_bytes - self.output_bytes
         data = text.encode("utf-8", "backslashreplace")

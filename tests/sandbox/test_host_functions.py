@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import re
+import sys
+from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 import wasmtime
 from wasmtime import component as wasm
 
-from sandbox import Completed, Sandbox, Stopped
+from sandbox import Completed, Raised, Sandbox, Stopped
 from sandbox.engine import FIBER_STACK, MAX_WASM_STACK, engine
 from sandbox.host_functions import HOST_FUNCTIONS, _bound
 
@@ -69,6 +72,45 @@ def test_whatever_a_host_function_raises_is_a_trap_of_its_guest_alone(error):
     with pytest.raises(wasmtime.WasmtimeError, match=r"^a host function failed$") as caught:
         _bound(body)(SimpleNamespace())
     assert caught.value.__cause__ is None
+
+
+async def test_a_fault_while_text_is_taken_is_a_trap_of_its_guest_alone(image, monkeypatch):
+    def body(*_):
+        raise KeyboardInterrupt
+
+    async with Sandbox(cache=image.compiled.parent, isolation="thread", pool=None) as sandbox:
+        monkeypatch.setitem(HOST_FUNCTIONS[""], "write", body)
+        broken = await sandbox.run("print(1)")
+        monkeypatch.undo()
+        assert isinstance(broken.outcome, Raised)
+        assert (broken.outcome.type, broken.stdout) == ("SandboxTrap", "")
+        assert "the sandbox failed on the host's side" in broken.outcome.message
+        assert (await sandbox.run("print(1)")).stdout == "1\n"
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="the kernel's count of memory is Linux's")
+async def test_the_host_keeps_no_copies_of_a_long_text(image):
+    """The guest's own memory, and one copy of wasmtime's, are all that a text of 60 MB takes."""
+    script = "import wit_world\ntext = 'x' * 60_000_000\n"
+    grown = []
+    async with Sandbox(cache=image.compiled.parent, isolation="thread", pool=None) as sandbox:
+        for attack in ("text.encode().decode()", "wit_world.write(1, text)"):
+            await sandbox.run(script)
+            forget_peak()
+            before = memory("VmRSS")
+            await sandbox.run(script + attack)
+            grown.append(memory("VmHWM") - before)
+    assert grown[1] - grown[0] < 80 * 1024 * 1024
+
+
+def forget_peak() -> None:
+    Path("/proc/self/clear_refs").write_text("5")
+
+
+def memory(what: str) -> int:
+    found = re.search(rf"^{what}:\s+(\d+) kB", Path("/proc/self/status").read_text(), re.MULTILINE)
+    assert found is not None
+    return int(found[1]) * 1024
 
 
 @pytest.mark.parametrize(
