@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from codegen import ToolSpec
 
 _LINES = 60
+_MOST_LINES = 400
 _CHARACTERS = 200
 
 
@@ -47,6 +48,12 @@ class Definitions:
         """Return how the present definition of a tool differs from the first one, as lines of a diff."""
         history = self._seen.get(name, [])
         return difference(history[0][1], history[-1][1]) if len(history) > 1 else ()
+
+    def shown(self, name: str) -> tuple[str, ...]:
+        """Return the present definition of a tool, escaped and bounded."""
+        history = self._seen.get(name, [])
+        lines = _lines(history[-1][1])[:_MOST_LINES] if history else []
+        return tuple(shown_text(line, _CHARACTERS) for line in lines)
 
 
 def difference(before: ToolSpec, after: ToolSpec) -> tuple[str, ...]:

@@ -247,8 +247,8 @@ class RunDesk:
 
     def _notes(self, waiting: _Waiting) -> Notes:
         call = waiting.call
-        change = self._desk.book.definitions.change(call.qualified_name)
-        return Notes(waiting.ask, self.flow.copies(call), change)
+        name, definitions = call.qualified_name, self._desk.book.definitions
+        return Notes(waiting.ask, self.flow.copies(call), definitions.change(name), definitions.shown(name))
 
 
 def nobody_answers(call: PendingCall, ask: Ask) -> str:

@@ -33,11 +33,13 @@ class Notes:
         ask: Why it is a question.
         copies: Text that its arguments share with results of other servers.
         change: How the tool's definition differs from the one first seen, as lines of a diff.
+        definition: What the server says of the tool, in full, as lines with escapes.
     """
 
     ask: Ask
     copies: tuple[Copy, ...] = ()
     change: tuple[str, ...] = ()
+    definition: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,54 +1,207 @@
-"""The terminal as answerer: one question, with the pending calls as a table. Anything but a clear yes is a no."""
+"""The terminal as answerer: the pending calls as a table, and a choice with the arrow keys.
+
+Above: `codemode run`. Below: questionary, whose menus work with prompt_toolkit and so on any terminal. Anything but a
+yes is a no.
+"""
 
 from __future__ import annotations
 
 import json
 import os
-import re
+import signal
 import sys
-from itertools import groupby
-from operator import attrgetter
-from typing import TYPE_CHECKING
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 import anyio
 from rich.table import Table
 from rich.text import Text
 
-from broker.authorization.grants import Grant
-from broker.cli.terminal import notes
-from codegen.plain_text import one_line
+from broker.authorization.choices import Choice, answers_of
+from broker.authorization.predicates import Predicate
+from broker.authorization.question_text import rows
+from broker.authorization.shown import shown_name, shown_text
+from broker.cli.terminal import note, notes
+from broker.errors import PatternError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from broker.authorization.calls import PendingCall
-    from broker.authorization.questions import Answer, Question
+    from questionary import Question as Prompt
 
-_NAME_CHARACTERS = 130
-_ARGUMENT_CHARACTERS = 160
+    from broker.authorization.questions import Answer, CallGroup, Question
+
 _LINE_BYTES = 4096
+_TEST_CHARACTERS = 200
 _YES = {"y", "yes"}
+_ANY = "any"
+
+
+@dataclass(frozen=True, slots=True)
+class _Entry:
+    """One line of a menu; `key` is a letter that goes to it."""
+
+    key: str
+    title: str
+    value: str
 
 
 class TerminalAnswerer:
-    """Asks on stderr and reads a line from stdin; both must be terminals.
+    """Asks on stderr and reads stdin; both must be terminals.
 
-    A yes holds for the tools in the table, as they are defined now, until the run ends.
+    What is allowed is allowed for these calls, or for the tools as they are defined now, until the run ends.
     """
 
+    name = "terminal"
+
     async def answer(self, question: Question) -> Sequence[Answer]:
-        """Ask once for all calls of the question."""
-        console = notes()
-        console.print(_table(question.calls))
-        console.print(Text("Allow these, and more calls of the same tools until the script ends? [y/N] "), end="")
-        if (await read_line()).strip().lower() not in _YES:
-            return ()
-        return [Grant(exact_pattern(call.qualified_name), digest=call.digest) for call in question.calls]
+        """Ask until everything is said."""
+        notes().print(_table(question))
+        if os.environ.get("TERM", "dumb") == "dumb":
+            return answers_of(question, [await _plain(question)])
+        groups = question.groups
+        if len(groups) == 1:
+            return answers_of(question, await _about(question, 0))
+        match await _chosen(_menu_of_all(question)):
+            case "these":
+                return answers_of(question, [Choice(decision="these")])
+            case "each":
+                choices = [choice for number in range(len(groups)) for choice in await _about(question, number)]
+                return answers_of(question, choices)
+        return answers_of(question, [Choice(decision="deny")])
 
 
-def exact_pattern(name: str) -> str:
-    """Return the pattern that matches this name only: a server may call a tool `*`."""
-    return re.sub(r"([*?\[])", r"[\1]", name)
+def _menu_of_all(question: Question) -> list[_Entry]:
+    return [
+        _Entry("n", "Refuse them", "deny"),
+        _Entry("y", f"Allow these {len(question.calls)} calls", "these"),
+        _Entry("o", "Decide for each tool", "each"),
+    ]
+
+
+async def _about(question: Question, number: int) -> list[Choice]:
+    """Return what a person chooses for one tool."""
+    group = question.groups[number]
+    while True:
+        match await _chosen(_menu(group)):
+            case "these":
+                return [Choice(group=number, decision="these")]
+            case "alike":
+                return [Choice(group=number, decision="alike")]
+            case "any":
+                return [Choice(group=number, decision="any")]
+            case "edit":
+                if (arguments := await _edited(group)) is not None:
+                    return [Choice.model_validate({"group": number, "decision": "alike", "arguments": arguments})]
+            case "show":
+                note("\n".join(group.notes[0].definition if group.notes else ()))
+            case "note":
+                said = await _typed("Words for the script:", "")
+                return [Choice(group=number, decision="deny", note=(said or "")[:1_000])]
+            case _:
+                return [Choice(group=number, decision="deny")]
+
+
+def _menu(group: CallGroup) -> list[_Entry]:
+    count, tool = len(group.calls), shown_name(group.name, 60)
+    entries = [
+        _Entry("n", "Refuse", "deny"),
+        _Entry("y", "Allow this call" if count == 1 else f"Allow these {count} calls", "these"),
+    ]
+    suggestion = group.suggestion()
+    if suggestion is not None:
+        like = shown_text(str(suggestion), _TEST_CHARACTERS)
+        title = f"Allow calls like {'this' if count == 1 else 'these'} in this run: {like}"
+        entries.append(_Entry("a", title, "alike"))
+    entries += [
+        _Entry("e", "Allow calls whose arguments pass tests that I write, in this run", "edit"),
+        _Entry("t", f"Allow every call of {tool} in this run", "any"),
+        _Entry("d", "Show the tool's definition", "show"),
+        _Entry("r", "Refuse, with a note for the script", "note"),
+    ]
+    return entries
+
+
+async def _edited(group: CallGroup) -> dict[str, Any] | None:
+    """Let a person change the test of each argument; None where they gave up."""
+    suggestion = group.suggestion()
+    suggested = suggestion.document() if suggestion else {}
+    tests: dict[str, Any] = {}
+    for place in dict.fromkeys([*group.same, *group.varying, *suggested]):
+        default = json.dumps(suggested[place], ensure_ascii=False) if place in suggested else _ANY
+        typed = await _typed(f"{shown_name(place, 60)} ({_ANY}, or a test as JSON):", default, validate=_fault(place))
+        if typed is None:
+            return None
+        if typed.strip() != _ANY:
+            tests[place] = json.loads(typed)
+    try:
+        Predicate.parse(tests)
+    except PatternError as error:
+        note(f"these tests cannot be used: {error}")
+        return None
+    return tests
+
+
+def _fault(place: str) -> Any:
+    def check(typed: str) -> bool | str:
+        if typed.strip() == _ANY:
+            return True
+        try:
+            Predicate.parse({place: json.loads(typed)})
+        except (ValueError, RecursionError, PatternError) as error:
+            return str(error) if isinstance(error, PatternError) else f"write {_ANY}, or JSON as in " + '{"glob": "x*"}'
+        return True
+
+    return check
+
+
+async def _chosen(entries: list[_Entry]) -> str:
+    """Return the value of the chosen line; the first one, a refusal, is where the pointer begins."""
+    import questionary  # noqa: PLC0415  # half a second, only where somebody is asked
+
+    choices = [questionary.Choice(entry.title, value=entry.value, shortcut_key=entry.key) for entry in entries]
+    prompt = questionary.select(
+        "What may it do?",
+        choices=choices,
+        use_shortcuts=True,
+        use_jk_keys=False,
+        instruction="(arrow keys or letter, then Enter)",
+        **_streams(),
+    )
+    return await _ask(prompt) or "deny"
+
+
+async def _typed(message: str, default: str, *, validate: Any = None) -> str | None:
+    import questionary  # noqa: PLC0415
+
+    return await _ask(questionary.text(message, default=default, validate=validate, **_streams()))
+
+
+async def _ask(prompt: Prompt) -> str | None:
+    try:
+        answer = await prompt.application.run_async()
+        return None if answer is None else str(answer)
+    except KeyboardInterrupt:
+        # Handled where the program is: the run ends as for any Ctrl-C.
+        os.kill(os.getpid(), signal.SIGINT)
+        await anyio.sleep_forever()
+    except EOFError:
+        pass
+    return None
+
+
+def _streams() -> dict[str, Any]:
+    """Return where to ask: on stderr, since stdout is the script's."""
+    from prompt_toolkit.input import create_input  # noqa: PLC0415
+    from prompt_toolkit.output import create_output  # noqa: PLC0415
+
+    return {"input": create_input(sys.stdin), "output": create_output(sys.stderr)}
+
+
+async def _plain(question: Question) -> Choice:
+    """Ask with a line of text, where the terminal can do no more."""
+    notes().print(Text(f"Allow these {len(question.calls)} calls? [y/N] "), end="")
+    return Choice(decision="these" if (await read_line()).strip().lower() in _YES else "deny")
 
 
 async def read_line() -> str:
@@ -57,17 +210,14 @@ async def read_line() -> str:
     return os.read(sys.stdin.fileno(), _LINE_BYTES).decode("utf-8", "replace")
 
 
-def _table(calls: Sequence[PendingCall]) -> Table:
+def _table(question: Question) -> Table:
     table = Table(title="The script wants to call", title_justify="left", box=None, pad_edge=False)
-    table.add_column("tool", header_style="dim", overflow="fold")
-    table.add_column("calls", header_style="dim", justify="right")
-    table.add_column("arguments of the first", header_style="dim", overflow="fold")
-    by_name = attrgetter("qualified_name")
-    for name, group in groupby(sorted(calls, key=by_name), key=by_name):
-        same = list(group)
-        table.add_row(Text(one_line(name, _NAME_CHARACTERS), style="bold"), str(len(same)), _arguments(same[0]))
+    for column in ("tool", "calls", "the same in all", "differs"):
+        table.add_column(column, header_style="dim", overflow="fold", justify="right" if column == "calls" else "left")
+    for row in rows(question):
+        table.add_row(
+            Text(row.tool, style="bold"), str(row.calls), Text("\n".join(row.same)), Text("\n".join(row.varying))
+        )
+        for warning in row.warnings:
+            table.add_row("", "", Text(f"! {warning}", style="yellow"), "")
     return table
-
-
-def _arguments(call: PendingCall) -> Text:
-    return Text(one_line(json.dumps(call.arguments, ensure_ascii=False), _ARGUMENT_CHARACTERS))

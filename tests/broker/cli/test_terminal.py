@@ -20,7 +20,8 @@ print(await asyncio.gather(odd.echo(text='one'), odd.echo(text='two')))
 def terminal(command, environment, tmp_path):
     """Runs codemode with a terminal on all three streams; returns exit code and screen text."""
 
-    def run(*arguments: str, typed: bytes = b"", **more: str) -> tuple[int, str]:
+    def run(*arguments: str, typed: list[tuple[str, bytes]] | None = None, **more: str) -> tuple[int, str]:
+        """Types each text when the screen shows, after what was typed before, the text beside it."""
         ours, theirs = pty.openpty()
         process = subprocess.Popen(  # noqa: S603  # our own command
             [command, *arguments],
@@ -31,11 +32,13 @@ def terminal(command, environment, tmp_path):
             cwd=tmp_path,
         )
         os.close(theirs)
-        os.write(ours, typed)
-        screen = b""
+        screen, seen, left = b"", 0, list(typed or [])
         try:
             while piece := _read(ours):
                 screen += piece
+                if left and left[0][0].encode() in screen[seen:]:
+                    seen = len(screen)
+                    os.write(ours, left.pop(0)[1])
         finally:
             os.close(ours)
         return process.wait(timeout=60), screen.decode().replace("\r\n", "\n")
@@ -58,22 +61,69 @@ def script(tmp_path):
     return "ask.py"
 
 
+DOWN, ENTER, CTRL_C = b"\x1b[B", b"\r", b"\x03"
+QUESTION = "What may it do?"
+
+
 def test_pending_calls_are_asked_about_in_one_question(terminal, script, config):
-    code, screen = terminal("run", script, "-c", config, typed=b"y\n")
+    code, screen = terminal("run", script, "-c", config, typed=[(QUESTION, b"y" + ENTER)])
     assert code == 0
-    assert screen.count("Allow") == 1
+    assert screen.count("The script wants to call") == 1
+    assert 'text="one", "two"' in screen
     assert "['one', 'two']" in screen
 
 
-def test_no_refuses_them(terminal, script, config):
-    code, screen = terminal("run", script, "-c", config, typed=b"n\n")
+def test_the_arrow_keys_choose(terminal, script, config):
+    code, screen = terminal("run", script, "-c", config, typed=[(QUESTION, DOWN + ENTER)])
+    assert (code, "['one', 'two']" in screen) == (0, True)
+
+
+@pytest.mark.parametrize("keys", [ENTER, b"n" + ENTER], ids=["enter at once", "no"])
+def test_anything_but_a_yes_refuses_them(terminal, script, config, keys):
+    code, screen = terminal("run", script, "-c", config, typed=[(QUESTION, keys)])
     assert code == 4
     assert "ToolRefusedError" in screen
 
 
-def test_an_empty_answer_is_no(terminal, script, config):
-    code, _ = terminal("run", script, "-c", config, typed=b"\n")
+def test_a_note_reaches_the_script(terminal, script, config):
+    typed = [(QUESTION, b"r" + ENTER), ("Words for the script", b"not on a Sunday" + ENTER)]
+    code, screen = terminal("run", script, "-c", config, typed=typed)
     assert code == 4
+    assert "odd.echo was refused: not on a Sunday." in screen
+
+
+def test_calls_like_these_are_allowed_and_others_asked_about(terminal, tmp_path, config):
+    (tmp_path / "loop.py").write_text(
+        "from tools import odd\n"
+        "for n in range(40): await odd.echo(text=f'note {n}')\n"
+        "try: await odd.echo(text='something else')\n"
+        "except PermissionError as error: print('caught:', error)\n"
+    )
+    tests = b'\x05\x15{"glob": "note *"}'
+    typed = [(QUESTION, b"e" + ENTER), ("a test as JSON", tests + ENTER), ("something else", b"n" + ENTER)]
+    code, screen = terminal("run", "loop.py", "-c", config, typed=typed)
+    assert code == 0, screen
+    assert "caught: odd.echo was refused." in screen
+    assert screen.count("The script wants to call") == 2
+
+
+def test_the_definition_is_shown_before_deciding(terminal, script, config):
+    typed = [(QUESTION, b"d" + ENTER), ('"description"', b"n" + ENTER)]
+    code, screen = terminal("run", script, "-c", config, typed=typed)
+    assert code == 4
+    assert "\\u001b" in screen  # the server's description has a control character, shown as an escape
+
+
+def test_a_plain_line_is_read_where_the_terminal_can_do_no_more(terminal, script, config):
+    for typed, expected in ((b"y\n", 0), (b"n\n", 4), (b"\n", 4)):
+        code, _ = terminal("run", script, "-c", config, typed=[("[y/N]", typed)], TERM="dumb")
+        assert code == expected
+
+
+def test_ctrl_c_at_the_question_ends_the_run(terminal, script, config):
+    code, screen = terminal("run", script, "-c", config, typed=[(QUESTION, CTRL_C)])
+    assert code == 130
+    assert "Traceback" not in screen
 
 
 def test_no_color_is_honoured(terminal, script, config):
