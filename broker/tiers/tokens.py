@@ -7,6 +7,7 @@ vocabulary; no model's own tokenizer is the right one for all, so that the name 
 from __future__ import annotations
 
 import importlib
+import warnings
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING
@@ -40,7 +41,10 @@ ESTIMATE = TokenCounter(f"estimate of {BYTES_PER_TOKEN} bytes a token", estimate
 def token_counter() -> TokenCounter:
     """Return the tokenizer that is installed, or the estimate; loading it takes a second the first time."""
     try:
-        encoding = importlib.import_module("bpe_openai").get_encoding(_ENCODING)
+        with warnings.catch_warnings():
+            # It reads its own files in a way that Python 3.11 calls old.
+            warnings.simplefilter("ignore", DeprecationWarning)
+            encoding = importlib.import_module("bpe_openai").get_encoding(_ENCODING)
     except ImportError:
         return ESTIMATE
     return TokenCounter(_ENCODING, lambda text: len(encoding.encode_ordinary(text.encode("utf-8", "replace").decode())))
