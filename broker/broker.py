@@ -200,6 +200,11 @@ class Broker:
         return self._shelf.describes_all()
 
     @property
+    def may_describe_all(self) -> bool:
+        """Whether the config says `auto`."""
+        return self._shelf.may_describe_all
+
+    @property
     def lazy_servers(self) -> frozenset[str]:
         """The servers that are connected only while they are needed."""
         return frozenset(name for name, upstream in self._upstreams.items() if upstream.settings.lazy)

@@ -38,6 +38,7 @@ class ToolShelf:
         tiers: Hot list, categories, summaries and whole definitions.
         finder: `search_tools`.
         fetches_per_minute: How often a session may fetch descriptions.
+        may_describe_all: Whether the config says `auto`.
     """
 
     def __init__(
@@ -70,14 +71,14 @@ class ToolShelf:
         self._scores = TierScores(self.catalog, self.statistics)
         self.tiers = Tiers(self.catalog, self.categories, self.statistics, self._scores)
         self.fetches_per_minute = settings.fetches_per_minute
-        self._describes = settings.describe == "auto"
+        self.may_describe_all = settings.describe == "auto"
         self._room = int(settings.context_share * settings.context_tokens)
         self._judged_at, self._fits = -1, False
         self.finder = Finder(self.catalog, upstreams, self.categories, self.tiers, mode=Mode(settings.search))
 
     def describes_all(self) -> bool:
         """Tell whether all tools are described from the start: the config says `auto`, and they fit now."""
-        if self._describes and self._judged_at != self.catalog.revision:
+        if self.may_describe_all and self._judged_at != self.catalog.revision:
             self._judged_at = self.catalog.revision
             self._fits = self.tiers.fit(self.catalog.tools, self._room)
         return self._fits

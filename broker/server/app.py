@@ -81,6 +81,7 @@ class BrokerServer:
         """
         settings = settings or ServeSettings()
         self.settings = settings
+        self.broker = broker
         self.sessions = SessionKeeper(
             make_session or (lambda principal: broker.session(principal=principal)),
             most=settings.sessions,
@@ -97,7 +98,7 @@ class BrokerServer:
             "codemode-broker",
             version=version("codemode-broker"),
             title="codemode",
-            instructions=self._tools.instructions if self._is_tools_mode else texts.instructions(names),
+            instructions=self._tools.instructions if self._is_tools_mode else self._instructions(names),
             lifespan=self._lifespan,
             on_list_tools=self._list_tools,
             on_call_tool=self._call_tool,
@@ -107,6 +108,10 @@ class BrokerServer:
         )
         # Not the constructor's argument, which warns that the newer era has none.
         self.mcp.add_request_handler("logging/setLevel", t.SetLevelRequestParams, self._set_log_level)
+
+    def _instructions(self, names: list[str]) -> str:
+        described = texts.DESCRIBED_FROM_THE_START if self.broker.may_describe_all else ""
+        return texts.instructions(names) + described
 
     @asynccontextmanager
     async def _lifespan(self, _server: Server[_State]) -> AsyncIterator[_State]:

@@ -21,6 +21,7 @@ from starlette.routing import Route
 
 from broker.errors import ConfigError
 from broker.server.tokens import AnyOf, IssuedTokens, StaticTokens
+from broker.server.tools_api import tools_routes
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -79,7 +80,7 @@ class Address:
 
 
 def http_app(server: BrokerServer, address: Address, routes: Sequence[Route] = ()) -> Starlette:
-    """Return the application: `/mcp`, `/health`, and what is given.
+    """Return the application: `/mcp`, `/health`, `/api/v1/tools/…`, and what is given.
 
     Raises:
         ConfigError: The address can be reached by others, and nobody would be asked who they are.
@@ -95,16 +96,22 @@ def http_app(server: BrokerServer, address: Address, routes: Sequence[Route] = (
     async def health(_request: Request) -> JSONResponse:
         return JSONResponse({"status": "ok"})
 
+    security = _security(settings, address)
+    scopes = None if verifier is None else settings.oauth.scopes if settings.oauth is not None else ()
     return server.mcp.streamable_http_app(
         streamable_http_path=PATH,
         max_request_body_size=settings.request_bytes,
         session_idle_timeout=settings.session_idle_seconds,
         max_sessions=settings.sessions,
-        transport_security=_security(settings, address),
+        transport_security=security,
         host=address.host,
         auth=_auth(settings, address) if verifier is not None else None,
         token_verifier=verifier,
-        custom_starlette_routes=[Route("/health", health), *routes],
+        custom_starlette_routes=[
+            Route("/health", health),
+            *tools_routes(server.broker, security, scopes),
+            *routes,
+        ],
     )
 
 

@@ -71,7 +71,7 @@ class ToolsMode:
     @property
     def instructions(self) -> str:
         """What the server tells its clients at first."""
-        return texts.TOOLS_MODE_OPEN if self._broker.describes_all else SYSTEM_PROMPT
+        return SYSTEM_PROMPT + (texts.DESCRIBED_FROM_THE_START if self._broker.may_describe_all else "")
 
     async def listing(self, cursor: str | None) -> tuple[list[dict[str, Any]], str | None]:
         """Return a page of `tools/list`, and the cursor of the next.

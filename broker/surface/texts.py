@@ -56,10 +56,7 @@ CALL_TOOL = (
     "Call any tool by its name, also one that search_tools found and that is not listed here. Read its description "
     "first; arguments are an object that fits its inputSchema."
 )
-TOOLS_MODE_OPEN = (
-    "All tools are described in full in the listing: call them at once. search_tools finds tools by words. Each call "
-    "is authorized by itself and may be refused."
-)
+DESCRIBED_FROM_THE_START = " While they fit, all tools are described from the start: no fetch is needed before a call."
 TIMEOUT = "Seconds, 30 by default"
 SESSION = "As an earlier reply named it"
 

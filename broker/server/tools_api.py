@@ -1,0 +1,102 @@
+"""The tiers of tools over plain HTTP: `GET /api/v1/tools/…`, behind the authentication of the MCP endpoint.
+
+Above: http.py. Below: the broker's tiers. A read describes nothing to any session; it shows what the budgets allow.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from mcp.server.auth.middleware.bearer_auth import RequireAuthMiddleware
+from mcp.server.transport_security import TransportSecurityMiddleware
+from starlette.responses import JSONResponse, Response
+from starlette.routing import Route, request_response
+
+from broker.errors import SearchError, UnknownToolError
+from broker.tiers.items import full_item
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, Sequence
+
+    from mcp.server.transport_security import TransportSecuritySettings
+    from starlette.requests import Request
+
+    from broker.broker import Broker
+    from broker.tiers import TierPage
+
+PREFIX = "/api/v1/tools"
+
+_NUMBER_DIGITS = 9
+
+
+class _NotFoundError(Exception):
+    """There is nothing of this name; `args[0]` says what there is."""
+
+
+def tools_routes(broker: Broker, security: TransportSecuritySettings, scopes: Sequence[str] | None) -> list[Route]:
+    """Return the routes; with scopes, a request needs a token that has them, without nobody is asked who they are."""
+    api = _Api(broker)
+    guard = TransportSecurityMiddleware(security)
+
+    def route(path: str, answer: Callable[[Request], Awaitable[Response]]) -> Route:
+        async def guarded(request: Request) -> Response:
+            return await guard.validate_request(request) or await _told(answer, request)
+
+        endpoint: Any = guarded
+        if scopes is not None:
+            endpoint = RequireAuthMiddleware(request_response(guarded), list(scopes))
+        return Route(PREFIX + path, endpoint, methods=["GET"])
+
+    return [
+        route("/hot", api.hot),
+        route("/categories", api.categories),
+        route("/category/{name:path}", api.category),
+        route("/{server}/{tool:path}", api.tool),
+    ]
+
+
+async def _told(answer: Callable[[Request], Awaitable[Response]], request: Request) -> Response:
+    try:
+        return await answer(request)
+    except SearchError as error:
+        return JSONResponse({"error": str(error)}, status_code=400)
+    except _NotFoundError as error:
+        return JSONResponse({"error": str(error)}, status_code=404)
+
+
+class _Api:
+    def __init__(self, broker: Broker) -> None:
+        self._broker = broker
+
+    async def hot(self, request: Request) -> Response:
+        return _page(self._broker.tiers.hot(request.query_params.get("cursor")))
+
+    async def categories(self, request: Request) -> Response:
+        return _page(self._broker.tiers.categories(request.query_params.get("cursor")))
+
+    async def category(self, request: Request) -> Response:
+        name = request.path_params["name"]
+        if name not in self._broker.categories.members():
+            raise _NotFoundError(self._broker.categories.unknown(name))
+        numbers = {
+            key: _number(key, request.query_params[key]) for key in ("page", "page_size") if key in request.query_params
+        }
+        return _page(self._broker.tiers.summaries(name, **numbers, cursor=request.query_params.get("cursor")))
+
+    async def tool(self, request: Request) -> Response:
+        name = f"{request.path_params['server']}.{request.path_params['tool']}"
+        try:
+            return JSONResponse(full_item(self._broker.catalog.lookup(name)))
+        except UnknownToolError as error:
+            raise _NotFoundError(str(error)) from None
+
+
+def _number(key: str, text: str) -> int:
+    if not (text.isascii() and text.isdigit() and len(text) <= _NUMBER_DIGITS):
+        raise SearchError(f"The {key} {text[:40]!r} cannot be used. Give a whole number.")
+    return int(text)
+
+
+def _page(page: TierPage) -> Response:
+    headers = {"Tokens": str(page.tokens), "Token-Budget": str(page.budget), "Token-Counter": page.counted_by}
+    return JSONResponse(page.to_json(), headers=headers)

@@ -1,0 +1,88 @@
+"""The tiers over plain HTTP: what they answer, and whom."""
+
+from __future__ import annotations
+
+from contextlib import asynccontextmanager
+
+import anyio
+import httpx2
+import pytest
+
+from broker import Broker
+from broker.server import BrokerServer, ServeSettings
+from broker.server.http import Address, http_app
+
+pytestmark = pytest.mark.anyio
+
+TOKEN = "0123456789abcdef" * 2
+ADDRESS = Address("127.0.0.1", 8000)
+
+
+@pytest.fixture
+def reached(desk_server):
+    """An HTTP client of the application, without a socket between them."""
+
+    @asynccontextmanager
+    async def reach(settings=None, **headers):
+        with anyio.fail_after(60):
+            async with Broker(servers={"desk": desk_server}, opens_sandbox=False) as broker:
+                app = http_app(BrokerServer(broker, settings or ServeSettings()), ADDRESS)
+                transport = httpx2.ASGITransport(app=app)
+                base = "http://127.0.0.1:8000/api/v1/tools"
+                async with httpx2.AsyncClient(transport=transport, base_url=base, headers=headers) as client:
+                    yield client
+
+    return reach
+
+
+async def test_each_tier_has_a_path(reached):
+    async with reached() as client:
+        hot = await client.get("/hot")
+        assert [tool["name"] for tool in hot.json()["tools"]] == ["desk.add", "desk.fail", "desk.wait"]
+        assert int(hot.headers["tokens"]) <= int(hot.headers["token-budget"]) == 2_000
+        assert (await client.get("/categories")).json()["categories"][0]["name"] == "desk"
+        page = (await client.get("/category/desk?page=2&page_size=1")).json()
+        assert [tool["name"] for tool in page["tools"]] == ["desk.fail"]
+        following = (await client.get("/category/desk", params={"cursor": page["next_cursor"]})).json()
+        assert [tool["name"] for tool in following["tools"]] == ["desk.wait"]
+        assert (await client.get("/desk/add")).json()["inputSchema"]["required"] == ["a"]
+
+
+@pytest.mark.parametrize(
+    ("path", "status", "said"),
+    [
+        ("/category/dsek", 404, "There is no category 'dsek'. Did you mean desk?"),
+        ("/category/desk?page=0", 400, "The page 0 cannot be used. Give a whole number from 1 to 1000000."),
+        ("/category/desk?page_size=x", 400, "The page_size 'x' cannot be used. Give a whole number."),
+        ("/hot?cursor=x", 400, "The cursor cannot be read."),
+        ("/desk/ad", 404, "There is no tool 'desk.ad'. Did you mean desk.add"),
+    ],
+)
+async def test_what_is_not_there_is_said(reached, path, status, said):
+    async with reached() as client:
+        answer = await client.get(path)
+        assert answer.status_code == status
+        assert answer.json()["error"].startswith(said)
+
+
+async def test_only_reading_is_possible(reached):
+    async with reached() as client:
+        assert (await client.post("/hot")).status_code == 405
+
+
+@pytest.mark.parametrize("path", ["/hot", "/categories", "/category/desk", "/desk/add", "/desk/none"])
+async def test_a_token_is_asked_for_where_the_server_has_tokens(reached, path):
+    settings = ServeSettings(tokens={"one": TOKEN})
+    async with reached(settings) as client:
+        assert (await client.get(path)).status_code == 401
+    async with reached(settings, authorization=f"Bearer {TOKEN}x") as client:
+        assert (await client.get(path)).status_code == 401
+    async with reached(settings, authorization=f"Bearer {TOKEN}") as client:
+        assert (await client.get(path)).status_code == (404 if path.endswith("none") else 200)
+
+
+async def test_a_page_of_another_site_cannot_read_the_tools(reached):
+    async with reached(host="evil.example:8000") as client:
+        assert (await client.get("/hot")).status_code == 421
+    async with reached(origin="https://evil.example") as client:
+        assert (await client.get("/hot")).status_code == 403

@@ -1,0 +1,129 @@
+"""Mode `tools` in memory: names, lazy servers, `auto`, rates; the rest is in the system tests."""
+
+from __future__ import annotations
+
+import json
+from contextlib import asynccontextmanager
+
+import anyio
+import pytest
+from mcp import Client, MCPError
+
+from broker import Broker, Config, Grant
+from broker.disclosure_config import DisclosureConfig
+from broker.server import BrokerServer, ServeSettings
+
+pytestmark = pytest.mark.anyio
+
+URI = "resource:///tool_descriptions"
+
+
+@pytest.fixture
+def offered(desk_server, mode):
+    """A client of a server in mode `tools`."""
+
+    @asynccontextmanager
+    async def offer(*, served_mode="tools", **sections):
+        config = Config(**sections)
+        with anyio.fail_after(60):
+            async with Broker(config, servers={"desk": desk_server}, opens_sandbox=False) as broker:
+                server = BrokerServer(
+                    broker,
+                    ServeSettings(mode=served_mode),
+                    make_session=lambda _: broker.session(grants=[Grant("*.*")]),
+                )
+                async with Client(server.mcp, mode=mode) as client:
+                    yield client
+
+    return offer
+
+
+async def read(client, *names):
+    result = await client.read_resource(f"{URI}?tools={','.join(names)}", cache_mode="refresh")
+    return json.loads(result.contents[0].text)
+
+
+async def names(client):
+    return [tool.name for tool in (await client.list_tools(cache_mode="refresh")).tools]
+
+
+HEAD = ["search_tools", "get_tool_details", "call_tool"]
+
+
+async def test_the_tools_of_one_server_keep_their_names(offered):
+    async with offered() as client:
+        assert await names(client) == [*HEAD, "add", "fail", "wait"]
+        assert (await client.call_tool("search_tools", {"query": "numbers"})).content[0].text.startswith("desk.add")
+
+
+async def test_tools_of_several_servers_are_told_apart_by_their_servers(offered, faulty):
+    async with offered(servers={"other": faulty("plain")}) as client:
+        assert await names(client) == [*HEAD, "desk__add", "desk__fail", "desk__wait", "other__echo"]
+        document = await read(client, "desk__add", "other.echo", "ech")
+        assert [entry.get("name") for entry in document.values()] == ["desk__add", "other.echo", None]
+        assert document["ech"]["available_tools"][0] == "other__echo"
+        for name in ("desk__add", "desk.add"):
+            assert (await client.call_tool(name, {"a": 1})).structured_content == {"result": 3}
+
+
+async def test_the_listing_does_not_change_while_a_lazy_server_comes_and_goes(offered, faulty):
+    async with offered(servers={"idle": faulty("plain", lazy=True)}) as client:
+        before = await names(client)
+        assert "idle__echo" not in before
+        assert (await client.call_tool("search_tools", {"query": "echo", "server": "idle"})).content[0].text
+        assert await names(client) == before
+        await client.call_tool("get_tool_details", {"tools": ["idle.echo"]})
+        result = await client.call_tool("call_tool", {"name": "idle.echo", "arguments": {"text": "hi"}})
+        assert result.content[0].text == "hi"
+        assert await names(client) == before
+
+
+async def test_an_unknown_tool_is_a_protocol_error_with_the_nearest(offered):
+    async with offered() as client:
+        with pytest.raises(MCPError, match='There is no tool "ad"') as caught:
+            await client.call_tool("ad", {})
+        assert caught.value.error.message.endswith('Nothing was executed. Did you mean "add"?')
+
+
+async def test_wrong_arguments_of_the_head_are_said(offered):
+    async with offered() as client:
+        result = await client.call_tool("call_tool", {"nam": "add"})
+        assert result.is_error
+        assert result.content[0].text.startswith("call_tool was not called:")
+
+
+async def test_with_auto_all_tools_are_described_from_the_start_while_they_fit(offered):
+    async with offered(disclosure=DisclosureConfig(describe="auto")) as client:
+        listed = {tool.name: tool for tool in (await client.list_tools()).tools}
+        assert listed["add"].input_schema["required"] == ["a"]
+        assert (await client.call_tool("add", {"a": 1})).structured_content == {"result": 3}
+        assert "all tools are described from the start" in client.instructions
+    small = DisclosureConfig(describe="auto", context_share=0.01, context_tokens=1_000)
+    async with offered(disclosure=small) as client:
+        assert (await client.call_tool("add", {"a": 1})).is_error
+        assert (await client.list_tools()).tools[3].input_schema == {"type": "object", "properties": {}}
+
+
+async def test_fetches_beyond_the_rate_are_refused_with_the_time_to_wait(offered):
+    async with offered(disclosure=DisclosureConfig(fetches_per_minute=2)) as client:
+        assert "add" in await read(client, "add")
+        assert "fail" in await read(client, "fail")
+        error = (await read(client, "wait"))["error"]
+        assert (error["code"], 0 < error["retry_after_seconds"] <= 30) == ("TOO_MANY_FETCHES", True)
+        refused = await client.call_tool("wait", {})
+        assert json.loads(refused.content[0].text)["error"]["code"] == "TOOL_DESCRIPTION_REQUIRED"
+
+
+async def test_in_mode_code_the_resource_describes_tools_to_scripts(offered):
+    async with offered(served_mode="code") as client:
+        assert await names(client) == ["search_tools", "get_tool_details", "execute_code"]
+        assert (await read(client, "desk.add"))["desk.add"]["inputSchema"]["required"] == ["a"]
+        script = "from tools import desk\nawait desk.add(a=1)"
+        assert (await client.call_tool("execute_code", {"code": script})).structured_content["value"] == 3
+
+
+async def test_names_with_odd_characters_can_be_read(offered):
+    async with offered() as client:
+        document = await read(client, "a%2Cb", "%E2%98%83", "add")
+        assert list(document) == ["a,b", "☃", "add"]
+        assert "error" in document["a,b"]
