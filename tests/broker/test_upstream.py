@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import anyio
 import pytest
 from mcp.server import MCPServer
+from mcp.server.mcpserver import Context  # noqa: TC002  # read at run time
 
 from broker.config import ServerConfig
 from broker.errors import (
@@ -305,3 +306,22 @@ async def test_the_config_says_which_tools_of_a_server_are_used(running, faulty,
     async with running(faulty("many_tools", **settings), listings):
         assert [tool.name for tool in listings[0].tools] == names
         assert listings[0].problems == ()
+
+
+async def test_a_storm_of_changes_in_the_newer_era_is_listed_a_few_times(running):
+    server = MCPServer("stormy")
+
+    @server.tool()
+    async def storm(ctx: Context) -> str:
+        """Announces that the tools have changed, again and again."""
+        for _ in range(500):
+            await ctx.notify_tools_changed()
+        return "over"
+
+    listings: list[Listing] = []
+    async with running(server, listings) as upstream:
+        assert upstream.status.era == "2026"
+        for _ in range(3):
+            await upstream.call_tool("storm", {})
+        await until(lambda: len(listings) > 1)
+        assert len(listings) <= 4
