@@ -90,7 +90,7 @@ def _tools() -> dict[str, str]:
 
 
 def _sources() -> list[Path]:
-    return [*GUEST.rglob("*.py"), GUEST / "world.wit"]
+    return [*GUEST.rglob("*.py"), GUEST / "world.wit", GUEST / "immortal.wat"]
 
 
 def _stage(staging: Path, packages: Path | None) -> None:
@@ -99,6 +99,7 @@ def _stage(staging: Path, packages: Path | None) -> None:
         target = app / "guest" / path.relative_to(GUEST)
         target.parent.mkdir(parents=True, exist_ok=True)
         shutil.copyfile(path, target)
+    (app / "immortal.cpython-314-wasm32-wasi.so").write_bytes(_assembled(GUEST / "immortal.wat"))
     tzdata = importlib.util.find_spec("tzdata")
     if tzdata is None or tzdata.origin is None:
         raise ComponentizeError("the tzdata package is not installed in the build environment")
@@ -106,6 +107,12 @@ def _stage(staging: Path, packages: Path | None) -> None:
     shutil.copytree(packages, staging / "packages") if packages else (staging / "packages").mkdir()
     # componentize-py adds the site-packages of the environment it runs in; it finds this empty one instead.
     (staging / "environment" / "lib" / "site-packages").mkdir(parents=True)
+
+
+def _assembled(text: Path) -> bytes:
+    import wasmtime  # noqa: PLC0415  # a build environment has it, and nothing else that imports this may need it
+
+    return bytes(wasmtime.wat2wasm(text.read_text("utf-8")))
 
 
 def _componentize(staging: Path, made: Path) -> bool:

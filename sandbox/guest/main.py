@@ -14,6 +14,7 @@ from . import (
     absent,
     blocks,
     entropy,
+    immortals,
     loop,
     output,
     packages,
@@ -271,6 +272,8 @@ _run = None
 _reserve = bytearray(RESERVE)
 # A collection visits, and so copies, every object that a script has touched: rarely, then, and late.
 gc.set_threshold(COLLECT_AFTER)
+gc.collect()
+immortals.make_immortal()
 gc.collect()
 packing.fill_holes()
 gc.freeze()

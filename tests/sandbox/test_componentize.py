@@ -52,6 +52,6 @@ def test_every_input_counts(tmp_path, monkeypatch):
 
 
 def test_what_builds_the_installed_image_is_what_builds_images_later():
-    needed = set(PROJECT["project"]["optional-dependencies"]["images"])
+    needed = {*PROJECT["project"]["optional-dependencies"]["images"], *PROJECT["project"]["dependencies"]}
     building = {item for item in PROJECT["build-system"]["requires"] if not item.startswith("hatchling")}
     assert building <= needed
