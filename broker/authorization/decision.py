@@ -116,7 +116,7 @@ def authorize(
         return Allow(Basis("rule", title, rule.reason))
     held = grants.covering(call, frozenset(use.label for use in asking), now)
     if held is not None:
-        return Allow(Basis("grant", f"{held.id} {held.grant}", by=held.by), held)
+        return Allow(Basis("grant", held.title, by=held.by), held)
     if asking:
         return Ask(Basis("flow", str(asking[0]), asking[0].reason), asking)
     return Ask(Basis("rule", title, rule.reason))

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from broker.authorization.definitions import Definitions
 from broker.authorization.patterns import check_tool_pattern, matcher
-from broker.authorization.predicates import Predicate
+from broker.authorization.predicates import Predicate, anything
 from broker.errors import PatternError
 
 if TYPE_CHECKING:
@@ -112,6 +112,7 @@ class Held:
     expires: float
     calls_left: float
     by: str
+    title: str
 
     def covers(self, call: PendingCall, labels: frozenset[str], now: float) -> bool:
         """Tell whether it holds for a call of a tool that it is known to match."""
@@ -157,10 +158,11 @@ class GrantBook:
             grant=grant,
             run=run,
             sequence=self.definitions.sequence,
-            holds=grant.arguments.holds if grant.arguments else _anything,
+            holds=grant.arguments.holds if grant.arguments else anything,
             expires=grant.expires_at.timestamp() if grant.expires_at else math.inf,
             calls_left=grant.calls if grant.calls is not None else math.inf,
             by=by,
+            title=f"{grant_id or f'g{self._number}'} {grant}",
         )
         self._held[held.id] = held
         self._candidates.clear()
@@ -212,10 +214,6 @@ class GrantBook:
             return False
         pinned = grant.digest or self.definitions.pinned(call.qualified_name, held.sequence)
         return pinned in {None, call.digest}
-
-
-def _anything(_arguments: Any) -> bool:
-    return True
 
 
 def _preference(held: Held) -> tuple[bool, str, str, str]:

@@ -12,13 +12,14 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Fie
 from pydantic_core import PydanticCustomError
 
 from broker.authorization.patterns import check_tool_pattern, matcher
-from broker.authorization.predicates import ArgumentTest, Pointer, Predicate
+from broker.authorization.predicates import ArgumentTest, Pointer, Predicate, anything
 from broker.errors import PatternError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from broker.authorization.calls import Caller, PendingCall, ToolFacts
+    from broker.authorization.predicates import Check
 
 Effect: TypeAlias = Literal["allow", "ask", "deny"]
 COPIED = "copied"
@@ -226,12 +227,13 @@ class Policy:
         is_own = self.config.rules is not None
         self._rules = [_Applied(rule, index + 1 if is_own else None) for index, rule in enumerate(rules)]
         self._rules.append(_Applied(EVERYTHING_ELSE, None))
-        self._fitting: dict[tuple[Any, ...], tuple[_Applied, ...]] = {}
+        self._fitting: dict[tuple[Any, ...], tuple[tuple[Check, _Applied], ...]] = {}
 
     def rule_for(self, call: PendingCall) -> tuple[Rule, str]:
         """Return the rule that decides a call, and what to call it."""
-        for applied in self._fitting_rules(call):
-            if applied.holds is None or applied.holds(call.arguments):
+        arguments = call.arguments
+        for holds, applied in self._fitting_rules(call):
+            if holds(arguments):
                 return applied.rule, applied.title
         raise AssertionError("the last rule matches everything")
 
@@ -239,14 +241,16 @@ class Policy:
         """Return the labels of a server, which has `own` ones or those of the policy."""
         return frozenset(self.config.labels if own is None else own)
 
-    def _fitting_rules(self, call: PendingCall) -> tuple[_Applied, ...]:
+    def _fitting_rules(self, call: PendingCall) -> tuple[tuple[Check, _Applied], ...]:
         caller: Caller = call.caller
         key = (call.server, call.tool, call.digest, call.facts, caller.session, caller.principal, caller.script)
         fitting = self._fitting.get(key)
         if fitting is None:
             if len(self._fitting) >= _MOST_REMEMBERED:
                 self._fitting.clear()
-            fitting = self._fitting[key] = tuple(applied for applied in self._rules if applied.rule.fits(call))
+            fitting = self._fitting[key] = tuple(
+                (applied.holds, applied) for applied in self._rules if applied.rule.fits(call)
+            )
         return fitting
 
 
@@ -257,7 +261,7 @@ class _Applied:
 
     def __init__(self, rule: Rule, number: int | None) -> None:
         self.rule = rule
-        self.holds = Predicate(rule.arguments).holds if rule.arguments else None
+        self.holds: Check = Predicate(rule.arguments).holds if rule.arguments else anything
         quoted = f" '{rule.name}'" if rule.name else ""
         self.title = f"rule {number}{quoted}" if number else f"the default{quoted}"
 

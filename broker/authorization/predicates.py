@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     Check: TypeAlias = Callable[[Any], bool]
 
 ABSENT: Any = object()
+_WILDCARD = re.compile(r"[*?\[]")
 _PATH_PIECES = {"**": ".*", "*": "[^/]*", "?": "[^/]"}
 Pointer = Annotated[str, Field(pattern=r"^(/([^~/]|~[01])*)+$", max_length=1_000)]
 Number: TypeAlias = StrictInt | Annotated[StrictFloat, Field(allow_inf_nan=False)]
@@ -138,6 +139,11 @@ class _Tests(BaseModel):
     arguments: dict[Pointer, ArgumentTest]
 
 
+def anything(_arguments: dict[str, Any]) -> bool:
+    """Hold for any arguments."""
+    return True
+
+
 def pointer(*parts: str) -> str:
     """Return the JSON pointer to a value."""
     return "".join("/" + part.replace("~", "~0").replace("/", "~1") for part in parts)
@@ -187,10 +193,15 @@ def _at(path: str, test: ArgumentTest) -> Check:
     check, parts = compile_test(test), _parts(path)
     if len(parts) > 1:
         return lambda arguments: check(_find(arguments, parts))
+    # By far the most frequent ones, without a call for each. What is missing is None, which is no string.
     name, wanted = parts[0], test.equals
     if isinstance(wanted, str) and test.model_fields_set == {"equals"}:
-        # By far the most frequent one. What is missing is None, which equals no string.
         return lambda arguments: bool(arguments.get(name) == wanted)
+    if test.glob is not None and test.model_fields_set == {"glob"}:
+        begins, matches = _WILDCARD.split(test.glob, maxsplit=1)[0], matcher(test.glob)
+        return lambda arguments: (
+            isinstance(value := arguments.get(name), str) and value.startswith(begins) and bool(matches(value))
+        )
     return lambda arguments: check(arguments.get(name, ABSENT))
 
 
