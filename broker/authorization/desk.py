@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import hashlib
 import time
+from contextlib import contextmanager
+from contextvars import ContextVar
 from copy import deepcopy
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
@@ -25,7 +27,7 @@ from broker.authorization.quotas import Quotas
 from broker.logging import logger
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
     from contextlib import AbstractAsyncContextManager
 
     from broker.audit import AuditLog
@@ -66,11 +68,6 @@ class ConsentDesk:
         self.clock = clock
         self._flow = FlowState()
 
-    @property
-    def answerer_name(self) -> str:
-        """What records call the one who answers."""
-        return str(getattr(self.answerer, "name", "") or type(self.answerer).__name__)
-
     def see(self, spec: ToolSpec) -> None:
         """Take note of a definition that the session was told of: a grant given before holds for it alone."""
         self.book.definitions.see(spec)
@@ -80,6 +77,22 @@ class ConsentDesk:
         flow = self._flow if self.policy.config.flow_memory == "session" else FlowState()
         digest = hashlib.sha256(script.encode("utf-8", "surrogatepass")).hexdigest()
         return RunDesk(self, Caller(self.session, self.principal, run, f"sha256:{digest}"), flow)
+
+
+_ANSWERER: ContextVar[Answerer | None] = ContextVar("_ANSWERER", default=None)
+
+
+@contextmanager
+def answering(answerer: Answerer) -> Iterator[None]:
+    """Let runs that begin in a block, also in tasks that it starts, ask this one instead of their session's answerer.
+
+    Who can be asked differs from request to request of one session: one client can show a form, another cannot.
+    """
+    token = _ANSWERER.set(answerer)
+    try:
+        yield
+    finally:
+        _ANSWERER.reset(token)
 
 
 @dataclass(slots=True, eq=False)
@@ -106,11 +119,19 @@ class RunDesk:
         self._waiting: dict[tuple[int, int], _Waiting] = {}
         self._number = 0
         self._asking = anyio.Lock()
+        self._own_answerer = _ANSWERER.get()
+
+    @property
+    def _answerer(self) -> Answerer | None:
+        return self._own_answerer or self._desk.answerer
+
+    def _answerer_name(self) -> str:
+        return str(getattr(self._answerer, "name", "") or type(self._answerer).__name__)
 
     @property
     def waits_for_somebody(self) -> bool:
         """Whether a question waits until somebody is there to be asked, instead of being refused."""
-        return self._desk.parks and self._desk.answerer is None
+        return self._desk.parks and self._answerer is None
 
     def judge(self, call: PendingCall) -> Decision:
         """Decide by what is known now, without asking; nothing is used up."""
@@ -139,7 +160,7 @@ class RunDesk:
         decision = self.decide_now(call)
         if not isinstance(decision, Ask):
             return decision
-        answerer = self._desk.answerer
+        answerer = self._answerer
         if answerer is None:
             return Deny(nobody_answers(call, decision), Basis("nobody", decision.basis.name, decision.basis.reason))
         self._number += 1
@@ -184,16 +205,16 @@ class RunDesk:
         verdict = waiting.verdict
         # What a person agreed to is the flows that they were shown, not what has come in since.
         if verdict is not None and verdict.allow and _labels(decision) <= _labels(waiting.ask):
-            allowed = Allow(Basis("answer", "this call", decision.basis.reason, self._desk.answerer_name))
+            allowed = Allow(Basis("answer", "this call", decision.basis.reason, self._answerer_name()))
             self._use(call, allowed)
             return allowed
         waiting.verdict = None
         if verdict is not None and not verdict.allow:
             said = f" was refused: {verdict.note.rstrip('. ')}." if verdict.note else " was refused."
-            basis = Basis("answer", "this call", verdict.note, self._desk.answerer_name)
+            basis = Basis("answer", "this call", verdict.note, self._answerer_name())
             return Deny(f"{call.qualified_name}{said}", basis)
         if waiting.is_refused:
-            basis = Basis("answer", "no yes", decision.basis.reason, self._desk.answerer_name)
+            basis = Basis("answer", "no yes", decision.basis.reason, self._answerer_name())
             return Deny(f"{call.qualified_name} {waiting.by}", basis)
         return None
 
@@ -211,7 +232,7 @@ class RunDesk:
         for answer in answers:
             match answer:
                 case Grant():
-                    self._desk.book.add(answer, run=self.caller.run, by=self._desk.answerer_name)
+                    self._desk.book.add(answer, run=self.caller.run, by=self._answerer_name())
                 case Denial():
                     self._desk.book.deny(answer, run=self.caller.run)
                 case Verdict():

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
+from functools import partial
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
@@ -20,6 +21,7 @@ from mcp.types.version import MODERN_PROTOCOL_VERSIONS
 
 from broker import tool_descriptions
 from broker.errors import SearchError, UnknownToolError
+from broker.server.asking import Asking
 from broker.server.identity import SessionKeeper, TooManySessionsError, UnknownSessionError, principal_of_request
 from broker.server.notices import Notices
 from broker.server.runs import DrainingError, NoRoomError, Runs
@@ -89,6 +91,7 @@ class BrokerServer:
         )
         self.runs = Runs(at_once=settings.runs_at_once, waiting=settings.runs_waiting)
         self.outputs = KeptOutputs()
+        self._asking = Asking()
         self._limits = limits or Limits()
         self._log_levels: dict[str, str] = {}
         self._tools = ToolsMode(broker)
@@ -131,6 +134,11 @@ class BrokerServer:
         return t.ListToolsResult(tools=[t.Tool.model_validate(tool) for tool in tool_definitions("mcp")])
 
     async def _call_tool(
+        self, ctx: ServerRequestContext[_State, Any], params: t.CallToolRequestParams
+    ) -> t.CallToolResult | t.InputRequiredResult:
+        return await self._asking.perform(ctx, params, partial(self._answer_call, ctx, params))
+
+    async def _answer_call(
         self, ctx: ServerRequestContext[_State, Any], params: t.CallToolRequestParams
     ) -> t.CallToolResult:
         if self._is_tools_mode and params.name != SEARCH:

@@ -1,0 +1,198 @@
+"""Questions by elicitation, with the SDK's client in both eras."""
+
+from __future__ import annotations
+
+from contextlib import asynccontextmanager
+
+import anyio
+import mcp.types as t
+import pytest
+from mcp import Client, MCPError
+
+from broker import Broker, PolicyConfig
+from broker.authorization.policy import Policy
+from broker.server import BrokerServer, ServeSettings
+
+pytestmark = pytest.mark.anyio
+
+LOOP = """
+import asyncio
+from tools import desk
+print(await asyncio.gather(*(desk.add(a=n, b=0) for n in range(3))))
+try:
+    await desk.add(a=3, b=1)
+except PermissionError as error:
+    print(error)
+"""
+
+
+class Person:
+    """Answers the forms that a client shows with prepared content."""
+
+    def __init__(self, *answers):
+        self.answers = list(answers)
+        self.forms: list[t.ElicitRequestFormParams] = []
+
+    async def __call__(self, _ctx, params):
+        self.forms.append(params)
+        answer = self.answers.pop(0)
+        if isinstance(answer, Exception):
+            raise answer
+        return answer
+
+
+def accept(**content) -> t.ElicitResult:
+    return t.ElicitResult(action="accept", content=content)
+
+
+@pytest.fixture
+def asked(desk_server, mode):
+    """A client of the era `mode` behind which a person sits, and the broker, in which nothing is allowed."""
+
+    @asynccontextmanager
+    async def connect(person, **policy):
+        with anyio.fail_after(60):
+            async with Broker(servers={"desk": desk_server}) as broker:
+                broker._policy = Policy(PolicyConfig(**policy))
+                server = BrokerServer(broker, ServeSettings())
+                async with Client(server.mcp, mode=mode, elicitation_callback=person) as client:
+                    yield client
+
+    return connect
+
+
+async def run(client, session, code):
+    result = await client.call_tool("execute_code", {"code": code, **session})
+    return result.structured_content
+
+
+@pytest.fixture
+def session_of():
+    """Begins a session and returns how to name it: the newer era has no other way in memory."""
+
+    async def begin(client):
+        result = await client.call_tool("execute_code", {"code": "1"})
+        handle = result.structured_content.get("session")
+        return {"session": handle} if handle else {}
+
+    return begin
+
+
+async def describe(client, session):
+    await client.call_tool("get_tool_details", {"tools": ["desk.add", "desk.fail"], **session})
+
+
+async def test_one_form_answers_the_waiting_calls_and_a_note_reaches_the_script(asked, session_of, calls):
+    person = Person(
+        accept(tool_1="allow calls like these in this run"), accept(tool_1="refuse", note="only with b of 0")
+    )
+    async with asked(person) as client:
+        session = await session_of(client)
+        await describe(client, session)
+        result = await run(client, session, LOOP)
+    assert result["stdout"] == "[0, 1, 2]\ndesk.add was refused: only with b of 0.\n"
+    assert sorted(calls) == [("add", n, 0) for n in range(3)]
+    first, second = person.forms
+    assert first.message.startswith(
+        "A script wants to call tools:\n1. desk.add: 3 calls\n   b=0\n   a=0 … 2 (3 values)"
+    )
+    assert first.requested_schema["properties"]["tool_1"]["title"] == "desk.add"
+    assert first.requested_schema["properties"]["tool_1"]["enum"][0] == "refuse"
+    assert "b=1" in second.message
+
+
+NO = {
+    "declined": t.ElicitResult(action="decline"),
+    "cancelled": t.ElicitResult(action="cancel"),
+    "refused": accept(tool_1="refuse"),
+    "a choice that is none": accept(tool_1="allow everything for ever"),
+    "nothing": accept(),
+    "declined, with a yes inside": t.ElicitResult(action="decline", content={"tool_1": "allow these calls"}),
+}
+
+
+@pytest.mark.parametrize("case", NO)
+async def test_anything_but_a_yes_is_a_refusal(asked, session_of, calls, case):
+    async with asked(Person(NO[case])) as client:
+        session = await session_of(client)
+        await describe(client, session)
+        result = await run(client, session, "from tools import desk\nawait desk.add(a=1)")
+    assert (result["error"]["type"], result["error"]["message"]) == ("ToolRefusedError", "desk.add was refused.")
+    assert calls == []
+
+
+async def test_a_yes_to_these_calls_is_asked_again_for_the_next(asked, session_of, calls):
+    person = Person(accept(tool_1="allow these calls"), accept(tool_1="allow these calls"))
+    script = "from tools import desk\nfor n in range(2): await desk.add(a=n)"
+    async with asked(person) as client:
+        session = await session_of(client)
+        await describe(client, session)
+        assert (await run(client, session, script))["outcome"] == "completed"
+    assert (calls, len(person.forms)) == ([("add", 0, 2), ("add", 1, 2)], 2)
+
+
+async def test_each_tool_has_a_field_of_its_own(asked, session_of, calls):
+    person = Person(accept(tool_1="refuse", tool_2="allow these calls"))
+    script = (
+        "import asyncio\nfrom tools import desk\n"
+        "await asyncio.gather(desk.fail(reason='x'), desk.add(a=1), return_exceptions=True)\n1"
+    )
+    async with asked(person) as client:
+        session = await session_of(client)
+        await describe(client, session)
+        result = await run(client, session, script)
+    assert [(one["tool"], one["decision"]) for one in result["calls"]] == [("fail", "denied"), ("add", "allowed")]
+    assert calls == [("add", 1, 2)]
+
+
+async def test_no_answer_in_time_is_a_refusal(asked, session_of, calls):
+    class Slow(Person):
+        async def __call__(self, _ctx, params):
+            self.forms.append(params)
+            await anyio.sleep(0.5)
+            return accept(tool_1="allow these calls")
+
+    person = Slow()
+    async with asked(person, answer_timeout_seconds=0.1) as client:
+        session = await session_of(client)
+        await describe(client, session)
+        result = await run(client, session, "from tools import desk\nawait desk.add(a=1)")
+    assert result["error"]["message"] == "desk.add was refused: nobody answered within 0.1 s."
+    assert (calls, len(person.forms)) == ([], 1)
+
+
+async def test_a_client_without_forms_is_not_asked(asked, session_of):
+    async with asked(None) as client:
+        session = await session_of(client)
+        await describe(client, session)
+        result = await run(client, session, "from tools import desk\nawait desk.add(a=1)")
+    assert "nobody is there to ask" in result["error"]["message"]
+
+
+@pytest.mark.parametrize("mode", ["auto"])
+async def test_a_run_waits_between_two_requests_and_for_its_own_caller_only(asked, session_of, calls, mode):  # noqa: ARG001
+    async with asked(Person()) as client:
+        session = await session_of(client)
+        await describe(client, session)
+        arguments = {"code": "from tools import desk\nawait desk.add(a=1)", **session}
+        first = await client.session.call_tool("execute_code", arguments, allow_input_required=True)
+        assert isinstance(first, t.InputRequiredResult)
+        assert calls == []
+        yes = {"consent": accept(tool_1="allow these calls")}
+        for changed in ({**arguments, "code": "1"}, arguments):
+            state = f"{first.request_state}x" if changed is arguments else first.request_state
+            with pytest.raises(MCPError, match="of no run that waits"):
+                await client.session.call_tool(
+                    "execute_code", changed, input_responses=yes, request_state=state, allow_input_required=True
+                )
+        assert calls == []
+        again = await client.session.call_tool(
+            "execute_code", arguments, input_responses=yes, request_state=first.request_state, allow_input_required=True
+        )
+        assert isinstance(again, t.CallToolResult)
+        assert (again.structured_content or {})["value"] == 3
+        with pytest.raises(MCPError, match="of no run that waits"):
+            await client.session.call_tool(
+                "execute_code", arguments, input_responses=yes, request_state=first.request_state
+            )
+    assert calls == [("add", 1, 2)]
