@@ -19,7 +19,7 @@ from broker.cli.junit import junit_xml
 from broker.cli.recordings import open_recordings
 from broker.cli.replay_live import compared, judged
 from broker.cli.replay_steps import walk
-from broker.cli.terminal import Problem, note, notes, write_result
+from broker.cli.terminal import Problem, indented, note, notes, write_result
 from broker.errors import RecordingError
 from broker.recordings.files import read_recording
 from broker.recordings.replay import replay
@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from broker.recordings.recording import Recording
 
 _NAME_CHARACTERS = 60
+_LINE_CHARACTERS = 500
 
 
 @dataclass(frozen=True)
@@ -143,7 +144,7 @@ def _report(verdicts: Sequence[Verdict]) -> None:
 def _print_diff(text: str) -> None:
     for line in text.splitlines():
         style = "red" if line.startswith("-") else "green" if line.startswith("+") else ""
-        notes().print(Text(one_line(line, 2_000), style), soft_wrap=True)
+        notes().print(Text(indented(line, _LINE_CHARACTERS), style), soft_wrap=True)
 
 
 def _targets(given: Sequence[str]) -> list[str]:

@@ -15,7 +15,7 @@ from rich.text import Text
 from broker.cli.compile_progress import compile_progress
 from broker.cli.consent import read_line
 from broker.cli.exit_codes import ExitCode
-from broker.cli.terminal import Problem, can_ask, results
+from broker.cli.terminal import Problem, can_ask, indented, results
 from broker.errors import RecordingError
 from broker.recordings.replay import replay
 from codegen.plain_text import one_line, paragraph
@@ -145,7 +145,5 @@ def _script_lines(script: Sequence[str], waiting: Sequence[int]) -> list[Text]:
             lines.append(Text("      ⋮", "dim"))
         mark = "▶" if number in waiting else " "
         style = "bold" if number in waiting else "dim"
-        line = script[number - 1]
-        indent = " " * (len(line) - len(line.lstrip()))
-        lines.append(Text(f"{mark} {number:4} {indent}{one_line(line, _CHARACTERS)}", style))
+        lines.append(Text(f"{mark} {number:4} {indented(script[number - 1], _CHARACTERS)}", style))
     return lines

@@ -1,0 +1,149 @@
+"""`codemode replay`, `runs`, `resume`, `recordings`: as a person or a job uses them."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+from xml.etree import ElementTree as ET
+
+import pytest
+
+EXAMPLE = Path(__file__).parents[3] / "examples" / "history"
+SCRIPT = "from tools import odd\nfor word in ['one', 'two']:\n    print(await odd.echo(text=word))\n"
+
+
+def recorded_script():
+    return (EXAMPLE / "report.py").read_text()
+
+
+def unsealed(path, *changes):
+    """Copy the example's recording without its seal, with texts replaced."""
+    lines = (EXAMPLE / "recording.jsonl").read_text().splitlines(keepends=True)[:-1]
+    text = "".join(lines)
+    for old, new in changes:
+        assert old in text
+        text = text.replace(old, new)
+    path.write_text(text)
+    return str(path)
+
+
+def test_the_recorded_example_replays_without_servers_or_config(codemode):
+    finished = codemode("replay", str(EXAMPLE / "recording.jsonl"))
+    assert finished.returncode == 0, finished.stderr
+    assert "same" in finished.stderr
+
+
+def test_the_first_difference_is_shown_with_line_and_diff(codemode, tmp_path):
+    # The answer to the last call is another: the script prints another number.
+    name = unsealed(tmp_path / "run.jsonl", ('"max_count":30', '"max_count":31'))
+    finished = codemode("replay", name)
+    assert finished.returncode == 1
+    assert "line 73: call 1 (git.git_log) came out differently" in finished.stderr
+    assert '-    "max_count": 31' in finished.stderr
+    assert '+    "max_count": 30' in finished.stderr
+
+
+def test_a_folder_of_recordings_is_a_test_suite(codemode, tmp_path):
+    folder = tmp_path / "recordings"
+    folder.mkdir()
+    shutil.copy(EXAMPLE / "recording.jsonl", folder / "same.jsonl")
+    unsealed(folder / "different.jsonl", ('"max_count":30', '"max_count":31'))
+    (folder / "foreign.jsonl").write_text("{}\n")
+    finished = codemode("replay", str(folder), "--junit", "replay.xml", "--json")
+    assert finished.returncode == 2
+    results = {Path(one["name"]).name: one["result"] for one in json.loads(finished.stdout)}
+    assert results == {"different.jsonl": "different", "foreign.jsonl": "unusable", "same.jsonl": "same"}
+    suite = ET.fromstring((tmp_path / "replay.xml").read_text())  # noqa: S314  # our own file
+    assert (suite.get("tests"), suite.get("failures"), suite.get("errors")) == ("3", "1", "1")
+
+
+def test_an_edited_script_runs_on_the_recorded_answers_as_far_as_they_go(codemode, tmp_path):
+    (tmp_path / "same.py").write_text(f"# edited\n{recorded_script()}")
+    recording = str(EXAMPLE / "recording.jsonl")
+    finished = codemode("replay", recording, "--script", "same.py")
+    assert (finished.returncode, finished.stderr) == (0, "no differences\n")
+    (tmp_path / "other.py").write_text(recorded_script().replace("# History of this", "# The history of this"))
+    finished = codemode("replay", recording, "--script", "other.py")
+    assert finished.returncode == 1
+    assert "/arguments/content" in finished.stderr
+    assert "filesystem.write_file is not answered by the recording with these arguments" in finished.stderr
+
+
+def test_another_policy_judges_the_recorded_calls(codemode, tmp_path):
+    (tmp_path / "policy.json").write_text('{"rules": [{"tools": ["git.*"], "effect": "deny"}]}')
+    recording = str(EXAMPLE / "recording.jsonl")
+    finished = codemode("replay", recording, "--policy", "policy.json", "--json")
+    assert finished.returncode == 1
+    (verdicts,) = json.loads(finished.stdout).values()
+    assert {one["name"]: one["now"] for one in verdicts}["git.git_show"] == "denied"
+    assert {one["name"]: one["now"] for one in verdicts}["memory.read_graph"] == "allowed"
+
+
+def test_a_run_is_walked_through_step_by_step(codemode):
+    finished = codemode("replay", str(EXAMPLE / "recording.jsonl"), "--step")
+    assert finished.returncode == 0
+    steps = finished.stdout.split("\nstep ")
+    assert "▶   73     log = await git.git_log(repo_path=REPOSITORY, max_count=COMMITS)" in steps[0]
+    assert '-> line 73: git.git_log {"repo_path": ".", "max_count": 30}' in steps[0]
+    assert "<- git.git_log" in finished.stdout
+    assert "history: 4 commits, 2 authors, 2 of the files they changed" in steps[-1]
+
+
+def test_a_live_replay_compares_with_the_servers_of_today(codemode, config, tmp_path):
+    (tmp_path / "script.py").write_text(SCRIPT)
+    assert codemode("run", "script.py", "-c", config, "--allow", "odd.*").returncode == 0
+    finished = codemode("replay", "last", "--live", "-c", config, "--allow", "odd.*")
+    assert (finished.returncode, finished.stderr) == (0, "no differences\n")
+    refused = codemode("replay", "last", "--live", "-c", config)
+    assert refused.returncode == 1
+    assert "changed  line 3: odd.echo" in refused.stderr
+    ignored = codemode("replay", "last", "--live", "-c", config, "--allow", "odd.*", "--ignore", "/result")
+    assert ignored.returncode == 1, "the outcome and what was printed are still compared"
+
+
+def test_a_parked_run_is_listed_with_what_it_waits_for_and_goes_on(codemode, config, tmp_path):
+    (tmp_path / "script.py").write_text(SCRIPT)
+    parked = codemode("run", "script.py", "-c", config, "--park")
+    assert parked.returncode == 4
+    assert "parked: it waits for somebody to allow its calls; `codemode resume run_" in parked.stderr
+    runs = codemode("runs")
+    assert "parked" in runs.stdout
+    assert 'line 3: odd.echo {"text": "one"}: waits for somebody to allow it' in runs.stdout
+    resumed = codemode("resume", "last", "-c", config, "--allow", "odd.echo")
+    assert (resumed.returncode, resumed.stdout) == (0, "one\ntwo\n")
+    assert codemode("runs").stderr == "no run is open\n"
+    again = codemode("resume", "last", "-c", config)
+    assert again.returncode == 2
+    assert "has ended: completed, so there is nothing to resume" in again.stderr
+
+
+def test_recordings_leave_come_back_and_go(codemode, config, tmp_path):
+    (tmp_path / "script.py").write_text(SCRIPT)
+    codemode("run", "script.py", "-c", config, "--allow", "odd.*")
+    (entry,) = json.loads(codemode("recordings", "list", "--json").stdout)
+    assert (entry["state"], entry["calls"], entry["filename"]) == ("completed", 2, "script.py")
+    assert codemode("recordings", "export", entry["run_id"][:9], "-o", "run.jsonl").returncode == 0
+    assert codemode("recordings", "rm", "last").stderr == "removed 1\n"
+    assert codemode("recordings", "list").stderr == "nothing is recorded yet\n"
+    assert "2 calls, completed" in codemode("recordings", "import", "run.jsonl").stderr
+    assert codemode("replay", "last").returncode == 0
+    assert codemode("recordings", "export", "last").stdout == (tmp_path / "run.jsonl").read_text()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["replay", "run_00"], "there is no recording 'run_00'; `codemode recordings list` has all."),
+        (["replay", "missing.jsonl"], "missing.jsonl: no such file or directory"),
+        (["replay", "."], "there is no recording in ."),
+        (["recordings", "rm", "last"], "there is no recording 'last'"),
+        (["recordings", "import", "script.py"], "script.py: is not a recording"),
+    ],
+)
+def test_what_cannot_be_done_is_said_in_one_line(codemode, tmp_path, arguments, said):
+    (tmp_path / "script.py").write_text(SCRIPT)
+    finished = codemode(*arguments)
+    assert finished.returncode == 2
+    assert said in finished.stderr
+    assert "Traceback" not in finished.stderr
