@@ -42,6 +42,7 @@ def register(app: typer.Typer) -> None:
     app.add_typer(recordings, name="recordings")
     app.command("runs")(list_runs)
     app.command("resume")(resume_run)
+    app.command("show")(show_run)
     app.command("replay")(replay_recordings)
 
 
@@ -199,3 +200,27 @@ def replay_recordings(  # noqa: PLR0913  # options
         tuple(targets), script, live, policy, step, config, tuple(allow or ()), tuple(ignore or ()), junit, as_json
     )
     start(command.replay_recordings, request, verbose=verbose, log_json=log_json)
+
+
+def show_run(
+    target: Annotated[str, typer.Argument(metavar="FILE|RUN", help="A file, a run, or `last`.")],
+    *,
+    html: Annotated[
+        Path | None, typer.Option("--html", metavar="FILE", help="Write one self-contained page instead.")
+    ] = None,
+    as_json: AsJson = False,
+    verbose: Verbose = False,
+    log_json: LogJson = False,
+) -> None:
+    """Show a run: how it ended, its calls over time, and the script with what each line cost.
+
+    A bar is a call: `░` until it was sent, `?` while somebody was asked, `█` until it was answered.
+
+    \b
+    Examples:
+      codemode show last
+      codemode show last --html run.html
+    """  # noqa: D301  # \b keeps click from refilling the lines
+    from broker.cli import show as command
+
+    start(command.show_run, command.ShowRequest(target, html, as_json), verbose=verbose, log_json=log_json)

@@ -14,18 +14,19 @@ from rich.text import Text
 
 from broker.cli.exit_codes import ExitCode
 from broker.cli.terminal import Problem, note, results, write_result
-from broker.errors import BrokerError
+from broker.errors import BrokerError, RecordingError
 from broker.recordings.events import json_schema
-from broker.recordings.files import export_lines
+from broker.recordings.files import export_lines, read_recording
 from broker.recordings.recordings import Recordings
 from broker.recordings.settings import RecordingSettings
-from broker.recordings.transfer import export, import_file
+from broker.recordings.transfer import export, import_file, load
 from broker.store import Store
 from codegen.plain_text import one_line
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    from broker.recordings.recording import Recording
     from broker.recordings.recordings import Entry
 
 STYLES = {"completed": "green", "raised": "red", "stopped": "red", "parked": "yellow", "interrupted": "yellow"}
@@ -122,6 +123,22 @@ async def print_schema(_: None) -> ExitCode:
     """Print the JSON Schema of a line."""
     write_result(json.dumps(json_schema(), indent=2))
     return ExitCode.COMPLETED
+
+
+def read_target(name: str) -> Recording:
+    """Read a recording from a file or the store."""
+    if Path(name).exists() or name.endswith(".jsonl"):
+        try:
+            return read_recording(Path(name))
+        except RecordingError as error:
+            raise Problem(str(error)) from None
+    with open_recordings() as recordings:
+        entry = recordings.find(name)
+        recording = load(recordings, entry)
+        # The store is closed afterwards.
+        values = {digest: recordings.value(digest) for digest in recordings.digests(entry.id)}
+    recording.value = values.get
+    return recording
 
 
 def _json(entry: Entry) -> dict[str, object]:

@@ -16,14 +16,12 @@ from rich.text import Text
 from broker.cli.compile_progress import compile_progress
 from broker.cli.exit_codes import ExitCode
 from broker.cli.junit import junit_xml
-from broker.cli.recordings import open_recordings
+from broker.cli.recordings import read_target
 from broker.cli.replay_live import compared, judged
 from broker.cli.replay_steps import walk
 from broker.cli.terminal import Problem, indented, note, notes, write_result
 from broker.errors import RecordingError
-from broker.recordings.files import read_recording
 from broker.recordings.replay import replay
-from broker.recordings.transfer import load
 from codegen.plain_text import one_line
 from sandbox import Sandbox
 
@@ -79,7 +77,7 @@ async def replay_recordings(request: ReplayRequest) -> ExitCode:
     if request.step:
         return await walk(_only(targets))
     if request.policy is not None:
-        return judged([(name, _load(name)) for name in targets], request)
+        return judged([(name, read_target(name)) for name in targets], request)
     if request.live or request.script is not None:
         return await compared(_only(targets), request)
     verdicts = await _replay_all(targets)
@@ -115,7 +113,7 @@ async def _replay_all(targets: Sequence[str]) -> list[Verdict]:
 async def _replay_one(sandbox: Sandbox, name: str) -> Verdict:
     began = anyio.current_time()
     try:
-        recording = await anyio.to_thread.run_sync(_load, name)
+        recording = await anyio.to_thread.run_sync(read_target, name)
         found = await replay(sandbox, recording)
     except (RecordingError, Problem) as error:
         return Verdict(name, "unusable", str(error))
@@ -168,20 +166,4 @@ def _targets(given: Sequence[str]) -> list[str]:
 def _only(targets: Sequence[str]) -> Recording:
     if len(targets) != 1:
         raise Problem("this works on one recording at a time", "Name one file or run.")
-    return _load(targets[0])
-
-
-def _load(name: str) -> Recording:
-    """Read a recording from a file or the store."""
-    if Path(name).exists() or name.endswith(".jsonl"):
-        try:
-            return read_recording(Path(name))
-        except RecordingError as error:
-            raise Problem(str(error)) from None
-    with open_recordings() as recordings:
-        entry = recordings.find(name)
-        recording = load(recordings, entry)
-        # The store is closed afterwards.
-        values = {digest: recordings.value(digest) for digest in recordings.digests(entry.id)}
-    recording.value = values.get
-    return recording
+    return read_target(targets[0])

@@ -59,6 +59,15 @@ class CallStory:
     cancelled: int | None = None
 
     @property
+    def has_failed(self) -> bool:
+        """Whether the answer raised in the script; False where the answer was not kept."""
+        result = None if self.answered is None else self.answered.result
+        match result:
+            case Inline(value={"error": _}):
+                return True
+        return False
+
+    @property
     def is_unknown(self) -> bool:
         """Whether it was sent and its answer is not known."""
         return self.sent is not None and self.answered is None and self.cancelled is None
@@ -75,7 +84,9 @@ class Recording:
     steps: list[Stepped] = field(default_factory=list)
     calls: dict[int, CallStory] = field(default_factory=dict)
     ended: Ended | None = None
-    resumed: list[int] = field(default_factory=list)
+    gaps: list[tuple[int, int]] = field(default_factory=list)
+    """From when to when nothing went on, because the run was interrupted or parked."""
+    last_at: int = 0
     line_count: int = 0
     cut: str = ""
     """Where a file was cut short; empty where it was not."""
@@ -91,7 +102,7 @@ class Recording:
         first = next(events, None)
         if not isinstance(first, Begun):
             raise RecordingError("it does not begin as a recording does")
-        recording = cls(first, value, line_count=1, **more)
+        recording = cls(first, value, line_count=1, last_at=first.at, **more)
         for event in events:
             recording.line_count += 1
             problem = recording._add(event)
@@ -196,6 +207,11 @@ class Recording:
 
     def _add(self, event: Event) -> str:
         """Take one more line; returns what is wrong with it."""
+        problem = self._take(event)
+        self.last_at = max(self.last_at, event.at)
+        return problem
+
+    def _take(self, event: Event) -> str:
         match event:
             case Begun():
                 return "it begins twice"
@@ -207,7 +223,7 @@ class Recording:
                 self.ended = event
             case Resumed():
                 self.ended = None
-                self.resumed.append(event.at)
+                self.gaps.append((self.last_at, event.at))
         return ""
 
     def _step(self, step: Stepped) -> str:

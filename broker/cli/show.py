@@ -1,0 +1,173 @@
+"""`codemode show`: one run as a picture, in the terminal or as a page."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING
+
+from rich.console import Group
+from rich.text import Text
+
+from broker.cli.exit_codes import ExitCode
+from broker.cli.recordings import read_target, when
+from broker.cli.terminal import Problem, indented, note, results, write_result
+from broker.recordings.html_page import html_page
+from broker.recordings.picture import picture_of
+from codegen.plain_text import one_line, paragraph
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from rich.table import Table
+
+    from broker.recordings.picture import Picture, Span
+    from broker.recordings.recording import Recording
+
+STYLES = {"ok": "green", "failed": "red", "refused": "yellow", "waiting": "yellow", "unknown": "red"}
+MOST_ROWS = 60
+"""Calls that have a row each; of more there is one row for as many as do not overlap."""
+
+_NAME_CHARACTERS = 34
+_LINE_CHARACTERS = 96
+_OUTPUT_CHARACTERS = 4_000
+_LEAST_WIDTH = 20
+
+
+@dataclass(frozen=True)
+class ShowRequest:
+    """The arguments of `codemode show`."""
+
+    target: str
+    html: Path | None
+    as_json: bool
+
+
+async def show_run(request: ShowRequest) -> ExitCode:
+    """Print the picture of a run, or write it to a file."""
+    recording = read_target(request.target)
+    picture = picture_of(recording)
+    if request.html is not None:
+        try:
+            request.html.write_text(html_page(recording, picture), "utf-8")
+        except OSError as error:
+            raise Problem(f"{request.html}: {error.strerror}") from None
+        note(f"{request.html}: {len(picture.spans)} calls")
+    elif request.as_json:
+        write_result(json.dumps(_json(recording, picture), indent=2))
+    else:
+        results().print(_shown(recording, picture), soft_wrap=True)
+    return ExitCode.COMPLETED
+
+
+def _json(recording: Recording, picture: Picture) -> dict[str, object]:
+    return {"run_id": recording.begun.run_id, "began": recording.begun.at, **asdict(picture)}
+
+
+def _shown(recording: Recording, picture: Picture) -> Group:
+    parts: list[Text | Table] = [_summary(recording, picture), Text("")]
+    if picture.spans:
+        parts += [*_bars(picture), Text("")]
+    if recording.has_content:
+        parts += _script(recording, picture)
+        parts += _output(recording)
+    return Group(*parts)
+
+
+def _summary(recording: Recording, picture: Picture) -> Text:
+    begun = recording.begun
+    outcome = one_line(picture.outcome, _LINE_CHARACTERS * 2)
+    text = Text.assemble(
+        (f"{one_line(begun.filename, _NAME_CHARACTERS)}  {begun.run_id}", "bold"),
+        f"  {when(begun.at)}\n",
+        (outcome, "green" if picture.is_good else "red"),
+        f"\n{len(picture.spans)} calls, {len(recording.steps)} steps, {_seconds(picture.seconds)}",
+    )
+    for at, lain in picture.gaps:
+        text.append(f"\ntaken up again at {_seconds(at)}, after {_seconds(lain)}", "yellow")
+    if recording.cut:
+        text.append(f"\nthe file {recording.cut}", "yellow")
+    return text
+
+
+def _bars(picture: Picture) -> list[Text]:
+    width = max(_LEAST_WIDTH, results().width - _NAME_CHARACTERS - 18)
+    scale = width / max(picture.seconds, 1e-9)
+    if len(picture.spans) > MOST_ROWS:
+        lanes = picture.lanes()
+        rows = [_lane(lane, scale, width) for lane in lanes[:MOST_ROWS]]
+        more = [Text(f"and {len(lanes) - MOST_ROWS} more rows", "dim")] if len(lanes) > MOST_ROWS else []
+    else:
+        rows, more = [_row(span, scale, width) for span in picture.spans], []
+    ruler = Text(f"{'':{_NAME_CHARACTERS + 6}}0{_seconds(picture.seconds):>{width - 1}}", "dim")
+    return [ruler, *rows, *more]
+
+
+def _row(span: Span, scale: float, width: int) -> Text:
+    line = f"{span.line:>4}" if span.line else "    "
+    name = one_line(span.function, _NAME_CHARACTERS)
+    text = Text.assemble((f"{line}  ", "dim"), f"{name:{_NAME_CHARACTERS}}")
+    bar = [" "] * width
+    _draw(bar, span, scale)
+    for char in bar:
+        text.append(char, _bar_style(char, span))
+    said = "" if span.status == "ok" else f" {span.status}"
+    text.append(f" {_seconds(span.seconds)}{said}", STYLES.get(span.status, "dim") if said else "")
+    return text
+
+
+def _lane(lane: list[Span], scale: float, width: int) -> Text:
+    bar = [" "] * width
+    styles = [""] * width
+    for span in lane:
+        drawn = [" "] * width
+        _draw(drawn, span, scale)
+        for place, char in enumerate(drawn):
+            if char != " ":
+                bar[place], styles[place] = char, _bar_style(char, span)
+    label = f"{len(lane)} calls"
+    text = Text(f"{label:>{_NAME_CHARACTERS + 4}}  ", "dim")
+    for char, style in zip(bar, styles, strict=True):
+        text.append(char, style)
+    return text
+
+
+def _draw(bar: list[str], span: Span, scale: float) -> None:
+    """Draw a span: `░` until it was sent, `?` while somebody was asked, `█` until it was answered."""
+    last = len(bar) - 1
+    begin, end = min(int(span.begin * scale), last), min(int(span.end * scale), last)
+    sent = end + 1 if span.sent is None else min(int(span.sent * scale), last)
+    for place in range(begin, end + 1):
+        bar[place] = "░" if place < sent else "█"
+    if span.waited is not None:
+        for place in range(min(int(span.waited[0] * scale), last), min(int(span.waited[1] * scale), last) + 1):
+            bar[place] = "?"
+    elif span.sent is not None and sent >= end:
+        bar[end] = "█"
+
+
+def _bar_style(char: str, span: Span) -> str:
+    return "yellow" if char == "?" else STYLES.get(span.status, "dim")
+
+
+def _script(recording: Recording, picture: Picture) -> list[Text]:
+    costs = picture.by_line()
+    lines = []
+    for number, line in enumerate(recording.script.splitlines(), start=1):
+        count, seconds = costs.get(number, (0, 0.0))
+        cost = f"{count:>5} x {_seconds(seconds):>8}" if count else ""
+        text = Text(f"{cost:16} {number:4}  ", "cyan" if count else "dim")
+        text.append(indented(line, _LINE_CHARACTERS), "bold" if count else "")
+        lines.append(text)
+    return [*lines, Text("")]
+
+
+def _output(recording: Recording) -> list[Text]:
+    printed = "".join(str(recording.load(text.text)) for step in recording.steps for text in step.printed)
+    if not printed:
+        return []
+    return [Text("printed:", "dim"), Text(paragraph(printed, _OUTPUT_CHARACTERS))]
+
+
+def _seconds(seconds: float) -> str:
+    return f"{seconds:.1f} s" if seconds >= 1 else f"{seconds * 1_000:.0f} ms"

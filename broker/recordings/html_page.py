@@ -1,0 +1,120 @@
+"""A run as one self-contained page: no script, nothing from elsewhere, for screens of any width in both themes.
+
+Above: `codemode show --html`. Below: picture.py. Every text in it may be a model's or a server's: it is made inert and
+escaped, and the page's policy allows nothing but its own style.
+"""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC, datetime
+from html import escape
+from importlib import resources
+from typing import TYPE_CHECKING, Any
+
+from broker.errors import RecordingError
+from codegen.plain_text import one_line, paragraph
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from broker.recordings.picture import Picture, Span
+    from broker.recordings.recording import Recording
+
+MOST_CALLS = 2_000
+_VALUE_CHARACTERS = 4_000
+_TEXT_CHARACTERS = 200_000
+_NAME_CHARACTERS = 130
+
+
+def html_page(recording: Recording, picture: Picture) -> str:
+    """Return the page."""
+    title = escape(f"{one_line(recording.begun.filename, _NAME_CHARACTERS)} {recording.begun.run_id}")
+    body = "\n".join(_body(recording, picture))
+    style = resources.files("broker.recordings").joinpath("page.css").read_text("utf-8")
+    return (
+        '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
+        "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'\">\n"
+        '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
+        f"<title>{title}</title>\n<style>{style}</style>\n</head>\n<body>\n{body}\n</body>\n</html>\n"
+    )
+
+
+def _body(recording: Recording, picture: Picture) -> Iterator[str]:
+    begun = recording.begun
+    began = datetime.fromtimestamp(begun.at / 1e9, UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
+    yield f"<h1>{escape(one_line(begun.filename, _NAME_CHARACTERS))}</h1>"
+    yield f'<p class="dim"><code>{escape(begun.run_id)}</code>, {began}</p>'
+    outcome = escape(one_line(picture.outcome, _VALUE_CHARACTERS))
+    yield f'<p class="{"good" if picture.is_good else "bad"}"><strong>{outcome}</strong></p>'
+    yield f"<p>{len(picture.spans)} calls, {len(recording.steps)} steps, {_seconds(picture.seconds)}</p>"
+    for at, lain in picture.gaps:
+        yield f"<p>Taken up again at {_seconds(at)}, after {_seconds(lain)}.</p>"
+    if recording.cut:
+        yield f"<p>The file {escape(recording.cut)}.</p>"
+    if picture.spans:
+        yield "<h2>Calls over time</h2>"
+        yield from (_call(recording, span, picture.seconds) for span in picture.spans[:MOST_CALLS])
+        if len(picture.spans) > MOST_CALLS:
+            yield f"<p>and {len(picture.spans) - MOST_CALLS} more calls</p>"
+    if recording.has_content:
+        yield "<h2>Script</h2>"
+        yield _script(recording, picture)
+        printed = "".join(str(recording.load(text.text)) for step in recording.steps for text in step.printed)
+        if printed:
+            yield f"<h2>Printed</h2>\n<pre>{escape(paragraph(printed, _TEXT_CHARACTERS))}</pre>"
+
+
+def _call(recording: Recording, span: Span, whole: float) -> str:
+    line = f"line {span.line}" if span.line else ""
+    said = "" if span.status == "ok" else f'<span class="status">{span.status}</span>'
+    name = escape(one_line(span.function, _NAME_CHARACTERS))
+    bar = _mark("bar", span.begin, span.end, whole)
+    ask = "" if span.waited is None else _mark("ask", *span.waited, whole)
+    return (
+        f'<details class="{span.status}"><summary><span class="head"><span class="name">{name}</span>{said}'
+        f'<span class="number">{line}</span><span class="number">{_seconds(span.seconds)}</span></span>'
+        f'<span class="track" style="display:block">{bar}{ask}</span></summary>{_values(recording, span)}</details>'
+    )
+
+
+def _mark(kind: str, begin: float, end: float, whole: float) -> str:
+    left, width = (100 * part / max(whole, 1e-9) for part in (begin, max(end - begin, 0.0)))
+    return f'<span class="{kind}" style="left:{min(left, 99.5):.2f}%;width:{min(width, 100 - left):.2f}%"></span>'
+
+
+def _values(recording: Recording, span: Span) -> str:
+    story = recording.calls[span.number]
+    parts = [f"<pre>{_value(recording, story.call.arguments)}</pre>"]
+    if story.denied is not None:
+        parts.append(f"<p>{escape(one_line(story.denied.by, _VALUE_CHARACTERS))}</p>")
+    elif story.sent is not None and story.sent.by:
+        parts.append(f'<p class="dim">allowed by {escape(one_line(story.sent.by, _VALUE_CHARACTERS))}</p>')
+    if story.answered is not None:
+        parts.append(f"<pre>{_value(recording, story.answered.result)}</pre>")
+    return "".join(parts)
+
+
+def _value(recording: Recording, stored: Any) -> str:
+    try:
+        value = recording.load(stored)
+    except RecordingError:
+        return "not kept"
+    return escape(paragraph(json.dumps(value, indent=2, ensure_ascii=False), _VALUE_CHARACTERS))
+
+
+def _script(recording: Recording, picture: Picture) -> str:
+    costs = picture.by_line()
+    cells = []
+    for number, line in enumerate(recording.script.splitlines(), start=1):
+        count, seconds = costs.get(number, (0, 0.0))
+        cost = f"{count} x {_seconds(seconds)}" if count else ""
+        calls = ' class="calls"' if count else ""
+        indent = " " * (len(line) - len(line.lstrip()))
+        text = escape(indent + one_line(line, _VALUE_CHARACTERS))
+        cells.append(f'<div class="cost">{cost}</div><div class="at">{number}</div><div{calls}>{text}</div>')
+    return f'<div class="script">{"".join(cells)}</div>'
+
+
+def _seconds(seconds: float) -> str:
+    return f"{seconds:.1f} s" if seconds >= 1 else f"{seconds * 1_000:.0f} ms"

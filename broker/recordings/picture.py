@@ -1,0 +1,154 @@
+"""A run as something to look at: calls as spans over time, and what each line of the script cost.
+
+Above: the terminal and the HTML page. Below: recording.py. Times are seconds since the run began; the time that a run
+lay interrupted or parked is taken out.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+from sandbox import Completed, Parked, Raised, Stopped
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from broker.recordings.recording import CallStory, Recording
+
+Status = Literal["ok", "failed", "refused", "cancelled", "unknown", "waiting"]
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """One call.
+
+    Attributes:
+        number: Its id.
+        line: Where in the script; 0 where that is not known.
+        function: `namespace.function`.
+        begin: When the script made it.
+        sent: When it was sent; None where it was not.
+        end: When it was answered or given up; the end of the run where it was neither.
+        waited: From when to when a person was asked; None where nobody was.
+        status: How it ended.
+    """
+
+    number: int
+    line: int
+    function: str
+    begin: float
+    sent: float | None
+    end: float
+    waited: tuple[float, float] | None
+    status: Status
+
+    @property
+    def seconds(self) -> float:
+        """How long the script waited for it."""
+        return self.end - self.begin
+
+
+@dataclass(frozen=True, slots=True)
+class Picture:
+    """A whole run.
+
+    Attributes:
+        seconds: From its beginning to its end.
+        spans: In the order in which the calls were made.
+        gaps: When it was taken up again, and the seconds that it lay before that.
+        outcome: How it ended, as a sentence.
+        is_good: Whether it completed.
+    """
+
+    seconds: float
+    spans: tuple[Span, ...]
+    gaps: tuple[tuple[float, float], ...]
+    outcome: str
+    is_good: bool
+
+    def lanes(self) -> list[list[Span]]:
+        """Return the spans in rows, concurrent ones below each other."""
+        lanes: list[list[Span]] = []
+        free: list[float] = []
+        for span in self.spans:
+            lane = next((number for number, until in enumerate(free) if until <= span.begin), None)
+            if lane is None:
+                lanes.append([])
+                free.append(0.0)
+                lane = len(lanes) - 1
+            lanes[lane].append(span)
+            free[lane] = span.end
+        return lanes
+
+    def by_line(self) -> dict[int, tuple[int, float]]:
+        """Return for each line of the script its calls, and the seconds that it waited for them together."""
+        found: dict[int, tuple[int, float]] = {}
+        for span in self.spans:
+            count, seconds = found.get(span.line, (0, 0.0))
+            found[span.line] = (count + 1, seconds + span.seconds)
+        return found
+
+
+def picture_of(recording: Recording) -> Picture:
+    """Draw a recording."""
+    clock = _Clock(recording)
+    end = clock.seconds(recording.last_at)
+    spans = tuple(_span(story, clock, end) for story in recording.calls.values())
+    said, is_good = _outcome(recording)
+    return Picture(end, spans, clock.gaps, said, is_good)
+
+
+class _Clock:
+    def __init__(self, recording: Recording) -> None:
+        self._began = recording.begun.at
+        self._gaps: Sequence[tuple[int, int]] = recording.gaps
+        self.gaps = tuple((self.seconds(until), (until - since) / 1e9) for since, until in self._gaps)
+
+    def seconds(self, at: int) -> float:
+        lain = sum(min(at, until) - since for since, until in self._gaps if since < at)
+        return (at - self._began - lain) / 1e9
+
+
+def _span(story: CallStory, clock: _Clock, run_end: float) -> Span:
+    ended = story.answered.at if story.answered is not None else story.cancelled
+    end = run_end if ended is None else clock.seconds(ended)
+    sent = None if story.sent is None else clock.seconds(story.sent.at)
+    waited = None
+    if story.asked is not None:
+        decided = story.sent.at if story.sent is not None else story.denied.at if story.denied is not None else None
+        waited = (clock.seconds(story.asked), end if decided is None else clock.seconds(decided))
+    call = story.call
+    return Span(
+        call.id, call.line, call.function, clock.seconds(story.made), sent, max(end, 0.0), waited, _status(story)
+    )
+
+
+def _status(story: CallStory) -> Status:
+    if story.denied is not None:
+        return "refused"
+    if story.answered is not None:
+        return "failed" if story.has_failed else "ok"
+    if story.cancelled is not None:
+        return "cancelled"
+    return "unknown" if story.sent is not None else "waiting"
+
+
+def _outcome(recording: Recording) -> tuple[str, bool]:
+    outcome = recording.outcome
+    match outcome:
+        case Completed(value):
+            text = json.dumps(value, ensure_ascii=False)
+            return (f"completed with {text}" if value is not None else "completed"), True
+        case Raised(kind, message, _):
+            return f"raised {kind}: {message}", False
+        case Stopped(limit, amount):
+            return f"was stopped: the limit {limit}={amount:g} was reached", False
+        case Parked(calls):
+            return f"is parked: {len(calls)} calls wait for somebody to allow them", False
+        case None if recording.ended is None:
+            return "was interrupted", False
+        case None:
+            return "ended", True
+    raise AssertionError(outcome)

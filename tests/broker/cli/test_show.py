@@ -1,0 +1,137 @@
+"""`codemode show`: the picture of a run in the terminal, and as a page in a real browser."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import struct
+import subprocess
+import zlib
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+EXAMPLE = Path(__file__).parents[3] / "examples" / "history" / "recording.jsonl"
+BROWSERS = ("chromium-headless-shell", "chromium", "chromium-browser", "google-chrome")
+DARK, LIGHT = "0", "1"  # blink::mojom::PreferredColorScheme
+BACK = {DARK: (0x14, 0x17, 0x1A), LIGHT: (0xFF, 0xFF, 0xFF)}
+BAR = {DARK: (0x48, 0xB1, 0x7C), LIGHT: (0x1F, 0x7A, 0x4D)}
+
+
+def test_the_terminal_shows_calls_over_time_and_the_script_with_its_costs(codemode):
+    shown = codemode("show", str(EXAMPLE)).stdout
+    assert "25 calls, 24 steps" in shown
+    bars = [line for line in shown.splitlines() if "git.git_show  " in line and "█" in line]
+    assert len(bars) == 4
+    assert len({line.index("█") for line in bars}) == 1, "calls of a gather begin at the same time"
+    later = next(line for line in shown.splitlines() if "filesystem.write_file" in line and "█" in line)
+    assert later.index("█") > bars[0].index("█")
+    (cost,) = [line for line in shown.splitlines() if "await git.git_show(repo_path=REPOSITORY" in line]
+    assert cost.split()[:4] == ["4", "x", cost.split()[2], "ms"]
+    assert "history: 4 commits, 2 authors" in shown
+
+
+def test_json_has_the_spans(codemode):
+    shown = json.loads(codemode("show", str(EXAMPLE), "--json").stdout)
+    assert [span["number"] for span in shown["spans"]] == list(range(1, 26))
+    assert all(0 <= span["begin"] <= span["sent"] <= span["end"] <= shown["seconds"] for span in shown["spans"])
+
+
+def test_a_call_that_waits_for_a_person_is_marked(codemode, config, tmp_path):
+    (tmp_path / "script.py").write_text("from tools import odd\nawait odd.echo(text='x')\n")
+    codemode("run", "script.py", "-c", config, "--park")
+    shown = codemode("show", "last").stdout
+    assert "is parked: 1 calls wait for somebody to allow them" in shown
+    assert "?" in next(line for line in shown.splitlines() if "odd.echo  " in line)
+
+
+def test_a_page_runs_nothing_and_loads_nothing_whatever_the_texts_are(codemode, config, tmp_path):
+    script = (
+        "from tools import odd\nprint(await odd.echo(text='</pre><script>alert(1)</script><img src=//x onerror=y>'))\n"
+    )
+    (tmp_path / "<b>.py").write_text(script)
+    codemode("run", "<b>.py", "-c", config, "--allow", "odd.*")
+    assert codemode("show", "last", "--html", "run.html").returncode == 0
+    page = (tmp_path / "run.html").read_text()
+    assert "default-src 'none'" in page
+    assert "alert(1)" in page
+    assert not any(tag in page for tag in ("<script", "<img", "<b>", "<link", "src=", "href="))  # escaped: &lt;img src
+
+
+@pytest.mark.parametrize("width", [390, 1200])
+@pytest.mark.parametrize("theme", [DARK, LIGHT])
+def test_the_page_is_readable_on_a_phone_and_a_desk_in_both_themes(codemode, tmp_path, width, theme):
+    browser = next((found for name in BROWSERS if (found := shutil.which(name))), None)
+    if browser is None:
+        pytest.skip("there is no Chromium: install chromium or chromium-headless-shell")
+    codemode("show", str(EXAMPLE), "--html", "run.html")
+    pixels = screenshot(browser, tmp_path / "run.html", width, theme)
+    colours = Counter(pixel for row in pixels for pixel in row)
+    assert colours.most_common(1)[0][0] == BACK[theme]
+    bars = [number for number, row in enumerate(pixels) if row.count(BAR[theme]) >= 3]
+    assert len(bars) > 100, "the bars of many calls"
+    # Nothing is wider than the screen: the right margin is empty all the way down.
+    assert all(row[-8:] == [BACK[theme]] * 8 for row in pixels)
+
+
+def screenshot(browser: str, page: Path, width: int, theme: str) -> list[list[tuple[int, ...]]]:
+    target = page.with_suffix(".png")
+    switches = (
+        "--no-sandbox",
+        "--disable-gpu",
+        "--hide-scrollbars",
+        "--no-first-run",
+        f"--user-data-dir={page.parent}",
+    )
+    size, scheme = f"--window-size={width},1500", f"--blink-settings=preferredColorScheme={theme}"
+    subprocess.run(  # noqa: S603  # the browser of this machine
+        [browser, "--headless", *switches, size, scheme, f"--screenshot={target}", page.as_uri()],
+        check=True,
+        capture_output=True,
+        timeout=120,
+    )
+    return decoded(target.read_bytes())
+
+
+def decoded(png: bytes) -> list[list[tuple[int, ...]]]:
+    """The pixels of an 8-bit RGB or RGBA image, without a library for it."""
+    width, height, depth, kind = struct.unpack(">IIBB", png[16:26])
+    assert depth == 8
+    count = {2: 3, 6: 4}[kind]
+    data, position = b"", 8
+    while position < len(png):
+        (size,) = struct.unpack(">I", png[position : position + 4])
+        if png[position + 4 : position + 8] == b"IDAT":
+            data += png[position + 8 : position + 8 + size]
+        position += size + 12
+    raw, stride = zlib.decompress(data), width * count
+    rows: list[list[tuple[int, ...]]] = []
+    before = bytearray(stride)
+    for number in range(height):
+        begin = number * (stride + 1)
+        line = bytearray(raw[begin + 1 : begin + 1 + stride])
+        unfilter(raw[begin], line, before, count)
+        rows.append([tuple(line[at : at + 3]) for at in range(0, stride, count)])
+        before = line
+    return rows
+
+
+def unfilter(kind: int, line: bytearray, above: bytearray, count: int) -> None:
+    if kind == 0:
+        return
+    for at in range(len(line)):
+        left = line[at - count] if at >= count else 0
+        corner = above[at - count] if at >= count else 0
+        line[at] = (line[at] + predicted(kind, left, above[at], corner)) & 255
+
+
+def predicted(kind: int, left: int, up: int, corner: int) -> int:
+    if kind == 1:
+        return left
+    if kind == 2:
+        return up
+    if kind == 3:
+        return (left + up) // 2
+    nearest = min((abs(up - corner), 0), (abs(left - corner), 1), (abs(left + up - 2 * corner), 2))
+    return (left, up, corner)[nearest[1]]
