@@ -20,36 +20,39 @@ if TYPE_CHECKING:
     from broker.tiers.statistics import ToolStatistics
 
 SENTENCE_CHARACTERS = 160
+HOT_CHARACTERS = 260
 _NAME_CHARACTERS = 200
 _PARAMETERS = 20
 _BASIC_PARAMETERS = 6
 _PARAMETER_CHARACTERS = 60
 _FIELDS = 8
-_POPULAR = 3
+_SERVERS = 3
 _SENTENCE_END = re.compile(r"(?<=[.!?])\s+(?=\S)")
 
 
 def hot_item(entry: CatalogEntry, tool_score: ToolScore) -> dict[str, Any]:
-    """Return a tool of the hot list: one or two sentences, and the parameters that a call needs."""
-    required = [f"{name}: {kind}" for name, kind, is_required in _parameters(entry) if is_required]
+    """Return a tool of the hot list: one or two sentences, and its first parameters, those that a call needs first."""
+    parameters = sorted(_parameters(entry), key=lambda one: not one[2])[:_BASIC_PARAMETERS]
     return {
         "name": _name(entry),
-        "about": _sentences(entry, 2),
-        "parameters": required[:_BASIC_PARAMETERS],
+        "about": _sentences(entry, 2, HOT_CHARACTERS),
+        "parameters": [
+            f"{name}{'' if needed else '?'}: {kind}" for name, kind, needed in parameters[:_BASIC_PARAMETERS]
+        ],
         "tier": tool_score.tier,
     }
 
 
 def category_item(name: str, entries: Sequence[CatalogEntry], popular: Sequence[CatalogEntry]) -> dict[str, Any]:
-    """Return a category: what is in it, counts, and its most popular tools, which are given hottest first."""
+    """Return a category: what is in it, counts, and its most popular tools."""
     servers = sorted({entry.spec.server for entry in entries})
-    shown = ", ".join(servers[:_POPULAR]) + (f" and {len(servers) - _POPULAR} more" if len(servers) > _POPULAR else "")
+    shown = ", ".join(servers[:_SERVERS]) + (f" and {len(servers) - _SERVERS} more" if len(servers) > _SERVERS else "")
     return {
         "name": one_line(name, _NAME_CHARACTERS),
         "about": f"Tools of {shown}",
         "tools": len(entries),
         "servers": len(servers),
-        "popular": [one_line(entry.spec.name, 60) for entry in popular[:_POPULAR]],
+        "popular": [one_line(entry.spec.name, 60) for entry in popular],
     }
 
 
@@ -83,9 +86,9 @@ def _name(entry: CatalogEntry) -> str:
     return one_line(entry.qualified_name, _NAME_CHARACTERS)
 
 
-def _sentences(entry: CatalogEntry, count: int) -> str:
-    text = one_line(entry.spec.description or entry.spec.title or "", 4 * SENTENCE_CHARACTERS)
-    return one_line(" ".join(_SENTENCE_END.split(text)[:count]), SENTENCE_CHARACTERS)
+def _sentences(entry: CatalogEntry, count: int, limit: int = SENTENCE_CHARACTERS) -> str:
+    text = one_line(entry.spec.description or entry.spec.title or "", 4 * limit)
+    return one_line(" ".join(_SENTENCE_END.split(text)[:count]), limit)
 
 
 def _parameters(entry: CatalogEntry) -> Iterator[tuple[str, str, bool]]:

@@ -7,6 +7,7 @@ Above: sessions and the HTTP API. Below: items.py, pages.py, scores.py. A tier i
 from __future__ import annotations
 
 import hashlib
+import heapq
 import json
 from typing import TYPE_CHECKING, Any
 
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from broker.tiers.tokens import TokenCounter
 
 HOT_TOOLS = 15
+POPULAR_TOOLS = 3
 PAGE_SIZE = 50
 _MOST_PER_PAGE = 500
 _PAGE_LIMIT = 1_000_000
@@ -79,7 +81,8 @@ class Tiers:
 
         def item(place: int) -> dict[str, Any]:
             entries = members[names[place]]
-            return category_item(names[place], entries, self._hottest(entries))
+            popular = heapq.nlargest(POPULAR_TOOLS, entries, key=lambda entry: self._scores.of(entry).score)
+            return category_item(names[place], entries, popular)
 
         return self._page(Tier.CATEGORIES, item, len(names), len(names), cursor)
 

@@ -53,7 +53,7 @@ def test_each_tier_says_as_much_as_it_should(catalog, make_tiers):
     assert tiers.hot().items[0] == {
         "name": "srv.log",
         "about": "Does it. And more.",
-        "parameters": ["path: string"],
+        "parameters": ["path: string", "count?: integer|null"],
         "tier": "cold",
     }
     assert tiers.categories().items == (
