@@ -52,11 +52,12 @@ def serving(command, environment, config, tmp_path):
         )
         with process:
             assert process.stderr is not None
-            line = process.stderr.readline()
-            found = re.search(r"http://\S+", line)
-            assert found, line + process.stderr.read()
-            yield process, found[0]
-            process.kill()
+            try:
+                lines = iter(process.stderr.readline, "")
+                found = next(match for line in lines if (match := re.search(r"http://\S+", line)))
+                yield process, found[0]
+            finally:
+                process.kill()
 
     return serve
 
