@@ -18,6 +18,8 @@ from sandbox import Call, Completion, Failed, Returned, Stopwatch
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from mcp.shared.dispatcher import ProgressFnT
+
     from broker.attempts import CallRecord
     from broker.authorization.desk import ConsentDesk
     from broker.catalog import Catalog, CatalogEntry
@@ -53,7 +55,9 @@ class DirectCalls:
     disclosure: Disclosure
     redact: Redactor
 
-    async def call(self, entry: CatalogEntry, arguments: dict[str, Any]) -> DirectResult:
+    async def call(
+        self, entry: CatalogEntry, arguments: dict[str, Any], on_progress: ProgressFnT | None = None
+    ) -> DirectResult:
         """Make one call. Never raises for what a server can cause."""
         desk = self.desk.for_run(f"call_{secrets.token_hex(8)}")
         with closing(desk):
@@ -65,6 +69,7 @@ class DirectCalls:
                 stopwatch=Stopwatch(),
                 redact=self.redact,
                 convert=_as_sent,
+                on_progress=on_progress,
             )
             completion = await calls.answer(Call(1, entry.python_name, arguments))
         record = calls.records[0]

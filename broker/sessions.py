@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping, Sequence
 
     import anyio
+    from mcp.shared.dispatcher import ProgressFnT
 
     from broker.attempts import CallRecord
     from broker.authorization.desk import ConsentDesk
@@ -133,11 +134,13 @@ class Session:
         """
         return await self._finder.search(request)
 
-    async def call_directly(self, name: str, arguments: dict[str, Any]) -> DirectResult:
+    async def call_directly(
+        self, name: str, arguments: dict[str, Any], *, on_progress: ProgressFnT | None = None
+    ) -> DirectResult:
         """Call one tool without a script, by its qualified name or its name in scripts.
 
         It passes what a call of a script passes: the tool has to be described, the arguments to fit, and the call to
-        be allowed.
+        be allowed. `on_progress` is told how far the server says it is.
 
         Raises:
             UnknownToolError: There is no such tool; nothing was sent.
@@ -150,7 +153,7 @@ class Session:
             disclosure=self._disclosure,
             redact=self._redact,
         )
-        return await calls.call(self._catalog.lookup(name), arguments)
+        return await calls.call(self._catalog.lookup(name), arguments, on_progress)
 
     async def execute_code(
         self,

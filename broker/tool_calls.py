@@ -33,6 +33,8 @@ from sandbox import Call, Completion, Failed, Returned
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
+    from mcp.shared.dispatcher import ProgressFnT
+
     from broker.authorization.desk import RunDesk
     from broker.catalog import Catalog, CatalogEntry
     from broker.content_blocks import ContentBlocks
@@ -41,6 +43,7 @@ if TYPE_CHECKING:
     from broker.recordings.run_journal import CallJournal
     from broker.upstream import Upstream
     from sandbox import Stopwatch
+
 
 _KIND_OF_ERROR: Mapping[type[UpstreamError], str] = {
     UnavailableError: "ToolUnavailableError",
@@ -70,6 +73,7 @@ class ToolCalls:
         redact: Redactor | None = None,
         on_call: Callable[[CallRecord, int, int], None] | None = None,
         blocks: ContentBlocks | None = None,
+        on_progress: ProgressFnT | None = None,
         journal: CallJournal | None = None,
         convert: Callable[[dict[str, Any], CatalogEntry], Completion] | None = None,
     ) -> None:
@@ -77,7 +81,7 @@ class ToolCalls:
 
         `on_call` is told of each call that has ended, with the numbers of calls ended and made; it must not raise.
         `blocks` keeps images and the like for the script to display. `convert` makes something else than a script's
-        value out of a server's result; it must not raise.
+        value out of a server's result; it must not raise. `on_progress` is told how far a server says it is.
         """
         self._records: dict[int, CallRecord] = {}
         self._catalog = catalog
@@ -89,6 +93,7 @@ class ToolCalls:
         self._journal = journal or NoCallJournal()
         self._on_call = on_call
         self._blocks = blocks
+        self._on_progress = on_progress
         self._convert = convert
         self._ended = 0
 
@@ -198,7 +203,8 @@ class ToolCalls:
                 if not attempt.allow():
                     return failure("ToolRefusedError", f"{entry.qualified_name} {_NOT_WRITTEN}", entry)
                 self._journal.sent(call.id, server=spec.server, tool=spec.name, digest=spec.digest, by=attempt.by)
-                raw = await self._upstreams[spec.server].call_tool(spec.name, pending.arguments)
+                upstream = self._upstreams[spec.server]
+                raw = await upstream.call_tool(spec.name, pending.arguments, on_progress=self._on_progress)
         except ToolRejectedError as error:
             said = quoted(spec.server, error.server_text)
             completion: Completion = failure("ToolError", f"{error} {said}", entry)

@@ -153,7 +153,7 @@ class BrokerServer:
         handle = arguments.get("session") if name in {CALL, DETAILS} else (ctx.meta or {}).get(SESSION_KEY)
         try:
             with self._in_session(ctx, handle) as (held, new):
-                answer = await self._tools.answer(held.session, name, arguments, new)
+                answer = await self._tools.answer(held.session, name, arguments, new, ctx.session.report_progress)
         except UnknownToolError as error:
             raise MCPError(t.INVALID_PARAMS, self._tools.unknown(error)) from None
         except (UnknownSessionError, TooManySessionsError) as error:

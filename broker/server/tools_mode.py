@@ -31,6 +31,8 @@ from codegen.plain_text import one_line
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from mcp.shared.dispatcher import ProgressFnT
+
     from broker.broker import Broker
     from broker.catalog import CatalogEntry
     from broker.direct_calls import DirectResult
@@ -49,6 +51,7 @@ SETTLE_SECONDS = 15.0
 
 _HEAD = (SEARCH, DETAILS, CALL)
 _LISTING = "tools-listing"
+_MESSAGE_CHARACTERS = 200
 _CALL_SCHEMA: dict[str, Any] = {
     "type": "object",
     "properties": {"name": {"type": "string"}, "arguments": {"type": "object"}, "session": {"type": "string"}},
@@ -120,7 +123,12 @@ class ToolsMode:
         return document | {name: {"error": f"At most {MOST_TOOLS} tools are read at a time."} for name in left}
 
     async def answer(
-        self, session: Session, name: str, arguments: dict[str, Any], handle: str | None
+        self,
+        session: Session,
+        name: str,
+        arguments: dict[str, Any],
+        handle: str | None,
+        on_progress: ProgressFnT | None = None,
     ) -> dict[str, Any]:
         """Answer a call of a listed tool, of `call_tool` or of `get_tool_details`, with a `CallToolResult`.
 
@@ -129,6 +137,7 @@ class ToolsMode:
             name: As the client wrote it.
             arguments: As the client wrote them.
             handle: The name of the session where the caller does not know it yet.
+            on_progress: Is told how far the server says it is.
 
         Raises:
             UnknownToolError: There is no tool of this name; nothing was sent.
@@ -144,7 +153,8 @@ class ToolsMode:
             name, arguments = arguments["name"], arguments.get("arguments", {})
         await self._broker.wait_until_settled(SETTLE_SECONDS)
         entry = self.entry(name)
-        result = await session.call_directly(entry.qualified_name if entry is not None else name, arguments)
+        qualified = entry.qualified_name if entry is not None else name
+        result = await session.call_directly(qualified, arguments, on_progress=_inert(on_progress))
         return _answer(result, name, handle)
 
     def unknown(self, error: UnknownToolError) -> str:
@@ -223,3 +233,14 @@ def _answer(result: DirectResult, name: str, handle: str | None) -> dict[str, An
 
 def _text(text: str, *, is_error: bool = False) -> dict[str, Any]:
     return {"content": [{"type": "text", "text": text}], "isError": is_error}
+
+
+def _inert(on_progress: ProgressFnT | None) -> ProgressFnT | None:
+    """Return the same listener, told the server's words on one short line."""
+    if on_progress is None:
+        return None
+
+    async def tell(progress: float, total: float | None, message: str | None) -> None:
+        await on_progress(progress, total, None if message is None else one_line(message, _MESSAGE_CHARACTERS))
+
+    return tell
