@@ -50,7 +50,7 @@ def embedded(uri: str, said: str, mime_type: str) -> t.EmbeddedResource:
     return t.EmbeddedResource(type="resource", resource=contents)
 
 
-RESULTS = {
+RESULTS: dict[str, list[t.ContentBlock]] = {
     "test_simple_text": [text("This is a simple text response for testing.")],
     "test_image_content": [image()],
     "test_audio_content": [t.AudioContent(type="audio", data=WAV, mime_type="audio/wav")],
@@ -88,7 +88,7 @@ async def call_tool(ctx, params: t.CallToolRequestParams) -> t.CallToolResult:
     if params.name == "test_tool_with_progress":
         for done in (0, 50, 100):
             await ctx.session.report_progress(done, 100, f"{done} of 100")
-    return t.CallToolResult(content=list(RESULTS[params.name]))
+    return t.CallToolResult(content=RESULTS[params.name])
 
 
 async def main() -> None:

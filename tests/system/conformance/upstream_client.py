@@ -30,7 +30,7 @@ async def main(url: str) -> None:
     async with Broker(config, startup_seconds=20) as broker:
         session = broker.session(grants=[Grant("suite.*")])
         schemas = {entry.spec.name: entry.spec.input_schema for entry in broker.catalog.of_server("suite")}
-        focal = next(iter(schemas.values()), {})
+        focal: dict[str, Any] = next(iter(schemas.values()), {})
         calls = [(call["name"], _given(call)) for call in context.get("toolCalls", [])]
         named = {name for name, _ in calls}
         calls += [(name, sample(schema, focal)) for name, schema in schemas.items() if name not in named]
