@@ -9,8 +9,10 @@ Above: the isolates in this process, or the worker. Below: `Instance`.
 from __future__ import annotations
 
 import collections
+import contextlib
 import math
 import threading
+import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -21,13 +23,16 @@ from sandbox.instance import Instance
 if TYPE_CHECKING:
     from sandbox.image import Image
 
+PAUSE_SECONDS = 0.002
+"""Before each instance that is made: the run that took one is mostly over by then, and did not share its core."""
+
 
 @dataclass(frozen=True, slots=True)
 class Pool:
     """How many instances are kept ready.
 
     Attributes:
-        size: Instances in each process that runs guests. One takes 1.5 MB; a run takes one, finding what tools a script
+        size: Instances in each process that runs guests. One takes 2 MB; a run takes one, finding what tools a script
             names another.
         idle_seconds: After so long without a run they are given up; the first run afterwards makes its own.
 
@@ -56,11 +61,12 @@ class Spares:
         self._image = image
         self._pool = pool
         self._ready: collections.deque[Instance] = collections.deque()
+        self._used: collections.deque[Instance] = collections.deque()
         self._change = threading.Condition()
         self._is_wanted = False
         self._is_closed = False
         if pool is not None:
-            threading.Thread(target=self._fill, args=(pool,), name="wasm-pool", daemon=True).start()
+            threading.Thread(target=self._work, args=(pool,), name="wasm-pool", daemon=True).start()
 
     def __len__(self) -> int:
         """How many are ready."""
@@ -81,31 +87,50 @@ class Spares:
                 return
         instance.close()
 
+    def free(self, instance: Instance) -> None:
+        """Frees one that was used; the thread does it, because giving memory back takes as long as many a run."""
+        with self._change:
+            if self._pool is not None and not self._is_closed:
+                self._used.append(instance)
+                self._change.notify()
+                return
+        instance.close()
+
     def close(self) -> None:
         """Gives up all."""
         with self._change:
             self._is_closed = True
+            self._give_up()
             self._change.notify()
-        self._empty()
+        self._free_used()
 
-    def _fill(self, pool: Pool) -> None:
+    def _work(self, pool: Pool) -> None:
         while self._wait(pool):
-            try:
-                self.put(Instance(self._image))
-            except (wasmtime.WasmtimeError, MemoryError):
-                self._is_wanted = False  # the next run meets it again, and says so
+            time.sleep(PAUSE_SECONDS)
+            self._free_used()
+            if self._lacks_one(pool):
+                try:
+                    self.put(Instance(self._image))
+                except (wasmtime.WasmtimeError, MemoryError):
+                    self._is_wanted = False  # the next run meets it again, and says so
 
     def _wait(self, pool: Pool) -> bool:
-        """Waits until one is to be made; False once closed. Empties the pool when nobody came for long."""
+        """Waits until there is something to do; False once closed. Gives all up when nobody came for long."""
         with self._change:
-            while not self._is_closed:
-                if self._is_wanted and len(self._ready) < pool.size:
-                    return True
+            while not (self._is_closed or self._used or self._lacks_one(pool)):
                 self._is_wanted = False
                 if not self._change.wait(pool.idle_seconds if self._ready else None) and not self._is_wanted:
-                    self._empty()
-            return False
+                    self._give_up()
+            return not self._is_closed
 
-    def _empty(self) -> None:
-        while self._ready:
-            self._ready.popleft().close()
+    def _lacks_one(self, pool: Pool) -> bool:
+        return self._is_wanted and len(self._ready) < pool.size
+
+    def _give_up(self) -> None:
+        self._used.extend(self._ready)
+        self._ready.clear()
+
+    def _free_used(self) -> None:
+        with contextlib.suppress(IndexError):
+            while True:
+                self._used.popleft().close()

@@ -238,10 +238,12 @@ class Sandbox:
         image = self._loaded()
         if self._workers is not None:
             return ProcessIsolate(self._workers)
-        instance = None if self._spares is None else self._spares.take()
+        if self._spares is None:
+            raise AssertionError("an entered sandbox has workers or spares")
+        instance = self._spares.take()
         if instance is None:
             instance = await self._threads.run(partial(Instance, image))
-        return ThreadIsolate(instance, self._threads)
+        return ThreadIsolate(instance, self._threads, self._spares.free)
 
     def _loaded(self) -> Image:
         if self._image is None:

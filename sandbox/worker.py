@@ -169,7 +169,7 @@ class _Worker:
             case Kind.INTERRUPT:
                 self._runs[frame.run].instance.is_interrupted = True
             case Kind.CLOSE:
-                self._runs.pop(frame.run).instance.close()
+                self._spares.free(self._runs.pop(frame.run).instance)
             case _:
                 raise ValueError(frame.kind)
 

@@ -9,6 +9,8 @@ import operator
 import traceback
 import types
 
+from . import directly
+
 VALUE = "__script_value__"
 MAX_TRACEBACK = 8_000
 MAX_MESSAGE = 4_000
@@ -32,19 +34,16 @@ class Script:
         self.filename = filename
         self.namespace = namespace
         linecache.cache[filename] = (len(source), None, source.splitlines(keepends=True), filename)
-        tree = ast.parse(source, filename)
-        # Going through the tree takes as long as compiling it.
-        if "run" in source:
-            tree = _AwaitAsyncioRun().visit(tree)
-        is_function = "return" in source and _has_return(tree)
-        compiled = _as_function(tree, filename) if is_function else _as_module(tree, filename)
-        self._function = types.FunctionType(compiled, self.namespace, "<module>")
+        compiled = directly.compiled(source, filename) or [_through_its_tree(source, filename)]
+        self._functions = [types.FunctionType(code, self.namespace, "<module>") for code in compiled]
 
     async def run(self) -> object:
         """Runs the script; returns its `return` value or that of its last expression."""
-        result = self._function()
-        if self._function.__code__.co_flags & inspect.CO_COROUTINE:
-            result = await result
+        result = None
+        for function in self._functions:
+            result = function()
+            if function.__code__.co_flags & inspect.CO_COROUTINE:
+                result = await result
         return self.namespace.pop(VALUE, result)
 
     def line_of(self, coroutine) -> int | None:
@@ -122,6 +121,15 @@ def _message(told):
     lines = list(told.format_exception_only())[: -len(notes) or None]
     _, separator, message = lines[-1].rstrip("\n").partition(": ")
     return "\n".join([message if separator else "", *map(str, notes)]).strip("\n")
+
+
+def _through_its_tree(source, filename):
+    """Compiles any script; going through the tree takes as long again as making it."""
+    tree = ast.parse(source, filename)
+    if "run" in source:
+        tree = _AwaitAsyncioRun().visit(tree)
+    is_function = "return" in source and _has_return(tree)
+    return _as_function(tree, filename) if is_function else _as_module(tree, filename)
 
 
 def _has_return(tree):

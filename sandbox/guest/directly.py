@@ -1,0 +1,79 @@
+"""Compiles a script as it is, where nothing in its syntax tree has to change: a tree in Python costs ten times as much.
+
+What the tree would be needed for is a `return` at the top level, `asyncio.run(...)`, and the value of a last
+expression. The first two are left to `script`. The third is compiled by itself: where the lines before it are a whole
+module and its own lines a whole expression, the script is the one after the other.
+"""
+
+import ast
+import re
+import warnings
+
+MOST_ATTEMPTS = 20
+"""Lines at the end of a script that are looked at for the beginning of its last statement."""
+
+_NEEDS_TREE = re.compile(r"\.\s*run|__future__|[\r\f\0]")
+_NEVER_FIRST = " \t\n#)]}"
+
+
+def compiled(source: str, filename: str) -> list | None:
+    """Returns code objects to run in turn, the last one giving the script's value; None for what needs its tree."""
+    if _NEEDS_TREE.search(source):
+        return None
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")  # what is warned of is warned of once, by whoever takes the tree
+            return _pieces(source, filename)
+    except (SyntaxError, ValueError, Warning):
+        return None
+
+
+def _pieces(source, filename):
+    begin, value = _last_expression(source, filename)
+    if value is None:
+        return [_compile(source, filename, "exec")]
+    return [_compile(source[:begin], filename, "exec"), value] if begin else [value]
+
+
+def _last_expression(source, filename):
+    """Returns where the last statement begins and its code, None if it is no expression."""
+    begin = len(source)
+    for _ in range(MOST_ATTEMPTS):
+        begin = _line_before(source, begin)
+        if begin is None:
+            return 0, None
+        padded = "\n" * source.count("\n", 0, begin) + source[begin:]
+        try:
+            return begin, _compile(padded, filename, "eval")
+        except SyntaxError:
+            last = _last_statement(source[begin:])
+        if last is not None:
+            return _no_value(last)
+    raise SyntaxError("the last statement is too long")
+
+
+def _no_value(last):
+    if type(last) is ast.Expr:
+        raise SyntaxError("an expression that is no line of its own")
+    return 0, None
+
+
+def _line_before(source, end):
+    """Returns where the last line before `end` begins that may be the first one of a statement."""
+    while end > 0:
+        end = source.rfind("\n", 0, end - 1) + 1
+        if source[end] not in _NEVER_FIRST:
+            return end
+    return None
+
+
+def _last_statement(source):
+    try:
+        body = ast.parse(source).body
+    except SyntaxError:
+        return None
+    return body[-1] if body else None
+
+
+def _compile(source, filename, mode):
+    return compile(source, filename, mode, flags=ast.PyCF_ALLOW_TOP_LEVEL_AWAIT, dont_inherit=True)
