@@ -62,6 +62,9 @@ class Step:
     characters: int = field(default=0, compare=False)
 
 
+_ENCODER = json.JSONEncoder(separators=(",", ":"), allow_nan=False)
+
+
 def encode_start(script: str, filename: str, manifest: Mapping[str, Any], terms: Terms) -> str:
     """Writes the message that begins a run."""
     message = {
@@ -84,7 +87,7 @@ def encode_completion(call_id: int, completion: Completion, limits: Limits) -> s
             )
             field = "error"
         else:
-            body = json.dumps(completion.value, separators=(",", ":"), allow_nan=False)
+            body = _ENCODER.encode(completion.value)
             field = "value"
     except (TypeError, ValueError, RecursionError):
         return _result_error(call_id, "the answer can't be written as JSON")
@@ -206,7 +209,7 @@ def _weight(text: str) -> int:
 
 def _decode(text: str) -> dict[str, Any]:
     try:
-        message = json.loads(text, parse_constant=_no_constant, parse_float=_finite)
+        message = _DECODER.decode(text)
     except (ValueError, RecursionError):
         raise ProtocolError("the guest sent something that is not JSON") from None
     if not isinstance(message, dict):
@@ -236,6 +239,9 @@ def _finite(digits: str) -> float:
     if not math.isfinite(value):
         raise ValueError(digits)
     return value
+
+
+_DECODER = json.JSONDecoder(parse_constant=_no_constant, parse_float=_finite)
 
 
 def _timer(value: object) -> float | None:

@@ -65,8 +65,10 @@ class Spares:
         self._change = threading.Condition()
         self._is_wanted = False
         self._is_closed = False
+        self._thread: threading.Thread | None = None
         if pool is not None:
-            threading.Thread(target=self._work, args=(pool,), name="wasm-pool", daemon=True).start()
+            self._thread = threading.Thread(target=self._work, args=(pool,), name="wasm-pool", daemon=True)
+            self._thread.start()
 
     def __len__(self) -> int:
         """How many are ready."""
@@ -88,7 +90,7 @@ class Spares:
         instance.close()
 
     def free(self, instance: Instance) -> None:
-        """Frees one that was used; the thread does it, because giving memory back takes as long as many a run."""
+        """Frees one that was used, in a worker; the thread does it: giving memory back takes as long as many a run."""
         with self._change:
             if self._pool is not None and not self._is_closed:
                 self._used.append(instance)
@@ -97,11 +99,13 @@ class Spares:
         instance.close()
 
     def close(self) -> None:
-        """Gives up all."""
+        """Gives up all, and waits until the thread has ended, for milliseconds: it holds the image."""
         with self._change:
             self._is_closed = True
             self._give_up()
             self._change.notify()
+        if self._thread is not None:
+            self._thread.join()
         self._free_used()
 
     def _work(self, pool: Pool) -> None:

@@ -5,6 +5,7 @@ The driver is the only place where a run waits. It holds a thread only while the
 
 from __future__ import annotations
 
+import collections
 import math
 from dataclasses import replace
 from functools import partial
@@ -60,7 +61,8 @@ class Run:
         self._stopwatch = stopwatch
         self._journal = journal
         self._take_printed = take_printed
-        self._slots = anyio.Semaphore(limits.calls_in_flight)
+        self._queued: collections.deque[Call] = collections.deque()
+        self._performers = 0
         self._last_id = 0
         self._in_flight: dict[int, anyio.CancelScope] = {}
         self._unanswered: set[int] = set()
@@ -76,7 +78,10 @@ class Run:
             scope = tasks.cancel_scope
             self._stopwatch.on_change(partial(self._set_deadline, scope))
             self._set_deadline(scope)
-            outcome = await self._drive(tasks, partial(self._isolate.start, script, filename, manifest), past)
+            try:
+                outcome = await self._drive(tasks, partial(self._isolate.start, script, filename, manifest), past)
+            finally:
+                self._stopwatch.on_change(None)  # or the two would keep each other, and the image, alive
             scope.cancel()
         if outcome is None:
             outcome = Stopped("wall_seconds", self._limits.wall_seconds, self._waits_at)
@@ -109,9 +114,7 @@ class Run:
                 # The common case, a script that waits for one call: no task, no event.
                 await self._perform(step.calls[0])
             else:
-                for call in step.calls:
-                    self._in_flight[call.id] = anyio.CancelScope()
-                    tasks.start_soon(self._perform_beside, call)
+                self._begin(step.calls, tasks)
                 await self._wait(step.timer)
             if step.timer is None and not self._is_expecting:
                 return self._parked()
@@ -198,13 +201,27 @@ class Run:
         self._journal.answered(call.id, encoded)
         self._finished[call.id] = encoded
 
-    async def _perform_beside(self, call: Call) -> None:
-        """Performs one of several calls: waits for a slot, ends when the script withdraws it."""
-        with self._in_flight[call.id]:
-            async with self._slots:
+    def _begin(self, calls: Sequence[Call], tasks: TaskGroup) -> None:
+        """Queues calls, and sees that enough tasks take them from there: one task a call would cost more than most."""
+        for call in calls:
+            self._in_flight[call.id] = anyio.CancelScope()
+            self._queued.append(call)
+        for _ in range(min(len(calls), self._limits.calls_in_flight - self._performers)):
+            self._performers += 1
+            tasks.start_soon(self._perform_queued)
+
+    async def _perform_queued(self) -> None:
+        """Performs calls until none is queued; each ends when the script withdraws it."""
+        while self._queued:
+            call = self._queued.popleft()
+            scope = self._in_flight.get(call.id)
+            if scope is None:
+                continue  # withdrawn before its turn
+            with scope:
                 await self._perform(call)
             self._in_flight.pop(call.id, None)
             self._news.set()
+        self._performers -= 1
 
     async def _wait(self, timer: float | None) -> None:
         """Waits for an answer, or until `timer` on the run's clock; or until there is nothing left to wait for."""

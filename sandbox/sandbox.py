@@ -116,7 +116,8 @@ class Sandbox:
             await self._workers.close()
             self._workers = None
         if self._spares is not None:
-            self._spares.close()
+            with anyio.CancelScope(shield=True):
+                await anyio.to_thread.run_sync(self._spares.close)
             self._spares = None
         self._threads.close()
 
@@ -243,7 +244,7 @@ class Sandbox:
         instance = self._spares.take()
         if instance is None:
             instance = await self._threads.run(partial(Instance, image))
-        return ThreadIsolate(instance, self._threads, self._spares.free)
+        return ThreadIsolate(instance, self._threads)
 
     def _loaded(self) -> Image:
         if self._image is None:

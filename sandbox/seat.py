@@ -28,6 +28,7 @@ class Seat:
         self.number = number
         self.answer: Frame | None = None
         self.news = anyio.Event()
+        self.is_quick = True
         self.on_output = on_output
         self._printable_bytes = 0
         self._answer_bytes = 0

@@ -30,8 +30,8 @@ class Stopwatch:
         """Whether somebody holds a pause."""
         return self._pauses > 0
 
-    def on_change(self, listener: Callable[[], object]) -> None:
-        """Calls `listener` whenever the time stops or goes on; replaces the one before."""
+    def on_change(self, listener: Callable[[], object] | None) -> None:
+        """Calls `listener`, if there is one, whenever the time stops or goes on; replaces the one before."""
         self._listener = listener
 
     @contextlib.contextmanager

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import random
 import signal
 import textwrap
 
@@ -11,7 +12,7 @@ import anyio
 import anyio.lowlevel
 import pytest
 
-from sandbox import Completed, KernelGoneError, Limits, Raised, Returned, Sandbox, Stopped
+from sandbox import Completed, KernelGoneError, Limits, Raised, Returned, RunResult, Sandbox, Stopped
 from sandbox.limits import MIB
 
 from .conftest import entry
@@ -317,3 +318,56 @@ async def test_a_kernel_that_brings_its_worker_down_is_gone(in_process):
         assert result.outcome == Stopped("worker", 1)
         with pytest.raises(KernelGoneError, match="stopped at the limit worker=1"):
             await kernel.run("1")
+
+
+@pytest.mark.parametrize("seed", range(3))
+async def test_under_load_workers_die_at_any_moment_and_kernels_lose_nothing_and_call_nothing_twice(
+    in_process, manifest, seed
+):
+    draw = random.Random(seed)  # noqa: S311
+    fatal = set(draw.sample(range(100), 4))
+    called: list[tuple[int, int, int]] = []
+    ended: dict[int, list[RunResult]] = {}
+    deaths = 0
+
+    async def answer(call):
+        nonlocal deaths
+        if len(called) in fatal:
+            deaths += 1
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(draw.choice(in_process._workers.processes).pid, signal.SIGKILL)
+        called.append(tuple(call.arguments["text"]))
+        for _ in range(draw.randrange(3)):
+            await anyio.lowlevel.checkpoint()
+        return Returned(call.arguments["text"][2])
+
+    async def use(number):
+        ended[number] = []
+        async with in_process.kernel() as kernel:
+            options = {"manifest": manifest, "answer": answer}
+            for part in range(4):
+                script = f"""
+                    import asyncio
+                    from tools import good
+                    total = globals().get("total", 0)
+                    total += sum(await asyncio.gather(*(good.echo(text=[{number}, {part}, i]) for i in range(3))))
+                    print({part})
+                    sum(range(20_000))
+                    total
+                """
+                ended[number].append(await kernel.run(textwrap.dedent(script), **options))
+                if kernel.is_gone:
+                    return
+
+    async with anyio.create_task_group() as tasks:
+        for number in range(10):
+            tasks.start_soon(use, number)
+    assert deaths == 4
+    assert len(called) == len(set(called))
+    stopped = [number for number, results in ended.items() if results[-1].outcome == Stopped("worker", 1)]
+    assert len(stopped) <= deaths
+    for number, results in ended.items():
+        whole = results[:-1] if number in stopped else results
+        assert [result.outcome for result in whole] == [Completed(3 * (part + 1)) for part in range(len(whole))]
+        assert [result.stdout for result in whole] == [f"{part}\n" for part in range(len(whole))]
+        assert len(whole) == 4 or number in stopped
