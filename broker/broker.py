@@ -21,6 +21,7 @@ from broker.authorization.policy import Policy
 from broker.authorization.question_box import QuestionBox
 from broker.authorization.quotas import Quotas
 from broker.config import Config, ServerConfig
+from broker.errors import BrokerError
 from broker.logging import logger
 from broker.parking import Parking
 from broker.recordings.recorder import Recorder
@@ -44,6 +45,7 @@ if TYPE_CHECKING:
     from broker.categories import Categories
     from broker.connection import InProcessServer
     from broker.listing import Listing
+    from broker.recordings.resuming import UnknownOutcome
     from broker.script_functions import Extractor
     from broker.search import Embedder, Ranker
     from broker.server_status import ServerStatus
@@ -275,6 +277,31 @@ class Broker:
             redact=self._redact,
             recorder=self._recorder,
         )
+
+    def take_up_interrupted(self) -> int:
+        """Go on, in the background, with the runs of this store that a crash interrupted; returns how many.
+
+        Nobody is asked: a run with a question, or with a call of unknown outcome that the config would ask about, is
+        parked.
+        """
+        if self._recordings is None:
+            return 0
+        found = [
+            entry.run_id
+            for entry in self._recordings.entries()
+            if entry.state == "interrupted" and entry.mode == "full" and not entry.is_imported
+        ]
+        for run_id in found:
+            self._task_group().start_soon(self._take_up, run_id, self._recordings.settings.unknown_outcome)
+        return len(found)
+
+    async def _take_up(self, run_id: str, unknown: UnknownOutcome) -> None:
+        try:
+            result = await self.session(parks=True).take_up(run_id, unknown=unknown)
+        except BrokerError as error:
+            logger().warning("a run was not taken up", run=run_id, reason=str(error))
+        else:
+            logger().info("a run was taken up", run=run_id, outcome=result.outcome)
 
     def _task_group(self) -> TaskGroup:
         if self._tasks is None:

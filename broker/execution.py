@@ -209,7 +209,7 @@ class Execution:
                 filename=recorded.before.begun.filename,
                 limits=recorded.before.limits,
                 watching=watching,
-                unknown=UnknownCalls(recorded.before, policy, ask),
+                unknown=UnknownCalls(recorded.before, policy, ask, self.desk.parks),
             )
 
     async def _carry_out(

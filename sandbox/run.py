@@ -74,15 +74,20 @@ class Run:
     async def outcome(self, script: str, filename: str, manifest: Mapping[str, Any], past: Past) -> Outcome:
         """Runs the script to its end, from where its past ends. Calls still open then are cancelled."""
         outcome: Outcome | None = None
-        async with anyio.create_task_group() as tasks:
-            scope = tasks.cancel_scope
-            self._stopwatch.on_change(partial(self._set_deadline, scope))
-            self._set_deadline(scope)
-            try:
+        try:
+            async with anyio.create_task_group() as tasks:
+                scope = tasks.cancel_scope
+                self._stopwatch.on_change(partial(self._set_deadline, scope))
+                self._set_deadline(scope)
                 outcome = await self._drive(tasks, partial(self._isolate.start, script, filename, manifest), past)
-            finally:
-                self._stopwatch.on_change(None)  # or the two would keep each other, and the image, alive
-            scope.cancel()
+                scope.cancel()
+        except ExceptionGroup as group:
+            if len(group.exceptions) > 1:
+                raise
+            # What the journal or one answer raised; the group around it is the driver's own business.
+            raise group.exceptions[0] from None
+        finally:
+            self._stopwatch.on_change(None)  # or the two would keep each other, and the image, alive
         if outcome is None:
             outcome = Stopped("wall_seconds", self._limits.wall_seconds, self._waits_at)
         self._journal.ended(outcome, self._take_printed())

@@ -45,6 +45,8 @@ async def serve(request: ServeRequest) -> ExitCode:
     # A client waits for its first answer: servers that are slow are waited for by whoever needs them.
     async with open_broker(config, startup_seconds=0, isolation="process") as broker:
         server = _server(broker, config, grants)
+        if config.recordings.resume == "automatic":
+            broker.take_up_interrupted()
         if request.http is None:
             await _serve_stdio(server)
         else:

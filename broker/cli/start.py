@@ -11,6 +11,7 @@ import typer
 from broker.cli.exit_codes import ExitCode
 from broker.cli.logs import configure_logs
 from broker.cli.terminal import Problem, note, report_problem
+from broker.errors import StoreError
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -49,6 +50,9 @@ def _report(error: Exception) -> ExitCode:
             str(cause), "`codemode run --isolation thread` runs scripts in this process, with one wall less."
         )
         return ExitCode.USAGE
+    if isinstance(cause, StoreError):
+        report_problem(str(cause))
+        return ExitCode.FAULT
     structlog.get_logger().debug("fault", exc_info=error)
     report_problem(
         f"codemode failed: {type(cause).__name__}: {cause}",

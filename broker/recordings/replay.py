@@ -11,7 +11,6 @@ import json
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from broker.errors import RecordingError
 from broker.recordings.recording import normal, stepped
 from broker.recordings.redaction import Redaction
 from broker.recordings.writing import outcome_json
@@ -105,11 +104,6 @@ async def replay(
             )
         except _DivergedError as error:
             difference = error.difference
-        except ExceptionGroup as group:
-            found, rest = group.split(_DivergedError)
-            if rest is not None or found is None:
-                raise
-            difference = _first(found)
     return Replayed(difference, _notes(sandbox, recording), comparison.steps, len(recording.calls))
 
 
@@ -188,15 +182,6 @@ def _written(arguments: Any) -> str:
 
 async def _nothing(_: Call) -> Completion | None:
     return None
-
-
-def _first(group: ExceptionGroup[_DivergedError]) -> Difference:
-    error: BaseException = group
-    while isinstance(error, BaseExceptionGroup):
-        error = error.exceptions[0]
-    if not isinstance(error, _DivergedError):
-        raise RecordingError("the replay ended without a reason")
-    return error.difference
 
 
 def _notes(sandbox: Sandbox, recording: Recording) -> tuple[str, ...]:

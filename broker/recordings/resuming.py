@@ -51,11 +51,19 @@ class UnknownAnswerer(Protocol):
 
 @dataclass(frozen=True)
 class UnknownCalls:
-    """What is done about the calls of a resumed run whose outcome is not known."""
+    """What is done about the calls of a resumed run whose outcome is not known.
+
+    Attributes:
+        recording: The run.
+        policy: What is done.
+        ask: Who is asked.
+        parks: Whether such a call waits where there is nobody to ask; otherwise it fails in the script.
+    """
 
     recording: Recording
     policy: UnknownOutcome
     ask: UnknownAnswerer | None
+    parks: bool = False
 
     def around(
         self, answer: Callable[[Call], Awaitable[Completion | None]]
@@ -64,7 +72,11 @@ class UnknownCalls:
 
         async def answer_known(call: Call) -> Completion | None:
             story = self.recording.calls.get(call.id)
-            if story is not None and story.is_unknown and not await self._is_repeated(story):
+            if story is None or not story.is_unknown:
+                return await answer(call)
+            if self.policy == "ask" and self.ask is None and self.parks:
+                return None
+            if not await self._is_repeated(story):
                 name = call.function
                 return Failed("ToolOutcomeUnknown", f"{name} was sent, then the broker ended before its answer came.")
             return await answer(call)

@@ -8,8 +8,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
-from broker.errors import SearchError
+from broker.errors import SearchError, StoreError
 from broker.json_schema import first_fault
+from broker.logging import logger
 from broker.search import Detail, Filters, SearchRequest
 from broker.surface import texts
 from broker.surface.definitions import DETAILS, EXECUTE, INPUT_SCHEMAS, SEARCH
@@ -127,6 +128,9 @@ class Surface:
             )
         except ValueError as error:  # the script is too long
             return Reply(texts.wrong_arguments(EXECUTE, str(error)), is_error=True)
+        except StoreError as error:
+            logger().error("the run cannot be written down", problem=str(error))
+            return Reply(texts.not_recorded(), is_error=True)
         return reply_of(result, self.outputs, owner=self.owner, session=self.handle, output_tokens=self.output_tokens)
 
     def _reply(self, text: str, *, is_error: bool = False) -> Reply:

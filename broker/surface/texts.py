@@ -221,3 +221,11 @@ def no_resource(uri: str) -> str:
 TOO_MANY_RUNS = "Too many scripts are running and waiting here. Nothing was executed; try again in a moment."
 SHUTTING_DOWN = "The server is shutting down. Nothing was executed; try again in a moment."
 FAULT = "This is a fault of codemode, not of the script. What was executed is unknown; look before you repeat it."
+
+
+def not_recorded() -> str:
+    """Return what is said when the journal of a run cannot be written."""
+    return (
+        "The script was stopped: the broker could not write down what it does, and what is not written down is not "
+        "done. No call was made after that. Its operator has to look at the broker's log; do not run it again before."
+    )
