@@ -17,6 +17,7 @@ import anyio.to_thread
 
 from broker.audit import AuditLog
 from broker.authorization.desk import ConsentDesk
+from broker.authorization.kept_grants import KeptGrants, server_identity
 from broker.authorization.policy import Policy
 from broker.authorization.question_box import QuestionBox
 from broker.authorization.quotas import Quotas
@@ -109,6 +110,8 @@ class Broker:
         self._policy = Policy(config.policy)
         self._quotas = Quotas(self._policy)
         self._audit = None if store is None else AuditLog(store, self._redact)
+        identities = {name: server_identity(server) for name, server in config.servers.items()}
+        self._kept = None if store is None else KeptGrants(store, identities)
         self._recordings = None if store is None else Recordings(store, config.recordings)
         self._recorder = Recorder(self._recordings, config.secrets)
         self._sandbox = sandbox or Sandbox(component=config.image)
@@ -265,6 +268,7 @@ class Broker:
             session=name or f"session_{secrets.token_hex(8)}",
             principal=principal,
             audit=self._audit,
+            kept=self._kept,
         )
         desk.parks = parks and self._recordings is not None and self._recordings.settings.mode == "full"
         return Session(

@@ -49,6 +49,11 @@ class Definitions:
         history = self._seen.get(name, [])
         return difference(history[0][1], history[-1][1]) if len(history) > 1 else ()
 
+    def present(self, name: str) -> ToolSpec | None:
+        """Return the definition that was seen last."""
+        history = self._seen.get(name, [])
+        return history[-1][1] if history else None
+
     def shown(self, name: str) -> tuple[str, ...]:
         """Return the present definition of a tool, escaped and bounded."""
         history = self._seen.get(name, [])

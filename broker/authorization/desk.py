@@ -19,11 +19,15 @@ import anyio.lowlevel
 
 from broker.authorization.calls import Caller
 from broker.authorization.decision import Allow, Ask, Basis, Decision, Deny, authorize
+from broker.authorization.definitions import difference
 from broker.authorization.flow import FlowState
 from broker.authorization.grants import Denial, Grant, GrantBook
+from broker.authorization.kept_grants import KEPT
+from broker.authorization.patterns import literal
 from broker.authorization.policy import Policy
 from broker.authorization.questions import Notes, Question, Verdict
 from broker.authorization.quotas import Quotas
+from broker.errors import StoreError
 from broker.logging import logger
 
 if TYPE_CHECKING:
@@ -32,6 +36,8 @@ if TYPE_CHECKING:
 
     from broker.audit import AuditLog
     from broker.authorization.calls import PendingCall
+    from broker.authorization.grants import Held
+    from broker.authorization.kept_grants import KeptGrants
     from broker.authorization.questions import Answer, Answerer
     from codegen import ToolSpec
 
@@ -53,6 +59,7 @@ class ConsentDesk:
         session: str = "",
         principal: str = "",
         audit: AuditLog | None = None,
+        kept: KeptGrants | None = None,
         clock: Callable[[], float] = time.time,
     ) -> None:
         """Start with the grants given beforehand; without an answerer nobody is asked."""
@@ -65,12 +72,50 @@ class ConsentDesk:
         self.session = session
         self.principal = principal
         self.audit = audit
+        self.kept = kept
         self.clock = clock
         self._flow = FlowState()
+        self._kept_definitions: dict[str, ToolSpec] = {}
+        for one in kept.held_by(principal) if kept is not None else ():
+            self.book.add(one.grant, by=one.by, grant_id=one.id)
+            self._kept_definitions[one.definition.qualified_name] = one.definition
 
     def see(self, spec: ToolSpec) -> None:
         """Take note of a definition that the session was told of: a grant given before holds for it alone."""
         self.book.definitions.see(spec)
+
+    def give(self, grant: Grant, *, run: str, by: str) -> None:
+        """Take in a grant that somebody gave in a run; what is for always is kept where there is a store."""
+        grant_id = None
+        definition = self.book.definitions.present(literal(grant.pattern)) if grant.scope == "always" else None
+        if definition is not None and self.kept is not None and definition.digest == grant.digest:
+            try:
+                grant_id = self.kept.keep(grant, definition, principal=self.principal, by=by)
+            except StoreError as error:
+                logger().error("the grant holds for this session only", problem=str(error))
+        self.book.add(grant, run=run, by=by, grant_id=grant_id)
+
+    def change(self, name: str) -> tuple[str, ...]:
+        """Return how a tool differs from when it was first seen here, or from when a grant for it was kept."""
+        change = self.book.definitions.change(name)
+        before, now = self._kept_definitions.get(name), self.book.definitions.present(name)
+        return change or (difference(before, now) if before is not None and now is not None else ())
+
+    def use(self, held: Held) -> bool:
+        """Use a grant for one call; tell whether it still holds: one that is kept may have been revoked elsewhere."""
+        if held.grant.scope == "always" and self.kept is not None and held.id.startswith(KEPT):
+            try:
+                if not self.kept.is_kept(held.id):
+                    self.book.revoke(held.id)
+                    return False
+                if held.grant.calls is not None:
+                    self.kept.use(held.id)
+            except StoreError as error:
+                logger().error("a kept grant cannot be looked up", problem=str(error))
+                self.book.revoke(held.id)
+                return False
+        held.calls_left -= 1
+        return True
 
     def for_run(self, run: str = "", script: str = "") -> RunDesk:
         """Return the desk of one run of a script, whose text is given."""
@@ -148,8 +193,8 @@ class RunDesk:
     def decide_now(self, call: PendingCall) -> Decision:
         """Decide without asking; what allows the call is used up."""
         decision = self.judge(call)
-        if isinstance(decision, Allow):
-            self._use(call, decision)
+        while isinstance(decision, Allow) and not self._use(call, decision):
+            decision = self.judge(call)
         return decision
 
     async def decide(self, call: PendingCall, *, order: int = 0) -> Allow | Deny:
@@ -191,10 +236,12 @@ class RunDesk:
         self._desk.book.end_run(self.caller.run)
         self._desk.quotas.end_run(self.caller.run)
 
-    def _use(self, call: PendingCall, decision: Allow) -> None:
-        if decision.held is not None:
-            decision.held.calls_left -= 1
+    def _use(self, call: PendingCall, decision: Allow) -> bool:
+        """Use what allows a call; tell whether it still does."""
+        if decision.held is not None and not self._desk.use(decision.held):
+            return False
         self._desk.quotas.count(call)
+        return True
 
     def _settled(self, waiting: _Waiting) -> Allow | Deny | None:
         """Return the decision about a waiting call, or None while somebody has to be asked."""
@@ -232,7 +279,7 @@ class RunDesk:
         for answer in answers:
             match answer:
                 case Grant():
-                    self._desk.book.add(answer, run=self.caller.run, by=self._answerer_name())
+                    self._desk.give(answer, run=self.caller.run, by=self._answerer_name())
                 case Denial():
                     self._desk.book.deny(answer, run=self.caller.run)
                 case Verdict():
@@ -269,7 +316,7 @@ class RunDesk:
     def _notes(self, waiting: _Waiting) -> Notes:
         call = waiting.call
         name, definitions = call.qualified_name, self._desk.book.definitions
-        return Notes(waiting.ask, self.flow.copies(call), definitions.change(name), definitions.shown(name))
+        return Notes(waiting.ask, self.flow.copies(call), self._desk.change(name), definitions.shown(name))
 
 
 def nobody_answers(call: PendingCall, ask: Ask) -> str:

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from broker.authorization.definitions import Definitions
-from broker.authorization.patterns import check_tool_pattern, matcher
+from broker.authorization.patterns import check_tool_pattern, is_exact, matcher
 from broker.authorization.predicates import Predicate, anything
 from broker.errors import PatternError
 
@@ -60,7 +60,7 @@ class Grant:
             raise PatternError(f"a grant for {self.calls} calls allows nothing")
         if self.expires_at is not None and self.expires_at.tzinfo is None:
             raise PatternError("the expiry of a grant needs a time zone")
-        if self.scope == "always" and (self.digest is None or set(self.pattern) & set("*?")):
+        if self.scope == "always" and (self.digest is None or not is_exact(self.pattern)):
             raise PatternError("a grant that is kept for always names one tool and its digest")
 
     @classmethod

@@ -42,6 +42,16 @@ def check_tool_pattern(pattern: str) -> str:
     return pattern
 
 
+def literal(pattern: str) -> str:
+    """Return the name that an exact pattern matches."""
+    return re.sub(r"\[([*?\[])\]", r"\1", pattern)
+
+
+def is_exact(pattern: str) -> bool:
+    """Tell whether a pattern matches one name only."""
+    return exact_pattern(literal(pattern)) == pattern
+
+
 def exact_pattern(name: str) -> str:
     """Return the pattern that matches this name only: a server may call a tool `*`."""
     return re.sub(r"([*?\[])", r"[\1]", name)

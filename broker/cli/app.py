@@ -31,6 +31,7 @@ image = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="Guest ima
 app.add_typer(image, name="image")
 recorded.register(app)
 app.add_typer(authorization_app.policy, name="policy")
+app.add_typer(authorization_app.grants, name="grants")
 app.command("audit")(authorization_app.audit)
 
 ConfigFile = Annotated[

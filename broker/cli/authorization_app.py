@@ -1,4 +1,4 @@
-"""The commands about authorization as the command line accepts them: `policy`, `audit`.
+"""The commands about authorization as the command line accepts them: `policy`, `grants`, `audit`.
 
 Above: app.py, which adds them. Below: the module of each command, imported when it is called.
 """
@@ -16,6 +16,7 @@ import typer
 from broker.cli.start import start
 
 policy = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="Look at what may be called, and why.")
+grants = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="Look at what was allowed for always.")
 
 _ConfigFile = Annotated[
     Path | None, typer.Option("--config", "-c", metavar="FILE", envvar="CODEMODE_CONFIG", help="Config to read.")
@@ -83,6 +84,34 @@ def policy_explain(
     from broker.cli import policy as command
 
     start(command.explain_run, command.ExplainRequest(run, as_json), verbose=False, log_json=False)
+
+
+@grants.command("list")
+def list_grants() -> None:
+    """List what was allowed for always.
+
+    \b
+    Example:
+      codemode grants list
+    """  # noqa: D301  # \b keeps click from refilling the lines
+    from broker.cli import grants as command
+
+    start(command.list_grants, None, verbose=False, log_json=False)
+
+
+@grants.command("revoke")
+def revoke_grants(
+    ids: Annotated[list[str], typer.Argument(metavar="ID", help="As `grants list` shows them.")],
+) -> None:
+    """Take back what was allowed for always; running scripts are refused from the next call on.
+
+    \b
+    Example:
+      codemode grants revoke k_0123abcd
+    """  # noqa: D301  # \b keeps click from refilling the lines
+    from broker.cli import grants as command
+
+    start(command.revoke_grants, command.RevokeRequest(tuple(ids)), verbose=False, log_json=False)
 
 
 def audit(

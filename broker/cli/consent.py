@@ -35,6 +35,13 @@ _LINE_BYTES = 4096
 _TEST_CHARACTERS = 200
 _YES = {"y", "yes"}
 _ANY = "any"
+_AT_ONCE = {
+    "these": Choice(decision="these"),
+    "alike": Choice(decision="alike"),
+    "always": Choice(decision="alike", scope="always"),
+    "any": Choice(decision="any"),
+    "deny": Choice(decision="deny"),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,23 +90,16 @@ async def _about(question: Question, number: int) -> list[Choice]:
     """Return what a person chooses for one tool."""
     group = question.groups[number]
     while True:
-        match await _chosen(_menu(group)):
-            case "these":
-                return [Choice(group=number, decision="these")]
-            case "alike":
-                return [Choice(group=number, decision="alike")]
-            case "any":
-                return [Choice(group=number, decision="any")]
-            case "edit":
-                if (arguments := await _edited(group)) is not None:
-                    return [Choice.model_validate({"group": number, "decision": "alike", "arguments": arguments})]
-            case "show":
-                note("\n".join(group.notes[0].definition if group.notes else ()))
-            case "note":
-                said = await _typed("Words for the script:", "")
-                return [Choice(group=number, decision="deny", note=(said or "")[:1_000])]
-            case _:
-                return [Choice(group=number, decision="deny")]
+        chosen = await _chosen(_menu(group))
+        if chosen in _AT_ONCE:
+            return [_AT_ONCE[chosen].model_copy(update={"group": number})]
+        if chosen == "edit" and (arguments := await _edited(group)) is not None:
+            return [Choice.model_validate({"group": number, "decision": "alike", "arguments": arguments})]
+        if chosen == "show":
+            note("\n".join(group.notes[0].definition if group.notes else ()))
+        if chosen == "note":
+            said = await _typed("Words for the script:", "")
+            return [Choice(group=number, decision="deny", note=(said or "")[:1_000])]
 
 
 def _menu(group: CallGroup) -> list[_Entry]:
@@ -113,6 +113,7 @@ def _menu(group: CallGroup) -> list[_Entry]:
         like = shown_text(str(suggestion), _TEST_CHARACTERS)
         title = f"Allow calls like {'this' if count == 1 else 'these'} in this run: {like}"
         entries.append(_Entry("a", title, "alike"))
+    entries.append(_Entry("k", "Allow calls like that for always; `codemode grants` takes it back", "always"))
     entries += [
         _Entry("e", "Allow calls whose arguments pass tests that I write, in this run", "edit"),
         _Entry("t", f"Allow every call of {tool} in this run", "any"),

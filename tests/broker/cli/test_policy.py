@@ -6,6 +6,11 @@ import json
 
 import pytest
 
+from broker import Grant
+from broker.authorization.kept_grants import KeptGrants
+from broker.store import Store
+from codegen import ToolAnnotations, ToolSpec
+
 ECHO = "from tools import odd\nprint(await odd.echo(text='hi'))"
 
 
@@ -123,3 +128,20 @@ def test_a_store_that_cannot_be_used_is_named_before_anything_runs(codemode, gov
     finished = codemode("run", "-", "-c", governed, stdin="print(1)", CODEMODE_STORE=str(tmp_path / "broken"))
     assert (finished.returncode, finished.stdout) == (2, "")
     assert "it is no database of ours" in finished.stderr
+
+
+def test_grants_are_listed_and_revoked(codemode, governed, tmp_path):
+    codemode("run", "-", "-c", governed, stdin=ECHO, CODEMODE_STORE=str(tmp_path / "own.sqlite3"))
+    own = {"CODEMODE_STORE": str(tmp_path / "own.sqlite3")}
+    assert codemode("grants", "list", **own).stderr == "nothing was allowed for always\n"
+    spec = ToolSpec("odd", "echo", None, "Says it.", {"type": "object"}, None, ToolAnnotations())
+    with Store(tmp_path / "own.sqlite3") as store:
+        grant_id = KeptGrants(store).keep(
+            Grant("odd.echo", spec.digest, scope="always"), spec, principal="", by="terminal"
+        )
+    listed = codemode("grants", "list", **own).stdout
+    assert grant_id in listed
+    assert "odd.echo" in listed
+    assert codemode("grants", "revoke", grant_id, **own).returncode == 0
+    gone = codemode("grants", "revoke", grant_id, **own)
+    assert (gone.returncode, f"there is no grant {grant_id}" in gone.stderr) == (2, True)

@@ -1,0 +1,51 @@
+"""`codemode grants`: what was allowed for always, and taking it back."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from rich.table import Table
+from rich.text import Text
+
+from broker.authorization.kept_grants import KeptGrants
+from broker.authorization.shown import shown_name, shown_text
+from broker.cli.audit import open_store
+from broker.cli.exit_codes import ExitCode
+from broker.cli.terminal import Problem, note, results
+
+_ARGUMENT_CHARACTERS = 200
+
+
+@dataclass(frozen=True)
+class RevokeRequest:
+    """The arguments of `grants revoke`."""
+
+    ids: tuple[str, ...]
+
+
+async def list_grants(_request: None) -> ExitCode:
+    """Print every kept grant."""
+    with open_store() as store:
+        kept = KeptGrants(store).every()
+    table = Table(box=None, pad_edge=False)
+    for column in ("id", "tool", "arguments", "for", "given", "by"):
+        table.add_column(column, header_style="dim", overflow="fold")
+    for one in kept:
+        arguments = shown_text(str(one.grant.arguments or "any"), _ARGUMENT_CHARACTERS)
+        name = shown_name(one.definition.qualified_name)
+        table.add_row(one.id, Text(name), Text(arguments), one.principal or "you", one.given_at[:10], Text(one.by))
+    if kept:
+        results().print(table)
+    else:
+        note("nothing was allowed for always")
+    return ExitCode.COMPLETED
+
+
+async def revoke_grants(request: RevokeRequest) -> ExitCode:
+    """Take grants back; running scripts are refused from the next call on."""
+    with open_store() as store:
+        kept = KeptGrants(store)
+        unknown = [grant_id for grant_id in request.ids if not kept.revoke(grant_id)]
+    if unknown:
+        raise Problem(f"there is no grant {', '.join(unknown)}", "`codemode grants list` has all of them.")
+    return ExitCode.COMPLETED

@@ -1,0 +1,120 @@
+"""Grants for always: kept for one definition of one tool of one server, and revoked from anywhere."""
+
+from __future__ import annotations
+
+import pytest
+
+from broker.authorization.calls import PendingCall
+from broker.authorization.desk import ConsentDesk
+from broker.authorization.grants import Grant
+from broker.authorization.kept_grants import KeptGrants, server_identity
+from broker.authorization.predicates import Predicate
+from broker.config import ServerConfig
+from broker.store import Store
+from codegen import ToolAnnotations, ToolSpec
+
+pytestmark = pytest.mark.anyio
+
+IDENTITY = server_identity(ServerConfig(command="files"))
+
+
+def spec(description="Writes."):
+    return ToolSpec("files", "wr*te", None, description, {"type": "object"}, None, ToolAnnotations())
+
+
+def call(of=None, **arguments):
+    of = of or spec()
+    return PendingCall("files", "wr*te", of.digest, arguments)
+
+
+class Person:
+    """Allows calls like those of the question for always."""
+
+    name = "person"
+
+    def __init__(self):
+        self.questions = []
+
+    async def answer(self, question):
+        self.questions.append(question)
+        [group] = question.groups
+        return [group.grant(group.suggestion(), scope="always")]
+
+
+@pytest.fixture
+def store(tmp_path):
+    with Store(tmp_path / "broker.sqlite3") as one:
+        yield one
+
+
+def desk(store, answerer=None, *, identity=IDENTITY, principal="", of=None):
+    kept = KeptGrants(store, {"files": identity})
+    session = ConsentDesk((), answerer, kept=kept, principal=principal)
+    session.see(of or spec())
+    return session
+
+
+async def decide(session, pending):
+    decision = await session.for_run("run_1").decide(pending)
+    return type(decision).__name__, decision.basis.by
+
+
+async def test_what_was_allowed_for_always_holds_in_later_sessions(store):
+    person = Person()
+    assert await decide(desk(store, person), call(path="a")) == ("Allow", "person")
+    later = desk(store)
+    assert await decide(later, call(path="a")) == ("Allow", "person")
+    assert (await decide(later, call(path="b")))[0] == "Deny"
+    [kept] = KeptGrants(store).every()
+    assert kept.grant == Grant(
+        "files.wr[*]te", spec().digest, Predicate.parse({"/path": {"equals": "a"}}), scope="always"
+    )
+    assert (kept.definition, kept.by) == (spec(), "person")
+
+
+async def test_it_does_not_hold_for_another_definition_and_the_difference_is_shown(store):
+    await decide(desk(store, Person()), call(path="a"))
+    changed = spec("Deletes.")
+    person = Person()
+    assert await decide(desk(store, person, of=changed), call(changed, path="a")) == ("Allow", "person")
+    assert person.questions[0].notes[0].change == (
+        '- "description": "Writes.",',
+        '+ "description": "Deletes.",',
+    )
+
+
+@pytest.mark.parametrize("other", [{"identity": "another"}, {"principal": "bob"}])
+async def test_it_does_not_hold_for_another_server_or_principal(store, other):
+    await decide(desk(store, Person()), call(path="a"))
+    assert (await decide(desk(store, **other), call(path="a")))[0] == "Deny"
+    assert (await decide(desk(store), call(path="a")))[0] == "Allow"
+
+
+async def test_revoked_by_another_process_the_next_call_is_refused(store, tmp_path):
+    session = desk(store, Person())
+    await decide(session, call(path="a"))
+    session.answerer = None
+    assert (await decide(session, call(path="a")))[0] == "Allow"
+    with Store(tmp_path / "broker.sqlite3") as elsewhere:
+        [kept] = KeptGrants(elsewhere).every()
+        assert KeptGrants(elsewhere).revoke(kept.id)
+        assert not KeptGrants(elsewhere).revoke(kept.id)
+    assert (await decide(session, call(path="a")))[0] == "Deny"
+    assert (await decide(desk(store), call(path="a")))[0] == "Deny"
+
+
+async def test_without_a_store_it_holds_for_the_session():
+    session = ConsentDesk((), Person())
+    session.see(spec())
+    assert await decide(session, call(path="a")) == ("Allow", "person")
+    session.answerer = None
+    assert await decide(session, call(path="a")) == ("Allow", "person")
+
+
+async def test_a_count_is_kept_across_sessions(store):
+    KeptGrants(store, {"files": IDENTITY}).keep(
+        Grant("files.wr[*]te", spec().digest, calls=2, scope="always"), spec(), principal="", by="person"
+    )
+    for expected in ("Allow", "Allow", "Deny"):
+        assert (await decide(desk(store), call(path="a")))[0] == expected
+    assert KeptGrants(store).every() == []
