@@ -56,7 +56,7 @@ async def show_run(request: ShowRequest) -> ExitCode:
     elif request.as_json:
         write_result(json.dumps(_json(recording, picture), indent=2))
     else:
-        results().print(_shown(recording, picture), soft_wrap=True)
+        results().print(shown(recording, picture), soft_wrap=True)
     return ExitCode.COMPLETED
 
 
@@ -64,7 +64,8 @@ def _json(recording: Recording, picture: Picture) -> dict[str, object]:
     return {"run_id": recording.begun.run_id, "began": recording.begun.at, **asdict(picture)}
 
 
-def _shown(recording: Recording, picture: Picture) -> Group:
+def shown(recording: Recording, picture: Picture) -> Group:
+    """Return everything that is printed of a run."""
     parts: list[Text | Table] = [_summary(recording, picture), Text("")]
     if picture.spans:
         parts += [*_bars(picture), Text("")]

@@ -6,6 +6,7 @@ lay interrupted or parked is taken out.
 
 from __future__ import annotations
 
+import heapq
 import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
@@ -71,15 +72,18 @@ class Picture:
     def lanes(self) -> list[list[Span]]:
         """Return the spans in rows, concurrent ones below each other."""
         lanes: list[list[Span]] = []
-        free: list[float] = []
+        busy: list[tuple[float, int]] = []  # until when, and which lane
+        free: list[int] = []
         for span in self.spans:
-            lane = next((number for number, until in enumerate(free) if until <= span.begin), None)
-            if lane is None:
+            while busy and busy[0][0] <= span.begin:
+                heapq.heappush(free, heapq.heappop(busy)[1])
+            if free:
+                lane = heapq.heappop(free)
+            else:
+                lane = len(lanes)
                 lanes.append([])
-                free.append(0.0)
-                lane = len(lanes) - 1
             lanes[lane].append(span)
-            free[lane] = span.end
+            heapq.heappush(busy, (span.end, lane))
         return lanes
 
     def by_line(self) -> dict[int, tuple[int, float]]:

@@ -1,0 +1,1 @@
+"""What recording, replay, listing, showing and resuming cost."""

@@ -1,0 +1,168 @@
+"""Measures recordings: `python -m benchmarks.recordings [--runs N]`.
+
+Every figure is a median, wall clock and processor time of this process. Recorded and unrecorded runs take turns, so
+that a busy machine is busy for both.
+"""
+
+from __future__ import annotations
+
+import argparse
+import statistics
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import anyio
+
+from broker import Broker, Config, Grant, ServerConfig
+from broker.cli.show import shown
+from broker.recordings.picture import picture_of
+from broker.recordings.recordings import Recordings
+from broker.recordings.redaction import Redaction
+from broker.recordings.replay import replay
+from broker.recordings.run_journal import Beginning, RunJournal
+from broker.recordings.settings import RecordingSettings
+from broker.recordings.transfer import load
+from broker.store import Store
+from sandbox import Limits, Returned, Sandbox, Stopwatch
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from sandbox import Call, Completion
+
+LIMITS = Limits(calls=20_000, wall_seconds=300, cpu_seconds=300)
+SEQUENTIAL = "from tools import local\nfor n in range({}):\n    await local.echo(text=str(n))\n"
+GATHER = (
+    "import asyncio\nfrom tools import local\nawait asyncio.gather(*(local.echo(text=str(n)) for n in range({})))\n"
+)
+PARAMETERS = [["text", "text", True]]
+ECHO = {"described": True, "doc": "", "parameters": PARAMETERS, "accepts_extra": False, "types": []}
+MANIFEST = {"local": {"doc": "", "functions": {"echo": ECHO}}}
+
+
+async def main() -> None:
+    """Print the table."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--runs", type=int, default=21)
+    runs = parser.parse_args().runs
+    with tempfile.TemporaryDirectory() as folder, Store(Path(folder) / "broker.sqlite3") as store:
+        await overhead(store, runs)
+        with Recordings(store, RecordingSettings(max_mib=4096)) as recordings:
+            async with Sandbox(limits=LIMITS) as sandbox:
+                sequential = await record(recordings, sandbox, SEQUENTIAL.format(1_000))
+                await record(recordings, sandbox, GATHER.format(10_000))
+                row("list, with one of 10,000 calls", median(lambda: recordings.entries(30), runs), "50 ms")
+                row("show 10,000 calls", median(lambda: show(recordings), 5), "1,000 ms")
+                found = load(recordings, recordings.find(sequential))
+                times = [await timed_replay(sandbox, recordings, sequential) for _ in range(5)]
+                row("offline replay of 1,000 calls", statistics.median(times), "500 ms")
+                row(
+                    "resume of 1,000 calls to its frontier", await frontier(recordings, sandbox, sequential), "1,000 ms"
+                )
+                print(f"the recording of 1,000 calls has {found.line_count} lines")
+
+
+async def overhead(store: Store, runs: int) -> None:
+    """Compare a script of 50 calls with and without a recording."""
+    server = ServerConfig(command=sys.executable, args=("-m", "benchmarks.recordings.echo_server"))
+    script = SEQUENTIAL.format(50)
+    times: dict[str, list[float]] = {"full": [], "off": []}
+    brokers = {
+        mode: Broker(Config(servers={"local": server}, recordings=RecordingSettings(mode=mode)), store=store)  # type: ignore[arg-type]
+        for mode in times
+    }
+    async with brokers["full"], brokers["off"]:
+        sessions = {mode: broker.session(grants=[Grant("local.echo")]) for mode, broker in brokers.items()}
+        for number in range(runs + 2):
+            for mode, session in sessions.items():
+                began = time.perf_counter()
+                result = await session.execute_code(script, describe_references=True, check="off")
+                if number > 1:
+                    times[mode].append(time.perf_counter() - began)
+                assert result.outcome == "completed", result  # noqa: S101  # a benchmark of something else otherwise
+    full, off = (statistics.median(times[mode]) for mode in ("full", "off"))
+    ratios = sorted(a / b for a, b in zip(times["full"], times["off"], strict=True))
+    print(f"50 calls to a local server: {off * 1e3:.1f} ms unrecorded, {full * 1e3:.1f} ms recorded")
+    print(f"  recording adds {100 * (statistics.median(ratios) - 1):.1f} % (median of ratios; goal 10 %)")
+
+
+async def record(recordings: Recordings, sandbox: Sandbox, script: str) -> str:
+    """Record a run whose calls are answered in this process; return its id."""
+    run_id = f"run_{time.time_ns() % 16**16:016x}"
+    beginning = Beginning(
+        run_id=run_id,
+        filename="script.py",
+        script=script,
+        manifest=MANIFEST,
+        seed=1,
+        wall_ns=10**18,
+        limits=LIMITS,
+        image=sandbox.image_digest,
+        tools=(),
+        grants=(),
+        policy=None,
+        versions={},
+    )
+    journal = RunJournal.begin(recordings, Redaction(), beginning)
+
+    async def answer(call: Call) -> Completion:
+        journal.sent(call.id, server="local", tool="echo", digest="", by="")
+        return Returned(call.arguments["text"])
+
+    await sandbox.run(script, answer=answer, manifest=MANIFEST, seed=1, wall_ns=10**18, journal=journal)
+    return run_id
+
+
+async def timed_replay(sandbox: Sandbox, recordings: Recordings, run_id: str) -> float:
+    """Replay offline, reading included."""
+    began = time.perf_counter()
+    found = await replay(sandbox, load(recordings, recordings.find(run_id)))
+    assert found.difference is None, found  # noqa: S101  # a benchmark of something else otherwise
+    return time.perf_counter() - began
+
+
+async def frontier(recordings: Recordings, sandbox: Sandbox, run_id: str) -> float:
+    """Read the recording and take all but its last steps again, until the first new call."""
+    began = time.perf_counter()
+    recording = load(recordings, recordings.find(run_id))
+    del recording.steps[-1]
+    recording.calls.popitem()
+    reached = 0.0
+
+    async def answer(call: Call) -> Completion:
+        nonlocal reached
+        reached = reached or time.perf_counter() - began
+        return Returned(call.arguments["text"])
+
+    past = recording.past(goes_on=True)
+    stopwatch = Stopwatch(past.elapsed_seconds)
+    conditions = {"manifest": MANIFEST, "seed": 1, "wall_ns": 10**18}
+    await sandbox.run(recording.script, answer=answer, stopwatch=stopwatch, past=past, **conditions)  # type: ignore[arg-type]
+    return reached
+
+
+def show(recordings: Recordings) -> None:
+    """Read and draw the newest recording."""
+    recording = load(recordings, recordings.find("last"))
+    shown(recording, picture_of(recording))
+
+
+def median(function: Callable[[], object], runs: int) -> float:
+    """Return the median of a function's time in seconds."""
+    times = []
+    for _ in range(runs):
+        began = time.perf_counter()
+        function()
+        times.append(time.perf_counter() - began)
+    return statistics.median(times)
+
+
+def row(what: str, seconds: float, goal: str) -> None:
+    """Print one figure."""
+    print(f"{what}: {seconds * 1e3:.1f} ms (goal {goal})")
+
+
+anyio.run(main)
