@@ -8,7 +8,7 @@ themselves.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from broker.errors import UnknownToolError
@@ -18,8 +18,9 @@ from broker.tool_changes import ToolChange
 from codegen import ToolSpec, assign_identifiers, generate_stub
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
 
+    from broker.recordings.inference import Inferred
     from codegen import Stub
 
 _CANDIDATES = 20
@@ -33,6 +34,7 @@ class CatalogEntry:
         spec: Its definition.
         namespace: Its server's name in scripts.
         function: Its own name in scripts.
+        inferred: Result type learned from recordings, for a tool that declares none.
         is_complete: False while its server has listed no more than a line about it (tool_descriptions.py).
     """
 
@@ -40,6 +42,7 @@ class CatalogEntry:
     namespace: str
     function: str
     is_complete: bool = True
+    inferred: Inferred | None = field(default=None, compare=False)
 
     @property
     def qualified_name(self) -> str:
@@ -53,7 +56,17 @@ class CatalogEntry:
 
     def stub(self) -> Stub:
         """Return the typed stub; generated on first use, which may take a tenth of a second."""
-        return generate_stub(self.spec, namespace=self.namespace, function=self.function)
+        return generate_stub(self._typed_spec(), namespace=self.namespace, function=self.function)
+
+    def _typed_spec(self) -> ToolSpec:
+        """Return the definition with what was inferred, marked as such; calls go by the definition itself."""
+        if self.inferred is None or self.spec.output_schema is not None:
+            return self.spec
+        if list(self.inferred.schema.get("properties", ())) == ["result"]:
+            return self.spec  # a stub would take such a wrapping off, and results are handed on as they are
+        learned = f"The type of its result is inferred from {self.inferred.results} recorded results."
+        described = f"{self.spec.description.rstrip()}\n\n{learned}".strip()
+        return replace(self.spec, output_schema=self.inferred.schema, description=described)
 
 
 class Catalog:
@@ -75,6 +88,8 @@ class Catalog:
         self._near = NearNames()
         self._tool_search = ToolSearch() if tool_search is None else tool_search  # an empty one is false
         self._unread: set[str] = set()
+        self.inferred_of: Callable[[ToolSpec], Inferred | None] = lambda _spec: None
+        """Finds what was inferred about the results of a tool."""
         self.revision = 0
         """Grows with every change of a tool."""
 
@@ -118,7 +133,8 @@ class Catalog:
         functions = assign_identifiers(listed)
         namespace = self.namespaces[server]
         now = {
-            name: CatalogEntry(spec, namespace, functions[name], name not in partial) for name, spec in listed.items()
+            name: CatalogEntry(spec, namespace, functions[name], name not in partial, self.inferred_of(spec))
+            for name, spec in listed.items()
         }
         for entry in before.values():
             del self._by_qualified[entry.qualified_name], self._by_python[entry.python_name]

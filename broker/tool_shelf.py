@@ -13,6 +13,7 @@ from broker.catalog import Catalog
 from broker.categories import Categories
 from broker.disclosure_config import load_embedder
 from broker.finding import Finder
+from broker.recordings.inference import InferredResults
 from broker.search import Mode, ToolSearch, VectorStore
 from broker.tiers import CallStatistics, Tiers, TierScores
 
@@ -65,6 +66,9 @@ class ToolShelf:
             categories=lambda spec: self.categories.of(spec),  # noqa: PLW0108 - they are made from the catalog below
         )
         self.catalog = Catalog(servers, tool_search=search)
+        if store is not None:
+            inferred = InferredResults(store)
+            self.catalog.inferred_of = lambda spec: inferred.find(spec.server, spec.name, spec.digest)
         groups = {name: server.group for name, server in config.servers.items() if server.group is not None}
         self.categories = Categories(self.catalog, patterns=settings.categories, groups=groups)
         self.statistics = CallStatistics(store)

@@ -29,7 +29,7 @@ tools = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="Look at t
 app.add_typer(tools, name="tools")
 image = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="Guest images with further Python packages.")
 app.add_typer(image, name="image")
-recorded.register(app)
+recorded.register(app, tools)
 app.add_typer(authorization_app.policy, name="policy")
 app.add_typer(authorization_app.grants, name="grants")
 app.command("audit")(authorization_app.audit)

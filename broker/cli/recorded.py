@@ -37,8 +37,9 @@ LogJson = Annotated[bool, typer.Option("--log-json", help="Log to stderr as one 
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON value on stdout.")]
 
 
-def register(app: typer.Typer) -> None:
+def register(app: typer.Typer, tools: typer.Typer) -> None:
     """Add the commands to the program."""
+    tools.command("infer")(infer_results)
     app.add_typer(recordings, name="recordings")
     app.command("runs")(list_runs)
     app.command("resume")(resume_run)
@@ -224,3 +225,29 @@ def show_run(
     from broker.cli import show as command
 
     start(command.show_run, command.ShowRequest(target, html, as_json), verbose=verbose, log_json=log_json)
+
+
+def infer_results(
+    pattern: Annotated[str, typer.Argument(help="Tools as server.tool; * and ? match.")],
+    *,
+    keep: Annotated[
+        bool, typer.Option("--store", help="Use these types in the stubs of tools that declare none.")
+    ] = False,
+    forget: Annotated[bool, typer.Option("--forget", help="Remove the types that were stored.")] = False,
+    as_json: AsJson = False,
+    verbose: Verbose = False,
+    log_json: LogJson = False,
+) -> None:
+    """Infer what tools return from recorded results: types, optional fields, counts.
+
+    A stored type belongs to one definition of a tool and is marked as inferred in its stub. Results are handed to
+    scripts as before, whether they fit or not.
+
+    \b
+    Example:
+      codemode tools infer 'git.*' --store
+    """  # noqa: D301  # \b keeps click from refilling the lines
+    from broker.cli import infer as command
+
+    request = command.InferRequest(pattern, keep, forget, as_json)
+    start(command.infer_results, request, verbose=verbose, log_json=log_json)
