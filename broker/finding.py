@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import anyio
 
 from broker.near_names import unknown_name
-from broker.search.pages import Mode
+from broker.search.pages import Filters, Mode
 from broker.search.words import stems, stop_stems
 from codegen.plain_text import one_line
 
@@ -31,6 +31,8 @@ WAKE_SECONDS = 15.0
 """How long a search waits for servers that it has to connect."""
 
 _NAMED = 5
+_CATEGORIES = 20
+_LEAST = 2
 _PROBLEM_CHARACTERS = 160
 
 
@@ -67,7 +69,7 @@ class Finder:
         asked = self._upstreams.keys() if servers is None else servers
         await self._wake(asked, request)
         page = await self._catalog.tool_search.search(request)
-        notes += [*self._about_servers(asked), *self._about_category(request)]
+        notes += [*self._about_servers(asked), *self._about_category(request), *self._overview(request)]
         return replace(page, notes=(*page.notes, *notes))
 
     def _servers(self, request: SearchRequest) -> tuple[tuple[str, ...] | None, list[str]]:
@@ -112,6 +114,16 @@ class Finder:
         category = request.filters.category
         if category is not None and category not in self._categories.members():
             yield self._categories.unknown(category)
+
+    def _overview(self, request: SearchRequest) -> Iterator[str]:
+        """Name the categories below the first page of a listing that asks for nothing in particular."""
+        members = self._categories.members()
+        if request.query.strip() or request.filters != Filters() or request.cursor is not None or len(members) < _LEAST:
+            return
+        largest = sorted(members, key=lambda name: (-len(members[name]), name))
+        more = f" and {len(largest) - _CATEGORIES} more" if len(largest) > _CATEGORIES else ""
+        named = ", ".join(f"{one_line(name, 60)} ({len(members[name])})" for name in largest[:_CATEGORIES])
+        yield f"Categories, with category=…: {named}{more}."
 
 
 def _never_seen(status: ServerStatus, wanted: set[str]) -> bool:

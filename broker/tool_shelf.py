@@ -63,7 +63,9 @@ class ToolShelf:
             embedder=embedder,
             vectors=VectorStore(store) if embedder is not None else None,
             ranker=ranker,
-            categories=lambda spec: self.categories.of(spec),  # noqa: PLW0108 - they are made from the catalog below
+            # Both are made from the catalog below.
+            categories=lambda spec: self.categories.of(spec),  # noqa: PLW0108
+            score=lambda spec: self._scores.of_name(spec.qualified_name).score,
         )
         self.catalog = Catalog(servers, tool_search=search)
         if store is not None:

@@ -37,6 +37,7 @@ class ToolSearch:
         vectors: VectorStore | None = None,
         ranker: Ranker | None = None,
         categories: Callable[[ToolSpec], Collection[str]] | None = None,
+        score: Callable[[ToolSpec], float] | None = None,
     ) -> None:
         """Start with no tool.
 
@@ -45,6 +46,7 @@ class ToolSearch:
             vectors: Where vectors are kept; in memory when None.
             ranker: A subagent or other judge that reorders the first fifty candidates of a search by words.
             categories: The categories of a tool; its server's name when None.
+            score: Which tools an empty query lists first, the highest; all by name when None.
 
         Raises:
             SearchError: There is an embedder, but NumPy is not installed.
@@ -54,6 +56,7 @@ class ToolSearch:
         self._specs: tuple[ToolSpec, ...] | None = ()
         self._vectors = VectorIndex(embedder, vectors) if embedder is not None else None
         self._ranker = ranker
+        self._score = score or (lambda _: 0.0)
         self._categories = categories or (lambda spec: (spec.server,))
 
     def __len__(self) -> int:
@@ -94,7 +97,8 @@ class ToolSearch:
     async def _found(self, request: SearchRequest, count: int) -> tuple[list[ToolSpec], tuple[str, ...]]:
         admits = self._admits(request)
         if not request.query.strip():
-            return sorted(filter(admits, self._all()), key=lambda spec: spec.qualified_name), ()
+            listed = sorted(filter(admits, self._all()), key=lambda spec: spec.qualified_name)
+            return sorted(listed, key=lambda spec: -self._score(spec)), ()
         match request.mode:
             case Mode.REGEX:
                 return matching(request.query, filter(admits, self._all())), ()

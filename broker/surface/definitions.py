@@ -33,6 +33,7 @@ INPUT_SCHEMAS: Mapping[str, dict[str, Any]] = {
         query=_STRING,
         detail={"enum": ["name", "brief", "full"], "default": "brief"},
         server=_STRING,
+        category=_STRING,
         limit={"type": "integer", "default": 20},
         cursor=_STRING,
         session=_STRING,

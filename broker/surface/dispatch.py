@@ -94,7 +94,9 @@ class Surface:
                 SearchRequest(
                     query=given["query"],
                     detail=Detail.parse(given.get("detail", "brief")),
-                    filters=Filters(servers=None if "server" not in given else (given["server"],)),
+                    filters=Filters(
+                        servers=None if "server" not in given else (given["server"],), category=given.get("category")
+                    ),
                     limit=given.get("limit", 20),
                     cursor=given.get("cursor"),
                 )

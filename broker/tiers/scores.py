@@ -80,8 +80,12 @@ class TierScores:
 
     def of(self, entry: CatalogEntry) -> ToolScore:
         """Return the score of a tool."""
+        return self.of_name(entry.qualified_name)
+
+    def of_name(self, name: str) -> ToolScore:
+        """Return the score of the tool of a qualified name."""
         self._refresh()
-        return self._scores.get(entry.qualified_name, ToolScore(0.0))
+        return self._scores.get(name, ToolScore(0.0))
 
     def ranked(self) -> tuple[CatalogEntry, ...]:
         """Return all tools, the hottest first; of those never called, one of each server in turn."""

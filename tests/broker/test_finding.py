@@ -181,3 +181,17 @@ async def test_a_large_server_is_divided_by_what_tells_its_tools_apart():
         "azure/sql": 20,
         "azure/storage": 20,
     }
+
+
+async def test_an_empty_query_lists_the_tools_that_are_used_first_and_names_the_categories(desk, faulty):
+    async with Broker(Config(servers={"parrot": faulty("plain")}), servers={"desk": desk}) as broker:
+        session = broker.session()
+        page = await session.search(SearchRequest(query=""))
+        assert [spec.qualified_name for spec in page.tools] == ["desk.add", "desk.note", "parrot.echo"]
+        assert page.notes == ("Categories, with category=…: desk (2), parrot (1).",)
+        broker.statistics.note("parrot", "echo", is_success=True, seconds=0.01)
+        broker._shelf._scores.recompute()
+        page = await session.search(SearchRequest(query="", limit=1))
+        assert [spec.name for spec in page.tools] == ["echo"]
+        following = await session.search(SearchRequest(query="", limit=1, cursor=page.next_cursor))
+        assert ([spec.name for spec in following.tools], following.notes) == (["add"], ())
