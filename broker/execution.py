@@ -306,6 +306,9 @@ class Execution:
         self, script: str, filename: str, *, describe_references: bool
     ) -> Sequence[Reference] | Raised | Stopped:
         """Return what a script names when all of that is described, else why it cannot start."""
+        # What is not there in the text cannot be named; a name that is made up at run time is found by no reading.
+        if "tools" not in script:
+            return ()
         found = await self.sandbox.references(script)
         if isinstance(found, Raised | Stopped):
             return _with_filename(found, filename)

@@ -223,7 +223,7 @@ class Session:
     async def dispatch(
         self,
         name: str,
-        arguments: Mapping[str, Any],
+        arguments: Mapping[str, Any] | str,
         *,
         on_output: Callable[[str, str], None] | None = None,
         on_call: Callable[[CallRecord, int, int], None] | None = None,
@@ -232,7 +232,7 @@ class Session:
 
         Args:
             name: `search_tools`, `get_tool_details` or `execute_code`.
-            arguments: As the model wrote them; wrong ones get a reply that explains them.
+            arguments: As the model wrote them, JSON text included; wrong ones get a reply that explains them.
             on_output: As of `execute_code`.
             on_call: As of `execute_code`.
         """

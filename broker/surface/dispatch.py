@@ -5,6 +5,7 @@ Above: the MCP server, `Session.dispatch`. Below: the session. Nothing that a ca
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
@@ -69,16 +70,19 @@ class Surface:
     async def dispatch(
         self,
         name: str,
-        arguments: Mapping[str, Any],
+        arguments: Mapping[str, Any] | str,
         watcher: Watcher | None = None,
         *,
         stop: anyio.CancelScope | None = None,
     ) -> Reply:
-        """Answer one call; `arguments` are a model's, and checked here. Cancelling `stop` stops a script."""
+        """Answer one call; `arguments` are a model's, JSON text included, and checked here.
+
+        Cancelling `stop` stops a script.
+        """
         schema = INPUT_SCHEMAS.get(name)
         if schema is None:
             return Reply(texts.unknown_tool(name, list(INPUT_SCHEMAS)), is_error=True)
-        given = dict(arguments)
+        given = _decoded(arguments) if isinstance(arguments, str) else dict(arguments)
         fault = first_fault(given, schema)
         if fault is not None:
             return Reply(texts.wrong_arguments(name, fault), is_error=True)
@@ -138,3 +142,11 @@ class Surface:
     def _reply(self, text: str, *, is_error: bool = False) -> Reply:
         handle = f"\n{texts.new_session(self.handle)}" if self.handle is not None else ""
         return Reply(text + handle, is_error=is_error)
+
+
+def _decoded(text: str) -> Any:
+    """Return what a model wrote as JSON; what is no JSON is no object, and refused as such."""
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        return text

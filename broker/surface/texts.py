@@ -24,7 +24,8 @@ if TYPE_CHECKING:
 MESSAGE_CHARACTERS = 800
 """No text of ours is longer."""
 
-_GROUPS = 12
+_GROUPS = 8
+_NAME_CHARACTERS = 60
 _LINES = 4
 _LINE_CHARACTERS = 180
 _SERVERS_CHARACTERS = 200
@@ -94,7 +95,7 @@ def calls_line(calls: Sequence[CallRecord]) -> str:
 
 
 def _kind(call: CallRecord) -> tuple[str, str]:
-    return f"{call.server}.{call.tool}"[:120], call.status
+    return one_line(f"{call.server}.{call.tool}", _NAME_CHARACTERS), call.status
 
 
 def already_made(calls: Sequence[CallRecord]) -> str:
@@ -220,7 +221,6 @@ def no_resource(uri: str) -> str:
 
 TOO_MANY_RUNS = "Too many scripts are running and waiting here. Nothing was executed; try again in a moment."
 SHUTTING_DOWN = "The server is shutting down. Nothing was executed; try again in a moment."
-FAULT = "This is a fault of codemode, not of the script. What was executed is unknown; look before you repeat it."
 
 
 def not_recorded() -> str:

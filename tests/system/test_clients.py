@@ -126,3 +126,13 @@ def test_the_inspector_reads_a_resource_with_its_query(inspect, era):
     uri = called["structuredContent"]["truncated"]["resource"].replace("offset=0", "offset=29990")
     read = inspect(era, "http", "--method", "resources/read", "--uri", uri)
     assert read["contents"][0] == {"uri": uri, "mimeType": "text/plain", "text": "x" * 10 + "\n"}
+
+
+FRAMEWORKS = {"langchain": "calls: odd.echo ok", "pydantic_ai": "done: "}
+
+
+@pytest.mark.parametrize("framework", FRAMEWORKS)
+def test_an_agent_framework_works_through_mcp(run, serve, framework):
+    printed = run(str(PYTHON_V1), str(CLIENTS / "run_frameworks.py"), framework, *serve)
+    assert FRAMEWORKS[framework] in printed
+    assert "hi" in printed

@@ -1,0 +1,88 @@
+"""Every text that a model can be given by the surface, word for word, each under 800 characters.
+
+After a wanted change: `python -m pytest tests/broker/test_surface_texts.py` shows the new text, which goes into
+`surface_texts.txt`.
+"""
+
+from __future__ import annotations
+
+import inspect
+from pathlib import Path
+
+import pytest
+
+from broker.attempts import CallRecord
+from broker.execution import StoppedBy
+from broker.surface import texts
+from broker.surface.texts import MESSAGE_CHARACTERS
+from broker.tool_details import ToolDetails
+
+SNAPSHOT = Path(__file__).with_name("surface_texts.txt")
+LONG = "x" * 5_000
+HOSTILE = f"\x1b[31m\n\n{LONG}\u202e"
+
+
+def calls(count: int, name: str = "git") -> list[CallRecord]:
+    return [CallRecord(server=f"{number}{name}", tool="log", status="ok") for number in range(count)]
+
+
+def details(name: str, near: tuple[str, ...], count: int = 1) -> ToolDetails:
+    return ToolDetails(
+        source="",
+        described=(),
+        unknown={f"{name}{number}": near for number in range(count)},
+        ambiguous={f"{name}bare": near},
+        unavailable={f"{name}down.x": f"down is not available: {name}"},
+        changed={f"{name}.changed": name},
+    )
+
+
+CASES = {
+    "instructions": lambda name: texts.instructions([name, "memory"]),
+    "calls_line": lambda name: texts.calls_line([*calls(3), *calls(1), *calls(1, name)]),
+    "already_made": lambda name: texts.already_made([*calls(20, name)] if name == HOSTILE else calls(2)),
+    "stopped": lambda name: texts.stopped(StoppedBy(limit="wall_seconds", amount=30)),  # noqa: ARG005  # none in it
+    "left_out": lambda name: texts.left_out(1_000, f"resource:///runs/{name[:20]}/output?offset=16000"),
+    "page_end": lambda name: texts.page_end("resource:///runs/run_1/output?offset=24000"),  # noqa: ARG005
+    "not_displayed": lambda name: texts.not_displayed(3),  # noqa: ARG005
+    "new_session": lambda name: texts.new_session("s_0123456789abcdef"),  # noqa: ARG005
+    "unknown_session": texts.unknown_session,
+    "wrong_arguments": lambda name: texts.wrong_arguments(
+        "execute_code", f"code: {name[:300]} is not of type 'string'"
+    ),
+    "unknown_tool": lambda name: texts.unknown_tool(f"{name}.tool", list(texts.DESCRIPTIONS)),
+    "imports": lambda name: texts.imports(["git", "memory"]),  # noqa: ARG005
+    "not_described": lambda name: texts.not_described(details(name, ("git.git_log",), 30 if name == HOSTILE else 1)),
+    "nothing_found": texts.nothing_found,
+    "next_page": lambda name: texts.next_page("abc"),  # noqa: ARG005
+    "no_resource": texts.no_resource,
+    "not_recorded": lambda name: texts.not_recorded(),  # noqa: ARG005
+}
+
+
+def shown() -> str:
+    parts = [f"## {name}\n{make('name')}" for name, make in CASES.items()]
+    constants = {name: value for name, value in vars(texts).items() if name.isupper() and isinstance(value, str)}
+    parts += [f"## {name}\n{value}" for name, value in sorted(constants.items())]
+    parts += [f"## {name}\n{text}" for name, text in texts.DESCRIPTIONS.items()]
+    return "\n\n".join(parts) + "\n"
+
+
+def test_the_texts_are_word_for_word_as_approved():
+    assert shown() == SNAPSHOT.read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize("name", ["name", LONG, HOSTILE])
+def test_no_text_is_long_or_live_whatever_is_named_in_it(case, name):
+    text = CASES[case](name)
+    assert len(text) < MESSAGE_CHARACTERS
+    if case not in {"left_out", "wrong_arguments", "instructions"}:
+        assert "\x1b" not in text
+
+
+def test_every_text_is_a_case_here():
+    made = {
+        name for name, value in vars(texts).items() if inspect.isfunction(value) and value.__module__ == texts.__name__
+    }
+    assert {name for name in made if not name.startswith("_")} <= CASES.keys()

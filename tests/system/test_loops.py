@@ -1,0 +1,127 @@
+"""The examples' message loops, with the SDKs of the model APIs, against a model server that is a script."""
+
+from __future__ import annotations
+
+import json
+import socket
+from contextlib import asynccontextmanager
+from importlib.util import module_from_spec, spec_from_file_location
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import anyio
+import anyio.lowlevel
+import pytest
+import uvicorn
+from starlette.applications import Starlette
+from starlette.responses import JSONResponse
+from starlette.routing import Route
+
+from broker import Broker, Grant
+
+if TYPE_CHECKING:
+    from starlette.requests import Request
+
+pytestmark = pytest.mark.anyio
+
+EXAMPLES = Path(__file__).parents[2] / "examples"
+SCRIPT = "from tools import people\nprint(await people.greet(name='Ada'))"
+STEPS = [
+    ("get_tool_details", {"tools": ["people.greet"]}),
+    ("execute_code", {"code": "from tools import people\npeople.greet(1)"}),
+    ("execute_code", {"code": SCRIPT}),
+]
+
+
+def greet(name: str) -> str:
+    """Greets."""
+    return f"hello {name}"
+
+
+def example(name: str) -> Any:
+    spec = spec_from_file_location(name, EXAMPLES / f"{name}.py")
+    assert spec
+    assert spec.loader
+    module = module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+@asynccontextmanager
+async def model_server(route: Route):
+    """Serve a model API on a free port."""
+    sock = socket.socket()
+    sock.bind(("127.0.0.1", 0))
+    http = uvicorn.Server(uvicorn.Config(Starlette(routes=[route]), log_level="critical", timeout_graceful_shutdown=1))
+    with sock:
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(http.serve, [sock])
+            while not http.started:
+                await anyio.lowlevel.checkpoint()
+            yield f"http://127.0.0.1:{sock.getsockname()[1]}"
+            http.should_exit = True
+
+
+@asynccontextmanager
+async def session():
+    with anyio.fail_after(90):
+        async with Broker(servers={"people": [greet]}) as broker:
+            yield broker.session(grants=[Grant("*")])
+
+
+async def test_the_loop_on_the_anthropic_api():
+    asked: list[dict[str, Any]] = []
+
+    async def messages(request: Request) -> JSONResponse:
+        body = await request.json()
+        asked.append(body)
+        turn = len(body["messages"]) // 2
+        if turn < len(STEPS):
+            name, arguments = STEPS[turn]
+            content = [{"type": "tool_use", "id": f"call_{turn}", "name": name, "input": arguments}]
+        else:
+            content = [{"type": "text", "text": body["messages"][-1]["content"][0]["content"][0]["text"]}]
+        usage = {"input_tokens": 1, "output_tokens": 1}
+        return JSONResponse(
+            {"id": "m", "type": "message", "role": "assistant", "model": "stub", "content": content, "usage": usage}
+        )
+
+    route = Route("/v1/messages", messages, methods=["POST"])
+    async with model_server(route) as url, session() as one:
+        said = await example("anthropic_loop").ask(one, "Greet Ada.", base_url=url, api_key="none")
+    assert said == "hello Ada\ncalls: people.greet ok"
+    assert [tool["name"] for tool in asked[0]["tools"]] == ["search_tools", "get_tool_details", "execute_code"]
+    mistaken = asked[2]["messages"][-1]["content"][0]
+    assert mistaken["is_error"]
+    assert "The script was not started, nothing was executed." in mistaken["content"][0]["text"]
+
+
+async def test_the_loop_on_the_openai_api():
+    asked: list[dict[str, Any]] = []
+
+    async def responses(request: Request) -> JSONResponse:
+        body = await request.json()
+        asked.append(body)
+        outputs = [item for item in body["input"] if item.get("type") == "function_call_output"]
+        if len(outputs) < len(STEPS):
+            name, arguments = STEPS[len(outputs)]
+            call = {"type": "function_call", "id": f"fc_{len(outputs)}", "call_id": f"call_{len(outputs)}"}
+            output = [{**call, "name": name, "arguments": json.dumps(arguments), "status": "completed"}]
+        else:
+            text = {"type": "output_text", "text": outputs[-1]["output"], "annotations": []}
+            output = [{"type": "message", "id": "m", "role": "assistant", "status": "completed", "content": [text]}]
+        base: dict[str, Any] = {
+            "id": "r",
+            "object": "response",
+            "created_at": 0,
+            "model": "stub",
+            "status": "completed",
+            "tools": [],
+        }
+        return JSONResponse({**base, "output": output, "parallel_tool_calls": True, "tool_choice": "auto"})
+
+    route = Route("/v1/responses", responses, methods=["POST"])
+    async with model_server(route) as url, session() as one:
+        said = await example("openai_loop").ask(one, "Greet Ada.", base_url=f"{url}/v1", api_key="none")
+    assert said == "hello Ada\ncalls: people.greet ok"
+    assert [tool["name"] for tool in asked[0]["tools"]] == ["search_tools", "get_tool_details", "execute_code"]
