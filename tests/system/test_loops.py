@@ -109,16 +109,11 @@ async def test_the_loop_on_the_openai_api():
             output = [{**call, "name": name, "arguments": json.dumps(arguments), "status": "completed"}]
         else:
             text = {"type": "output_text", "text": outputs[-1]["output"], "annotations": []}
-            output = [{"type": "message", "id": "m", "role": "assistant", "status": "completed", "content": [text]}]
-        base: dict[str, Any] = {
-            "id": "r",
-            "object": "response",
-            "created_at": 0,
-            "model": "stub",
-            "status": "completed",
-            "tools": [],
-        }
-        return JSONResponse({**base, "output": output, "parallel_tool_calls": True, "tool_choice": "auto"})
+            message: dict[str, Any] = {"type": "message", "id": "m", "role": "assistant", "content": [text]}
+            output = [{**message, "status": "completed"}]
+        base = {"id": "r", "object": "response", "created_at": 0, "model": "stub", "status": "completed"}
+        more = {"tools": [], "parallel_tool_calls": True, "tool_choice": "auto"}
+        return JSONResponse({**base, **more, "output": output})
 
     route = Route("/v1/responses", responses, methods=["POST"])
     async with model_server(route) as url, session() as one:
