@@ -23,6 +23,7 @@ from broker.authorization.faults import policy_problems
 from broker.authorization.policy import Label, PolicyConfig
 from broker.disclosure_config import DisclosureConfig, ToolPattern
 from broker.errors import ConfigError
+from broker.oauth_settings import OAuthClient  # noqa: TC001  # pydantic reads it
 from broker.recordings.settings import RecordingSettings
 from broker.server.settings import ServeSettings
 from broker.variables import Expansion
@@ -51,6 +52,7 @@ class ServerConfig(BaseModel):
         cwd: Its working directory; a relative one counts from the folder of the config file.
         type: `stdio` or `http`; told from `command` and `url` when left out.
         url: Endpoint of a streamable HTTP server; `headers` go with every request.
+        oauth: How to get tokens for `url`, beside `headers`.
         disabled: Keeps the entry without using it.
         mode: Protocol era. `auto` asks the server; `legacy` spares servers that ignore unknown requests
             a wait at connect time; `2026-07-28` sends no handshake at all.
@@ -76,6 +78,7 @@ class ServerConfig(BaseModel):
     type: Literal["stdio", "http", "streamable-http", "streamableHttp"] | None = None
     url: str | None = Field(default=None, repr=False, pattern=r"^https?://[^/\s]+")
     headers: dict[str, str] = Field(default={}, repr=False)
+    oauth: OAuthClient | None = None
     disabled: bool = False
     mode: Literal["auto", "legacy", "2026-07-28"] = "auto"
     connect_timeout_seconds: Seconds = 30.0
@@ -113,7 +116,7 @@ class ServerConfig(BaseModel):
 def _stray_keys(server: ServerConfig) -> str:
     """Name the settings of the other transport that were given, or return an empty text."""
     if server.command is not None:
-        stray = [key for key in ("headers",) if key in server.model_fields_set]
+        stray: list[str] = [key for key in ("headers", "oauth") if key in server.model_fields_set]
         wrong_type = server.type not in {None, "stdio"}
     else:
         stray = [key for key in ("args", "env", "cwd") if key in server.model_fields_set]
@@ -220,6 +223,8 @@ def _written_secrets(servers: Mapping[str, ServerConfig]) -> Iterable[str]:
         for value in server.headers.values():
             yield value
             yield value.rpartition(" ")[2]  # `Bearer TOKEN`: the token alone
+        if server.oauth is not None and server.oauth.client_secret is not None:
+            yield server.oauth.client_secret
         yield from (value for key, value in server.env.items() if _SECRET_KEY.search(key))
 
 

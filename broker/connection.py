@@ -63,6 +63,7 @@ class Connection:
 
     on_tools_changed: Callable[[], None]
     on_end: Callable[[], None]
+    on_secret: Callable[[str], None] | None = None
     ended: anyio.Event = field(default_factory=anyio.Event)
     reason: str = ""
     http_status: int | None = None
@@ -298,6 +299,14 @@ async def _open(
     return JSONRPCDispatcher(*streams)
 
 
+async def _authentication(config: ServerConfig, connection: Connection) -> httpx2.Auth | None:
+    if config.oauth is None:
+        return None
+    from broker.oauth import authentication  # noqa: PLC0415  # few servers need it
+
+    return await authentication(config, connection.on_secret)
+
+
 async def _http_streams(stack: AsyncExitStack, config: ServerConfig, connection: Connection) -> TransportStreams:
     async def note_status(response: httpx2.Response) -> None:
         if response.status_code in _UNAUTHORIZED:
@@ -305,6 +314,7 @@ async def _http_streams(stack: AsyncExitStack, config: ServerConfig, connection:
 
     client = httpx2.AsyncClient(
         headers=config.headers,
+        auth=await _authentication(config, connection),
         # Reading has no limit of its own: every call has a deadline, and a subscription stays quiet for long.
         timeout=httpx2.Timeout(config.connect_timeout_seconds, read=None),
         event_hooks={"response": [note_status]},

@@ -6,6 +6,7 @@ BrokerError
 ├── PatternError                a pattern of tools that can match nothing
 ├── StoreError                  what is kept on disk cannot be read or written
 ├── RecordingError              a recording is not there, not whole, or cannot be used for this
+├── LoginError                  a server wants a login, or it did not come about
 ├── SearchError                 a search cannot be done as asked; the text says what to change
 └── UpstreamError               one call or listing at one server failed
     ├── UnavailableError        the server is not connected; nothing was sent
@@ -91,6 +92,10 @@ class StoreError(BrokerError):
         """Keep whether it may go later beside the text."""
         super().__init__(message)
         self.is_busy = is_busy
+
+
+class LoginError(BrokerError):
+    """A server wants a person to log in, or a login did not come about. The text says why, and holds no secret."""
 
 
 class UpstreamError(BrokerError):

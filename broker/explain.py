@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import httpx2
 from mcp import MCPError
 
-from broker.errors import ReplyError
+from broker.errors import LoginError, ReplyError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -71,6 +71,8 @@ def _known(settings: ServerConfig, cause: Exception) -> Trouble | None:  # noqa:
             return Trouble(f"the command {command!r} may not be run", "Make the file executable, or correct 'command'.")
         case OSError() if not isinstance(cause, ConnectionError):
             return Trouble(f"the command {command!r} cannot be started", "Correct 'command'.")
+        case LoginError():
+            return Trouble(str(cause), "Log in with `codemode mcp login` and its name.")
         case ReplyError():
             return Trouble(str(cause).rstrip("."), "This is a fault of the server.")
         case RuntimeError() if "protocol version" in str(cause):

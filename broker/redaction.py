@@ -31,7 +31,17 @@ class Redactor:
 
     def __init__(self, secrets: Iterable[str]) -> None:
         """Take the values to keep out; empty ones are left aside."""
-        known = sorted({secret for secret in secrets if secret}, key=len, reverse=True)
+        self._known = frozenset(secret for secret in secrets if secret)
+        self._compile()
+
+    def learn(self, secret: str) -> None:
+        """Keep one more value out from now on, as a token that was just fetched."""
+        if secret and secret not in self._known:
+            self._known |= {secret}
+            self._compile()
+
+    def _compile(self) -> None:
+        known = sorted(self._known, key=len, reverse=True)
         literals = {form for secret in known for form in _forms(secret)}
         self._literals = tuple(sorted(literals, key=len, reverse=True))
         self._expression = re.compile("|".join(map(re.escape, self._literals))) if literals else None

@@ -30,6 +30,7 @@ from broker.errors import (
 from broker.explain import Trouble, explain
 from broker.listing import Listing, list_tools
 from broker.logging import logger
+from broker.redaction import Redactor
 from broker.remote_descriptions import (
     error_wants_description,
     read_descriptions,
@@ -170,7 +171,9 @@ class Upstream:
     async def _attempt(self) -> bool:
         """Connect and stay until the connection ends; tell whether it became ready."""
         ready = False
-        connection = Connection(self._note_change, self._lose_connection)
+        connection = Connection(
+            self._note_change, self._lose_connection, self._redact.learn if isinstance(self._redact, Redactor) else None
+        )
         process, self._process = self._process, None
         error: Exception | None = None
         # The deadline holds until the tools are listed; then the scope only frames the connection.

@@ -32,6 +32,7 @@ app.add_typer(image, name="image")
 recorded.register(app, tools)
 app.add_typer(authorization_app.policy, name="policy")
 app.add_typer(authorization_app.grants, name="grants")
+app.add_typer(authorization_app.mcp, name="mcp")
 app.command("audit")(authorization_app.audit)
 
 ConfigFile = Annotated[

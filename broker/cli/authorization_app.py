@@ -1,4 +1,4 @@
-"""The commands about authorization as the command line accepts them: `policy`, `grants`, `audit`.
+"""The commands about authorization as the command line accepts them: `policy`, `grants`, `mcp`, `audit`.
 
 Above: app.py, which adds them. Below: the module of each command, imported when it is called.
 """
@@ -17,6 +17,7 @@ from broker.cli.start import start
 
 policy = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="Look at what may be called, and why.")
 grants = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="Look at what was allowed for always.")
+mcp = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="Log in to servers.")
 
 _ConfigFile = Annotated[
     Path | None, typer.Option("--config", "-c", metavar="FILE", envvar="CODEMODE_CONFIG", help="Config to read.")
@@ -112,6 +113,29 @@ def revoke_grants(
     from broker.cli import grants as command
 
     start(command.revoke_grants, command.RevokeRequest(tuple(ids)), verbose=False, log_json=False)
+
+
+@mcp.callback()
+def mcp_commands() -> None:
+    """Log in to servers."""
+
+
+@mcp.command("login")
+def mcp_login(
+    server: Annotated[str, typer.Argument(metavar="SERVER", help="Its name in the config.")],
+    *,
+    config: _ConfigFile = None,
+    browser: Annotated[bool, typer.Option(help="Open a browser, beside printing the address.")] = True,
+) -> None:
+    """Log in to a server behind HTTP that has `oauth` in the config; its tokens are kept in the keyring or a 0600 file.
+
+    \b
+    Example:
+      codemode mcp login mail --config mcp.json
+    """  # noqa: D301  # \b keeps click from refilling the lines
+    from broker.cli import mcp as command
+
+    start(command.log_in, command.LoginRequest(server, config, browser), verbose=False, log_json=False)
 
 
 def audit(
