@@ -59,7 +59,7 @@ class DirectCalls:
         self, entry: CatalogEntry, arguments: dict[str, Any], on_progress: ProgressFnT | None = None
     ) -> DirectResult:
         """Make one call. Never raises for what a server can cause."""
-        desk = self.desk.for_run(f"call_{secrets.token_hex(8)}")
+        desk = self.desk.for_run(f"call_{secrets.token_hex(8)}", is_direct=True)
         with closing(desk):
             calls = ToolCalls(
                 catalog=self.catalog,

@@ -117,9 +117,12 @@ class ConsentDesk:
         held.calls_left -= 1
         return True
 
-    def for_run(self, run: str = "", script: str = "") -> RunDesk:
-        """Return the desk of one run of a script, whose text is given."""
-        flow = self._flow if self.policy.config.flow_memory == "session" else FlowState()
+    def for_run(self, run: str = "", script: str = "", *, is_direct: bool = False) -> RunDesk:
+        """Return the desk of one run of a script, whose text is given, or of one direct call.
+
+        The direct calls of a session are one flow of data: between them it goes through the model.
+        """
+        flow = self._flow if is_direct or self.policy.config.flow_memory == "session" else FlowState()
         digest = hashlib.sha256(script.encode("utf-8", "surrogatepass")).hexdigest()
         return RunDesk(self, Caller(self.session, self.principal, run, f"sha256:{digest}"), flow)
 

@@ -260,3 +260,23 @@ async def test_a_tool_that_changed_is_called_only_after_it_was_described_and_app
             assert (await session.execute_code(script)).outcome == "completed"
     assert len(person.changes) == 1
     assert any(line.startswith("+ ") for line in person.changes[0])
+
+
+async def test_direct_calls_of_a_session_are_one_flow_of_data(servers, reached):
+    config = Config.parse(CONFIG, source="c", folder=Path(), environment={"TOKEN": SECRET})
+    with anyio.fail_after(60):
+        async with Broker(config, servers=servers) as broker:
+            for name, upstream in broker._upstreams.items():
+                upstream.settings = config.servers[name]
+            session = broker.session(grants=[Grant("mail.*"), Grant("notes.*")])
+            await session.get_tool_details(["mail.send", "notes.read"])
+
+            async def call(name, **arguments):
+                return await session.call_directly(name, arguments)
+
+            assert (await call("mail.send", to="a", body="before")).failed is None
+            assert (await call("notes.read")).failed is None
+            refused = await call("mail.send", to="a", body="after")
+    assert refused.failed is not None
+    assert refused.failed.kind == "ToolRefusedError"
+    assert [body for _, body in reached] == ["before"]
