@@ -56,7 +56,7 @@ class Quality:
 
 @dataclass(frozen=True)
 class Speed:
-    """One size of catalog, keyword search."""
+    """One size of catalog, keyword search, in time of the processor: other programs do not count."""
 
     tools: int
     index_seconds: float
@@ -110,11 +110,11 @@ def speed(count: int, queries: list[str]) -> Speed:
     for tool in many_tools(count):
         of_server[tool.server].append(tool)
         _ = tool.digest  # the catalog has computed it before
-    start = time.perf_counter()
+    start = time.process_time()
     index = KeywordIndex()
     for server, specs in of_server.items():
         index.replace(server, specs)
-    index_seconds = time.perf_counter() - start
+    index_seconds = time.process_time() - start
     index.rank("warm*")
     times = sorted(_milliseconds(index, query) for query in queries)
     centiles = statistics.quantiles(times, n=100)
@@ -122,9 +122,9 @@ def speed(count: int, queries: list[str]) -> Speed:
 
 
 def _milliseconds(index: KeywordIndex, query: str) -> float:
-    start = time.perf_counter()
+    start = time.process_time()
     index.rank(query, count=20)
-    return (time.perf_counter() - start) * 1_000
+    return (time.process_time() - start) * 1_000
 
 
 def main() -> int:
