@@ -248,21 +248,22 @@ class RunDesk:
 
     def _settled(self, waiting: _Waiting) -> Allow | Deny | None:
         """Return the decision about a waiting call, or None while somebody has to be asked."""
-        call = waiting.call
+        call, verdict = waiting.call, waiting.verdict
+        if verdict is not None and not verdict.allow:
+            # Stronger than a grant, also than one that was given in the same breath.
+            said = f" was refused: {verdict.note.rstrip('. ')}." if verdict.note else " was refused."
+            return Deny(
+                f"{call.qualified_name}{said}", Basis("answer", "this call", verdict.note, self._answerer_name())
+            )
         decision = self.decide_now(call)
         if not isinstance(decision, Ask):
             return decision
-        verdict = waiting.verdict
         # What a person agreed to is the flows that they were shown, not what has come in since.
         if verdict is not None and verdict.allow and _labels(decision) <= _labels(waiting.ask):
             allowed = Allow(Basis("answer", "this call", decision.basis.reason, self._answerer_name()))
             self._use(call, allowed)
             return allowed
         waiting.verdict = None
-        if verdict is not None and not verdict.allow:
-            said = f" was refused: {verdict.note.rstrip('. ')}." if verdict.note else " was refused."
-            basis = Basis("answer", "this call", verdict.note, self._answerer_name())
-            return Deny(f"{call.qualified_name}{said}", basis)
         if waiting.is_refused:
             basis = Basis("answer", "no yes", decision.basis.reason, self._answerer_name())
             return Deny(f"{call.qualified_name} {waiting.by}", basis)

@@ -4,6 +4,8 @@ from dataclasses import replace
 
 import anyio
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from broker.authorization.calls import PendingCall, ToolFacts
 from broker.authorization.decision import Allow, Deny
@@ -116,6 +118,35 @@ async def test_a_grant_for_n_calls_is_good_for_n():
     answerer = Scripted([Grant("git.*", calls=2)], [])
     decisions = await decide_all(at(answerer), *(call("git_add", number) for number in range(3)))
     assert [said(one) for one in decisions] == ["allowed by grant", "allowed by grant", "git.git_add was refused."]
+
+
+@given(st.permutations(range(6)), st.sets(st.integers(0, 5)), st.integers(1, 6))
+def test_the_order_in_which_calls_arrive_does_not_matter(arrival, denied, count):
+    """Each call is decided as its place in the script says, whichever task reaches the desk first."""
+
+    class Person:
+        async def answer(self, question):
+            numbers = [one.arguments["number"] for one in question.calls]
+            refused = tuple(index for index, number in enumerate(numbers) if number in denied)
+            return [Grant("git.*", calls=count), Verdict(refused, allow=False)]
+
+    async def decide_in(order):
+        desk = at(Person())
+        decided = {}
+
+        async def decide(number):
+            decided[number] = type(await desk.decide(call("git_add", number), order=number)).__name__
+
+        async with anyio.create_task_group() as tasks:
+            for number in order:
+                tasks.start_soon(decide, number)
+        return decided
+
+    decided = anyio.run(decide_in, arrival)
+    assert decided == anyio.run(decide_in, range(6))
+    # A no to a call beats the grant that was given with it; the others use up the grant in the script's order.
+    left = [number for number in range(6) if number not in denied][:count]
+    assert decided == {number: "Allow" if number in left else "Deny" for number in range(6)}
 
 
 async def test_a_grant_for_the_run_ends_with_it():

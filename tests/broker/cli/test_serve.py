@@ -13,6 +13,7 @@ import httpx2
 import pytest
 from mcp import Client, StdioServerParameters
 from mcp.client.streamable_http import streamable_http_client
+from mcp.types import ElicitResult
 
 pytestmark = pytest.mark.anyio
 
@@ -219,3 +220,22 @@ async def test_a_run_is_stopped_with_its_outcome_when_the_server_ends(serving, c
         assert process.wait(timeout=20) == 0
     assert result.structured_content["stopped"]["limit"] == "shutdown"
     assert result.structured_content["stdout"] == "waiting\n"
+
+
+@pytest.mark.parametrize("mode", ["auto", "legacy"])
+async def test_the_person_behind_the_client_is_asked_over_stdio(command, environment, config, mode):
+    forms = []
+
+    async def person(_ctx, params):
+        forms.append(params.message)
+        return ElicitResult(action="accept", content={"tool_1": "allow these calls"})
+
+    server = StdioServerParameters(command=command, args=["serve", "--config", config], env=environment)
+    async with Client(server, mode=mode, elicitation_callback=person) as client:
+        first = await client.call_tool("get_tool_details", {"tools": ["odd.echo"]})
+        assert not first.is_error
+        code = "from tools import odd\nprint(await odd.echo(text='asked'))"
+        result = await client.call_tool("execute_code", {"code": code})
+    assert result.structured_content is not None
+    assert result.structured_content["stdout"] == "asked\n"
+    assert forms == ['A script wants to call tools:\n1. odd.echo: 1 call\n   text="asked"']
