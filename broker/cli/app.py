@@ -130,6 +130,7 @@ def run(  # noqa: PLR0913  # one parameter for each option
     \b
     Examples:
       codemode run report.py --config mcp.json --allow 'git.git_log' --allow 'memory.*'
+      codemode run notes.py --config mcp.json --allow 'files.write {"/path": {"path": "notes/*"}}'
       echo 'sum(range(10))' | codemode run -
       codemode run report.py --json | jq .calls
 
