@@ -108,7 +108,7 @@ class ToolCalls:
             entry = self._catalog.by_python_name(story.call.function)
             if story.answered is None or "." not in story.call.function:
                 continue
-            result = before.load(story.answered.result)
+            result = before.answer(story.answered)
             self._records[number] = record_of(story, result)
             if entry is not None and story.sent is not None:
                 call = Call(number, story.call.function, before.load(story.call.arguments))

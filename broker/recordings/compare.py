@@ -111,8 +111,8 @@ def _keys(recording: Recording) -> list[str]:
 def _result(recording: Recording, story: CallStory) -> Any:
     if story.answered is None:
         return {"cancelled": True} if story.cancelled else {"unanswered": True}
-    answer = recording.load(story.answered.result)
-    return answer.get("value", answer) if isinstance(answer, dict) and "error" not in answer else answer
+    answer = recording.answer(story.answered)
+    return answer if "error" in answer else answer["value"]
 
 
 def _changed(

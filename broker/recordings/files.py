@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
     from broker.recordings.events import Event, Stored
 
+MAX_FILE_BYTES = 1024 * 1024 * 1024
 MAX_LINE_BYTES = 64 * 1024 * 1024
 
 
@@ -62,6 +63,9 @@ def read_file(path: Path) -> RecordingFile:
         RecordingError: It cannot be read, is none of ours, or was changed; the text names file and line.
     """
     try:
+        size = path.stat().st_size
+        if size > MAX_FILE_BYTES:
+            raise RecordingError(f"{path}: it has {size} bytes, and {MAX_FILE_BYTES} are allowed")
         data = path.read_bytes()
     except OSError as error:
         raise RecordingError(f"{path}: {(error.strerror or 'cannot be read').lower()}") from None

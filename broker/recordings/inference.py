@@ -157,7 +157,7 @@ def _results(recordings: Recordings, pattern: str) -> Iterator[tuple[str, str, s
             sent = story.sent
             if sent is None or story.answered is None or not fnmatchcase(f"{sent.server}.{sent.tool}", pattern):
                 continue
-            result = recording.load(story.answered.result)
+            result = recording.answer(story.answered)
             if "value" in result:
                 yield sent.server, sent.tool, sent.digest, result["value"]
 

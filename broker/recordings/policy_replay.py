@@ -68,7 +68,7 @@ def judge_recording(recording: Recording, policy: Policy) -> list[Verdict]:
         basis = f"{decision.basis.kind} {decision.basis.name}"
         verdicts.append(Verdict(story.call.id, pending.qualified_name, story.call.line, _then(story), now, basis))
         if story.answered is not None and story.sent is not None:
-            flow.receive(pending, recording.load(story.answered.result))
+            flow.receive(pending, recording.answer(story.answered))
     return verdicts
 
 

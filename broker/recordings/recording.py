@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from broker.recordings.redaction import Redaction
     from sandbox import Outcome, Printed, Step
 
+_ANSWERS = ('{"value":', '{"error":')
 _TIMED = frozenset({"wall_seconds", "cpu_seconds", "worker", "shutdown"})
 """Limits that stop a script at another place each time: the step that they end is not taken again."""
 
@@ -172,9 +173,24 @@ class Recording:
                 text = self.value(digest)
                 if text is None:
                     raise RecordingError(f"the value {digest[:12]}… is missing from the recording")
-                return json.loads(text)
+                try:
+                    return json.loads(text)
+                except (ValueError, RecursionError):
+                    raise RecordingError(f"the value {digest[:12]}… is no JSON that we can read") from None
             case Omitted():
                 raise RecordingError("it holds metadata only: what was called, not with what")
+
+    def answer(self, answered: Answered) -> dict[str, Any]:
+        """Return the answer to a call: a `value`, or an `error` with `kind` and `message`.
+
+        Raises:
+            RecordingError: It is neither, was not kept, or is not there.
+        """
+        found: Any = self.load(answered.result)
+        match found:
+            case {"value": _} | {"error": {"kind": str(), "message": str()}}:
+                return dict(found)
+        raise RecordingError(f"the answer to call {answered.call} is neither a value nor an error")
 
     def is_same_step(self, number: int, returned: Step, printed: Sequence[Printed], redaction: Redaction) -> bool:
         """Tell whether a step that was taken again came out as it was written."""
@@ -195,6 +211,8 @@ class Recording:
                 raise RecordingError(f"the answer to call {call} is missing from the recording")
         else:
             text = json.dumps(self.load(stored), separators=(",", ":"))
+        if not text.startswith(_ANSWERS):
+            raise RecordingError(f"the answer to call {call} is neither a value nor an error")
         return f'{{"id":{call},{text[1:]}'
 
     def _outcome(self, stored: Stored) -> Outcome | None:

@@ -32,7 +32,7 @@ class RecordedAnswers:
         for story in recording.calls.values():
             if story.answered is not None:
                 key = _key(story.call.function, recording.load(story.call.arguments))
-                self._answers[key].append(_completion(recording.load(story.answered.result)))
+                self._answers[key].append(_completion(recording.answer(story.answered)))
 
     def take(self, call: Call) -> Completion | None:
         """Return the next recorded answer to an equal call; None where there is none left."""

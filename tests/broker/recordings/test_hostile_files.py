@@ -1,0 +1,74 @@
+"""Files that anybody may have written: whatever is in one, it is read, or refused with a sentence."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+from pathlib import Path
+
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from broker.authorization.policy import Policy
+from broker.errors import RecordingError
+from broker.recordings.compare import compare
+from broker.recordings.files import read_recording
+from broker.recordings.html_page import html_page
+from broker.recordings.picture import picture_of
+from broker.recordings.policy_replay import judge_recording
+from broker.recordings.rerun import RecordedAnswers
+
+EXAMPLE = Path(__file__).parents[3] / "examples" / "history" / "recording.jsonl"
+LINES = EXAMPLE.read_bytes().splitlines(keepends=True)[:-1]
+WORDS = [b"null", b"-1", b"[]", b"{}", b'"x"', b"1e999", b'{"value":', b'"sha256":', b"\x00", b"\xff", b"9" * 400]
+
+
+def use(path):
+    """Do with a recording what needs no sandbox."""
+    recording = read_recording(path)
+    html_page(recording, picture_of(recording))
+    judge_recording(recording, Policy())
+    RecordedAnswers(recording)
+    recording.past(goes_on=False)
+    _ = (recording.outcome, recording.limits)
+    assert not compare(recording, recording)
+
+
+@st.composite
+def edits(draw):
+    """Lines in which something is replaced, removed, repeated or moved."""
+    lines = list(LINES)
+    for _ in range(draw(st.integers(1, 3))):
+        at = draw(st.integers(0, len(lines) - 1))
+        match draw(st.sampled_from(["replace", "value", "remove", "repeat", "swap"])):
+            case "replace":
+                line = lines[at]
+                place = draw(st.integers(0, len(line) - 1))
+                word = draw(st.sampled_from(WORDS) | st.binary(max_size=4))
+                lines[at] = line[:place] + word + line[place + draw(st.integers(0, 12)) :]
+            case "value":
+                event = json.loads(draw(st.sampled_from(LINES)))
+                key = draw(st.sampled_from(sorted(event)))
+                event[key] = draw(st.sampled_from([None, -1, 10**30, "x", [], {}, {"value": {"error": 1}}, True]))
+                lines[at] = json.dumps(event).encode() + b"\n"
+            case "remove":
+                del lines[at]
+            case "repeat":
+                lines.insert(draw(st.integers(0, len(lines))), lines[at])
+            case "swap":
+                other = draw(st.integers(0, len(lines) - 1))
+                lines[at], lines[other] = lines[other], lines[at]
+    return b"".join(lines)
+
+
+@settings(max_examples=200, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(edits())
+def test_an_edited_recording_is_used_or_refused(tmp_path, data):
+    path = tmp_path / "run.jsonl"
+    path.write_bytes(data)
+    with contextlib.suppress(RecordingError):
+        use(path)
+
+
+def test_the_recording_as_it_is_can_be_used():
+    use(EXAMPLE)
