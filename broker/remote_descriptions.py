@@ -8,20 +8,23 @@ by the server.
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from mcp import MCPError
 from pydantic import ValidationError
 
+from broker.errors import UnavailableError
 from broker.listing import spec_of
 from broker.tool_descriptions import DESCRIPTION_REQUIRED, MOST_TOOLS, RESOURCE_NAME, RESOURCE_URI, error_code, uri_of
 from codegen import ToolSpec
 from codegen.plain_text import paragraph
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Awaitable, Callable, Iterable, Sequence
 
     from broker.connection import Connection
+    from broker.listing import Listing
 
 # Where a server may put more than MCP's own fields, with the words that go before it.
 _GUIDANCE = {
@@ -35,6 +38,71 @@ _GUIDANCE = {
     "errorHandling": "Errors",
 }
 _GUIDANCE_CHARACTERS = 4_000
+
+
+class RemoteDescriptions:
+    """What one server has been asked to describe, over all of its connections."""
+
+    def __init__(self, server: str, on_change: Callable[[], None]) -> None:
+        """Start with nothing read; `on_change` is called when a tool is found to be different than it was."""
+        self._server = server
+        self._on_change = on_change
+        self._is_spoken = False
+        self._read: dict[str, ToolSpec] = {}
+
+    async def complete(self, connection: Connection, listing: Listing) -> Listing:
+        """Return a new listing with the definitions that were read before, read again, and the others as incomplete.
+
+        They may have changed, and a new session of the server does not know what was read in the one before.
+
+        Raises:
+            MCPError: The server answered with an error, or the connection ended.
+        """
+        self._is_spoken = await speaks_extension(connection)
+        if not self._is_spoken:
+            return listing
+        again = [spec.name for spec in listing.tools if spec.name in self._read]
+        self._read = await read_descriptions(connection, self._server, again) if again else {}
+        tools = tuple(self._read.get(spec.name, spec) for spec in listing.tools)
+        return replace(listing, tools=tools, incomplete=frozenset(spec.name for spec in tools) - self._read.keys())
+
+    async def read(self, connection: Connection, names: Sequence[str]) -> list[ToolSpec]:
+        """Return the full definitions of tools that were listed with a line; those not to be had are left out.
+
+        Raises:
+            MCPError: The server answered with an error, or the connection ended.
+        """
+        found = await read_descriptions(connection, self._server, names) if self._is_spoken else {}
+        self._read |= found
+        return list(found.values())
+
+    async def call(
+        self, connection: Connection, name: str, send: Callable[[], Awaitable[dict[str, Any]]]
+    ) -> dict[str, Any]:
+        """Send a call; once more after its description was read, if the server says that it executed nothing.
+
+        Raises:
+            UnavailableError: The tool has changed since it was described; nothing was executed.
+            MCPError: The server answered with an error, or the connection ended.
+        """
+        if name not in self._read:
+            return await send()
+        try:
+            result = await send()
+        except MCPError as error:
+            if not error_wants_description(error):
+                raise
+        else:
+            if not wants_description(result):
+                return result
+        known = self._read[name]
+        now = (await read_descriptions(connection, self._server, [name])).get(name)
+        if now is None or now.digest != known.digest:
+            self._on_change()  # the tools are listed again, and with that lapses what was described
+            raise UnavailableError(
+                self._server, f"{name} of {self._server} has changed since it was described. Nothing was executed."
+            )
+        return await send()
 
 
 async def speaks_extension(connection: Connection) -> bool:

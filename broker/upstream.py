@@ -31,12 +31,7 @@ from broker.explain import Trouble, explain
 from broker.listing import Listing, list_tools
 from broker.logging import logger
 from broker.redaction import Redactor
-from broker.remote_descriptions import (
-    error_wants_description,
-    read_descriptions,
-    speaks_extension,
-    wants_description,
-)
+from broker.remote_descriptions import RemoteDescriptions
 from broker.server_status import ServerStatus
 from broker.stdio import LINE_BYTES
 
@@ -83,8 +78,7 @@ class Upstream:
         self._on_call = on_call
         self._redact = redact
         self._listing = Listing((), ())
-        self._speaks_extension = False
-        self._read: dict[str, ToolSpec] = {}
+        self._descriptions = RemoteDescriptions(name, self._note_change)
         self._connection: Connection | None = None
         self._protocol_version: str | None = None
         self._state: State = "disabled" if self.settings.disabled else "asleep" if self.settings.lazy else "connecting"
@@ -239,20 +233,10 @@ class Upstream:
             if error.code != METHOD_NOT_FOUND:
                 raise
             listing = Listing((), ("it offers no tools",))
-        self._speaks_extension = await speaks_extension(connection)
-        if self._speaks_extension:
-            listing = await self._with_definitions(connection, listing)
-        self._listing = listing
+        self._listing = await self._descriptions.complete(connection, listing)
         for problem in self._listing.problems:
             logger().warning("listing", server=self.name, problem=problem)
         self._on_listing(self.name, self._listing)
-
-    async def _with_definitions(self, connection: Connection, listing: Listing) -> Listing:
-        """Read again what was read before: it may have changed, and a new session of the server does not know of it."""
-        again = [spec.name for spec in listing.tools if spec.name in self._read]
-        self._read = await read_descriptions(connection, self.name, again) if again else {}
-        tools = tuple(self._read.get(spec.name, spec) for spec in listing.tools)
-        return replace(listing, tools=tools, incomplete=frozenset(spec.name for spec in tools) - self._read.keys())
 
     async def read_descriptions(self, names: Sequence[str]) -> list[ToolSpec]:
         """Return the full definitions of tools that were listed with a line each; those not to be had are left out.
@@ -261,12 +245,10 @@ class Upstream:
             UpstreamError: The server could not be asked.
         """
         connection = await self._ready_connection()
-        if not self._speaks_extension:
-            return []
         self._open_calls += 1
         try:
             with anyio.fail_after(self.settings.call_timeout_seconds):
-                found = await read_descriptions(connection, self.name, names)
+                return await self._descriptions.read(connection, names)
         except TimeoutError:
             raise UnavailableError(self.name, f"{self.name} did not describe its tools in time.") from None
         except (MCPError, ValidationError, RuntimeError) as error:
@@ -275,8 +257,6 @@ class Upstream:
         finally:
             self._open_calls -= 1
             self._used_at = anyio.current_time()
-        self._read |= found
-        return list(found.values())
 
     def _note_change(self) -> None:
         self._tools_changed.set()
@@ -323,7 +303,9 @@ class Upstream:
         began, is_success = anyio.current_time(), False
         try:
             with anyio.fail_after(seconds):
-                result = await self._send(connection, name, arguments, on_progress)
+                result = await self._descriptions.call(
+                    connection, name, lambda: connection.call_tool(name, arguments, on_progress)
+                )
             is_success = result.get("isError") is not True
             return result  # noqa: TRY300 - its errors are told apart below
         except TimeoutError:
@@ -340,29 +322,6 @@ class Upstream:
         finally:
             if self._on_call is not None:
                 self._on_call(self.name, name, is_success, anyio.current_time() - began)
-
-    async def _send(
-        self, connection: Connection, name: str, arguments: dict[str, Any], on_progress: ProgressFnT | None
-    ) -> dict[str, Any]:
-        """Send a call; once more after its description was read, if the server says that it executed nothing."""
-        if name not in self._read:
-            return await connection.call_tool(name, arguments, on_progress)
-        try:
-            result = await connection.call_tool(name, arguments, on_progress)
-        except MCPError as error:
-            if not error_wants_description(error):
-                raise
-        else:
-            if not wants_description(result):
-                return result
-        known = self._read[name]
-        now = (await read_descriptions(connection, self.name, [name])).get(name)
-        if now is None or now.digest != known.digest:
-            self._note_change()  # lists again, and with that lapses what was described
-            raise UnavailableError(
-                self.name, f"{name} of {self.name} has changed since it was described. Nothing was executed."
-            )
-        return await connection.call_tool(name, arguments, on_progress)
 
     async def _ready_connection(self) -> Connection:
         if self._connection is None:
