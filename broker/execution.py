@@ -124,6 +124,7 @@ class Watching:
     on_call: Callable[[CallRecord, int, int], None] | None = None
     stop: anyio.CancelScope | None = None
     known_answers: Callable[[Call], Completion | None] | None = None
+    extractor: Extractor | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -241,7 +242,7 @@ class Execution:
         )
         if recorded.before is not None:
             calls.restore(recorded.before)
-        functions = ScriptFunctions(blocks, self.extractor)
+        functions = ScriptFunctions(blocks, watching.extractor or self.extractor)
 
         async def answer(call: Call) -> Completion | None:
             known = None if watching.known_answers is None else watching.known_answers(call)

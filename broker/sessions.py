@@ -155,7 +155,7 @@ class Session:
         )
         return await calls.call(self._catalog.lookup(name), arguments, on_progress)
 
-    async def execute_code(
+    async def execute_code(  # noqa: PLR0913  # a run's conditions; all but the script have defaults
         self,
         script: str,
         *,
@@ -167,6 +167,7 @@ class Session:
         check: CheckMode = "error",
         stop: anyio.CancelScope | None = None,
         park: bool = False,
+        extractor: Extractor | None = None,
     ) -> ExecutionResult:
         """Run a script; whatever it does is in the result.
 
@@ -184,6 +185,7 @@ class Session:
             stop: Cancelling it stops the script; the result then says so, with what was printed and called.
             park: Return as soon as there is a question, with outcome `parked`; `resume` goes on from there. The
                 session's answerer must be a `QuestionBox`.
+            extractor: The model that this run asks, in the place of the session's.
 
         Raises:
             ValueError: `check` is none of these, or there is no box for the questions.
@@ -199,7 +201,7 @@ class Session:
                 script,
                 limits=limits,
                 filename=filename,
-                watching=Watching(on_output, _both(on_call, note), stop, self.known_answers),
+                watching=Watching(on_output, _both(on_call, note), stop, self.known_answers, extractor),
                 describe_references=describe_references,
                 check_mode=check,
             )

@@ -15,6 +15,7 @@ import anyio.lowlevel
 from mcp import MCPError
 from mcp.shared.exceptions import MCPDeprecationWarning
 
+from broker.server.sampling import client_extractor
 from broker.surface.dispatch import Watcher
 
 if TYPE_CHECKING:
@@ -44,6 +45,7 @@ class Notices:
         self.watcher = Watcher(
             on_output=self._on_output if with_output else None,
             on_call=self._on_call,
+            extractor=client_extractor(ctx),
         )
 
     def close(self) -> None:

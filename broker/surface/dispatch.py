@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     import anyio
 
     from broker.attempts import CallRecord
+    from broker.script_functions import Extractor
     from broker.sessions import Session
 
 LONGEST_SECONDS = 600.0
@@ -41,10 +42,12 @@ class Watcher:
     Attributes:
         on_output: Receives ("stdout" or "stderr", text) as it is printed, on another thread.
         on_call: Receives each call when it has ended, with the numbers of calls ended and made.
+        extractor: The model that the script's `extract` asks, in the place of the session's.
     """
 
     on_output: Callable[[str, str], None] | None = None
     on_call: Callable[[CallRecord, int, int], None] | None = None
+    extractor: Extractor | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -130,7 +133,12 @@ class Surface:
             limits = replace(limits, wall_seconds=float(seconds))
         try:
             result = await self.session.execute_code(
-                given["code"], limits=limits, on_output=watcher.on_output, on_call=watcher.on_call, stop=stop
+                given["code"],
+                limits=limits,
+                on_output=watcher.on_output,
+                on_call=watcher.on_call,
+                stop=stop,
+                extractor=watcher.extractor,
             )
         except ValueError as error:  # the script is too long
             return Reply(texts.wrong_arguments(EXECUTE, str(error)), is_error=True)

@@ -159,6 +159,20 @@ async def test_a_principal_keeps_its_session_and_the_others_have_their_own(servi
     assert bob.structured_content["error"]["type"] == "ToolDescriptionRequired"
 
 
+async def test_a_forged_session_header_of_the_older_era_names_no_session(serving):
+    async def call(url: str, name: str, **arguments):
+        async with (
+            httpx2.AsyncClient(headers={"Mcp-Session-Id": "forged"}) as http,
+            Client(streamable_http_client(url, http_client=http), mode="2026-07-28") as client,
+        ):
+            return await client.call_tool(name, arguments)
+
+    with serving() as (_, url):
+        await call(url, "get_tool_details", tools=["odd.echo"])
+        result = await call(url, "execute_code", code="from tools import odd\nawait odd.echo(text='hi')")
+    assert result.structured_content["error"]["type"] == "ToolDescriptionRequired"
+
+
 async def test_without_its_token_nothing_is_answered_but_health(serving):
     with serving(CODEMODE_TOKEN=TOKEN) as (_, url):
         async with httpx2.AsyncClient(headers=ACCEPT) as http:

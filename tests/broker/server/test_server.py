@@ -248,3 +248,21 @@ async def test_a_server_that_is_told_to_end_stops_its_runs_and_reports_them(serv
     assert "the server is shutting down" in stopped.content[0].text
     assert "so far\ncalls: desk.add ok; desk.wait cancelled" in stopped.content[0].text
     assert after.content[0].text == "The server is shutting down. Nothing was executed; try again in a moment."
+
+
+async def test_a_client_that_offers_its_model_is_asked_by_extract(connected, mode):
+    asked = []
+
+    async def sample(_context, params: t.CreateMessageRequestParams) -> t.CreateMessageResult:
+        asked.append(params)
+        content = t.TextContent(type="text", text='```json\n{"age": 36}\n```')
+        return t.CreateMessageResult(role="assistant", content=content, model="stub")
+
+    code = "from typing import TypedDict\nclass Person(TypedDict):\n    age: int\nawait extract('Ada is 36', Person)"
+    async with connected(client={"sampling_callback": sample}) as client:
+        result = await run(client, code)
+    if mode == "legacy":
+        assert result.structured_content["value"] == {"age": 36}
+        assert "Ada is 36" in asked[0].model_dump_json()
+    else:
+        assert "extract() is not available" in result.content[0].text

@@ -1,0 +1,156 @@
+"""`uv run python -m benchmarks.soak --minutes 20`: good and hostile scripts beside upstreams that die, for a long time.
+
+Ends with 1 when memory, threads, file descriptors or children do not come back to what they were after the first round.
+"""
+
+from __future__ import annotations
+
+import argparse
+import gc
+import os
+import sys
+import threading
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+import anyio
+from mcp import Client
+from mcp.server import MCPServer
+
+from broker import Broker, BrokerServer, Config, Grant, ServerConfig, ServeSettings
+from sandbox import Limits
+
+HOSTILE = Path(__file__).parents[1] / "tests" / "broker" / "servers" / "hostile_upstream.py"
+SETTLE_SECONDS = 20.0
+MEMORY_BYTES = 64 * 1024 * 1024
+AT_ONCE = 6
+WARM_ROUNDS = 2
+
+SCRIPTS = {
+    "sum": "sum(range(1_000))",
+    "calls": "import asyncio\nfrom tools import desk\n"
+    "len(await asyncio.gather(*(desk.add(a=n, b=1) for n in range(20))))",
+    "raises": "1 / 0",
+    "syntax": "x = (",
+    "endless": "while True: pass",
+    "memory": "x = 'x' * 100\nwhile True: x += x",
+    "flood": "while True: print('x' * 10_000)",
+    "recursion": "import json\njson.loads('[' * 500_000)",
+    "crash": "(lambda: 0).__code__ = (lambda: 0).__code__.replace(co_code=b'\\xff' * 50)",
+    "dying server": "from tools import dying\nawait dying.echo(text='x')",
+    "silent server": "from tools import silent\nawait silent.echo(text='x')",
+    "display": "display(b'x' * 50_000, mime_type='image/png')",
+}
+
+
+@dataclass(frozen=True)
+class Held:
+    """What the process holds."""
+
+    resident_bytes: int
+    threads: int
+    descriptors: int
+    children: int
+
+    @classmethod
+    def now(cls) -> Held:
+        """Look at it."""
+        gc.collect()
+        own = Path("/proc/self")
+        tasks = Path(f"/proc/self/task/{os.getpid()}/children").read_text().split()
+        resident = int((own / "statm").read_text().split()[1]) * os.sysconf("SC_PAGESIZE")
+        # Threads of anyio's pool are bounded, and end by themselves when idle.
+        threads = [one for one in threading.enumerate() if not one.name.startswith("AnyIO")]
+        return cls(resident, len(threads), len(list((own / "fd").iterdir())), len(tasks))
+
+    def leaks(self, before: Held) -> list[str]:
+        """Say what is more than it was before."""
+        found = []
+        if self.resident_bytes - before.resident_bytes > MEMORY_BYTES:
+            found.append(f"memory grew by {(self.resident_bytes - before.resident_bytes) / 1e6:.0f} MB")
+        for name in ("threads", "descriptors", "children"):
+            is_now, was = getattr(self, name), getattr(before, name)
+            if is_now > was:
+                found.append(f"{is_now} {name}, and {was} before")
+        return found
+
+
+def desk() -> MCPServer:
+    """Return a server of this process that behaves."""
+    server = MCPServer("desk", log_level="CRITICAL")
+
+    @server.tool()
+    async def add(a: int, b: int) -> int:
+        """Adds two numbers."""
+        return a + b
+
+    return server
+
+
+def hostile(behaviour: str) -> ServerConfig:
+    """Configure an upstream that dies, or is silent, in each call."""
+    return ServerConfig(
+        command=sys.executable, args=("-I", str(HOSTILE), behaviour), mode="legacy", call_timeout_seconds=0.5
+    )
+
+
+async def soak(seconds: float) -> list[str]:
+    """Run for so long; return what did not come back to what it was."""
+    config = Config(servers={"dying": hostile("call_die"), "silent": hostile("call_hang")})
+    async with Broker(config, servers={"desk": desk()}) as broker:
+        server = BrokerServer(
+            broker,
+            ServeSettings(runs_at_once=AT_ONCE),
+            make_session=lambda _principal: broker.session(grants=[Grant("*")]),
+            limits=Limits(wall_seconds=2, memory_bytes=96 * 1024 * 1024),
+        )
+        async with Client(server.mcp) as client:
+            names = ["desk.add", "dying.echo", "silent.echo"]
+            await client.call_tool("get_tool_details", {"tools": names})
+            for _ in range(WARM_ROUNDS):
+                await _round(client)
+            await _settled(broker)
+            before = Held.now()
+            rounds, began = 0, time.monotonic()
+            while time.monotonic() - began < seconds:
+                await _round(client)
+                rounds += 1
+            with anyio.move_on_after(SETTLE_SECONDS):
+                await _settled(broker)
+                while Held.now().leaks(before):  # noqa: ASYNC110  # the kernel has no event for it
+                    await anyio.sleep(0.5)
+            after = Held.now()
+    print(f"{rounds} rounds of {len(SCRIPTS)} scripts; before {before}, after {after}", flush=True)
+    return after.leaks(before)
+
+
+async def _round(client: Client) -> None:
+    """Run every script once, several at a time; each has to have the outcome that it has."""
+
+    async def run(code: str) -> None:
+        reply = await client.call_tool("execute_code", {"code": code})
+        if reply.structured_content is None or reply.structured_content["outcome"] == "parked":
+            raise RuntimeError(f"no outcome: {reply}")
+
+    async with anyio.create_task_group() as tasks:
+        for code in SCRIPTS.values():
+            tasks.start_soon(run, code)
+    result = await client.call_tool("execute_code", {"code": SCRIPTS["calls"]})
+    if result.structured_content["value"] != 20:  # noqa: PLR2004  # its calls
+        raise RuntimeError(f"a good script failed: {result}")
+
+
+async def _settled(broker: Broker) -> None:
+    """Wait until every server is connected."""
+    with anyio.fail_after(90):
+        while any(one.state != "ready" for one in broker.server_statuses()):  # noqa: ASYNC110  # none to the outside
+            await anyio.sleep(0.1)
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--minutes", type=float, default=20.0)
+    leaks = anyio.run(soak, parser.parse_args().minutes * 60)
+    print("\n".join(leaks) or "all came back to what it was")
+    sys.exit(bool(leaks))
