@@ -29,7 +29,6 @@ tools = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="Look at t
 app.add_typer(tools, name="tools")
 image = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="Guest images with further Python packages.")
 app.add_typer(image, name="image")
-recorded.register(app, tools)
 app.add_typer(authorization_app.policy, name="policy")
 app.add_typer(authorization_app.grants, name="grants")
 app.add_typer(authorization_app.mcp, name="mcp")
@@ -401,3 +400,7 @@ def remove_image(
     from broker.cli import image as command
 
     start(command.remove, command.RemoveRequest(name), verbose=verbose, log_json=log_json)
+
+
+# Last, so that the help begins with running a script.
+recorded.register(app, tools)

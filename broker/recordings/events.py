@@ -14,8 +14,9 @@ FORMAT = "codemode-recording"
 VERSION: Literal[1] = 1
 Mode: TypeAlias = Literal["off", "metadata", "full"]
 State: TypeAlias = Literal["running", "interrupted", "parked", "completed", "raised", "stopped"]
-Nanoseconds = Annotated[int, Field(ge=0)]
-CallId = Annotated[int, Field(ge=1)]
+_MOST = 2**63 - 1
+Nanoseconds = Annotated[int, Field(ge=0, le=_MOST)]
+CallId = Annotated[int, Field(ge=1, le=_MOST)]
 Digest = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
 
 
@@ -70,7 +71,7 @@ class RecordedCall(_Model):
 
     id: CallId
     function: str
-    line: int = Field(ge=0)
+    line: int = Field(ge=0, le=_MOST)
     arguments: Stored
 
 
@@ -108,7 +109,7 @@ class Begun(_Event):
     filename: str
     script: Stored
     manifest: Stored
-    seed: int = Field(ge=0)
+    seed: int = Field(ge=0, lt=2**64)
     wall_ns: Nanoseconds
     limits: dict[str, float]
     image: str
@@ -132,7 +133,7 @@ class Stepped(_Event):
     """
 
     event: Literal["stepped"] = "stepped"
-    number: int = Field(ge=0)
+    number: int = Field(ge=0, le=_MOST)
     now_ns: Nanoseconds
     completions: tuple[CallId, ...] = ()
     calls: tuple[RecordedCall, ...] = ()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -17,6 +18,9 @@ from broker.recordings.html_page import html_page
 from broker.recordings.picture import picture_of
 from broker.recordings.policy_replay import judge_recording
 from broker.recordings.rerun import RecordedAnswers
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 EXAMPLE = Path(__file__).parents[3] / "examples" / "history" / "recording.jsonl"
 LINES = EXAMPLE.read_bytes().splitlines(keepends=True)[:-1]
@@ -32,6 +36,18 @@ def use(path):
     recording.past(goes_on=False)
     _ = (recording.outcome, recording.limits)
     assert not compare(recording, recording)
+
+
+class Edited(bytes):
+    """The content of a file, not all of which is printed when a test fails."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return next((f"{mine!r} for {theirs!r}" for mine, theirs in self._lines() if mine != theirs), "unchanged")
+
+    def _lines(self) -> Iterator[tuple[bytes, bytes]]:
+        return zip(self.splitlines(keepends=True), LINES, strict=False)
 
 
 @st.composite
@@ -58,7 +74,7 @@ def edits(draw):
             case "swap":
                 other = draw(st.integers(0, len(lines) - 1))
                 lines[at], lines[other] = lines[other], lines[at]
-    return b"".join(lines)
+    return Edited(b"".join(lines))
 
 
 @settings(max_examples=200, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
