@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
 EXAMPLE = Path(__file__).parents[3] / "examples" / "history" / "recording.jsonl"
 LINES = EXAMPLE.read_bytes().splitlines(keepends=True)[:-1]
+SLOW = [HealthCheck.function_scoped_fixture, HealthCheck.too_slow, HealthCheck.data_too_large]
 WORDS = [b"null", b"-1", b"[]", b"{}", b'"x"', b"1e999", b'{"value":', b'"sha256":', b"\x00", b"\xff", b"9" * 400]
 
 
@@ -77,7 +78,7 @@ def edits(draw):
     return Edited(b"".join(lines))
 
 
-@settings(max_examples=200, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=200, deadline=None, suppress_health_check=SLOW)
 @given(edits())
 def test_an_edited_recording_is_used_or_refused(tmp_path, data):
     path = tmp_path / "run.jsonl"

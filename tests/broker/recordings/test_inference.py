@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import jsonschema
 import pytest
-from hypothesis import given
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from broker import Grant
@@ -19,6 +19,7 @@ JSON = st.recursive(
 )
 
 
+@settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(st.lists(JSON, min_size=1, max_size=6))
 def test_every_value_fits_the_schema_inferred_from_it(values):
     shape = Shape()
