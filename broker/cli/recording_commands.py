@@ -1,10 +1,10 @@
-"""What the command line accepts about runs that were recorded; as app.py, which it is a part of.
+"""The commands about recorded runs as the command line accepts them: `recordings`, `show`, `replay`, `runs`, `resume`.
 
-Above: app.py. Below: the module of each command, imported when it is called.
+Above: app.py, which adds them. Below: the module of each command, imported when it is called.
 """
 
 # Typer reads the annotations while the program runs.
-# ruff: noqa: PLC0415
+# ruff: noqa: PLC0415, TC001
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from typing import Annotated, Literal
 
 import typer
 
+from broker.cli.options import Allow, AsJson, ConfigFile, LogJson, Verbose
 from broker.cli.start import start
 
 recordings = typer.Typer(
@@ -24,27 +25,6 @@ Files = Annotated[list[Path], typer.Argument(metavar="FILE…", help="Files that
 Output = Annotated[
     Path | None, typer.Option("--output", "-o", metavar="FILE", help="A file, or a folder; stdout if left out.")
 ]
-ConfigFile = Annotated[
-    Path | None,
-    typer.Option("--config", "-c", metavar="FILE", envvar="CODEMODE_CONFIG", help="The servers' config."),
-]
-Allow = Annotated[
-    list[str] | None,
-    typer.Option("--allow", "-a", metavar="PATTERN", help="Allow calls to the tools that match, as server.tool."),
-]
-Verbose = Annotated[bool, typer.Option("--verbose", "-v", help="Log to stderr what the broker does.")]
-LogJson = Annotated[bool, typer.Option("--log-json", help="Log to stderr as one JSON object a line.")]
-AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON value on stdout.")]
-
-
-def register(app: typer.Typer, tools: typer.Typer) -> None:
-    """Add the commands to the program."""
-    tools.command("infer")(infer_results)
-    app.add_typer(recordings, name="recordings")
-    app.command("runs")(list_runs)
-    app.command("resume")(resume_run)
-    app.command("show")(show_run)
-    app.command("replay")(replay_recordings)
 
 
 @recordings.command("list")

@@ -4,25 +4,21 @@ Above: app.py, which adds them. Below: the module of each command, imported when
 """
 
 # Typer reads the annotations while the program runs.
-# ruff: noqa: PLC0415
+# ruff: noqa: PLC0415, TC001
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from broker.cli.options import AsJson, ConfigFile
 from broker.cli.start import start
 
 policy = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="Look at what may be called, and why.")
 grants = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="Look at what was allowed for always.")
 mcp = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="Log in to servers.")
 
-_ConfigFile = Annotated[
-    Path | None, typer.Option("--config", "-c", metavar="FILE", envvar="CODEMODE_CONFIG", help="Config to read.")
-]
-_AsJson = Annotated[bool, typer.Option("--json", help="Print JSON on stdout.")]
 _Texts = list[str] | None
 
 
@@ -44,14 +40,14 @@ def policy_test(
     *,
     call: Annotated[str, typer.Option("--call", metavar="SERVER.TOOL", help="The tool that would be called.")],
     args: Annotated[str, typer.Option("--args", metavar="JSON", help="Its arguments.")] = "{}",
-    config: _ConfigFile = None,
+    config: ConfigFile = None,
     allow: Annotated[
         _Texts, typer.Option("--allow", "-a", metavar="PATTERN", help="Grants, as for `codemode run`.")
     ] = None,
     after: Annotated[_Texts, typer.Option("--after", metavar="LABEL", help="A label, as if received.")] = None,
     principal: Annotated[str, typer.Option("--principal", help="Who is authenticated.")] = "",
     session: Annotated[str, typer.Option("--session", help="The session's name.")] = "",
-    as_json: _AsJson = False,
+    as_json: AsJson = False,
 ) -> None:
     """Say what would be decided about a call, and which rule or grant decides. Nothing is called.
 
@@ -74,7 +70,7 @@ def policy_test(
 def policy_explain(
     run: Annotated[str, typer.Argument(metavar="RUN", help="A run's id, as the envelope and the audit have it.")],
     *,
-    as_json: _AsJson = False,
+    as_json: AsJson = False,
 ) -> None:
     """Say for each call of a run what decided it, from the audit.
 
@@ -124,7 +120,7 @@ def mcp_commands() -> None:
 def mcp_login(
     server: Annotated[str, typer.Argument(metavar="SERVER", help="Its name in the config.")],
     *,
-    config: _ConfigFile = None,
+    config: ConfigFile = None,
     browser: Annotated[bool, typer.Option(help="Open a browser, beside printing the address.")] = True,
 ) -> None:
     """Log in to a server behind HTTP that has `oauth` in the config; its tokens are kept in the keyring or a 0600 file.
@@ -146,7 +142,7 @@ def audit(
         str | None, typer.Option("--since", metavar="TIME", help="From then on: an age (30m, 2h, 7d) or a date.")
     ] = None,
     verify: Annotated[bool, typer.Option("--verify", help="Check that no record was changed or is missing.")] = False,
-    as_json: _AsJson = False,
+    as_json: AsJson = False,
 ) -> None:
     """Show what scripts attempted to call, what decided it, and how it ended.
 

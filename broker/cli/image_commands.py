@@ -1,0 +1,80 @@
+"""The commands below `image` as the command line accepts them.
+
+Above: app.py, which adds them. Below: the module of each command, imported when it is called.
+"""
+
+# Typer reads the annotations while the program runs.
+# ruff: noqa: PLC0415, TC001, TC003
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from broker.cli.options import AsJson, LogJson, Verbose
+from broker.cli.start import start
+
+image = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="Guest images with further Python packages.")
+
+
+@image.command("build")
+def build_image(
+    *,
+    packages: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--with", metavar="PACKAGE", help="A package as pip takes it, like 'jinja2>=3.1'. Repeat for more."
+        ),
+    ] = None,
+    name: Annotated[str, typer.Option("--name", "-n", metavar="NAME", help="What the image is called.")] = "default",
+    lock: Annotated[
+        Path | None, typer.Option("--lock", metavar="FILE", help="Build from the lock of an earlier build instead.")
+    ] = None,
+    as_json: AsJson = False,
+    verbose: Verbose = False,
+    log_json: LogJson = False,
+) -> None:
+    """Build a guest image with further pure-Python packages.
+
+    Wheels are fetched with pip; none of their code runs on this machine. They are imported inside WebAssembly while
+    the image is made, and scripts import them from there. A lock beside the image keeps exact versions and hashes.
+    Needs `pip install 'codemode-broker[images]'`.
+
+    \b
+    Examples:
+      codemode image build --with pyyaml --with python-dateutil --name data
+      codemode image build --lock packages.lock --name data
+
+    Scripts run on it with "image": "data" in the config.
+    """  # noqa: D301  # \b keeps click from refilling the lines
+    from broker.cli import image as command
+
+    start(
+        command.build,
+        command.BuildRequest(name, tuple(packages or ()), lock, as_json),
+        verbose=verbose,
+        log_json=log_json,
+    )
+
+
+@image.command("list")
+def list_images(*, as_json: AsJson = False, verbose: Verbose = False, log_json: LogJson = False) -> None:
+    """List the images that were built, with their packages."""
+    from broker.cli import image as command
+
+    start(command.show_images, command.ImagesRequest(as_json), verbose=verbose, log_json=log_json)
+
+
+@image.command("rm")
+def remove_image(
+    name: Annotated[str, typer.Argument(metavar="NAME", help="As `image list` prints it.")],
+    *,
+    verbose: Verbose = False,
+    log_json: LogJson = False,
+) -> None:
+    """Remove an image and its lock."""
+    from broker.cli import image as command
+
+    start(command.remove, command.RemoveRequest(name), verbose=verbose, log_json=log_json)

@@ -1,0 +1,31 @@
+"""The options that several commands share, so that each is called the same everywhere. Above: the `*_commands.py`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+ConfigFile = Annotated[
+    Path | None,
+    typer.Option(
+        "--config",
+        "-c",
+        metavar="FILE",
+        envvar="CODEMODE_CONFIG",
+        help="Config with the MCP servers, in the `mcpServers` JSON form.",
+    ),
+]
+Allow = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--allow",
+        "-a",
+        metavar="PATTERN",
+        help="Allow calls to the tools that match, as server.tool; * and ? match. Repeat for more.",
+    ),
+]
+Verbose = Annotated[bool, typer.Option("--verbose", "-v", help="Log to stderr what the broker does.")]
+LogJson = Annotated[bool, typer.Option("--log-json", help="Log to stderr as one JSON object a line.")]
+AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON value on stdout.")]

@@ -1,0 +1,165 @@
+"""The commands around a script as the command line accepts them: `run`, `check`, `serve`, `stubs`, `doctor`.
+
+Above: app.py, which adds them. Below: the module of each command, imported when it is called.
+"""
+
+# Typer reads the annotations while the program runs.
+# ruff: noqa: PLC0415, TC001
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+import typer
+
+from broker.cli.options import Allow, AsJson, ConfigFile, LogJson, Verbose
+from broker.cli.start import start
+
+
+def run(  # noqa: PLR0913  # one parameter for each option
+    script: Annotated[str, typer.Argument(metavar="SCRIPT", help="A Python file, or - for stdin.")],
+    *,
+    config: ConfigFile = None,
+    allow: Allow = None,
+    timeout: Annotated[
+        float | None,
+        typer.Option("--timeout", "-t", metavar="S", help="Wall-clock seconds the script may take."),
+    ] = None,
+    memory: Annotated[
+        int | None, typer.Option("--memory", "-m", metavar="MB", help="Memory the script may use.")
+    ] = None,
+    check: Annotated[
+        Literal["error", "warn", "off"],
+        typer.Option(
+            "--check", help="What mistakes in the use of tools do: stop the script before it starts, warn, nothing."
+        ),
+    ] = "error",
+    isolation: Annotated[
+        Literal["process", "thread"],
+        typer.Option(
+            "--isolation",
+            help="Where the script runs: in a confined process of its own, or in this one, with one wall less.",
+        ),
+    ] = "process",
+    park: Annotated[
+        bool,
+        typer.Option("--park", help="Without a terminal: put the run aside at a question, for `codemode resume`."),
+    ] = False,
+    as_json: AsJson = False,
+    verbose: Verbose = False,
+    log_json: LogJson = False,
+) -> None:
+    """Run a script.
+
+    In the script, each server is a module and each tool an async function with keyword arguments:
+
+    \b
+      from tools import git
+      print(await git.git_log(repo_path=".", max_count=3))
+
+    The script sees no files, network or environment. A call is made only if an --allow pattern matches it or
+    you say yes when asked at the terminal; without either it is refused. Printed text goes to stdout, the table
+    of calls to stderr. A last expression or a returned value that is not None is printed as JSON.
+
+    \b
+    Examples:
+      codemode run report.py --config mcp.json --allow 'git.git_log' --allow 'memory.*'
+      codemode run notes.py --config mcp.json --allow 'files.write {"/path": {"path": "notes/*"}}'
+      echo 'sum(range(10))' | codemode run -
+      codemode run report.py --json | jq .calls
+
+    \b
+    Exit codes: 0 completed, 1 the script raised, 2 wrong usage or config,
+    3 stopped by a limit, 4 refused or waiting for an answer.
+    """  # noqa: D301  # \b keeps click from refilling the lines
+    from broker.cli import run as command
+
+    start(
+        command.run_script,
+        command.RunRequest(script, config, tuple(allow or ()), timeout, memory, check, isolation, as_json, park),
+        verbose=verbose,
+        log_json=log_json,
+    )
+
+
+def check_script(
+    script: Annotated[str, typer.Argument(metavar="SCRIPT", help="A Python file, or - for stdin.")],
+    *,
+    config: ConfigFile = None,
+    as_json: AsJson = False,
+    verbose: Verbose = False,
+    log_json: LogJson = False,
+) -> None:
+    """Check a script against the stubs of the tools that it names, without running it.
+
+    Found is what would fail in every run: a wrong, missing or ill-typed argument, an unknown key of a result,
+    a missing await, an unknown tool.
+
+    \b
+    Example:
+      codemode check report.py --config mcp.json
+
+    \b
+    Exit codes: 0 no mistakes, 1 mistakes, 2 wrong usage or config, or a server that the script names is down.
+    """  # noqa: D301  # \b keeps click from refilling the lines
+    from broker.cli import check as command
+
+    start(command.check_script, command.CheckRequest(script, config, as_json), verbose=verbose, log_json=log_json)
+
+
+def serve(
+    *,
+    config: ConfigFile = None,
+    http: Annotated[
+        str | None,
+        typer.Option("--http", metavar="HOST:PORT", help="Serve streamable HTTP there instead of stdio."),
+    ] = None,
+    allow: Annotated[
+        list[str] | None,
+        typer.Option("--allow", "-a", metavar="PATTERN", help="Allow calls to the tools that match, in every session."),
+    ] = None,
+    verbose: Verbose = False,
+    log_json: LogJson = False,
+) -> None:
+    """Serve the configured servers to an MCP client as three tools: search, describe, run a script.
+
+    Over stdio unless --http is given. HTTP is at /mcp, with /health beside it; it wants a bearer token when
+    CODEMODE_TOKEN or `serve` in the config sets one, and has to where other machines can reach it.
+
+    \b
+    Examples:
+      codemode serve --config mcp.json --allow 'git.*'
+      CODEMODE_TOKEN=$(openssl rand -hex 16) codemode serve --http 127.0.0.1:8000
+    """  # noqa: D301  # \b keeps click from refilling the lines
+    from broker.cli import serve as command
+
+    start(command.serve, command.ServeRequest(config, http, tuple(allow or ())), verbose=verbose, log_json=log_json)
+
+
+def stubs(
+    pattern: Annotated[str, typer.Argument(help="Tools as server.tool; * and ? match.")],
+    *,
+    config: ConfigFile = None,
+    verbose: Verbose = False,
+    log_json: LogJson = False,
+) -> None:
+    """Print the typed Python stubs of the tools that match, as a script's author reads them.
+
+    \b
+    Example:
+      codemode stubs 'git.*' --config mcp.json > git.pyi
+    """  # noqa: D301  # \b keeps click from refilling the lines
+    from broker.cli import stubs as command
+
+    start(command.print_stubs, command.StubsRequest(config, pattern), verbose=verbose, log_json=log_json)
+
+
+def doctor(*, config: ConfigFile = None, verbose: Verbose = False, log_json: LogJson = False) -> None:
+    """Check the guest image, its cache, what confines scripts, and every server.
+
+    One line each, with what to do about what is wrong.
+    Ends with exit code 0 if all is well, 2 otherwise.
+    """
+    from broker.cli import doctor as command
+
+    start(command.examine, command.DoctorRequest(config), verbose=verbose, log_json=log_json)

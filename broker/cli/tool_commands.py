@@ -1,0 +1,125 @@
+"""The commands below `tools` as the command line accepts them.
+
+Above: app.py, which adds them. Below: the module of each command, imported when it is called.
+"""
+
+# Typer reads the annotations while the program runs.
+# ruff: noqa: PLC0415, TC001
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+import typer
+
+from broker.cli.options import AsJson, ConfigFile, LogJson, Verbose
+from broker.cli.start import start
+
+tools = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="Look at the tools of the configured servers.")
+
+
+@tools.command("list")
+def list_tools(
+    *, config: ConfigFile = None, as_json: AsJson = False, verbose: Verbose = False, log_json: LogJson = False
+) -> None:
+    """List every tool: its name for --allow, and one line on what it does."""
+    from broker.cli import tools as command
+
+    start(command.list_tools, command.ListRequest(config, as_json), verbose=verbose, log_json=log_json)
+
+
+@tools.command("servers")
+def list_servers(
+    *,
+    config: ConfigFile = None,
+    connect: Annotated[bool, typer.Option("--connect", help="Connect the lazy servers too.")] = False,
+    as_json: AsJson = False,
+    verbose: Verbose = False,
+    log_json: LogJson = False,
+) -> None:
+    """List the servers: how each is doing, how many tools it offers, and what was left out.
+
+    A lazy server is asleep until somebody searches in it, fetches a description from it or calls it.
+
+    \b
+    Example:
+      codemode tools servers --connect --config mcp.json
+    """  # noqa: D301  # \b keeps click from refilling the lines
+    from broker.cli import servers as command
+
+    start(command.list_servers, command.ServersRequest(config, connect, as_json), verbose=verbose, log_json=log_json)
+
+
+@tools.command("search")
+def search_tools(  # noqa: PLR0913 - one for each option
+    query: Annotated[str, typer.Argument(help="Words to look for in names and descriptions; none lists all.")] = "",
+    *,
+    config: ConfigFile = None,
+    server: Annotated[
+        list[str] | None, typer.Option("--server", "-s", metavar="NAME", help="Only tools of this server; repeatable.")
+    ] = None,
+    category: Annotated[str | None, typer.Option(metavar="NAME", help="Only tools of this category.")] = None,
+    read_only: Annotated[
+        bool | None, typer.Option("--read-only/--no-read-only", help="Only tools whose server says just that.")
+    ] = None,
+    destructive: Annotated[
+        bool | None, typer.Option("--destructive/--no-destructive", help="Only tools whose server says just that.")
+    ] = None,
+    mode: Annotated[
+        Literal["auto", "keyword", "regex", "embedding", "hybrid"],
+        typer.Option(help="How to look; auto is by words, and by meaning too where an embedder is configured."),
+    ] = "auto",
+    detail: Annotated[
+        Literal["name", "brief", "full", "detailed"], typer.Option(help="Names, a line each, or whole stubs.")
+    ] = "brief",
+    limit: Annotated[int, typer.Option("--limit", "-n", metavar="N", help="Tools on a page, 1 to 200.")] = 20,
+    cursor: Annotated[str | None, typer.Option(metavar="TEXT", help="Where the next page begins, as told.")] = None,
+    as_json: AsJson = False,
+    verbose: Verbose = False,
+    log_json: LogJson = False,
+) -> None:
+    """Find tools by words, best first.
+
+    \b
+    Examples:
+      codemode tools search "commit history" --config mcp.json
+      codemode tools search "delete" --destructive --server azure
+      codemode tools search 'git_(log|diff)' --mode regex --detail full
+    """  # noqa: D301  # \b keeps click from refilling the lines
+    from broker.cli import tools as command
+    from broker.search import Detail, Filters, Mode
+
+    filters = Filters(
+        servers=tuple(server) if server else None, category=category, read_only=read_only, destructive=destructive
+    )
+    request = command.FindRequest(
+        config=config,
+        query=query,
+        mode=Mode(mode),
+        detail=Detail.parse(detail),
+        filters=filters,
+        limit=limit,
+        cursor=cursor,
+        as_json=as_json,
+    )
+    start(command.find_tools, request, verbose=verbose, log_json=log_json)
+
+
+@tools.command("show")
+def show_tool(
+    name: Annotated[str, typer.Argument(metavar="SERVER.TOOL", help="A name as `tools list` prints it.")],
+    *,
+    config: ConfigFile = None,
+    as_json: AsJson = False,
+    verbose: Verbose = False,
+    log_json: LogJson = False,
+) -> None:
+    """Show one tool in full: description, hints, and the stub that a script calls.
+
+    \b
+    Example:
+      codemode tools show git.git_log --config mcp.json
+    """  # noqa: D301  # \b keeps click from refilling the lines
+    from broker.cli import tools as command
+
+    start(command.show_tool, command.ShowRequest(config, name, as_json), verbose=verbose, log_json=log_json)
