@@ -4,6 +4,7 @@ The bridge collects what the script asks for until the guest next returns to the
 namespaces or parameters (`stubs`), and nothing of JSON texts (`main`).
 """
 
+import asyncio
 import itertools
 import sys
 
@@ -29,10 +30,9 @@ class Bridge:
 
     def call(self, function: str, arguments: dict):
         """Returns the coroutine that makes this call once it is awaited."""
-        token = object()
-        frame = sys._getframe(2)
-        self._never_awaited[token] = (function, frame.f_lineno)
-        return self._perform(token, function, arguments)
+        call = {"id": 0, "function": function, "line": sys._getframe(2).f_lineno, "arguments": arguments}
+        self._never_awaited[id(call)] = call
+        return self._perform(call)
 
     def post(self, function: str, arguments: dict) -> None:
         """Makes a call whose answer nobody waits for; the script does not end before the host has it."""
@@ -43,13 +43,14 @@ class Bridge:
         line = sys._getframe(3).f_lineno
         self._outgoing[call_id] = {"id": call_id, "function": function, "line": line, "arguments": arguments}
 
-    async def _perform(self, token, function, arguments):
-        _, line = self._never_awaited.pop(token, (function, 0))  # an earlier script of a kernel wrote the call
+    async def _perform(self, call):
+        if self._never_awaited.pop(id(call), None) is not call:
+            call["line"] = 0  # an earlier script of a kernel wrote it
         if self._closed:
-            raise tool_errors.ToolError(f"{function} was not called: the script has already ended")
-        call_id = next(self._ids)
-        future = self._waiting[call_id] = self._loop.create_future()
-        self._outgoing[call_id] = {"id": call_id, "function": function, "line": line, "arguments": arguments}
+            raise tool_errors.ToolError(f"{call['function']} was not called: the script has already ended")
+        call_id = call["id"] = next(self._ids)
+        future = self._waiting[call_id] = asyncio.Future(loop=self._loop)
+        self._outgoing[call_id] = call
         try:
             return await future
         finally:
@@ -65,9 +66,11 @@ class Bridge:
     def complete(self, completions: list) -> None:
         """Hands answers to the coroutines that wait for them."""
         for completion in completions:
-            self._posted.discard(completion["id"])
             future = self._waiting.pop(completion["id"], None)
-            if future is None or future.done():
+            if future is None:
+                self._posted.discard(completion["id"])
+                continue
+            if future.done():
                 continue
             if "error" in completion:
                 future.set_exception(tool_errors.from_completion(completion["error"]))
@@ -95,4 +98,4 @@ class Bridge:
     def close(self) -> list:
         """Refuses further calls; returns (function, line) of every call that was written but never awaited."""
         self._closed = True
-        return list(self._never_awaited.values())
+        return [(call["function"], call["line"]) for call in self._never_awaited.values()]

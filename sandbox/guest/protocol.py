@@ -31,6 +31,9 @@ MAX_BATCH_CALLS = 5_000
 MAX_DIGITS = 4_000
 """Digits of an integer that still crosses as a number; Python itself refuses to print more than 4,300."""
 
+PLAIN_INTEGERS = 1 << 63
+"""Integers between this and its negative need no look at their digits."""
+
 # Bound here, because a script may replace what is in `json`.
 _encode = json.JSONEncoder(separators=(",", ":"), allow_nan=False, check_circular=False).encode
 decode = json.JSONDecoder().decode
@@ -51,6 +54,16 @@ def encode_batch(step: dict, outgoing: list) -> tuple[str, list]:
         if len(text) <= MAX_BATCH or count <= 1:
             return text, outgoing[count:]
         count //= 2
+
+
+def is_plain(value: object) -> bool:
+    """Whether `to_unicode_json` returns this value as it is: said of most arguments, without making a converter."""
+    kind = type(value)
+    if kind is str:
+        return value.isascii()
+    if kind is int:
+        return -PLAIN_INTEGERS < value < PLAIN_INTEGERS
+    return kind is bool or value is None
 
 
 def to_json(value: object, unknown: collections.abc.Callable[[object], object]) -> object:

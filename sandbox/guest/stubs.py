@@ -169,13 +169,17 @@ class _Described(_Stub):
             raise tool_errors.ToolArgumentsError(
                 f"{self._path}() misses {', '.join(missing)}: {_usage(self._path, self._entry)}"
             )
-        arguments = {self._key(parameter): _argument(self._path, parameter, given[parameter]) for parameter in given}
+        arguments = {
+            self._keys.get(parameter) or self._extra(parameter): value
+            if protocol.is_plain(value)
+            else _argument(self._path, parameter, value)
+            for parameter, value in given.items()
+        }
         return self._bridge.call(self._path, arguments)
 
-    def _key(self, parameter):
-        key = self._keys.get(parameter)
-        if key is not None:
-            return key
+    def _extra(self, parameter):
+        if parameter in self._keys:
+            return self._keys[parameter]
         if self._entry["accepts_extra"]:
             return parameter
         raise tool_errors.ToolArgumentsError(

@@ -31,6 +31,9 @@ pytestmark = pytest.mark.anyio
         ("f = asyncio.get_running_loop().create_future()\nf.set_exception(KeyError('k'))\ntry:\n    await f\nexcept KeyError as e:\n    x = str(e)\nx", "'k'"),
         ("asyncio.current_task().get_name()", "script"),
         ("h = asyncio.get_running_loop().call_later(0.001, print, 'never')\nh.cancel()\nawait asyncio.sleep(0.002)\nh.cancelled()", True),
+        ("h = asyncio.get_running_loop().call_soon(print, 'never')\nh.cancel()\nawait asyncio.sleep(0)\nh.cancelled()", True),
+        ("import contextvars\nv = contextvars.ContextVar('v', default=0)\nc = contextvars.copy_context()\nh = asyncio.get_running_loop().call_soon(v.set, 1, context=c)\nawait asyncio.sleep(0)\n[v.get(), c[v], h.get_context() is c]", [0, 1, True]),
+        ("l = asyncio.get_running_loop()\nt = l.call_later(0, print, 'never')\nl.call_later(0, t.cancel)\nl.call_soon(t.cancel)\nawait asyncio.sleep(0.001)\nt.cancelled()", True),
         ("r = asyncio.Runner\nawait asyncio.gather(*[asyncio.sleep(0, n) for n in range(2000)])\n'many'", "many"),
         ("async def f():\n    raise ValueError('x')\n[str(e) for e in await asyncio.gather(f(), f(), return_exceptions=True)]", ["x", "x"]),
         ("b = asyncio.Barrier(2)\nawait asyncio.gather(b.wait(), b.wait())\n'met'", "met"),
@@ -40,6 +43,18 @@ async def test_asyncio_works_unchanged(run, script, value):
     result = await run(f"import asyncio\n{script}")
     assert result.outcome == Completed(value)
     assert result.stdout == ""
+
+
+async def test_a_callback_that_fails_is_told_of(run):
+    script = """
+        import asyncio
+        asyncio.get_running_loop().call_soon(int, "no number")
+        await asyncio.sleep(0)
+        "end"
+    """
+    result = await run(script)
+    assert result.outcome == Completed("end")
+    assert result.stderr.startswith("Exception in callback <class 'int'>: ValueError: invalid literal")
 
 
 async def test_tasks_left_over_are_cancelled_and_clean_up(run):
