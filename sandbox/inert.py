@@ -15,12 +15,15 @@ _LIVE = re.compile(
     "\ud800-\udfff"  # lone surrogates
     "\U000e0000-\U000e007f]"  # tags: invisible ASCII
 )
+_LIVE_ASCII = bytes(code for code in range(128) if _LIVE.match(chr(code)))
 
 
 def inert_text(text: str) -> str:
     r"""Returns `text` with live characters shown as `\x1b`, `\u202e` and the like; `\r\n` becomes `\n`."""
-    if text.isascii() and text.isprintable():
-        return text
+    if text.isascii():
+        data = text.encode("ascii")
+        if len(data.translate(None, _LIVE_ASCII)) == len(data):
+            return text
     return _LIVE.sub(_escape, text.replace("\r\n", "\n"))
 
 
@@ -44,7 +47,7 @@ def inert_value(value: Any) -> Any:
 
 
 def _is_inert(text: str) -> bool:
-    return _LIVE.search(text) is None
+    return inert_text(text) == text
 
 
 def _escape(match: re.Match[str]) -> str:

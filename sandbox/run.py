@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import anyio
 
 from sandbox.journal import Past, PastStep
-from sandbox.messages import Step, argument_bytes, encode_completion, protocol_failure
+from sandbox.messages import WRITTEN_BYTES, Step, argument_bytes, encode_completion, protocol_failure
 from sandbox.outcome import Outcome, Parked, Raised, Stopped
 
 if TYPE_CHECKING:
@@ -27,9 +27,6 @@ if TYPE_CHECKING:
     from sandbox.limits import Limits
     from sandbox.outcome import Call, Completion, Printed
     from sandbox.stopwatch import Stopwatch
-
-WRITTEN_BYTES = 12
-"""What a character takes at most as JSON, as two escapes: the arguments in a shorter message need no counting."""
 
 CLOCK_SLACK_SECONDS = 0.001
 """How far the run's clock may be ahead of real time before that is waited for: its own readings move it."""
@@ -64,7 +61,7 @@ class Run:
         self._queued: collections.deque[Call] = collections.deque()
         self._performers = 0
         self._last_id = 0
-        self._in_flight: dict[int, anyio.CancelScope] = {}
+        self._in_flight: dict[int, anyio.CancelScope | None] = {}
         self._unanswered: set[int] = set()
         self._finished: dict[int, str] = {}
         self._news = anyio.Event()
@@ -111,8 +108,9 @@ class Run:
             for call_id in step.cancelled:
                 self._unanswered.discard(call_id)
                 self._lines.pop(call_id, None)
-                if call_id in self._in_flight:
-                    self._in_flight.pop(call_id).cancel()
+                scope = self._in_flight.pop(call_id, None)
+                if scope is not None:
+                    scope.cancel()
             self._lines |= {call.id: call.line for call in step.calls}
             self._waits_at = next(iter(self._lines.values()), step.line) or None
             if len(step.calls) == 1 and step.timer is None and not self._is_expecting:
@@ -209,24 +207,28 @@ class Run:
     def _begin(self, calls: Sequence[Call], tasks: TaskGroup) -> None:
         """Queues calls, and sees that enough tasks take them from there: one task a call would cost more than most."""
         for call in calls:
-            self._in_flight[call.id] = anyio.CancelScope()
+            self._in_flight[call.id] = None
             self._queued.append(call)
         for _ in range(min(len(calls), self._limits.calls_in_flight - self._performers)):
             self._performers += 1
             tasks.start_soon(self._perform_queued)
 
     async def _perform_queued(self) -> None:
-        """Performs calls until none is queued; each ends when the script withdraws it."""
+        """Performs calls until none is queued; each ends when the script withdraws it, and its scope with it."""
         while self._queued:
-            call = self._queued.popleft()
-            scope = self._in_flight.get(call.id)
-            if scope is None:
-                continue  # withdrawn before its turn
-            with scope:
-                await self._perform(call)
-            self._in_flight.pop(call.id, None)
-            self._news.set()
+            with anyio.CancelScope() as scope:
+                while self._queued and not scope.cancel_called:
+                    await self._perform_next(scope)
         self._performers -= 1
+
+    async def _perform_next(self, scope: anyio.CancelScope) -> None:
+        call = self._queued.popleft()
+        if call.id not in self._in_flight:
+            return  # withdrawn before its turn
+        self._in_flight[call.id] = scope
+        await self._perform(call)
+        self._in_flight.pop(call.id, None)
+        self._news.set()
 
     async def _wait(self, timer: float | None) -> None:
         """Waits for an answer, or until `timer` on the run's clock; or until there is nothing left to wait for."""

@@ -201,6 +201,18 @@ def test_brackets_in_strings_do_not_nest():
     assert decode_step(step(outcome={"completed": '[{"' * 20}), SMALL).outcome == Completed('[{"' * 20)
 
 
+@given(JSON, st.booleans())
+def test_nesting_is_counted_whatever_strings_hold(value, ensure_ascii):
+    text = json.dumps({"calls": [], "cancelled": [], "outcome": {"completed": value}}, ensure_ascii=ensure_ascii)
+    outcome = decode_step(text, Limits(depth=2)).outcome if "NaN" not in text and "Infinity" not in text else None
+    assert outcome is None or (outcome == Stopped("depth", 2)) is (depth_of(value) > 2)
+
+
+def depth_of(value: Any) -> int:
+    inner = value.values() if isinstance(value, dict) else value if isinstance(value, list) else None
+    return 0 if inner is None else 1 + max(map(depth_of, inner), default=0)
+
+
 def test_a_value_beyond_its_limit_is_the_limit_value_bytes():
     assert decode_step(step(outcome={"completed": "x" * 98}), SMALL).outcome == Completed("x" * 98)
     assert decode_step(step(outcome={"completed": "x" * 99}), SMALL).outcome == Stopped("value_bytes", 100)

@@ -102,6 +102,22 @@ async def test_a_call_that_the_script_gives_up_is_cancelled_on_the_host(run, too
     assert tools.cancelled == ["wait"]
 
 
+async def test_calls_behind_one_that_the_script_gives_up_are_made(run, tools):
+    script = """
+        import asyncio
+        from tools import good
+        async def give_up():
+            try:
+                await asyncio.wait_for(good.echo(text="wait"), 0.01)
+            except TimeoutError:
+                return "too long"
+        await asyncio.gather(give_up(), good.echo(text="yield"), give_up(), good.echo(text="last"))
+    """
+    result = await run(script, answer=tools.answer, limits=Limits(calls_in_flight=1))
+    assert result.outcome == Completed(["too long", "yield", "too long", "last"])
+    assert tools.most_at_once == 1
+
+
 async def test_a_call_that_is_withdrawn_before_it_leaves_never_leaves(run, tools):
     script = """
         import asyncio
