@@ -6,6 +6,9 @@ the script runs.
 """
 
 import ast
+import bisect
+import collections
+import re
 
 
 def find(source: str, filename: str) -> list[dict]:
@@ -15,8 +18,8 @@ def find(source: str, filename: str) -> list[dict]:
         SyntaxError: The script is not Python.
     """
     tree = ast.parse(source, filename)
-    modules, references = _imports(tree)
-    for node in ast.walk(tree):
+    modules, references = _imports(_nodes(tree, _lines_with(["tools"], source)))
+    for node in _nodes(tree, _lines_with(modules, source)):
         path = _dotted(node)
         if path is None:
             continue
@@ -26,10 +29,41 @@ def find(source: str, filename: str) -> list[dict]:
     return _distinct(references)
 
 
-def _imports(tree):
+def _lines_with(names, source):
+    """The lines on which one of these names may stand: a tree in Python takes longer to go through than to make."""
+    source = source.replace("\r\n", "\n").replace("\r", "\n")
+    if not source.isascii():
+        return range(1, source.count("\n") + 2)  # other characters may stand for those of a name
+    lines, line, before = [], 1, 0
+    for found in re.finditer("|".join(map(re.escape, names)), source):
+        line += source.count("\n", before, found.start())
+        before = found.start()
+        lines.append(line)
+    return lines
+
+
+def _nodes(tree, lines):
+    """Every node but those of statements that stand on none of these lines."""
+    waiting = collections.deque([tree])
+    while waiting:
+        node = waiting.popleft()
+        yield node
+        for child in ast.iter_child_nodes(node):
+            if not isinstance(child, ast.stmt) or _is_on(child, lines):
+                waiting.append(child)
+
+
+def _is_on(statement, lines):
+    decorators = getattr(statement, "decorator_list", None)
+    begin = decorators[0].lineno if decorators else statement.lineno
+    place = bisect.bisect_left(lines, begin)
+    return place < len(lines) and lines[place] <= statement.end_lineno
+
+
+def _imports(nodes):
     modules = {"tools": ["tools"]}
     references = []
-    for node in ast.walk(tree):
+    for node in nodes:
         if isinstance(node, ast.Import):
             for alias in node.names:
                 path = alias.name.split(".")

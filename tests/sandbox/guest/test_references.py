@@ -1,5 +1,7 @@
 """Which tools a script names, found without running it."""
 
+# ruff: noqa: E501  # one case a line
+
 from __future__ import annotations
 
 import anyio
@@ -28,9 +30,13 @@ pytestmark = pytest.mark.anyio
         ("from tools import git, fs\ngit.a", [("fs", None, 1), ("git", "a", 2)]),
         ("git.git_log", []),
         ("from .tools import git\ngit.a", []),
+        ("import tools\n@tools.git.a\ndef f():\n    pass\n\nclass C:\n    x = [\n        tools.git.b]", [("git", "a", 2), ("git", "b", 8)]),
+        ("def f():\r\n    from tools import (\r\n        git)\r\n    x = 1\r\n    return git.a", [("git", "a", 5)]),
+        ("from tools import git as \u0125\nx = 1\n\u0125.a", [("git", "a", 3)]),
+        ("x = 1\n\uff54ools.git.a", [("git", "a", 2)]),
         ("exit(1)\nfrom tools import git\ngit.a.b.c", [("git", "a", 3)]),
     ],
-)
+)  # fmt: skip
 async def test_references_are_found_in_every_way_of_importing(sandbox, script, found):
     with anyio.fail_after(60):
         references = await sandbox.references(script)
