@@ -362,7 +362,7 @@ async def test_under_load_workers_die_at_any_moment_and_kernels_lose_nothing_and
     async with anyio.create_task_group() as tasks:
         for number in range(10):
             tasks.start_soon(use, number)
-    assert deaths == 4
+    assert deaths == sum(index < len(called) for index in fatal) >= 2  # a kernel that is blamed makes no more calls
     assert len(called) == len(set(called))
     stopped = [number for number, results in ended.items() if results[-1].outcome == Stopped("worker", 1)]
     assert len(stopped) <= deaths
