@@ -8,13 +8,10 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
-from rich.table import Table
-from rich.text import Text
-
 from broker.audit import Entry, entries, verify
 from broker.authorization.shown import shown_name, shown_text
 from broker.cli.exit_codes import ExitCode
-from broker.cli.terminal import Problem, note, report_problem, results, write_result
+from broker.cli.terminal import Problem, note, report_problem, write_result, write_table
 from broker.errors import StoreError
 from broker.store import Store, user_store
 
@@ -89,21 +86,21 @@ def why(record: dict[str, Any]) -> str:
 
 
 def _print(found: Iterable[Entry]) -> None:
-    table = Table(box=None, pad_edge=False)
-    for column in ("time", "run", "tool", "decision", "status", "arguments", "decided by"):
-        table.add_column(column, header_style="dim", overflow="fold")
-    for record in attempts_with_results(found):
-        table.add_row(
+    rows = [
+        (
             record["time"][:19].replace("T", " "),
             record["run"],
-            Text(shown_name(f"{record['server']}.{record['tool']}")),
+            shown_name(f"{record['server']}.{record['tool']}"),
             record["decision"],
             record["status"],
-            Text(shown_text(record["arguments"], _ARGUMENT_CHARACTERS)),
-            Text(why(record)),
+            shown_text(record["arguments"], _ARGUMENT_CHARACTERS),
+            why(record),
         )
-    if table.row_count:
-        results().print(table)
+        for record in attempts_with_results(found)
+    ]
+    if rows:
+        columns = ("time", "run", "tool", "decision", "status", "arguments", "decided by")
+        write_table(columns, rows, whole={"time", "run"})
     else:
         note("no call is on record")
 

@@ -4,14 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from rich.table import Table
-from rich.text import Text
-
 from broker.authorization.kept_grants import KeptGrants
 from broker.authorization.shown import shown_name, shown_text
 from broker.cli.audit import open_store
 from broker.cli.exit_codes import ExitCode
-from broker.cli.terminal import Problem, note, results
+from broker.cli.terminal import Problem, note, write_table
 
 _ARGUMENT_CHARACTERS = 200
 
@@ -27,15 +24,19 @@ async def list_grants(_request: None) -> ExitCode:
     """Print every kept grant."""
     with open_store() as store:
         kept = KeptGrants(store).every()
-    table = Table(box=None, pad_edge=False)
-    for column in ("id", "tool", "arguments", "for", "given", "by"):
-        table.add_column(column, header_style="dim", overflow="fold")
-    for one in kept:
-        arguments = shown_text(str(one.grant.arguments or "any"), _ARGUMENT_CHARACTERS)
-        name = shown_name(one.definition.qualified_name)
-        table.add_row(one.id, Text(name), Text(arguments), one.principal or "you", one.given_at[:10], Text(one.by))
-    if kept:
-        results().print(table)
+    rows = [
+        (
+            one.id,
+            shown_name(one.definition.qualified_name),
+            shown_text(str(one.grant.arguments or "any"), _ARGUMENT_CHARACTERS),
+            one.principal or "you",
+            one.given_at[:10],
+            one.by,
+        )
+        for one in kept
+    ]
+    if rows:
+        write_table(("id", "tool", "arguments", "for", "given", "by"), rows, whole={"id"})
     else:
         note("nothing was allowed for always")
     return ExitCode.COMPLETED

@@ -9,12 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 import anyio.to_thread
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
-from rich.table import Table
-from rich.text import Text
 
 from broker.cli.compile_progress import compile_progress
 from broker.cli.exit_codes import ExitCode
-from broker.cli.terminal import Problem, note, notes, results, write_result
+from broker.cli.terminal import Problem, note, notes, write_result, write_table
 from sandbox import ImageError
 from sandbox.image import load_image
 from sandbox.image_builds import build_image
@@ -88,10 +86,8 @@ async def show_images(request: ImagesRequest) -> ExitCode:
     if not images:
         note("no images beside the one that comes with codemode; codemode image build --with PACKAGE")
         return ExitCode.COMPLETED
-    table = Table("image", "packages", box=None, header_style="bold", pad_edge=False)
-    for image in images:
-        table.add_row(image.name, Text(", ".join(f"{wheel.name} {wheel.version}" for wheel in image.wheels)))
-    results().print(table)
+    rows = [(image.name, ", ".join(f"{wheel.name} {wheel.version}" for wheel in image.wheels)) for image in images]
+    write_table(("image", "packages"), rows)
     return ExitCode.COMPLETED
 
 

@@ -7,9 +7,6 @@ import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from rich.table import Table
-from rich.text import Text
-
 from broker.audit import entries
 from broker.authorization.calls import Caller, PendingCall, ToolFacts
 from broker.authorization.decision import Allow, Ask, Decision, Deny, authorize
@@ -21,7 +18,7 @@ from broker.cli.audit import attempts_with_results, open_store, why
 from broker.cli.configured import load_config, open_broker
 from broker.cli.exit_codes import ExitCode
 from broker.cli.run import grants_of
-from broker.cli.terminal import Problem, note, results, write_result
+from broker.cli.terminal import Problem, note, write_result, write_table
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -92,18 +89,16 @@ async def explain_run(request: ExplainRequest) -> ExitCode:
         for record in found:
             write_result(json.dumps(record))
         return ExitCode.COMPLETED
-    table = Table(box=None, pad_edge=False)
-    for column in ("tool", "arguments", "decision", "because of"):
-        table.add_column(column, header_style="dim", overflow="fold")
-    for record in found:
-        because = why(record) or f"it ended before: {record['status']}"
-        table.add_row(
-            Text(shown_name(f"{record['server']}.{record['tool']}")),
-            Text(shown_text(record["arguments"], _ARGUMENT_CHARACTERS)),
+    rows = [
+        (
+            shown_name(f"{record['server']}.{record['tool']}"),
+            shown_text(record["arguments"], _ARGUMENT_CHARACTERS),
             record["decision"],
-            Text(because),
+            why(record) or f"it ended before: {record['status']}",
         )
-    results().print(table)
+        for record in found
+    ]
+    write_table(("tool", "arguments", "decision", "because of"), rows)
     return ExitCode.COMPLETED
 
 

@@ -9,11 +9,10 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from rich.table import Table
 from rich.text import Text
 
 from broker.cli.exit_codes import ExitCode
-from broker.cli.terminal import Problem, note, results, write_result
+from broker.cli.terminal import Problem, note, write_result, write_table
 from broker.errors import BrokerError, RecordingError
 from broker.recordings.events import json_schema
 from broker.recordings.files import export_lines, read_recording
@@ -39,7 +38,6 @@ class ListRequest:
 
     limit: int
     as_json: bool
-    only_open: bool = False
 
 
 @dataclass(frozen=True)
@@ -68,16 +66,13 @@ async def list_recordings(request: ListRequest) -> ExitCode:
     """Print the recordings, newest first."""
     with open_recordings() as recordings:
         found = recordings.entries(request.limit)
-    if request.only_open:
-        found = [entry for entry in found if entry.state in {"running", "interrupted", "parked"}]
     if request.as_json:
         write_result(json.dumps([_json(entry) for entry in found], indent=2))
-    elif found and results().is_terminal:
-        results().print(_table(found))
     elif found:
-        write_result("\n".join("\t".join(_columns(entry)) for entry in found))
+        columns = ("run", "began", "script", "state", "calls", "took")
+        write_table(columns, [_row(entry) for entry in found], right={"calls", "took"}, whole={"run", "began"})
     else:
-        note("no run is open" if request.only_open else "nothing is recorded yet")
+        note("nothing is recorded yet")
     return ExitCode.COMPLETED
 
 
@@ -145,27 +140,16 @@ def _json(entry: Entry) -> dict[str, object]:
     return {key: value for key, value in asdict(entry).items() if key != "id"}
 
 
-def _columns(entry: Entry) -> tuple[str, str, str, str, str, str]:
-    ended = "" if entry.ended is None else f"{(entry.ended - entry.began) / 1e9:.1f} s"
+def _row(entry: Entry) -> Sequence[str | Text]:
+    imported = " (imported)" if entry.is_imported else ""
     return (
         entry.run_id,
         when(entry.began),
         one_line(entry.filename, _NAME_CHARACTERS),
-        entry.state,
+        Text(entry.state + imported, STYLES.get(entry.state, "")),
         f"{entry.calls}",
-        ended,
+        "" if entry.ended is None else f"{(entry.ended - entry.began) / 1e9:.1f} s",
     )
-
-
-def _table(entries: Sequence[Entry]) -> Table:
-    table = Table(box=None, pad_edge=False)
-    for column in ("run", "began", "script", "state", "calls", "took"):
-        table.add_column(column, header_style="dim", justify="right" if column in {"calls", "took"} else "left")
-    for entry in entries:
-        run, began, name, state, calls, took = _columns(entry)
-        imported = " (imported)" if entry.is_imported else ""
-        table.add_row(Text(run), Text(began), Text(name), Text(state + imported, STYLES.get(state, "")), calls, took)
-    return table
 
 
 def when(nanoseconds: int) -> str:

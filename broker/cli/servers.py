@@ -6,12 +6,9 @@ import json
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING
 
-from rich.table import Table
-from rich.text import Text
-
 from broker.cli.configured import LISTING_SECONDS, load_config, open_broker
 from broker.cli.exit_codes import ExitCode
-from broker.cli.terminal import note, results, write_result
+from broker.cli.terminal import note, write_result, write_table
 from codegen.plain_text import one_line
 
 if TYPE_CHECKING:
@@ -39,23 +36,11 @@ async def list_servers(request: ServersRequest) -> ExitCode:
         statuses = broker.server_statuses()
     if request.as_json:
         write_result(json.dumps([asdict(status) for status in statuses], indent=2))
-    elif statuses and results().is_terminal:
-        results().print(_table(statuses))
     elif statuses:
-        write_result("\n".join("\t".join(_row(status)) for status in statuses))
+        write_table(("server", "state", "tools", ""), [_row(status) for status in statuses], right={"tools"})
     else:
         note("no servers are configured")
     return ExitCode.COMPLETED
-
-
-def _table(statuses: list[ServerStatus]) -> Table:
-    table = Table(box=None, pad_edge=False)
-    for header in ("server", "state", "tools", ""):
-        table.add_column(header, overflow="fold", justify="right" if header == "tools" else "left")
-    for status in statuses:
-        name, *rest = _row(status)
-        table.add_row(Text(name, style="bold"), *map(Text, rest))
-    return table
 
 
 def _row(status: ServerStatus) -> tuple[str, str, str, str]:

@@ -12,12 +12,15 @@ import sys
 from typing import TYPE_CHECKING, TextIO
 
 from rich.console import Console
+from rich.table import Table
 from rich.text import Text
 
 from codegen.plain_text import one_line
 
 if TYPE_CHECKING:
-    from rich.console import RenderableType
+    from collections.abc import Collection, Iterable, Sequence
+
+    from rich.console import JustifyMethod, RenderableType
 
 
 class Problem(Exception):  # noqa: N818  # what the user has to mend, not a fault
@@ -76,6 +79,34 @@ def report_problem(what: str, what_to_do: str = "") -> None:
 def write_result(text: str) -> None:
     """Write what was asked for to stdout, ending with a newline."""
     write_to(sys.stdout, text if text.endswith("\n") else f"{text}\n")
+
+
+def write_table(
+    columns: Sequence[str],
+    rows: Iterable[Sequence[str | Text]],
+    *,
+    right: Collection[str] = (),
+    whole: Collection[str] = (),
+) -> None:
+    """Write a table to stdout; where that is no terminal, a line for each row with tabs between, for grep and cut.
+
+    Args:
+        columns: Their headings.
+        rows: Texts, made inert.
+        right: Columns of numbers.
+        whole: Columns whose cells are never broken: names that people copy.
+    """
+    console = results()
+    if not console.is_terminal:
+        write_result("\n".join("\t".join(map(str, row)) for row in rows))
+        return
+    table = Table(box=None, pad_edge=False)
+    for column in columns:
+        justify: JustifyMethod = "right" if column in right else "left"
+        table.add_column(column, header_style="dim", overflow="fold", justify=justify, no_wrap=column in whole)
+    for row in rows:
+        table.add_row(*(Text(cell) if isinstance(cell, str) else cell for cell in row))
+    console.print(table)
 
 
 def write_to(stream: TextIO, text: str) -> None:
