@@ -73,7 +73,11 @@ async def open_broker(
 ) -> AsyncIterator[Broker]:
     """Start the servers of a config; wait so long until each is ready or has failed.
 
-    With an isolation, that of the scripts to come, the sandbox is opened beside them.
+    With an isolation, that of the scripts to come, the sandbox is opened beside them. Scripts need the user's store,
+    where what they call is written down; a command that only looks does without.
+
+    Raises:
+        Problem: The config cannot be used, or scripts are to come and the store cannot be used.
     """
     sandbox = Sandbox(component=config.image, compiling=compile_progress, isolation=isolation or "process")
     with ExitStack() as stack:
@@ -83,12 +87,22 @@ async def open_broker(
                 sandbox=sandbox,
                 startup_seconds=startup_seconds,
                 opens_sandbox=isolation is not None,
-                store=stack.enter_context(Store.in_user_folder()),
+                store=_store(stack, is_needed=isolation is not None),
             )
         except (ConfigError, StoreError) as error:
             raise Problem(str(error)) from None
         async with broker:
             yield broker
+
+
+def _store(stack: ExitStack, *, is_needed: bool) -> Store | None:
+    try:
+        return stack.enter_context(Store.in_user_folder())
+    except StoreError as error:
+        if is_needed:
+            raise
+        note(f"{error} Until then tools are ranked without what is known of their use.")
+        return None
 
 
 def report_servers(broker: Broker) -> None:

@@ -59,3 +59,14 @@ def test_a_search_at_detail_full_prints_stubs(codemode, config):
     finished = codemode("tools", "search", "ends process", "-c", config, "--detail", "full", "-n", "1")
     assert "async def die(" in finished.stdout
     assert "more with --cursor" not in finished.stderr or "async def echo(" not in finished.stdout
+
+
+def test_a_store_that_cannot_be_used_stops_scripts_and_not_a_listing(codemode, config, tmp_path):
+    store = tmp_path / "store"
+    store.write_bytes(b"something else entirely " * 100)
+    listed = codemode("tools", "list", "-c", config, CODEMODE_STORE=str(store))
+    assert (listed.returncode, "odd.echo" in listed.stdout) == (0, True)
+    assert "it is no database of ours; move it away" in listed.stderr
+    ran = codemode("run", "-", "-c", config, stdin="1", CODEMODE_STORE=str(store))
+    assert ran.returncode == 2
+    assert "it is no database of ours; move it away" in ran.stderr
