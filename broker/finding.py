@@ -30,6 +30,9 @@ if TYPE_CHECKING:
 WAKE_SECONDS = 15.0
 """How long a search waits for servers that it has to connect."""
 
+START_SECONDS = 3.0
+"""How long a search waits for servers that are being started: an agent often searches at once."""
+
 _NAMED = 5
 _CATEGORIES = 20
 _LEAST = 2
@@ -68,6 +71,7 @@ class Finder:
         request = replace(request, filters=filters, mode=self._mode if request.mode is Mode.AUTO else request.mode)
         asked = self._upstreams.keys() if servers is None else servers
         await self._wake(asked, request)
+        await self._let_start(asked)
         page = await self._catalog.tool_search.search(request)
         notes += [*self._about_servers(asked), *self._about_category(request), *self._overview(request)]
         return replace(page, notes=(*page.notes, *notes))
@@ -93,6 +97,14 @@ class Finder:
             async with anyio.create_task_group() as tasks:
                 for upstream in chosen:
                     tasks.start_soon(upstream.needed)
+
+    async def _let_start(self, servers: Iterable[str]) -> None:
+        with anyio.move_on_after(START_SECONDS):
+            async with anyio.create_task_group() as tasks:
+                for name in servers:
+                    upstream = self._upstreams.get(name)
+                    if upstream is not None and _is_starting(upstream.status):
+                        tasks.start_soon(upstream.settled)
 
     def _about_servers(self, asked: Iterable[str]) -> Iterator[str]:
         statuses = [self._upstreams[name].status for name in asked if name in self._upstreams]
@@ -124,6 +136,10 @@ class Finder:
         more = f" and {len(largest) - _CATEGORIES} more" if len(largest) > _CATEGORIES else ""
         named = ", ".join(f"{one_line(name, 60)} ({len(members[name])})" for name in largest[:_CATEGORIES])
         yield f"Categories, with category=…: {named}{more}."
+
+
+def _is_starting(status: ServerStatus) -> bool:
+    return status.state == "connecting" and not status.problem and not status.tool_count
 
 
 def _never_seen(status: ServerStatus, wanted: set[str]) -> bool:

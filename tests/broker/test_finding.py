@@ -63,6 +63,14 @@ async def test_a_server_that_is_down_is_said_to_be_and_the_others_are_searched(d
         )
 
 
+async def test_servers_that_are_being_started_are_searched_too_and_one_that_stays_silent_is_named(desk, faulty):
+    config = Config(servers={"silent": faulty("silent", connect_timeout_seconds=600), "parrot": faulty("plain")})
+    async with Broker(config, servers={"desk": desk}, startup_seconds=0) as broker:
+        page = await broker.session().search(SearchRequest(query="echo"))
+        assert "parrot.echo" in [spec.qualified_name for spec in page.tools]
+        assert page.notes == ("Still connecting: silent. Search again to see their tools.",)
+
+
 @pytest.mark.parametrize(
     ("request_", "state"),
     [
