@@ -116,9 +116,7 @@ class Store:
             StoreError: A newer version of codemode has written them, or the file cannot be used.
         """
         with self.transaction():
-            self.execute(
-                "CREATE TABLE IF NOT EXISTS component (name TEXT PRIMARY KEY, version INTEGER NOT NULL) STRICT"
-            )
+            self.execute(_COMPONENTS)
             found = self.execute("SELECT version FROM component WHERE name = ?", (tables.component,))
             version = found[0][0] if found else 0
             if version > len(tables.versions):

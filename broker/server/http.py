@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import ipaddress
 import socket
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -165,8 +165,7 @@ class HttpServer(uvicorn.Server):
     @contextmanager
     def capture_signals(self) -> Iterator[None]:
         """Leave signals alone."""
-        with nullcontext():
-            yield
+        yield
 
     def end(self) -> None:
         """Accept nothing more, and end when what is open has been answered or two seconds are over."""
