@@ -29,7 +29,7 @@ from sandbox.outcome import (
 )
 from sandbox.pool import Pool
 from sandbox.sandbox import Isolation, Sandbox
-from sandbox.stopwatch import Stopwatch
+from sandbox.stopwatch import SkippingStopwatch, Stopwatch
 
 __all__ = [
     "Call",
@@ -58,6 +58,7 @@ __all__ = [
     "Sandbox",
     "SandboxClosedError",
     "SandboxError",
+    "SkippingStopwatch",
     "Step",
     "Stopped",
     "Stopwatch",

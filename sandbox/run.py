@@ -172,7 +172,7 @@ class Run:
         """Waits until real time has caught up with `time.sleep`, which moved the run's clock at once."""
         ahead = self._isolate.elapsed_ns / 1e9 - self._stopwatch.elapsed
         if ahead > CLOCK_SLACK_SECONDS:
-            await anyio.sleep(ahead)
+            await self._stopwatch.wait(ahead)
 
     def _counted(self, step: Step) -> Step:
         """Counts a step and what it asks for; one that asks for too much ends the run."""
@@ -235,10 +235,12 @@ class Run:
         self._news = anyio.Event()
         if self._finished:
             return
-        if timer is None:
+        if timer is None or self._stopwatch.skips:
             while self._in_flight and not self._finished:
                 await self._news.wait()
                 self._news = anyio.Event()
+            if timer is not None and not self._finished:
+                await self._stopwatch.wait(timer - self._stopwatch.elapsed)
             return
         with anyio.move_on_after(timer - self._stopwatch.elapsed):
             await self._news.wait()

@@ -6,12 +6,18 @@ import contextlib
 import time
 from typing import TYPE_CHECKING
 
+import anyio
+import anyio.lowlevel
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
 
 class Stopwatch:
     """Counts from its creation; nested and concurrent pauses count once."""
+
+    skips = False
+    """Whether what it would take to wait passes at once."""
 
     def __init__(self, elapsed_seconds: float = 0.0) -> None:
         """Starts at zero, or where a run that began before had come to."""
@@ -50,6 +56,32 @@ class Stopwatch:
                 self._paused_at = None
                 self._tell()
 
+    async def wait(self, seconds: float) -> None:
+        """Waits until so much time has passed."""
+        await anyio.sleep(seconds)
+
     def _tell(self) -> None:
         if self._listener is not None:
             self._listener()
+
+
+class SkippingStopwatch(Stopwatch):
+    """The time of a run whose answers are known: it passes only where the script would wait, and then at once."""
+
+    skips = True
+
+    def __init__(self, elapsed_seconds: float = 0.0) -> None:
+        """Starts at zero, or where a run that began before had come to."""
+        super().__init__()
+        self._elapsed = elapsed_seconds
+
+    @property
+    def elapsed(self) -> float:
+        """Seconds so far."""
+        return self._elapsed
+
+    async def wait(self, seconds: float) -> None:
+        """Lets so much time pass."""
+        self._elapsed += max(seconds, 0.0)
+        self._tell()
+        await anyio.lowlevel.checkpoint()

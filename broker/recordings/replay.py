@@ -66,7 +66,7 @@ class Replayed:
 
     Attributes:
         difference: The first one; None when everything was the same.
-        notes: What a reader should know beside that: another image, a file that is cut short.
+        notes: What a reader should know beside that: a file that is cut short, another image where that may be why.
         steps: Steps that were compared.
         calls: Calls in the recording.
     """
@@ -107,7 +107,7 @@ async def replay(
             )
         except _DivergedError as error:
             difference = error.difference
-    return Replayed(difference, _notes(sandbox, recording), comparison.steps, len(recording.calls))
+    return Replayed(difference, _notes(sandbox, recording, difference), comparison.steps, len(recording.calls))
 
 
 def patient(limits: Limits) -> Limits:
@@ -191,14 +191,14 @@ async def _nothing(_: Call) -> Completion | None:
     return None
 
 
-def _notes(sandbox: Sandbox, recording: Recording) -> tuple[str, ...]:
+def _notes(sandbox: Sandbox, recording: Recording, difference: Difference | None) -> tuple[str, ...]:
     notes = []
     if recording.cut:
         notes.append(f"the recording {recording.cut}; it was replayed up to there")
     elif recording.ended is None:
         notes.append("the run was interrupted; it was replayed up to there")
-    if recording.begun.image != sandbox.image_digest:
-        notes.append("it was recorded on another guest image")
+    if difference is not None and recording.begun.image != sandbox.image_digest:
+        notes.append("it was recorded on another guest image, on which the script may have taken other steps")
     if recording.begun.redactions:
         notes.append(f"{recording.begun.redactions} secrets were taken out of script and stubs")
     return tuple(notes)

@@ -1,7 +1,8 @@
 """An edited script on the recorded answers, as far as they go.
 
 Above: `codemode replay --script`. Below: the sandbox, a journal in memory. An edited script takes other steps, so its
-calls are matched by function and arguments, the first equal one with the first recorded answer, and so on.
+calls are matched by function and arguments, the first equal one with the first recorded answer, and so on. Answers take
+no time, and where the script sleeps its clock moves on at once.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from broker.recordings.run_journal import Beginning, RunJournal
 from broker.recordings.settings import RecordingSettings
 from broker.recordings.transfer import load
 from broker.store import Store
-from sandbox import Failed, Returned
+from sandbox import Failed, Returned, SkippingStopwatch
 
 if TYPE_CHECKING:
     from broker.recordings.recording import Recording
@@ -76,6 +77,7 @@ async def rerun(sandbox: Sandbox, recording: Recording, script: str) -> Recordin
             limits=beginning.limits,
             seed=beginning.seed,
             wall_ns=beginning.wall_ns,
+            stopwatch=SkippingStopwatch(),
             journal=RunJournal.begin(recordings, Redaction(), beginning),
         )
         made = load(recordings, recordings.find("last"))

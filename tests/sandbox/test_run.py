@@ -8,7 +8,7 @@ import anyio.lowlevel
 import anyio.to_thread
 import pytest
 
-from sandbox import Completed, Failed, Limits, Raised, Returned, Stopped
+from sandbox import Completed, Failed, Limits, Raised, Returned, SkippingStopwatch, Stopped
 from sandbox.limits import MIB
 
 pytestmark = pytest.mark.anyio
@@ -390,3 +390,23 @@ async def test_a_guest_that_uses_an_id_twice_can_not_confuse_the_host(run):
     assert isinstance(result.outcome, Raised)
     assert result.outcome.type == "ProtocolError"
     assert result.outcome.message == "a call's id does not follow the ones before it"
+
+
+async def test_on_a_skipping_stopwatch_sleep_takes_no_time_and_limits_hold(run):
+    script = """
+        import asyncio, time
+        from tools import good
+        began = time.monotonic()
+        async def nap(seconds):
+            await asyncio.sleep(seconds)
+            return await good.echo(text=seconds)
+        found = await asyncio.gather(nap(20_000), nap(10_000))
+        time.sleep(5_000)
+        [*found, round(time.monotonic() - began)]
+    """
+    patient = Limits(wall_seconds=100_000)
+    result = await run(script, stopwatch=SkippingStopwatch(), limits=patient)
+    assert result.outcome == Completed([20_000, 10_000, 25_000])
+    assert round(result.usage.wall_seconds) == 25_000
+    stopped = await run(script, stopwatch=SkippingStopwatch(), limits=Limits(wall_seconds=15_000))
+    assert stopped.outcome == Stopped("wall_seconds", 15_000, 8)

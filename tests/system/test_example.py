@@ -194,3 +194,18 @@ def test_the_script_uses_loops_and_gather():
     source = (ROOT / "examples" / "history" / "report.py").read_text()
     assert "asyncio.gather(" in source
     assert "for commit in commits" in source
+
+
+def test_the_examples_recording_is_made_anew_by_one_command(tmp_path):
+    needs_servers()
+    recording = tmp_path / "recording.jsonl"
+    subprocess.run([sys.executable, "examples/history/record.py", recording], cwd=ROOT, check=True, timeout=120)  # noqa: S603  # our own command
+    finished = subprocess.run(  # noqa: S603  # our own command
+        [CODEMODE, "replay", recording, "--script", "examples/history/report.py"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=120,
+    )
+    assert (finished.returncode, finished.stderr) == (0, "no differences\n")

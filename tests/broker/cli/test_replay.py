@@ -70,6 +70,26 @@ def test_an_edited_script_runs_on_the_recorded_answers_as_far_as_they_go(codemod
     assert "filesystem.write_file is not answered by the recording with these arguments" in finished.stderr
 
 
+def test_an_edited_script_that_sleeps_is_not_waited_for(codemode, tmp_path):
+    (tmp_path / "slow.py").write_text(f"import asyncio\nawait asyncio.sleep(10_000)\n{recorded_script()}")
+    patient = unsealed(tmp_path / "run.jsonl", ('"wall_seconds":30.0', '"wall_seconds":20000.0'))
+    finished = codemode("replay", patient, "--script", "slow.py")
+    assert (finished.returncode, finished.stderr) == (0, "no differences\n")
+
+
+def test_another_image_is_no_news_until_something_is_different(codemode, tmp_path):
+    image = json.loads((EXAMPLE / "recording.jsonl").read_text().splitlines()[2])["image"]
+    other = (image, "0" * 64)
+    name = unsealed(tmp_path / "run.jsonl", other)
+    finished = codemode("replay", name)
+    assert finished.returncode == 0
+    assert "guest image" not in finished.stderr
+    name = unsealed(tmp_path / "run.jsonl", other, ('"max_count":30', '"max_count":31'))
+    finished = codemode("replay", name)
+    assert finished.returncode == 1
+    assert "it was recorded on another guest image, on which the script may have taken other steps" in finished.stderr
+
+
 def test_another_policy_judges_the_recorded_calls(codemode, tmp_path):
     (tmp_path / "policy.json").write_text('{"rules": [{"tools": ["git.*"], "effect": "deny"}]}')
     recording = str(EXAMPLE / "recording.jsonl")
