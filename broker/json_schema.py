@@ -1,7 +1,8 @@
 """Values checked against the schemas of servers, within a bound on the work.
 
-Above: tool_calls.py for arguments, tool_results.py for results. Below: jsonschema. Schemas were written by a
-server, and may be made to run for ever, so they are checked with three differences:
+Above: tool_calls.py for arguments, tool_results.py for results. Below: plain_schemas.py, which settles what is plain in
+a fraction of the time, and jsonschema. Schemas were written by a server, and may be made to run for ever, so they are
+checked with three differences:
 
 - `pattern` and `patternProperties` are not looked at: a regular expression is a program of the server's;
 - a `$ref` leads only into the same document, never to a file or the network;
@@ -13,7 +14,7 @@ from __future__ import annotations
 
 import json
 from contextvars import ContextVar
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Any
 
 from jsonschema import Draft202012Validator, ValidationError, validators
@@ -21,6 +22,7 @@ from jsonschema.exceptions import best_match
 from jsonschema.validators import validator_for
 from referencing import Registry
 
+from broker.plain_schemas import PlainSchema
 from codegen.plain_text import one_line
 
 if TYPE_CHECKING:
@@ -41,36 +43,51 @@ def first_fault(value: Any, schema: Any) -> str | None:
     """Return what is wrong with a JSON value, as `at path: what`, or None when nothing is found."""
     if not isinstance(schema, dict):
         return None
+    compiled = _compiled_schemas.of(schema)
+    if compiled.plain is not None and compiled.plain.fits(value):
+        return None
     _steps_left.set(STEPS)
     try:
-        error = best_match(_validators.of(schema).iter_errors(value))
+        error = best_match(compiled.validator.iter_errors(value))
     except Exception:  # noqa: BLE001  # a broken schema raises anything: RecursionError, Unresolvable, TypeError
         return None
     return None if error is None else _sentence(error)
 
 
-class _Validators:
-    """Validators of the schemas used last, by identity: a schema is never changed once it was received."""
+class _Compiled:
+    """One schema, ready to be asked; the validator is made when it is first needed."""
+
+    def __init__(self, schema: dict[str, Any]) -> None:
+        self.plain = PlainSchema.of(schema)
+        # Kept, so that its id is not given to another.
+        self._schema = schema
+
+    @cached_property
+    def validator(self) -> Any:
+        """Judges what is not plain, and says what is wrong."""
+        validator = _bounded(validator_for(self._schema, default=Draft202012Validator))
+        return validator(self._schema, registry=Registry())
+
+
+class _CompiledSchemas:
+    """The schemas used last, by identity: a schema is never changed once it was received."""
 
     def __init__(self, entries: int) -> None:
         """Hold at most `entries` of them."""
         self._entries = entries
-        # The schema is kept beside its validator, so that its id is not given to another.
-        self._validators: dict[int, tuple[Any, Any]] = {}
+        self._compiled: dict[int, _Compiled] = {}
 
-    def of(self, schema: Any) -> Any:
-        """Return the validator of a schema."""
-        found = self._validators.get(id(schema))
+    def of(self, schema: dict[str, Any]) -> _Compiled:
+        """Return a schema as it was compiled."""
+        found = self._compiled.get(id(schema))
         if found is None:
-            validator = _bounded(validator_for(schema, default=Draft202012Validator))
-            found = (schema, validator(schema, registry=Registry()))
-            if len(self._validators) >= self._entries:
-                self._validators.pop(next(iter(self._validators)))
-            self._validators[id(schema)] = found
-        return found[1]
+            if len(self._compiled) >= self._entries:
+                self._compiled.pop(next(iter(self._compiled)))
+            found = self._compiled[id(schema)] = _Compiled(schema)
+        return found
 
 
-_validators = _Validators(4_096)
+_compiled_schemas = _CompiledSchemas(4_096)
 
 
 def _sentence(error: ValidationError) -> str:
