@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import time
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic import BaseModel, ConfigDict
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from broker.authorization.calls import PendingCall
     from broker.authorization.decision import Allow, Basis, Deny
     from broker.recordings.recording import CallStory
+    from broker.recordings.run_journal import CallJournal
 
 DecisionName = Literal["allowed", "denied", "undecided"]
 Status = Literal[
@@ -114,27 +116,20 @@ class Attempt:
             return False
         return True
 
-    def end(self, completion: Completion | None) -> None:
-        """Write down how it ended; None when it was cut off. Never raises: nobody could act on it."""
+    def end(self, completion: Completion | None, journal: CallJournal) -> None:
+        """Note how it ended, None when it was cut off, and have that written down with the next line of the journal."""
         record = self.record
         if completion is not None:
             record.status = _status(completion)
         record.duration_ms = round((time.monotonic() - self._began) * 1_000, 3)
         if self.audit is None:
             return
-        try:
-            if self._number is None:
-                self.audit.attempt(self.call, decision=record.decision, basis=self._basis, status=record.status)
-            else:
-                self.audit.result(
-                    self.call,
-                    self._number,
-                    status=record.status,
-                    result_bytes=_size(completion),
-                    duration_ms=record.duration_ms,
-                )
-        except StoreError as error:
-            logger().error("the audit cannot be written", problem=str(error))
+        if self._number is None:
+            attempt = partial(self.audit.attempt, decision=record.decision, basis=self._basis, status=record.status)
+            journal.with_next(partial(attempt, self.call))
+        else:
+            result = partial(self.audit.result, status=record.status, duration_ms=record.duration_ms)
+            journal.with_next(partial(result, self.call, self._number, result_bytes=_size(completion)))
 
 
 def record_of(story: CallStory, result: dict[str, Any]) -> CallRecord:

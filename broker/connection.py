@@ -68,6 +68,7 @@ class Connection:
     reason: str = ""
     http_status: int | None = None
     _session: ClientSession | None = None
+    _wire: Dispatcher[Any] | None = None
 
     @property
     def session(self) -> ClientSession:
@@ -80,6 +81,12 @@ class Connection:
     def protocol_version(self) -> str:
         """The negotiated revision."""
         return self.session.protocol_version or ""
+
+    @property
+    def _dispatcher(self) -> Dispatcher[Any]:
+        if self._wire is None:
+            raise RuntimeError("the connection is not open")
+        return self._wire
 
     def end(self, reason: str) -> None:
         """Mark the connection as of no further use; the first reason stays."""
@@ -108,10 +115,11 @@ class Connection:
         Raises:
             MCPError: The server answered with an error, or the connection ended.
         """
-        request = t.CallToolRequest(params=t.CallToolRequestParams(name=name, arguments=arguments))
-        result = await self.session.send_request(request, t.CallToolResult, progress_callback=on_progress)
-        raw: dict[str, Any] = (result.meta or {})[_RAW]
-        return raw
+        # Not through the session's models: they would check what is ours, and an answer that is judged elsewhere.
+        request: dict[str, Any] = {"method": "tools/call", "params": {"name": name, "arguments": arguments}}
+        options: CallOptions = {} if on_progress is None else {"on_progress": on_progress}
+        self.session._stamp(request, options)  # noqa: SLF001  # revision, client, headers; there is no public way
+        return await self._dispatcher.send_raw_request("tools/call", request["params"], options)
 
     async def list_resources(self) -> list[t.Resource]:
         """Return the resources of the first pages, none where the server has none.
@@ -163,7 +171,7 @@ class Connection:
 
 
 class RawDispatcher(Dispatcher[Any]):
-    """Stands between the SDK's session and the wire and keeps answers about tools away from its validation.
+    """Stands between the SDK's session and the wire and keeps listings of tools away from its validation.
 
     The session still stamps requests, and still sees those tools that it can validate: it derives the headers
     of later calls from them.
@@ -177,15 +185,11 @@ class RawDispatcher(Dispatcher[Any]):
     async def send_raw_request(
         self, method: str, params: Mapping[str, Any] | None, opts: CallOptions | None = None
     ) -> dict[str, Any]:
-        """Send a request; the true answer of `tools/list` and `tools/call` travels in `_meta`."""
+        """Send a request; the true answer of `tools/list` travels in `_meta`."""
         if method == "server/discover":
             opts = {**(opts or {}), "timeout": _PROBE_SECONDS}
         raw = await self._inner.send_raw_request(method, params, opts)
-        if method == "tools/call":
-            return {"content": [], "resultType": "complete", "_meta": {_RAW: raw}}
-        if method == "tools/list":
-            return self._listing(raw)
-        return raw
+        return self._listing(raw) if method == "tools/list" else raw
 
     def _listing(self, raw: dict[str, Any]) -> dict[str, Any]:
         tools = raw.get("tools")
@@ -240,7 +244,7 @@ async def connect(
         session = ClientSession(dispatcher=raw, message_handler=connection.on_message)
         await stack.enter_async_context(session)
         await _negotiate(session, mode)
-        connection._session = session  # noqa: SLF001  # set once, here
+        connection._session, connection._wire = session, dispatcher  # noqa: SLF001  # set once, here
         yield
 
 

@@ -76,6 +76,10 @@ class RemoteDescriptions:
         self._read |= found
         return list(found.values())
 
+    def has_read(self, name: str) -> bool:
+        """Tell whether what is known of a tool was read from its description, so that `call` has to send its calls."""
+        return name in self._read
+
     async def call(
         self, connection: Connection, name: str, send: Callable[[], Awaitable[dict[str, Any]]]
     ) -> dict[str, Any]:
@@ -85,8 +89,6 @@ class RemoteDescriptions:
             UnavailableError: The tool has changed since it was described; nothing was executed.
             MCPError: The server answered with an error, or the connection ended.
         """
-        if name not in self._read:
-            return await send()
         try:
             result = await send()
         except MCPError as error:

@@ -10,7 +10,7 @@ import os
 import sqlite3
 import threading
 import time
-from contextlib import closing, contextmanager
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
@@ -72,13 +72,16 @@ class Store:
         self._lock = threading.RLock()
         if path is not None:
             self._make(path)
-        with self._told():
+        try:
             self._connection = sqlite3.connect(
                 ":memory:" if path is None else path,
                 timeout=BUSY_SECONDS,
                 isolation_level=None,
                 check_same_thread=False,
             )
+        except sqlite3.Error as error:
+            self._tell(error)
+            raise
         try:
             self._configure()
         except BaseException:
@@ -138,8 +141,12 @@ class Store:
         Raises:
             StoreError: The file cannot be used; the text says what to do.
         """
-        with self._lock, self._told(), closing(self._connection.execute(statement, parameters)) as cursor:
-            return cursor.fetchall()
+        with self._lock:
+            try:
+                return self._connection.execute(statement, parameters).fetchall()
+            except sqlite3.Error as error:
+                self._tell(error)
+                raise  # a wrong statement of ours
 
     @contextmanager
     def transaction(self) -> Iterator[None]:
@@ -158,9 +165,10 @@ class Store:
             self.execute("BEGIN IMMEDIATE")
             try:
                 yield
-                self.execute("COMMIT")
-            except BaseException:
                 # SQLite has ended it by itself where the disk is full.
+                if self._is_in_transaction():
+                    self.execute("COMMIT")
+            except BaseException:
                 if self._is_in_transaction():
                     self.execute("ROLLBACK")
                 raise
@@ -191,19 +199,17 @@ class Store:
                 time.sleep(_RETRY_SECONDS)
         # A power failure may lose the last rows and damages nothing; a process that dies loses nothing.
         self.execute("PRAGMA synchronous = NORMAL")
+        # Every checkpoint waits for the disk; 16 MB of the log between two of them.
+        self.execute("PRAGMA wal_autocheckpoint = 4000")
         self.execute("PRAGMA foreign_keys = ON")
         # The schema is read from the file: its expressions call nothing with an effect.
         self.execute("PRAGMA trusted_schema = OFF")
 
-    @contextmanager
-    def _told(self) -> Iterator[None]:
-        try:
-            yield
-        except sqlite3.Error as error:
-            code = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_ERROR) & 0xFF
-            trouble = _TROUBLE.get(code)
-            if trouble is None:
-                raise  # a wrong statement of ours
+    def _tell(self, error: sqlite3.Error) -> None:
+        """Raise what went wrong with the file in words; returns where it is something else."""
+        code = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_ERROR) & 0xFF
+        trouble = _TROUBLE.get(code)
+        if trouble is not None:
             raise StoreError(
                 f"{self._name}: {trouble}.", is_busy=code in {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED}
             ) from error

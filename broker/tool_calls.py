@@ -135,7 +135,7 @@ class ToolCalls:
         except _NobodyThereError:
             record.status = "waiting"
         finally:
-            attempt.end(completion)
+            attempt.end(completion, self._journal)
             self._ended += 1
             if self._on_call is not None:
                 self._on_call(record, self._ended, len(self._records))
@@ -200,9 +200,10 @@ class ToolCalls:
         spec, pending = entry.spec, attempt.call
         try:
             async with self._desk.turn(pending):
-                if not attempt.allow():
-                    return failure("ToolRefusedError", f"{entry.qualified_name} {_NOT_WRITTEN}", entry)
-                self._journal.sent(call.id, server=spec.server, tool=spec.name, digest=spec.digest, by=attempt.by)
+                with self._journal.together():
+                    if not attempt.allow():
+                        return failure("ToolRefusedError", f"{entry.qualified_name} {_NOT_WRITTEN}", entry)
+                    self._journal.sent(call.id, server=spec.server, tool=spec.name, digest=spec.digest, by=attempt.by)
                 upstream = self._upstreams[spec.server]
                 raw = await upstream.call_tool(spec.name, pending.arguments, on_progress=self._on_progress)
         except ToolRejectedError as error:

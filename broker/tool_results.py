@@ -36,6 +36,7 @@ SERVER_TEXT_CHARACTERS = 2_000
 """How much of a server's error text a script is given."""
 
 _LARGEST_INTEGER_BITS = 4_096
+_SMALL = 2**63
 _BLOCKS = 1_000
 _SHOWN = ("mimeType", "text", "blob")
 _ABSENT = object()
@@ -214,13 +215,16 @@ def _bounded_or_none(value: Any, tool: CatalogEntry, bounds: ResultBounds) -> An
 
 def _bounded(value: Any, tool: CatalogEntry, bounds: ResultBounds) -> Any:
     """Return the value as valid JSON within the bounds: NaN and infinities become None, lone surrogates `?`."""
-    _measure(value, tool, bounds)
-    return _normalised(value, tool)
+    return value if _is_clean(value, tool, bounds) else _normalised(value, tool)
 
 
-def _measure(value: Any, tool: CatalogEntry, bounds: ResultBounds) -> None:
-    """Walk the value without recursion and refuse it as soon as it is over a bound."""
+def _is_clean(value: Any, tool: CatalogEntry, bounds: ResultBounds) -> bool:
+    """Walk the value without recursion and refuse it as soon as it is over a bound.
+
+    Tells whether the value is JSON as it is, so that it need not be copied.
+    """
     size = nodes = 0
+    is_clean = True
     stack = [(value, 1)]
     while stack:
         item, depth = stack.pop()
@@ -230,14 +234,23 @@ def _measure(value: Any, tool: CatalogEntry, bounds: ResultBounds) -> None:
         if nodes > bounds.nodes:
             raise _bad(tool, f"has more than {bounds.nodes} values")
         if isinstance(item, str):
-            size += len(item) if item.isascii() else len(item.encode("utf-8", "replace"))
+            is_ascii = item.isascii()
+            is_clean = is_clean and is_ascii
+            size += len(item) if is_ascii else len(item.encode("utf-8", "replace"))
         elif isinstance(item, dict):
+            is_clean = is_clean and all(type(key) is str and key.isascii() for key in item)
             size += sum(len(str(key)) for key in item)
             stack += [(one, depth + 1) for one in item.values()]
         elif isinstance(item, list | tuple):
+            is_clean = is_clean and type(item) is list
             stack += [(one, depth + 1) for one in item]
+        else:
+            is_clean = is_clean and (
+                item is None or type(item) is bool or (type(item) is int and -_SMALL < item < _SMALL)
+            )
         if size + 2 * nodes > bounds.value_bytes:
             raise _bad(tool, f"is larger than {bounds.value_bytes} bytes")
+    return is_clean
 
 
 def _normalised(value: Any, tool: CatalogEntry) -> Any:

@@ -303,9 +303,12 @@ class Upstream:
         began, is_success = anyio.current_time(), False
         try:
             with anyio.fail_after(seconds):
-                result = await self._descriptions.call(
-                    connection, name, lambda: connection.call_tool(name, arguments, on_progress)
-                )
+                if self._descriptions.has_read(name):
+                    result = await self._descriptions.call(
+                        connection, name, lambda: connection.call_tool(name, arguments, on_progress)
+                    )
+                else:
+                    result = await connection.call_tool(name, arguments, on_progress)
             is_success = result.get("isError") is not True
             return result  # noqa: TRY300 - its errors are told apart below
         except TimeoutError:

@@ -70,13 +70,16 @@ class ToolSpec:
         return f"{self.server}.{self.name}"
 
 
+_ENCODER = json.JSONEncoder(sort_keys=True, separators=(",", ":"), ensure_ascii=True)
+
+
 def canonical_json(value: Any) -> str:
     """Return JSON with sorted keys, no spaces and only ASCII characters, at any depth of nesting.
 
     Like JCS (RFC 8785) but for its number format and its UTF-16 key order: it is compared only with itself.
     """
     try:
-        return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=True)
+        return _ENCODER.encode(value)
     except RecursionError:
         return "".join(_canonical_pieces(value))
 

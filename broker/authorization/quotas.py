@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 import time
 from collections import deque
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager, nullcontext
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -18,6 +18,7 @@ from broker.authorization.patterns import matcher
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Iterator
+    from contextlib import AbstractAsyncContextManager
 
     from broker.authorization.calls import PendingCall
     from broker.authorization.policy import Policy, Quota
@@ -71,12 +72,15 @@ class Quotas:
         for count in self._counts.values():
             count.by_run.pop(run, None)
 
-    @asynccontextmanager
-    async def slot(self, call: PendingCall) -> AsyncIterator[None]:
+    def slot(self, call: PendingCall) -> AbstractAsyncContextManager[None]:
         """Wait for the turn of a call, and hold it for a block."""
+        return self._slot(call) if self._quotas else nullcontext()
+
+    @asynccontextmanager
+    async def _slot(self, call: PendingCall) -> AsyncIterator[None]:
         async with AsyncExitStack() as stack:
             # Always in the order of the policy: no two calls wait for each other.
-            for key, quota in self._of(call) if self._quotas else ():
+            for key, quota in self._of(call):
                 if quota.concurrent is not None:
                     count = self._counts.setdefault(key, _Count())
                     count.slots = count.slots or anyio.CapacityLimiter(quota.concurrent)

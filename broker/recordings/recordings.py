@@ -15,6 +15,7 @@ from broker.store import Tables
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
+    from contextlib import AbstractContextManager
 
     from broker.recordings.events import State
     from broker.recordings.settings import RecordingSettings
@@ -112,6 +113,10 @@ class Recordings:
         if not rows:
             raise RecordingError(f"{run_id} is recorded already; `codemode recordings rm {run_id}` removes that.")
         return int(rows[0][0])
+
+    def together(self) -> AbstractContextManager[None]:
+        """Let what is written in a block, also by others to the same store, take effect together."""
+        return self._store.transaction()
 
     def append(self, recording: int, number: int, line: str, values: Mapping[str, str]) -> None:
         """Write a line, and the values that it names. They are on disk, for all that a process can do, afterwards."""

@@ -8,16 +8,20 @@ from __future__ import annotations
 
 import json
 import time
+from contextlib import nullcontext
 from dataclasses import asdict, dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol
 
-from broker.errors import RecordingError
+from broker.errors import RecordingError, StoreError
+from broker.logging import logger
 from broker.recordings.events import VERSION, RecordedTool
 from broker.recordings.writing import Line, outcome_json, state_of
 from sandbox import NoJournal
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
+    from contextlib import AbstractContextManager
 
     from broker.recordings.events import State
     from broker.recordings.recording import Recording
@@ -27,7 +31,17 @@ if TYPE_CHECKING:
 
 
 class CallJournal(Protocol):
-    """What is written down of a call on its way to a server."""
+    """What is written down of a call on its way to a server.
+
+    Each `commit` to the store takes longer than all else that is written about a call. So there are two of them for a
+    call: before it is sent, and before the script is given its answer.
+    """
+
+    def together(self) -> AbstractContextManager[None]:
+        """Write what is written in a block at once, at its end."""
+
+    def with_next(self, write: Callable[[], object]) -> None:
+        """Have something else written together with the next line, or now where there will be none."""
 
     def asked(self, call_id: int) -> None:
         """A person is about to be asked."""
@@ -41,6 +55,17 @@ class CallJournal(Protocol):
 
 class NoCallJournal:
     """Writes nothing."""
+
+    def together(self) -> AbstractContextManager[None]:
+        """Do nothing."""
+        return nullcontext()
+
+    def with_next(self, write: Callable[[], object]) -> None:
+        """Write it now. Never raises: nobody could act on it."""
+        try:
+            write()
+        except StoreError as error:
+            logger().error("the store cannot be written", problem=str(error))
 
     def asked(self, call_id: int) -> None:
         """Do nothing."""
@@ -96,6 +121,7 @@ class RunJournal:
         self._steps = 0 if before is None else len(before.steps)
         self._calls = 0 if before is None else len(before.calls)
         self._is_settled = False
+        self._waiting: list[Callable[[], object]] = []
 
     @classmethod
     def begin(cls, recordings: Recordings, redaction: Redaction, beginning: Beginning) -> RunJournal:
@@ -118,12 +144,19 @@ class RunJournal:
         return journal
 
     def stepped(self, entered: PastStep, returned: Step, printed: Sequence[Printed]) -> None:
-        """Write a step, before its calls are made."""
+        """Write a step, before its calls are made.
+
+        One with calls waits for the next line: each of them has another one before it has any effect.
+        """
         line = self._line()
         body = line.step(self._steps, entered, returned, printed)
         self._steps += 1
         self._calls += len(returned.calls)
-        self._write(line, "stepped", body)
+        write = self._written(line, "stepped", body)
+        if returned.calls:
+            self._waiting.append(write)
+        else:
+            self._write_now(write)
 
     def answered(self, call_id: int, completion: str) -> None:
         """Write an answer, before the script sees it."""
@@ -146,8 +179,9 @@ class RunJournal:
         """Write the outcome."""
         line = self._line()
         body = f'"outcome":{line.stored(outcome_json(outcome))},"printed":{line.printed(printed)}'
-        self._write(line, "ended", body)
-        self._settle(state_of(outcome))
+        with self.together():
+            self._write(line, "ended", body)
+            self._settle(state_of(outcome))
 
     def asked(self, call_id: int) -> None:
         """Write that a person is about to be asked."""
@@ -162,8 +196,18 @@ class RunJournal:
         body = _members({"call": call_id, "server": server, "tool": tool, "digest": digest, "by": by})
         self._write(self._line(), "sent", body)
 
+    def together(self) -> AbstractContextManager[None]:
+        """Write what is written in a block at once, at its end."""
+        return self._recordings.together()
+
+    def with_next(self, write: Callable[[], object]) -> None:
+        """Have something else written together with the next line; every run has a last one."""
+        self._waiting.append(write)
+
     def close(self) -> None:
         """Leave the run; one that has not ended is interrupted."""
+        if self._waiting:
+            self._write_now()
         if not self._is_settled:
             self._settle("interrupted")
 
@@ -192,9 +236,25 @@ class RunJournal:
         return Line(self._redaction, self._keeps_content)
 
     def _write(self, line: Line, event: str, body: str) -> None:
+        self._write_now(self._written(line, event, body))
+
+    def _written(self, line: Line, event: str, body: str) -> Callable[[], object]:
+        """Return what writes a line; its number and time are those of now."""
         text = f'{{"event":"{event}","at":{time.time_ns()}{"," if body else ""}{body}}}'
-        self._recordings.append(self._recording, self._number, text, line.values)
+        number = self._number
         self._number += 1
+        return partial(self._recordings.append, self._recording, number, text, line.values)
+
+    def _write_now(self, *writes: Callable[[], object]) -> None:
+        """Write, after what has waited for this."""
+        if not self._waiting:
+            for write in writes:
+                write()
+            return
+        waiting, self._waiting = self._waiting, []
+        with self.together():
+            for write in (*waiting, *writes):
+                write()
 
     def _settle(self, state: State) -> None:
         self._is_settled = True

@@ -25,6 +25,9 @@ INLINE_CHARACTERS = 2_048
 """JSON texts that are longer are kept by digest."""
 
 
+_ENCODER = json.JSONEncoder(separators=(",", ":"))
+
+
 @dataclass
 class Line:
     """A line in the making: its JSON text, and the large values that it names by digest."""
@@ -35,7 +38,7 @@ class Line:
 
     def stored(self, value: Any) -> str:
         """Return the JSON text of a value as `Stored`."""
-        return self.stored_text(json.dumps(value, separators=(",", ":")))
+        return self.stored_text(_ENCODER.encode(value))
 
     def stored_text(self, text: str) -> str:
         """Return a JSON text as `Stored`."""
