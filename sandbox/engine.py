@@ -21,6 +21,10 @@ FIBER_STACK = 4 * MAX_WASM_STACK
 wasmtime's default, which is no more than `MAX_WASM_STACK`, a guest that recurses in C aborts the process."""
 
 
+# `cache` alone lets two threads make one each, and what one has compiled the other cannot run.
+_MAKING = threading.Lock()
+
+
 def configuration() -> wasmtime.Config:
     """Returns the settings that shape compiled code and its isolation."""
     config = wasmtime.Config()
@@ -43,9 +47,14 @@ CONFIGURATION = f"cranelift epoch cow stack={MAX_WASM_STACK} threads=off memory6
 """`configuration` in words, for the name of a compiled image."""
 
 
-@functools.cache
 def engine() -> wasmtime.Engine:
     """Returns the process's Engine; the ticker runs from the first use on."""
+    with _MAKING:
+        return _made()
+
+
+@functools.cache
+def _made() -> wasmtime.Engine:
     made = wasmtime.Engine(configuration())
     threading.Thread(target=_tick, args=(made,), name="wasm-epochs", daemon=True).start()
     return made
