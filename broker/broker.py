@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Sequence
-from contextlib import AsyncExitStack, ExitStack, suppress
+from contextlib import AsyncExitStack, suppress
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
@@ -28,7 +28,7 @@ from broker.parking import Parking
 from broker.recordings.recorder import Recorder
 from broker.recordings.recordings import Recordings
 from broker.redaction import Redactor, redacted_definition
-from broker.server_process import kill_process, start_process
+from broker.server_process import end_process, start_process
 from broker.sessions import Session
 from broker.tool_shelf import ToolShelf
 from codegen.plain_text import one_line
@@ -336,13 +336,13 @@ class Broker:
         """Starts the servers' processes, and loads the SDK, which takes longer than most scripts, meanwhile."""
         if not self._targets:
             return
-        with ExitStack() as unclaimed:
+        async with AsyncExitStack() as unclaimed:
             started: dict[str, Process] = {}
             for name, target in self._targets.items():
                 if isinstance(target, ServerConfig) and target.command is not None and _starts_at_once(target):
                     with suppress(OSError):  # the upstream meets it again, and says so
                         started[name] = await start_process(target)
-                        unclaimed.callback(kill_process, started[name])
+                        unclaimed.push_async_callback(end_process, started[name])
             module = await anyio.to_thread.run_sync(import_module, "broker.upstream")
             for name, target in self._targets.items():
                 if isinstance(target, Sequence):

@@ -38,6 +38,8 @@ _INHERITED = (
     else ("HOME", "LOGNAME", "PATH", "SHELL", "TERM", "USER")
 )
 
+_END_SECONDS = 1.0
+
 
 async def start_process(config: ServerConfig) -> Process:
     """Starts the server of a config in a process group of its own, with pipes.
@@ -54,10 +56,12 @@ async def start_process(config: ServerConfig) -> Process:
     )
 
 
-def kill_process(process: Process) -> None:
-    """Ends a process that nobody came to speak to, with its group."""
+async def end_process(process: Process) -> None:
+    """Ends a process that nobody came to speak to, with its group, and waits a second for its end."""
     with suppress(ProcessLookupError, PermissionError):
         if sys.platform == "win32":
             process.kill()
         else:
             os.killpg(process.pid, signal.SIGKILL)
+    with anyio.move_on_after(_END_SECONDS, shield=True):
+        await process.aclose()
