@@ -61,7 +61,7 @@ def beside(log):
 
     @asynccontextmanager
     async def open_broker(behaviour: str, *arguments: str, **settings: Any):
-        given: dict[str, Any] = {"mode": "legacy", "connect_timeout_seconds": 10, "call_timeout_seconds": 1} | settings
+        given: dict[str, Any] = {"mode": "legacy", "connect_timeout_seconds": 10, "call_timeout_seconds": 20} | settings
         env = {"HOSTILE_LOG": str(log), "UPSTREAM_TOKEN": "secret-of-the-upstream"} | given.pop("env", {})
         command = ("-I", str(HOSTILE), behaviour, *arguments)
         config = Config(servers={"hostile": ServerConfig(command=sys.executable, args=command, env=env, **given)})
@@ -167,12 +167,12 @@ REACTIONS: dict[str, tuple[str, str]] = {
     "call_request_flood": (UNKNOWN, "it sent more than 1000 requests and did not wait for answers"),
     "call_side_effect_retry": (UNKNOWN, "It is not repeated; check before you call again."),
 }
-SLOW = {"call_notification_flood": {"call_timeout_seconds": 20}, "call_wide_json": {"call_timeout_seconds": 20}}
 
 
 @pytest.mark.parametrize("behaviour", REACTIONS)
 async def test_what_a_server_does_to_a_call_reaches_its_script_alone(beside, log, behaviour):
-    async with beside(behaviour, **SLOW.get(behaviour, {})) as broker:
+    impatient = {"call_timeout_seconds": 1} if REACTIONS[behaviour] == LATE else {}
+    async with beside(behaviour, **impatient) as broker:
         await answers(broker)  # the image is loaded, and the process is as large as it gets
         before = resident_bytes()
         kind, value = await echo(broker)
@@ -211,14 +211,14 @@ async def test_half_characters_are_replaced(beside):
 
 
 async def test_a_late_answer_is_dropped(beside):
-    async with beside("call_late_reply") as broker:
+    async with beside("call_late_reply", call_timeout_seconds=1) as broker:
         assert (await echo(broker, "late"))[0] == "ToolTimeoutError"
         await anyio.sleep(0.8)  # it answers meanwhile
         assert await echo(broker, "next") == ("value", "next")
 
 
 async def test_a_call_that_was_given_up_is_cancelled_at_the_server(beside, log):
-    async with beside("call_hang") as broker:
+    async with beside("call_hang", call_timeout_seconds=1) as broker:
         await echo(broker)
         while "cancelled" not in log.read_text():
             await anyio.lowlevel.checkpoint()
@@ -236,7 +236,7 @@ async def test_a_server_that_was_lost_is_started_again(beside, behaviour, log):
 
 @pytest.mark.parametrize("behaviour", ["call_close_stdin", "call_no_read"])
 async def test_a_server_that_stops_reading_does_not_stop_the_broker(beside, behaviour):
-    async with beside(behaviour) as broker:
+    async with beside(behaviour, call_timeout_seconds=1) as broker:
         await echo(broker)
         large = "from tools import hostile\nawait hostile.echo(text='x' * 900_000)"
         session = broker.session(grants=[Grant("*")])
@@ -276,8 +276,8 @@ START = {
 
 @pytest.mark.parametrize("behaviour", START)
 async def test_a_server_that_cannot_be_used_is_down_and_says_why(beside, behaviour):
-    patient = {} if behaviour == "start_huge_info" else {"connect_timeout_seconds": 1}
-    async with beside(behaviour, **patient) as broker:
+    impatient = {"connect_timeout_seconds": 1} if "within 1 s" in START[behaviour] else {}
+    async with beside(behaviour, **impatient) as broker:
         status = broker.server_statuses()[0]
     assert (status.state, status.problem) == ("down", START[behaviour])
     assert status.what_to_do
