@@ -49,7 +49,9 @@ def policy_test(
     session: Annotated[str, typer.Option("--session", help="The session's name.")] = "",
     as_json: AsJson = False,
 ) -> None:
-    """Say what would be decided about a call, and which rule or grant decides. Nothing is called.
+    """Say what would be decided about a call, and why.
+
+    Names the rule or the grant that decides. Nothing is called.
 
     \b
     Example:
@@ -72,7 +74,7 @@ def policy_explain(
     *,
     as_json: AsJson = False,
 ) -> None:
-    """Say for each call of a run what decided it, from the audit.
+    """Say for each call of a run what decided it.
 
     \b
     Example:
@@ -100,7 +102,9 @@ def list_grants() -> None:
 def revoke_grants(
     ids: Annotated[list[str], typer.Argument(metavar="ID", help="As `grants list` shows them.")],
 ) -> None:
-    """Take back what was allowed for always; running scripts are refused from the next call on.
+    """Take back what was allowed for always.
+
+    Running scripts are refused from the next call on.
 
     \b
     Example:
@@ -123,7 +127,9 @@ def mcp_login(
     config: ConfigFile = None,
     browser: Annotated[bool, typer.Option(help="Open a browser, beside printing the address.")] = True,
 ) -> None:
-    """Log in to a server behind HTTP that has `oauth` in the config; its tokens are kept in the keyring or a 0600 file.
+    """Log in to a server that has `oauth` in the config.
+
+    Its tokens are kept in the keyring or a 0600 file.
 
     \b
     Example:
@@ -144,7 +150,7 @@ def audit(
     verify: Annotated[bool, typer.Option("--verify", help="Check that no record was changed or is missing.")] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Show what scripts attempted to call, what decided it, and how it ended.
+    """Show what was attempted, what decided it, how it ended.
 
     \b
     Examples:

@@ -49,7 +49,9 @@ def export_recordings(
     verbose: Verbose = False,
     log_json: LogJson = False,
 ) -> None:
-    """Write recordings to self-contained JSONL files, for other machines, CI or `codemode replay`.
+    """Write recordings to self-contained JSONL files.
+
+    For other machines, CI or `codemode replay`.
 
     \b
     Example:
@@ -91,7 +93,10 @@ def print_schema() -> None:
 
 
 def list_runs(*, as_json: AsJson = False, verbose: Verbose = False, log_json: LogJson = False) -> None:
-    """List the runs that are not over: running, interrupted, or parked, and what they wait for."""
+    """List the runs that are not over.
+
+    They are running, interrupted, or parked; and what these wait for.
+    """
     from broker.cli import runs as command
 
     start(command.list_runs, command.RunsRequest(as_json), verbose=verbose, log_json=log_json)
@@ -160,9 +165,10 @@ def replay_recordings(  # noqa: PLR0913  # options
     verbose: Verbose = False,
     log_json: LogJson = False,
 ) -> None:
-    """Run recorded scripts again, offline, and compare every step; or compare with another script, policy or today.
+    """Run recorded scripts again and compare every step.
 
     Offline, nothing but the recording is needed: no server, no config. The first difference is shown as a diff.
+    Or with another script, another policy, or the servers of today.
 
     \b
     Examples:
@@ -193,7 +199,9 @@ def show_run(
     verbose: Verbose = False,
     log_json: LogJson = False,
 ) -> None:
-    """Show a run: how it ended, its calls over time, and the script with what each line cost.
+    """Show a run: its end, its calls over time, its script.
+
+    Beside each line of the script is what it cost.
 
     A bar is a call: `░` until it was sent, `?` while somebody was asked, `█` until it was answered.
 
@@ -218,7 +226,9 @@ def infer_results(
     verbose: Verbose = False,
     log_json: LogJson = False,
 ) -> None:
-    """Infer what tools return from recorded results: types, optional fields, counts.
+    """Infer what tools return from recorded results.
+
+    Types, optional fields, counts.
 
     A stored type belongs to one definition of a tool and is marked as inferred in its stub. Results are handed to
     scripts as before, whether they fit or not.

@@ -90,10 +90,10 @@ def check_script(
     verbose: Verbose = False,
     log_json: LogJson = False,
 ) -> None:
-    """Check a script against the stubs of the tools that it names, without running it.
+    """Check how a script uses its tools, without running it.
 
-    Found is what would fail in every run: a wrong, missing or ill-typed argument, an unknown key of a result,
-    a missing await, an unknown tool.
+    It is checked against the stubs of the tools that it names. Found is what would fail in every run: a wrong,
+    missing or ill-typed argument, an unknown key of a result, a missing await, an unknown tool.
 
     \b
     Example:
@@ -121,8 +121,9 @@ def serve(
     verbose: Verbose = False,
     log_json: LogJson = False,
 ) -> None:
-    """Serve the configured servers to an MCP client as three tools: search, describe, run a script.
+    """Serve MCP clients: search, describe, run a script.
 
+    Those three tools stand for all tools of the configured servers.
     Over stdio unless --http is given. HTTP is at /mcp, with /health beside it; it wants a bearer token when
     CODEMODE_TOKEN or `serve` in the config sets one, and has to where other machines can reach it.
 
@@ -143,7 +144,7 @@ def stubs(
     verbose: Verbose = False,
     log_json: LogJson = False,
 ) -> None:
-    """Print the typed Python stubs of the tools that match, as a script's author reads them.
+    """Print the typed Python stubs of the tools that match.
 
     \b
     Example:
@@ -155,7 +156,7 @@ def stubs(
 
 
 def doctor(*, config: ConfigFile = None, verbose: Verbose = False, log_json: LogJson = False) -> None:
-    """Check the guest image, its cache, what confines scripts, and every server.
+    """Check image, cache, confinement and every server.
 
     One line each, with what to do about what is wrong.
     Ends with exit code 0 if all is well, 2 otherwise.

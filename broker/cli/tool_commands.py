@@ -22,7 +22,7 @@ tools = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="Look at t
 def list_tools(
     *, config: ConfigFile = None, as_json: AsJson = False, verbose: Verbose = False, log_json: LogJson = False
 ) -> None:
-    """List every tool: its name for --allow, and one line on what it does."""
+    """List every tool with one line on what it does."""
     from broker.cli import tools as command
 
     start(command.list_tools, command.ListRequest(config, as_json), verbose=verbose, log_json=log_json)
@@ -37,7 +37,9 @@ def list_servers(
     verbose: Verbose = False,
     log_json: LogJson = False,
 ) -> None:
-    """List the servers: how each is doing, how many tools it offers, and what was left out.
+    """List the servers and how each is doing.
+
+    How many tools each offers, and what was left out.
 
     A lazy server is asleep until somebody searches in it, fetches a description from it or calls it.
 
@@ -114,7 +116,7 @@ def show_tool(
     verbose: Verbose = False,
     log_json: LogJson = False,
 ) -> None:
-    """Show one tool in full: description, hints, and the stub that a script calls.
+    """Show one tool: description, hints, stub.
 
     \b
     Example:

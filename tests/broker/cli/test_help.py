@@ -31,3 +31,10 @@ def test_version_is_that_of_the_distribution(codemode):
 def test_the_shell_completes_commands(codemode):
     finished = codemode(_CODEMODE_COMPLETE="complete_bash", COMP_WORDS="codemode to", COMP_CWORD="1")
     assert finished.stdout.split() == ["tools"]
+
+
+@pytest.mark.parametrize("group", ["", "tools", "recordings", "image", "policy", "grants", "mcp"])
+def test_each_command_is_summed_up_in_a_line_that_is_not_cut(codemode, group):
+    summaries = codemode(*filter(None, [group]), "--help").stdout.partition("Commands:")[2]
+    assert summaries
+    assert "..." not in summaries
