@@ -31,6 +31,6 @@ def test_the_readmes_python_is_a_file_that_the_system_tests_run(example):
 
 
 def test_links_lead_to_files():
-    for document in [ROOT / "README.md", ROOT / "SECURITY.md", *(ROOT / "docs").rglob("*.md")]:
+    for document in [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")]:
         for target in re.findall(r"\]\((?!https?:|#)([^)#]+)", document.read_text()):
             assert (document.parent / target).exists(), f"{document.name}: {target}"
