@@ -53,6 +53,7 @@ if TYPE_CHECKING:
     from broker.store import Store
     from broker.tiers import CallStatistics, Tiers
     from broker.upstream import Upstream
+    from broker.upstream_requests import Sampler
 
 STARTUP_SECONDS = 10.0
 
@@ -81,6 +82,7 @@ class Broker:
         store: Store | None = None,
         embedder: Embedder | None = None,
         ranker: Ranker | None = None,
+        sampler: Sampler | None = None,
     ) -> None:
         """Take the servers; nothing is started before entering.
 
@@ -96,6 +98,8 @@ class Broker:
                 is written, nowhere when None. Not closed here.
             embedder: Makes searches by meaning possible; that of the config when None.
             ranker: A subagent or other judge that reorders the first candidates of a search.
+            sampler: Answers what servers ask a model (`sampling/createMessage`) while a call of theirs is open, or
+                raises to refuse; without one all are refused.
 
         Raises:
             ConfigError: The embedder of the config cannot be had.
@@ -106,6 +110,7 @@ class Broker:
         self._targets = targets
         self._upstreams: dict[str, Upstream] = {}
         self._shelf = ToolShelf(config, targets, self._upstreams, store=store, embedder=embedder, ranker=ranker)
+        self._sampler = sampler
         self._redact = Redactor(config.secrets)
         self._policy = Policy(config.policy)
         self._quotas = Quotas(self._policy)
@@ -134,6 +139,7 @@ class Broker:
         store: Store | None = None,
         embedder: Embedder | None = None,
         ranker: Ranker | None = None,
+        sampler: Sampler | None = None,
     ) -> Broker:
         """Return a broker for a config, or for the config file at a path; the rest is as for the constructor.
 
@@ -151,6 +157,7 @@ class Broker:
             store=store,
             embedder=embedder,
             ranker=ranker,
+            sampler=sampler,
         )
 
     @property
@@ -354,6 +361,7 @@ class Broker:
                     on_call=self._shelf.note_call,
                     redact=self._redact,
                     process=started.get(name),
+                    sampler=self._sampler,
                 )
             unclaimed.pop_all()
 

@@ -66,6 +66,8 @@ class ServerConfig(BaseModel):
             listed, found or called.
         labels: What data from or to the server is, for the flow rules of the policy: `private`, `untrusted`,
             `egress`, or words of your own. Left out, the labels of the policy.
+        elicitation: Whether the server may ask a person for input while a call of its tools is open. What it asks is
+            shown with its name; refused when left out, and where nobody is there.
         trust_annotations: Whether the server's hints about its tools (`readOnlyHint`, …) may be believed.
     """
 
@@ -91,6 +93,7 @@ class ServerConfig(BaseModel):
     group: str | None = Field(default=None, min_length=1, max_length=80)
     allow_tools: tuple[ToolPattern, ...] | None = None
     hide_tools: tuple[ToolPattern, ...] = ()
+    elicitation: bool = False
     trust_annotations: bool = False
     labels: tuple[Label, ...] | None = None
 

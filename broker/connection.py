@@ -20,31 +20,30 @@ from mcp.client.subscriptions import listen
 from mcp.server import MCPServer, Server
 from mcp.server.runner import modern_on_request
 from mcp.shared.direct_dispatcher import create_direct_dispatcher_pair
-from mcp.shared.dispatcher import CallOptions, Dispatcher
 from mcp.shared.jsonrpc_dispatcher import JSONRPCDispatcher
 from mcp.shared.memory import create_client_server_memory_streams
-from mcp.types.methods import validate_server_result
-from mcp.types.version import HANDSHAKE_PROTOCOL_VERSIONS, LATEST_MODERN_VERSION, MODERN_PROTOCOL_VERSIONS
+from mcp.types.version import LATEST_MODERN_VERSION, MODERN_PROTOCOL_VERSIONS
 from pydantic import ValidationError
 
+from broker.raw_dispatcher import RAW, RawDispatcher
 from broker.stdio import LINE_BYTES, stdio_streams
+from broker.upstream_requests import RefusedError
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Mapping
 
     from anyio.abc import Process
     from mcp.client._transport import TransportStreams
-    from mcp.shared.dispatcher import OnNotify, OnNotifyIntercept, OnRequest, ProgressFnT
+    from mcp.shared.dispatcher import Dispatcher, ProgressFnT
 
     from broker.config import ServerConfig
+    from broker.upstream_requests import Reply, UpstreamRequests
 
 Mode: TypeAlias = Literal["auto", "legacy", "2026-07-28"]
 InProcessServer: TypeAlias = "Server[Any] | MCPServer"
 
-# Long enough for an interpreter that starts slowly; a server that stays silent is asked the older way after it.
-_PROBE_SECONDS = 6.0
 _RESOURCE_PAGES = 5
-_RAW = "codemode.raw"
+_REFUSED = t.ErrorData(code=t.INVALID_REQUEST, message="Refused.")
 _UNAUTHORIZED = frozenset({401, 403})
 
 
@@ -64,6 +63,7 @@ class Connection:
     on_tools_changed: Callable[[], None]
     on_end: Callable[[], None]
     on_secret: Callable[[str], None] | None = None
+    requests: UpstreamRequests | None = None
     ended: anyio.Event = field(default_factory=anyio.Event)
     reason: str = ""
     http_status: int | None = None
@@ -102,24 +102,44 @@ class Connection:
             MCPError: The server answered with an error, or the connection ended.
         """
         result = await self.session.list_tools(params=t.PaginatedRequestParams(cursor=cursor))
-        raw = (result.meta or {})[_RAW]
+        raw = (result.meta or {})[RAW]
         offered = (result.meta or {})["offered"]
         forbidden = frozenset(offered) - {tool.name for tool in result.tools}
         return Page(raw.get("tools"), forbidden, raw.get("nextCursor"))
 
     async def call_tool(
-        self, name: str, arguments: dict[str, Any], on_progress: ProgressFnT | None = None
+        self,
+        name: str,
+        arguments: dict[str, Any],
+        on_progress: ProgressFnT | None = None,
+        replies: Mapping[str, Reply] | None = None,
+        state: str | None = None,
+        *,
+        may_ask: bool = False,
     ) -> dict[str, Any]:
         """Send `tools/call` once and return the result as it came, unchecked.
+
+        `replies` and `state` answer the questions that the call was answered with before. `may_ask` tells a server of
+        2026-07-28 that there is a person for its questions; older ones are told when they are connected.
 
         Raises:
             MCPError: The server answered with an error, or the connection ended.
         """
         # Not through the session's models: they would check what is ours, and an answer that is judged elsewhere.
-        request: dict[str, Any] = {"method": "tools/call", "params": {"name": name, "arguments": arguments}}
+        params: dict[str, Any] = {"name": name, "arguments": arguments}
+        if replies is not None:
+            answers = {
+                key: one.model_dump(by_alias=True, mode="json", exclude_none=True) for key, one in replies.items()
+            }
+            params["inputResponses"] = answers
+        if state is not None:
+            params["requestState"] = state
         options: CallOptions = {} if on_progress is None else {"on_progress": on_progress}
-        self.session._stamp(request, options)  # noqa: SLF001  # revision, client, headers; there is no public way
-        return await self._dispatcher.send_raw_request("tools/call", request["params"], options)
+        # Revision, client, headers; there is no public way.
+        self.session._stamp({"method": "tools/call", "params": params}, options)  # noqa: SLF001
+        if not may_ask:
+            _take_back_elicitation(params.get("_meta", {}))
+        return await self._dispatcher.send_raw_request("tools/call", params, options)
 
     async def list_resources(self) -> list[t.Resource]:
         """Return the resources of the first pages, none where the server has none.
@@ -164,67 +184,38 @@ class Connection:
         except (MCPError, RuntimeError, TimeoutError):
             return
 
+    async def elicit(self, context: Any, params: t.ElicitRequestParams) -> t.ElicitResult | t.ErrorData:
+        """Answer a server of an older revision that asks a person; the SDK declares that this may be done."""
+        del context
+        answer = await self._requested("elicitation/create", params)
+        return answer if isinstance(answer, t.ElicitResult | t.ErrorData) else _REFUSED
+
+    async def sample(self, context: Any, params: t.CreateMessageRequestParams) -> t.CreateMessageResult | t.ErrorData:
+        """Answer a server of an older revision that asks a model."""
+        del context
+        answer = await self._requested("sampling/createMessage", params)
+        return answer if isinstance(answer, t.CreateMessageResult | t.ErrorData) else _REFUSED
+
+    async def _requested(self, method: str, params: t.RequestParams) -> Reply | t.ErrorData:
+        if self.requests is None:
+            return _REFUSED
+        try:
+            asked = params.model_dump(by_alias=True, mode="json", exclude_none=True)
+            return await self.requests.pushed(method, asked)
+        except RefusedError as error:
+            return t.ErrorData(code=t.INVALID_REQUEST, message=f"Refused: {error}.")
+
     async def on_message(self, message: Any) -> None:
         """Take what the server sends unasked; all but changed listings is dropped."""
         if isinstance(message, t.ToolListChangedNotification):
             self.on_tools_changed()
 
 
-class RawDispatcher(Dispatcher[Any]):
-    """Stands between the SDK's session and the wire and keeps listings of tools away from its validation.
-
-    The session still stamps requests, and still sees those tools that it can validate: it derives the headers
-    of later calls from them.
-    """
-
-    def __init__(self, inner: Dispatcher[Any], version: Callable[[], str | None]) -> None:
-        """Forward to `inner`; `version` tells the negotiated revision once there is one."""
-        self._inner = inner
-        self._version = version
-
-    async def send_raw_request(
-        self, method: str, params: Mapping[str, Any] | None, opts: CallOptions | None = None
-    ) -> dict[str, Any]:
-        """Send a request; the true answer of `tools/list` travels in `_meta`."""
-        if method == "server/discover":
-            opts = {**(opts or {}), "timeout": _PROBE_SECONDS}
-        raw = await self._inner.send_raw_request(method, params, opts)
-        return self._listing(raw) if method == "tools/list" else raw
-
-    def _listing(self, raw: dict[str, Any]) -> dict[str, Any]:
-        tools = raw.get("tools")
-        version = self._version() or HANDSHAKE_PROTOCOL_VERSIONS[-1]
-        kept = [tool for tool in tools if _is_valid(tool, version)] if isinstance(tools, list) else []
-        answer: dict[str, Any] = {"tools": kept, "resultType": "complete", "ttlMs": 0, "cacheScope": "private"}
-        if isinstance(cursor := raw.get("nextCursor"), str):
-            answer["nextCursor"] = cursor
-        answer["_meta"] = {_RAW: raw, "offered": [tool["name"] for tool in kept]}
-        return answer
-
-    async def notify(self, method: str, params: Mapping[str, Any] | None, opts: CallOptions | None = None) -> None:
-        """Forward a notification."""
-        await self._inner.notify(method, params, opts)
-
-    async def run(
-        self,
-        on_request: OnRequest,
-        on_notify: OnNotify,
-        on_notify_intercept: OnNotifyIntercept | None = None,
-        *,
-        task_status: anyio.abc.TaskStatus[None] = anyio.TASK_STATUS_IGNORED,
-    ) -> None:
-        """Drive the inner dispatcher."""
-        await self._inner.run(on_request, on_notify, on_notify_intercept, task_status=task_status)
-
-
-def _is_valid(tool: Any, version: str) -> bool:
-    page = {"tools": [tool], "resultType": "complete", "ttlMs": 0, "cacheScope": "private"}
-    try:
-        validate_server_result("tools/list", version, page)
-        t.Tool.model_validate(tool, by_name=False)
-    except (ValidationError, RecursionError):
-        return False
-    return True
+def _take_back_elicitation(meta: dict[str, Any]) -> None:
+    """Change what the connection says of itself for a call during which nobody can be asked."""
+    capabilities = meta.get(t.CLIENT_CAPABILITIES_META_KEY)
+    if isinstance(capabilities, dict):
+        meta[t.CLIENT_CAPABILITIES_META_KEY] = {k: one for k, one in capabilities.items() if k != "elicitation"}
 
 
 @asynccontextmanager
@@ -241,7 +232,13 @@ async def connect(
     async with AsyncExitStack() as stack:
         dispatcher = await _open(stack, target, mode, connection, process)
         raw = RawDispatcher(dispatcher, lambda: session.protocol_version)
-        session = ClientSession(dispatcher=raw, message_handler=connection.on_message)
+        requests = connection.requests
+        session = ClientSession(
+            dispatcher=raw,
+            message_handler=connection.on_message,
+            elicitation_callback=connection.elicit if requests is not None and requests.elicits else None,
+            sampling_callback=connection.sample if requests is not None and requests.sampler is not None else None,
+        )
         await stack.enter_async_context(session)
         await _negotiate(session, mode)
         connection._session, connection._wire = session, dispatcher  # noqa: SLF001  # set once, here

@@ -13,6 +13,7 @@ BrokerError
     ├── CallTimeoutError        no answer in time; the server was told to cancel
     ├── OutcomeUnknownError     sent, then the connection was lost; never repeated by us
     ├── ToolRejectedError       the server answered with a JSON-RPC error
+    ├── InputRefusedError       the server asked for input during the call, and nobody gave it
     └── ReplyError              the answer is not what the protocol allows
 """
 
@@ -132,6 +133,10 @@ class ToolRejectedError(UpstreamError):
         super().__init__(server, f"{server} answered with JSON-RPC error {code}.")
         self.code = code
         self.server_text = server_text
+
+
+class InputRefusedError(UpstreamError):
+    """The server answered the call with a question that nobody answered."""
 
 
 class ReplyError(UpstreamError):

@@ -14,8 +14,10 @@ from typing import TYPE_CHECKING, Any, assert_never
 from broker.attempts import Attempt, CallRecord, record_of
 from broker.authorization.calls import PendingCall, ToolFacts
 from broker.authorization.decision import Allow, Ask, Deny
+from broker.authorization.forms import Person
 from broker.errors import (
     CallTimeoutError,
+    InputRefusedError,
     OutcomeUnknownError,
     ReplyError,
     ToolRejectedError,
@@ -35,7 +37,8 @@ if TYPE_CHECKING:
 
     from mcp.shared.dispatcher import ProgressFnT
 
-    from broker.authorization.desk import RunDesk
+    from broker.authorization.forms import Form, FormReply
+    from broker.authorization.run_desk import RunDesk
     from broker.catalog import Catalog, CatalogEntry
     from broker.content_blocks import ContentBlocks
     from broker.disclosure import Disclosure
@@ -50,6 +53,7 @@ _KIND_OF_ERROR: Mapping[type[UpstreamError], str] = {
     CallTimeoutError: "ToolTimeoutError",
     OutcomeUnknownError: "ToolOutcomeUnknown",
     ReplyError: "ToolResultError",
+    InputRefusedError: "ToolError",
 }
 
 _NOT_WRITTEN = "was not called: the audit cannot be written, and what is not written down is not done."
@@ -205,7 +209,13 @@ class ToolCalls:
                         return failure("ToolRefusedError", f"{entry.qualified_name} {_NOT_WRITTEN}", entry)
                     self._journal.sent(call.id, server=spec.server, tool=spec.name, digest=spec.digest, by=attempt.by)
                 upstream = self._upstreams[spec.server]
-                raw = await upstream.call_tool(spec.name, pending.arguments, on_progress=self._on_progress)
+                raw = await upstream.call_tool(
+                    spec.name,
+                    pending.arguments,
+                    on_progress=self._on_progress,
+                    run=pending.caller.run,
+                    person=self._person(spec.name),
+                )
         except ToolRejectedError as error:
             said = quoted(spec.server, error.server_text)
             completion: Completion = failure("ToolError", f"{error} {said}", entry)
@@ -217,6 +227,15 @@ class ToolCalls:
             )
         self._desk.receive(pending, _received(completion))
         return completion
+
+    def _person(self, tool: str) -> Person | None:
+        """Return who can be asked what the server wants to know during a call."""
+        desk = self._desk
+        return Person(tool, desk.answer_timeout_seconds, self._fill) if desk.shows_forms else None
+
+    async def _fill(self, form: Form) -> FormReply:
+        with self._stopwatch.paused():
+            return await self._desk.fill(form)
 
     def _not_found(self, call: Call, record: CallRecord) -> Failed:
         """The guest knows only listed tools, so this is a server that is down or a tool that has gone."""

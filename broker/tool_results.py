@@ -78,12 +78,6 @@ def _completion(
     raw: dict[str, Any], tool: CatalogEntry, bounds: ResultBounds, blocks: ContentBlocks | None
 ) -> Completion:
     kind = raw.get("resultType", "complete")
-    if kind == "input_required":
-        return failure(
-            "ToolError",
-            f"{tool.qualified_name} asks a person for input, which is not possible from a script.",
-            tool,
-        )
     if kind != "complete":
         raise _bad(tool, "has a resultType that we do not know")
     content = raw.get("content", [])

@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 import random
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import anyio
@@ -22,6 +23,7 @@ from broker.config import ServerConfig
 from broker.connection import Connection, InProcessServer, connect
 from broker.errors import (
     CallTimeoutError,
+    InputRefusedError,
     OutcomeUnknownError,
     ReplyError,
     ToolRejectedError,
@@ -34,6 +36,7 @@ from broker.redaction import Redactor
 from broker.remote_descriptions import RemoteDescriptions
 from broker.server_status import ServerStatus
 from broker.stdio import LINE_BYTES
+from broker.upstream_requests import OpenCall, RefusedError, UpstreamRequests
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -41,7 +44,9 @@ if TYPE_CHECKING:
     from anyio.abc import Process
     from mcp.shared.dispatcher import ProgressFnT
 
+    from broker.authorization.forms import Person
     from broker.server_status import State
+    from broker.upstream_requests import Sampler
     from codegen import ToolSpec
 
 FIRST_DELAY_SECONDS = 0.5
@@ -63,20 +68,30 @@ class Upstream:
         on_call: Callable[[str, str, bool, float], None] | None = None,
         redact: Callable[[str], str] = str,
         process: Process | None = None,
+        sampler: Sampler | None = None,
     ) -> None:
         """Call `on_listing` with the server's name whenever its tools have been listed.
 
         `on_call` is told of every call that was sent: server, tool, whether it succeeded, the seconds it took.
         `redact` takes secrets out of texts in which a server may have put them. `process` is the server where it
-        has been started already.
+        has been started already. `sampler` answers its requests for a model.
         """
         self._process = process
         self.name = name
-        self.settings = target if isinstance(target, ServerConfig) else ServerConfig(command="in-process")
+        # A server of this process is the embedding program's own.
+        self.settings = (
+            target if isinstance(target, ServerConfig) else ServerConfig(command="in-process", elicitation=True)
+        )
         self._target = target
         self._on_listing = on_listing
         self._on_call = on_call
         self._redact = redact
+        self._requests = UpstreamRequests(
+            name,
+            elicits=self.settings.elicitation,
+            sampler=sampler,
+            redact=redact.value if isinstance(redact, Redactor) else lambda value: value,
+        )
         self._listing = Listing((), ())
         self._descriptions = RemoteDescriptions(name, self._note_change)
         self._connection: Connection | None = None
@@ -166,7 +181,10 @@ class Upstream:
         """Connect and stay until the connection ends; tell whether it became ready."""
         ready = False
         connection = Connection(
-            self._note_change, self._lose_connection, self._redact.learn if isinstance(self._redact, Redactor) else None
+            self._note_change,
+            self._lose_connection,
+            self._redact.learn if isinstance(self._redact, Redactor) else None,
+            self._requests,
         )
         process, self._process = self._process, None
         error: Exception | None = None
@@ -280,35 +298,44 @@ class Upstream:
         *,
         timeout_seconds: float | None = None,
         on_progress: ProgressFnT | None = None,
+        run: str = "",
+        person: Person | None = None,
     ) -> dict[str, Any]:
         """Send one call, at most once, and return the result as the server sent it.
 
-        Waits first for a connection that is being made. Cancelling it cancels the call at the server.
+        Waits first for a connection that is being made. Cancelling it cancels the call at the server. What the server
+        asks meanwhile goes to `person`; one whose answer to the call is a question is told the answer to that.
 
         Raises:
             UpstreamError: One of its subclasses, by what is known about the call.
         """
         self._open_calls += 1
         try:
-            return await self._call_tool(name, arguments, timeout_seconds, on_progress)
+            return await self._call_tool(OpenCall(run, person), name, arguments, timeout_seconds, on_progress)
         finally:
             self._open_calls -= 1
             self._used_at = anyio.current_time()
 
     async def _call_tool(
-        self, name: str, arguments: dict[str, Any], timeout_seconds: float | None, on_progress: ProgressFnT | None
+        self,
+        call: OpenCall,
+        name: str,
+        arguments: dict[str, Any],
+        timeout_seconds: float | None,
+        on_progress: ProgressFnT | None,
     ) -> dict[str, Any]:
         connection = await self._ready_connection()
         seconds = timeout_seconds or self.settings.call_timeout_seconds
         began, is_success = anyio.current_time(), False
         try:
-            with anyio.fail_after(seconds):
+            send = partial(connection.call_tool, name, arguments, on_progress, may_ask=call.person is not None)
+            with anyio.fail_after(seconds) as call.scope, self._requests.during(call):
                 if self._descriptions.has_read(name):
                     result = await self._descriptions.call(
-                        connection, name, lambda: connection.call_tool(name, arguments, on_progress)
+                        connection, name, lambda: self._requests.completed(call, send)
                     )
                 else:
-                    result = await connection.call_tool(name, arguments, on_progress)
+                    result = await self._requests.completed(call, send)
             is_success = result.get("isError") is not True
             return result  # noqa: TRY300 - its errors are told apart below
         except TimeoutError:
@@ -316,6 +343,11 @@ class Upstream:
                 self.name,
                 f"{self.name} did not answer within {seconds:g} s. The call was cancelled; the server may have "
                 "acted. Check before you repeat it.",
+            ) from None
+        except RefusedError as error:
+            raise InputRefusedError(
+                self.name,
+                f"{self.name} asked for input during the call, which was refused: {error}. It may have acted.",
             ) from None
         except MCPError as error:
             raise self._call_error(connection, error) from None

@@ -8,9 +8,7 @@ from __future__ import annotations
 
 import json
 import os
-import signal
 import sys
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import anyio
@@ -21,14 +19,15 @@ from broker.authorization.choices import Choice, answers_of
 from broker.authorization.predicates import Predicate
 from broker.authorization.question_text import rows
 from broker.authorization.shown import shown_name, shown_text
+from broker.cli import forms
+from broker.cli.prompts import Entry, chosen, typed
 from broker.cli.terminal import note, notes
 from broker.errors import PatternError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from questionary import Question as Prompt
-
+    from broker.authorization.forms import Form, FormReply
     from broker.authorization.questions import Answer, CallGroup, Question
 
 _LINE_BYTES = 4096
@@ -42,15 +41,6 @@ _AT_ONCE = {
     "any": Choice(decision="any"),
     "deny": Choice(decision="deny"),
 }
-
-
-@dataclass(frozen=True, slots=True)
-class _Entry:
-    """One line of a menu; `key` is a letter that goes to it."""
-
-    key: str
-    title: str
-    value: str
 
 
 class TerminalAnswerer:
@@ -69,7 +59,7 @@ class TerminalAnswerer:
         groups = question.groups
         if len(groups) == 1:
             return answers_of(question, await _about(question, 0))
-        match await _chosen(_menu_of_all(question)):
+        match await chosen(_menu_of_all(question)):
             case "these":
                 return answers_of(question, [Choice(decision="these")])
             case "each":
@@ -77,12 +67,16 @@ class TerminalAnswerer:
                 return answers_of(question, choices)
         return answers_of(question, [Choice(decision="deny")])
 
+    async def fill(self, form: Form) -> FormReply:
+        """Show what a server asks."""
+        return await forms.fill(form)
 
-def _menu_of_all(question: Question) -> list[_Entry]:
+
+def _menu_of_all(question: Question) -> list[Entry]:
     return [
-        _Entry("n", "Refuse them", "deny"),
-        _Entry("y", f"Allow these {len(question.calls)} calls", "these"),
-        _Entry("o", "Decide for each tool", "each"),
+        Entry("n", "Refuse them", "deny"),
+        Entry("y", f"Allow these {len(question.calls)} calls", "these"),
+        Entry("o", "Decide for each tool", "each"),
     ]
 
 
@@ -90,35 +84,35 @@ async def _about(question: Question, number: int) -> list[Choice]:
     """Return what a person chooses for one tool."""
     group = question.groups[number]
     while True:
-        chosen = await _chosen(_menu(group))
-        if chosen in _AT_ONCE:
-            return [_AT_ONCE[chosen].model_copy(update={"group": number})]
-        if chosen == "edit" and (arguments := await _edited(group)) is not None:
+        choice = await chosen(_menu(group)) or "deny"
+        if choice in _AT_ONCE:
+            return [_AT_ONCE[choice].model_copy(update={"group": number})]
+        if choice == "edit" and (arguments := await _edited(group)) is not None:
             return [Choice.model_validate({"group": number, "decision": "alike", "arguments": arguments})]
-        if chosen == "show":
+        if choice == "show":
             note("\n".join(group.notes[0].definition if group.notes else ()))
-        if chosen == "note":
-            said = await _typed("Words for the script:", "")
+        if choice == "note":
+            said = await typed("Words for the script:", "")
             return [Choice(group=number, decision="deny", note=(said or "")[:1_000])]
 
 
-def _menu(group: CallGroup) -> list[_Entry]:
+def _menu(group: CallGroup) -> list[Entry]:
     count, tool = len(group.calls), shown_name(group.name, 60)
     entries = [
-        _Entry("n", "Refuse", "deny"),
-        _Entry("y", "Allow this call" if count == 1 else f"Allow these {count} calls", "these"),
+        Entry("n", "Refuse", "deny"),
+        Entry("y", "Allow this call" if count == 1 else f"Allow these {count} calls", "these"),
     ]
     suggestion = group.suggestion()
     if suggestion is not None:
         like = shown_text(str(suggestion), _TEST_CHARACTERS)
         title = f"Allow calls like {'this' if count == 1 else 'these'} in this run: {like}"
-        entries.append(_Entry("a", title, "alike"))
-    entries.append(_Entry("k", "Allow calls like that for always; `codemode grants` takes it back", "always"))
+        entries.append(Entry("a", title, "alike"))
+    entries.append(Entry("k", "Allow calls like that for always; `codemode grants` takes it back", "always"))
     entries += [
-        _Entry("e", "Allow calls whose arguments pass tests that I write, in this run", "edit"),
-        _Entry("t", f"Allow every call of {tool} in this run", "any"),
-        _Entry("d", "Show the tool's definition", "show"),
-        _Entry("r", "Refuse, with a note for the script", "note"),
+        Entry("e", "Allow calls whose arguments pass tests that I write, in this run", "edit"),
+        Entry("t", f"Allow every call of {tool} in this run", "any"),
+        Entry("d", "Show the tool's definition", "show"),
+        Entry("r", "Refuse, with a note for the script", "note"),
     ]
     return entries
 
@@ -130,11 +124,11 @@ async def _edited(group: CallGroup) -> dict[str, Any] | None:
     tests: dict[str, Any] = {}
     for place in dict.fromkeys([*group.same, *group.varying, *suggested]):
         default = json.dumps(suggested[place], ensure_ascii=False) if place in suggested else _ANY
-        typed = await _typed(f"{shown_name(place, 60)} ({_ANY}, or a test as JSON):", default, validate=_fault(place))
-        if typed is None:
+        text = await typed(f"{shown_name(place, 60)} ({_ANY}, or a test as JSON):", default, validate=_fault(place))
+        if text is None:
             return None
-        if typed.strip() != _ANY:
-            tests[place] = json.loads(typed)
+        if text.strip() != _ANY:
+            tests[place] = json.loads(text)
     try:
         Predicate.parse(tests)
     except PatternError as error:
@@ -144,59 +138,16 @@ async def _edited(group: CallGroup) -> dict[str, Any] | None:
 
 
 def _fault(place: str) -> Any:
-    def check(typed: str) -> bool | str:
-        if typed.strip() == _ANY:
+    def check(text: str) -> bool | str:
+        if text.strip() == _ANY:
             return True
         try:
-            Predicate.parse({place: json.loads(typed)})
+            Predicate.parse({place: json.loads(text)})
         except (ValueError, RecursionError, PatternError) as error:
             return str(error) if isinstance(error, PatternError) else f"write {_ANY}, or JSON as in " + '{"glob": "x*"}'
         return True
 
     return check
-
-
-async def _chosen(entries: list[_Entry]) -> str:
-    """Return the value of the chosen line; the first one, a refusal, is where the pointer begins."""
-    import questionary  # noqa: PLC0415  # half a second, only where somebody is asked
-
-    choices = [questionary.Choice(entry.title, value=entry.value, shortcut_key=entry.key) for entry in entries]
-    prompt = questionary.select(
-        "What may it do?",
-        choices=choices,
-        use_shortcuts=True,
-        use_jk_keys=False,
-        instruction="(arrow keys or letter, then Enter)",
-        **_streams(),
-    )
-    return await _ask(prompt) or "deny"
-
-
-async def _typed(message: str, default: str, *, validate: Any = None) -> str | None:
-    import questionary  # noqa: PLC0415
-
-    return await _ask(questionary.text(message, default=default, validate=validate, **_streams()))
-
-
-async def _ask(prompt: Prompt) -> str | None:
-    try:
-        answer = await prompt.application.run_async()
-        return None if answer is None else str(answer)
-    except KeyboardInterrupt:
-        # Handled where the program is: the run ends as for any Ctrl-C.
-        os.kill(os.getpid(), signal.SIGINT)
-        await anyio.sleep_forever()
-    except EOFError:
-        pass
-    return None
-
-
-def _streams() -> dict[str, Any]:
-    """Return where to ask: on stderr, since stdout is the script's."""
-    from prompt_toolkit.input import create_input  # noqa: PLC0415
-    from prompt_toolkit.output import create_output  # noqa: PLC0415
-
-    return {"input": create_input(sys.stdin), "output": create_output(sys.stderr)}
 
 
 async def _plain(question: Question) -> Choice:

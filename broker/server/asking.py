@@ -1,52 +1,35 @@
-"""Questions about a script's calls, put to the person behind the client by elicitation, in both protocol eras.
+"""Brings forms to the person behind a client, in both protocol eras, while a request of the client is answered.
 
-Above: app.py. Below: the desk, through `answering`. Until 2025-11-25 the server sends a request while the client's own
-is open. Since 2026-07-28 it answers that one with `input_required` and keeps the run; the client repeats its request
-with the answer, and is given the result or the next question.
+Above: app.py. Below: eliciting.py, which the desks of runs ask, through `answering`. Until 2025-11-25 the server sends
+a request while the client's own is open. Since 2026-07-28 it answers that one with `input_required` and keeps the run;
+the client repeats its request with the answer, and is given the result or the next form.
 """
 
 from __future__ import annotations
 
 import secrets
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import anyio
 import mcp.types as t
 from mcp import MCPError
+from mcp.shared.message import ServerMessageMetadata
 
-from broker.authorization.choices import Choice, answers_of
-from broker.authorization.desk import answering
-from broker.authorization.question_box import QuestionBox
-from broker.authorization.question_text import as_text
-from broker.authorization.shown import shown_name
+from broker.authorization.run_desk import answering
+from broker.server.eliciting import ElicitingAnswerer
 from broker.server.identity import principal_of_request
 from codegen.tool_spec import canonical_json
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Sequence
+    from collections.abc import Awaitable, Callable
 
     from mcp.server import ServerRequestContext
-
-    from broker.authorization.question_box import OpenQuestion
-    from broker.authorization.questions import Answer, Question
-
-NAME = "elicitation"
-"""Who answered, for the audit."""
 
 MOST_KEPT = 1_000
 """Runs that wait for a client to come back; the oldest are dropped, which refuses their calls."""
 
-_INPUT = "consent"
-_NOTE_CHARACTERS = 1_000
-_MOST_FIELDS = 10
-_TITLE_CHARACTERS = 80
-_CHOICES = {
-    "refuse": "deny",
-    "allow these calls": "these",
-    "allow calls like these in this run": "alike",
-    "allow every call of the tool in this run": "any",
-}
 _GONE = "This request state is of no run that waits. Call the tool again without it."
 
 
@@ -73,9 +56,9 @@ class Asking:
         if not _has_forms(ctx):
             return await answer()
         if ctx.session.can_send_request:
-            with answering(_Pushing(ctx)):
+            with answering(ElicitingAnswerer(partial(_push, ctx), has_urls=_has_urls(ctx))):
                 return await answer()
-        kept = _Kept(_identity(params))
+        kept = _Kept(_identity(params), _has_urls(ctx))
         ctx.lifespan_context.tasks.start_soon(kept.perform, answer)
         return await self._next(kept)
 
@@ -83,10 +66,10 @@ class Asking:
         kept = self._kept.get(params.request_state or "")
         if kept is None or kept.identity != _identity(params):
             raise MCPError(t.INVALID_PARAMS, _GONE)
-        response = (params.input_responses or {}).get(_INPUT)
-        if kept.asked is not None and isinstance(response, t.ElicitResult):
-            kept.asked.reply(_answers(kept.asked.question, response))
-            kept.asked = None
+        asked = kept.asked
+        response = (params.input_responses or {}).get(asked.key) if asked is not None else None
+        if asked is not None and isinstance(response, t.ElicitResult):
+            asked.reply(response)
         return await self._next(kept)
 
     async def _next(self, kept: _Kept) -> t.CallToolResult | t.InputRequiredResult:
@@ -103,23 +86,47 @@ class Asking:
         self._kept[kept.state] = kept
         for state in list(self._kept)[: max(0, len(self._kept) - MOST_KEPT)]:
             self._kept.pop(state).scope.cancel()
-        message, schema = form_of(asked.question)
-        form = t.ElicitRequest(params=t.ElicitRequestFormParams(message=message, requested_schema=schema))
-        return t.InputRequiredResult(input_requests={_INPUT: form}, request_state=kept.state)
+        requests: t.InputRequests = {asked.key: t.ElicitRequest(params=asked.params)}
+        return t.InputRequiredResult(input_requests=requests, request_state=kept.state)
 
 
-class _Pushing:
-    """Asks with a request of its own while the client's is open."""
+async def _push(ctx: ServerRequestContext[Any, Any], params: t.ElicitRequestParams) -> t.ElicitResult:
+    """Show a form with a request of our own, while the client's is open."""
+    if isinstance(params, t.ElicitRequestURLParams):
+        # The older era wants a name for it; the newer one knows none.
+        params = params.model_copy(update={"elicitation_id": secrets.token_hex(8)})
+    metadata = ServerMessageMetadata(related_request_id=ctx.request_id)
+    return await ctx.session.send_request(t.ElicitRequest(params=params), t.ElicitResult, metadata=metadata)
 
-    name = NAME
 
-    def __init__(self, ctx: ServerRequestContext[Any, Any]) -> None:
-        self._ctx = ctx
+class _Asked:
+    """A form that a client is being shown.
 
-    async def answer(self, question: Question) -> Sequence[Answer]:
-        message, schema = form_of(question)
-        result = await self._ctx.session.elicit_form(message, schema, self._ctx.request_id)
-        return _answers(question, result)
+    Attributes:
+        params: What it is shown.
+        key: Names it between the client and us: an answer to the form before is none to this one.
+    """
+
+    def __init__(self, params: t.ElicitRequestParams) -> None:
+        self.params = params
+        self.key = f"input_{secrets.token_hex(8)}"
+        self._result: t.ElicitResult | None = None
+        self._answered = anyio.Event()
+
+    @property
+    def is_answered(self) -> bool:
+        """Whether the client has answered it."""
+        return self._answered.is_set()
+
+    def reply(self, result: t.ElicitResult) -> None:
+        """Take the first answer."""
+        self._result = self._result or result
+        self._answered.set()
+
+    async def result(self) -> t.ElicitResult:
+        """Wait for the answer."""
+        await self._answered.wait()
+        return self._result or t.ElicitResult(action="cancel")
 
 
 @dataclass(slots=True, eq=False)
@@ -129,35 +136,35 @@ class _Kept:
     Attributes:
         identity: Whose it is, and what was asked for.
         state: What the client passes to go on with it; hard to guess.
-        asked: The question that the client has been shown, or is about to be.
+        has_urls: Whether the client can send a person to an address.
+        asked: The form that the client has been shown, or is about to be.
     """
 
     identity: str
+    has_urls: bool
     state: str = field(default_factory=lambda: secrets.token_urlsafe(24))
-    asked: OpenQuestion | None = None
+    asked: _Asked | None = None
     scope: anyio.CancelScope = field(default_factory=anyio.CancelScope)
     _result: t.CallToolResult | None = None
     _error: Exception | None = None
     _news: anyio.Event = field(default_factory=anyio.Event)
+    _turn: anyio.Lock = field(default_factory=anyio.Lock)
     _is_over: bool = False
 
     async def perform(self, answer: Callable[[], Awaitable[t.CallToolResult]]) -> None:
         """Answer the request, as a task of the server; its questions wait for the client."""
-        with self.scope, answering(QuestionBox(NAME, on_open=self._opened)):
+        with self.scope, answering(ElicitingAnswerer(self._show, has_urls=self.has_urls)):
             try:
                 self._result = await answer()
             except Exception as error:  # noqa: BLE001  # whoever repeats the request gets it
                 self._error = error
         self._is_over = True
-        self._news.set()
+        self._tell()
 
     async def has_news(self) -> None:
         """Wait until it is answered, or has a question that the client has not answered."""
         while not self._is_over and (self.asked is None or self.asked.is_answered):
-            self._news = anyio.Event()
             await self._news.wait()
-        if self._is_over:
-            self.asked = None
 
     def outcome(self) -> t.CallToolResult:
         """Return what it was answered with.
@@ -171,42 +178,20 @@ class _Kept:
             raise MCPError(t.INVALID_PARAMS, _GONE)
         return self._result
 
-    def _opened(self, asked: OpenQuestion) -> None:
-        self.asked = asked
+    def _tell(self) -> None:
+        """Wake all who wait for news."""
         self._news.set()
+        self._news = anyio.Event()
 
-
-def form_of(question: Question) -> tuple[str, dict[str, Any]]:
-    """Return the message and the schema of the form that asks a question: a choice for each tool, and a note."""
-    groups = question.groups
-    choice = {"type": "string", "enum": list(_CHOICES), "default": "refuse"}
-    if len(groups) > _MOST_FIELDS:
-        fields = {"all": {**choice, "title": "All of these tools"}}
-    else:
-        fields = {
-            f"tool_{number}": {**choice, "title": shown_name(group.name, _TITLE_CHARACTERS)}
-            for number, group in enumerate(groups, 1)
-        }
-    note = {"type": "string", "title": "Note", "description": "Words for the script, where you refuse"}
-    schema = {"type": "object", "properties": {**fields, "note": note}, "required": list(fields)}
-    return as_text(question), schema
-
-
-def _answers(question: Question, result: t.ElicitResult) -> tuple[Answer, ...]:
-    """Return what a form says; whatever is not one of its choices is a refusal."""
-    content = result.content or {}
-    if result.action != "accept":
-        content = {}
-    note = str(content.get("note", ""))[:_NOTE_CHARACTERS]
-
-    def chosen(name: str, group: int | None) -> Choice:
-        decision = _CHOICES.get(str(content.get(name)), "deny")
-        return Choice.model_validate({"group": group, "decision": decision, "note": note})
-
-    count = len(question.groups)
-    if count > _MOST_FIELDS:
-        return answers_of(question, [chosen("all", None)])
-    return answers_of(question, [chosen(f"tool_{number + 1}", number) for number in range(count)])
+    async def _show(self, params: t.ElicitRequestParams) -> t.ElicitResult:
+        """Show a form when the client comes for it; one at a time."""
+        async with self._turn:
+            self.asked = asked = _Asked(params)
+            self._tell()
+            try:
+                return await asked.result()
+            finally:
+                self.asked = None
 
 
 def _has_forms(ctx: ServerRequestContext[Any, Any]) -> bool:
@@ -214,6 +199,13 @@ def _has_forms(ctx: ServerRequestContext[Any, Any]) -> bool:
     elicitation = capabilities.elicitation if capabilities is not None else None
     # A client that names neither has forms: the older revision knew nothing else.
     return elicitation is not None and (elicitation.form is not None or elicitation.url is None)
+
+
+def _has_urls(ctx: ServerRequestContext[Any, Any]) -> bool:
+    capabilities = ctx.session.client_capabilities
+    return (
+        capabilities is not None and capabilities.elicitation is not None and capabilities.elicitation.url is not None
+    )
 
 
 def _identity(params: t.CallToolRequestParams) -> str:

@@ -162,7 +162,10 @@ REACTIONS: dict[str, tuple[str, str]] = {
     "call_sampling": ("value", 'hi: {"code": -32'),
     "call_elicitation": ("value", 'hi: {"code": -32'),
     "call_roots": ("value", 'hi: {"code": -32'),
-    "call_input_required": ("ToolError", "hostile.echo asks a person for input, which is not possible from a script."),
+    "call_input_required": (
+        "ToolError",
+        "hostile asked for input during the call, which was refused: its state is longer",
+    ),
     "call_unknown_resulttype": ("ToolResultError", "has a resultType that we do not know"),
     "call_request_flood": (UNKNOWN, "it sent more than 1000 requests and did not wait for answers"),
     "call_side_effect_retry": (UNKNOWN, "It is not repeated; check before you call again."),

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import errno
+import json
 import os
 import pty
 import subprocess
+import sys
+from pathlib import Path
 
 import pytest
 
@@ -145,3 +148,48 @@ def test_a_bar_moves_while_the_image_compiles(terminal, tmp_path):
     assert code == 0
     assert "Compiling the sandbox image" in screen
     assert "━" in screen
+
+
+CURIOUS = Path(__file__).parents[1] / "servers" / "curious.py"
+ASK = "from tools import curious\nprint(await curious.ask(what=WHAT))\n"
+
+
+@pytest.fixture
+def curious(write_config, tmp_path):
+    """A server that may ask the person at the terminal."""
+    env = {"CURIOUS_LOG": str(tmp_path / "log")}
+    return write_config(
+        {"curious": {"command": sys.executable, "args": [str(CURIOUS)], "env": env, "elicitation": True}}
+    )
+
+
+def test_what_a_server_asks_is_answered_field_by_field(terminal, tmp_path, curious):
+    (tmp_path / "ask.py").write_text(ASK.replace("WHAT", "'name'"))
+    typed = [
+        ("What do you do?", b"y" + ENTER),
+        ("Your name", b"Anna" + ENTER),
+        ("colour", DOWN + ENTER),
+        ("old", b"\x1b[A" + ENTER),
+        ("age", b"x" + ENTER),
+        ("not of type", b"\x157" + ENTER),
+    ]
+    code, screen = terminal("run", "ask.py", "-c", curious, "--allow", "curious.ask", typed=typed)
+    assert code == 0, screen
+    assert "The server curious asks (while its tool ask is called):\n| Who are you?" in screen
+    told = json.loads((tmp_path / "log").read_text().splitlines()[-1])["told"]
+    assert told == {"action": "accept", "content": {"name": "Anna", "colour": "g", "old": True, "age": 7}}
+
+
+def test_a_servers_form_is_refused_with_enter_alone(terminal, tmp_path, curious):
+    (tmp_path / "ask.py").write_text(ASK.replace("WHAT", "'password'"))
+    typed = [("What do you do?", ENTER)]
+    code, screen = terminal("run", "ask.py", "-c", curious, "--allow", "curious.ask", typed=typed)
+    assert (code, "do not give it one" in screen) == (0, True), screen
+    assert '"action": "decline"' in (tmp_path / "log").read_text()
+
+
+def test_an_address_is_shown_and_the_server_told_to_go_on(terminal, tmp_path, curious):
+    (tmp_path / "ask.py").write_text(ASK.replace("WHAT", "'url'"))
+    typed = [("What do you do?", b"y" + ENTER)]
+    code, screen = terminal("run", "ask.py", "-c", curious, "--allow", "curious.ask", typed=typed, BROWSER="false")
+    assert (code, "pay.example:\nhttps://pay.example/checkout?id=1" in screen) == (0, True), screen

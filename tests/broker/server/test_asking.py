@@ -145,6 +145,102 @@ async def test_each_tool_has_a_field_of_its_own(asked, session_of, calls):
     assert calls == [("add", 1, 2)]
 
 
+TELLING = """
+from tools import desk
+for n in range(4):
+    try:
+        await desk.add(a=n)
+    except PermissionError as error:
+        print(error)
+"""
+
+
+async def test_a_number_of_calls_is_allowed_and_no_more(asked, session_of, calls):
+    person = Person(
+        accept(tool_1="allow every call of the tool in this run", tool_1_calls=3),
+        accept(tool_1="refuse", note="enough"),
+    )
+    async with asked(person) as client:
+        session = await session_of(client)
+        await describe(client, session)
+        result = await run(client, session, TELLING)
+    assert result["stdout"] == "desk.add was refused: enough.\n"
+    assert [call[1] for call in calls] == [0, 1, 2]
+
+
+async def test_of_the_waiting_calls_the_first_so_many_are_allowed(asked, session_of, calls):
+    script = (
+        "import asyncio\nfrom tools import desk\n"
+        "await asyncio.gather(*(desk.add(a=n) for n in range(5)), return_exceptions=True)\n1"
+    )
+    async with asked(Person(accept(tool_1="allow these calls", tool_1_calls=2))) as client:
+        session = await session_of(client)
+        await describe(client, session)
+        await run(client, session, script)
+    assert sorted(calls) == [("add", 0, 2), ("add", 1, 2)]
+
+
+async def test_a_persons_own_tests_are_what_later_calls_must_pass(asked, session_of, calls):
+    person = Person(
+        accept(tool_1="allow calls like these in this run", tool_1_tests='{"/a": {"max": 1}}'), accept(), accept()
+    )
+    async with asked(person) as client:
+        session = await session_of(client)
+        await describe(client, session)
+        await run(client, session, TELLING)
+    assert ([call[1] for call in calls], len(person.forms)) == ([0, 1], 3)
+    assert (
+        person.forms[0].requested_schema["properties"]["tool_1_tests"]["default"]
+        == '{"/a":{"equals":0},"/b":{"present":false}}'
+    )
+
+
+@pytest.mark.parametrize("tests", ["{", "[1]", '{"a": {}}', '{"/a": {"min": 2, "max": 1}}', "null"])
+async def test_tests_that_cannot_be_used_are_asked_for_again_and_allow_nothing(asked, session_of, calls, tests):
+    like = "allow calls like these in this run"
+    person = Person(*[accept(tool_1=like, tool_1_tests=tests)] * 3)
+    async with asked(person) as client:
+        session = await session_of(client)
+        await describe(client, session)
+        result = await run(client, session, "from tools import desk\nawait desk.add(a=1)")
+    assert result["error"]["message"] == "desk.add was refused."
+    assert (calls, len(person.forms)) == ([], 3)
+    assert person.forms[1].message.startswith("These tests cannot be used: ")
+
+
+async def test_a_count_that_is_none_is_a_refusal(asked, session_of, calls):
+    async with asked(Person(accept(tool_1="allow these calls", tool_1_calls=0))) as client:
+        session = await session_of(client)
+        await describe(client, session)
+        await run(client, session, "from tools import desk\nawait desk.add(a=1)")
+    assert calls == []
+
+
+@pytest.mark.parametrize("mode", ["auto"])
+async def test_an_answer_to_the_question_before_is_none_to_this_one(asked, session_of, calls, mode):  # noqa: ARG001
+    """The first question has run out of time when its yes comes; the second must not be answered by it."""
+    script = "from tools import desk\ntry: await desk.add(a=1)\nexcept PermissionError: pass\nawait desk.add(a=666)"
+    async with asked(Person(), answer_timeout_seconds=1.0) as client:
+        session = await session_of(client)
+        await describe(client, session)
+        arguments = {"code": script, **session}
+        first = await client.session.call_tool("execute_code", arguments, allow_input_required=True)
+        assert isinstance(first, t.InputRequiredResult)
+        [key] = shown = list(first.input_requests or {})
+
+        async def again(**answers):
+            repeated = await client.session.call_tool(
+                "execute_code", arguments, request_state=first.request_state, allow_input_required=True, **answers
+            )
+            assert isinstance(repeated, t.InputRequiredResult)
+            return list(repeated.input_requests or {})
+
+        while shown == [key]:
+            shown = await again()
+        assert await again(input_responses={key: accept(tool_1="allow these calls")}) == shown
+    assert calls == []
+
+
 async def test_no_answer_in_time_is_a_refusal(asked, session_of, calls):
     class Slow(Person):
         async def __call__(self, _ctx, params):
@@ -178,7 +274,8 @@ async def test_a_run_waits_between_two_requests_and_for_its_own_caller_only(aske
         first = await client.session.call_tool("execute_code", arguments, allow_input_required=True)
         assert isinstance(first, t.InputRequiredResult)
         assert calls == []
-        yes = {"consent": accept(tool_1="allow these calls")}
+        [key] = first.input_requests or {}
+        yes: t.InputResponses = {key: accept(tool_1="allow these calls")}
         for changed in ({**arguments, "code": "1"}, arguments):
             state = f"{first.request_state}x" if changed is arguments else first.request_state
             with pytest.raises(MCPError, match="of no run that waits"):

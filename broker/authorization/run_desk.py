@@ -1,0 +1,270 @@
+"""Decides the calls of one run, and asks people about those that nobody has decided, together.
+
+Above: tool_calls.py. Below: decision.py, desk.py for what the session holds, and an `Answerer`. An answerer that fails,
+is late, or answers less than it was asked, has refused. What is decided is counted before the call is made.
+"""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from contextvars import ContextVar
+from copy import deepcopy
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import anyio
+import anyio.lowlevel
+
+from broker.authorization.decision import Allow, Ask, Basis, Decision, Deny, authorize
+from broker.authorization.forms import FormReply
+from broker.authorization.grants import Denial, Grant
+from broker.authorization.questions import Notes, Question, Verdict
+from broker.logging import logger
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+    from contextlib import AbstractAsyncContextManager
+
+    from broker.authorization.calls import Caller, PendingCall
+    from broker.authorization.desk import ConsentDesk
+    from broker.authorization.flow import FlowState
+    from broker.authorization.forms import Form
+    from broker.authorization.questions import Answer, Answerer
+
+# The calls of one step reach the desk within a few turns of the event loop.
+_TURNS = 5
+_MOST_ANSWERS = 10_000
+
+_ANSWERER: ContextVar[Answerer | None] = ContextVar("_ANSWERER", default=None)
+
+
+@contextmanager
+def answering(answerer: Answerer) -> Iterator[None]:
+    """Let runs that begin in a block, also in tasks that it starts, ask this one instead of their session's answerer.
+
+    Who can be asked differs from request to request of one session: one client can show a form, another cannot.
+    """
+    token = _ANSWERER.set(answerer)
+    try:
+        yield
+    finally:
+        _ANSWERER.reset(token)
+
+
+@dataclass(slots=True, eq=False)
+class _Waiting:
+    """A call that waits; `verdict` is what was said about it alone."""
+
+    call: PendingCall
+    ask: Ask
+    decision: Allow | Deny | None = None
+    verdict: Verdict | None = None
+    is_refused: bool = False
+    by: str = "was refused."
+
+
+class RunDesk:
+    """Decides the calls of one run."""
+
+    def __init__(self, desk: ConsentDesk, caller: Caller, flow: FlowState) -> None:
+        """Share the session's grants; the waiting calls are the run's own."""
+        self.caller = caller
+        self.flow = flow
+        self.audit = desk.audit
+        self._desk = desk
+        self._waiting: dict[tuple[int, int], _Waiting] = {}
+        self._number = 0
+        self._asking = anyio.Lock()
+        self._own_answerer = _ANSWERER.get()
+
+    @property
+    def _answerer(self) -> Answerer | None:
+        return self._own_answerer or self._desk.answerer
+
+    def _answerer_name(self) -> str:
+        return str(getattr(self._answerer, "name", "") or type(self._answerer).__name__)
+
+    @property
+    def waits_for_somebody(self) -> bool:
+        """Whether a question waits until somebody is there to be asked, instead of being refused."""
+        return self._desk.parks and self._answerer is None
+
+    @property
+    def shows_forms(self) -> bool:
+        """Whether whoever is asked can show a form of a server."""
+        return callable(getattr(self._answerer, "fill", None))
+
+    @property
+    def answer_timeout_seconds(self) -> float:
+        """How long a person has for an answer."""
+        return self._desk.policy.config.answer_timeout_seconds
+
+    async def fill(self, form: Form) -> FormReply:
+        """Show a form of a server, when no question is open; what comes too late, or is no reply, is no answer."""
+        fill = getattr(self._answerer, "fill", None)
+        try:
+            async with self._asking:
+                with anyio.move_on_after(form.timeout_seconds):
+                    reply = await fill(form) if callable(fill) else None
+                    if isinstance(reply, FormReply):
+                        return reply
+        except Exception:  # noqa: BLE001  # as of questions
+            logger().exception("the answerer failed")
+        return FormReply("cancel")
+
+    def judge(self, call: PendingCall) -> Decision:
+        """Decide by what is known now, without asking; nothing is used up."""
+        desk = self._desk
+        return authorize(
+            call,
+            policy=desk.policy,
+            grants=desk.book,
+            flow=self.flow,
+            now=desk.clock(),
+            used_up=desk.quotas.used_up(call),
+        )
+
+    def decide_now(self, call: PendingCall) -> Decision:
+        """Decide without asking; what allows the call is used up."""
+        decision = self.judge(call)
+        while isinstance(decision, Allow) and not self._use(call, decision):
+            decision = self.judge(call)
+        return decision
+
+    async def decide(self, call: PendingCall, *, order: int = 0) -> Allow | Deny:
+        """Decide, asking when nobody has said yet. Calls that come while a question is open join the next one.
+
+        `order` is the call's place in its question: tasks reach this point in any order.
+        """
+        decision = self.decide_now(call)
+        if not isinstance(decision, Ask):
+            return decision
+        answerer = self._answerer
+        if answerer is None:
+            return Deny(nobody_answers(call, decision), Basis("nobody", decision.basis.name, decision.basis.reason))
+        self._number += 1
+        ticket = (order, self._number)
+        waiting = self._waiting[ticket] = _Waiting(call, decision)
+        try:
+            async with self._asking:
+                while (settled := waiting.decision or self._settled(waiting)) is None:
+                    await self._ask(answerer)
+        finally:
+            del self._waiting[ticket]
+        return settled
+
+    def labels_of(self, own: tuple[str, ...] | None) -> frozenset[str]:
+        """Return the labels of a server, which has `own` ones or those of the policy."""
+        return self._desk.policy.labels_of(own)
+
+    def turn(self, call: PendingCall) -> AbstractAsyncContextManager[None]:
+        """Wait until a call may be made beside those that are being made, and hold its place for a block."""
+        return self._desk.quotas.slot(call)
+
+    def receive(self, call: PendingCall, value: object) -> None:
+        """Note what a script is given of a server."""
+        self.flow.receive(call, value)
+
+    def close(self) -> None:
+        """End the run: what held for it alone is forgotten."""
+        self._desk.book.end_run(self.caller.run)
+        self._desk.quotas.end_run(self.caller.run)
+
+    def _use(self, call: PendingCall, decision: Allow) -> bool:
+        """Use what allows a call; tell whether it still does."""
+        if decision.held is not None and not self._desk.use(decision.held):
+            return False
+        self._desk.quotas.count(call)
+        return True
+
+    def _settled(self, waiting: _Waiting) -> Allow | Deny | None:
+        """Return the decision about a waiting call, or None while somebody has to be asked."""
+        call, verdict = waiting.call, waiting.verdict
+        if verdict is not None and not verdict.allow:
+            # Stronger than a grant, also than one that was given in the same breath.
+            said = f" was refused: {verdict.note.rstrip('. ')}." if verdict.note else " was refused."
+            return Deny(
+                f"{call.qualified_name}{said}", Basis("answer", "this call", verdict.note, self._answerer_name())
+            )
+        decision = self.decide_now(call)
+        if not isinstance(decision, Ask):
+            return decision
+        # What a person agreed to is the flows that they were shown, not what has come in since.
+        if verdict is not None and verdict.allow and _labels(decision) <= _labels(waiting.ask):
+            allowed = Allow(Basis("answer", "this call", decision.basis.reason, self._answerer_name()))
+            self._use(call, allowed)
+            return allowed
+        waiting.verdict = None
+        if waiting.is_refused:
+            basis = Basis("answer", "no yes", decision.basis.reason, self._answerer_name())
+            return Deny(f"{call.qualified_name} {waiting.by}", basis)
+        return None
+
+    async def _ask(self, answerer: Answerer) -> None:
+        for _ in range(_TURNS):
+            await anyio.lowlevel.checkpoint()
+        asked: list[_Waiting] = []
+        for _, waiting in sorted(self._waiting.items(), key=lambda item: item[0]):
+            decision = self.judge(waiting.call)
+            if isinstance(decision, Ask) and waiting.decision is None:
+                waiting.ask = decision
+                asked.append(waiting)
+        answers, by = await self._answers(answerer, asked)
+        given: dict[int, Verdict] = {}
+        for answer in answers:
+            match answer:
+                case Grant():
+                    self._desk.give(answer, run=self.caller.run, by=self._answerer_name())
+                case Denial():
+                    self._desk.book.deny(answer, run=self.caller.run)
+                case Verdict():
+                    # A no to a call counts, whatever else was said of it.
+                    given |= {index: answer for index in answer.calls if not (index in given and answer.allow)}
+        for index, waiting in enumerate(asked):
+            waiting.verdict = given.get(index)
+            waiting.is_refused = waiting.verdict is None
+            waiting.by = by
+        # In the order of the calls: a grant for some of them is for the first ones.
+        for waiting in asked:
+            waiting.decision = self._settled(waiting)
+
+    async def _answers(self, answerer: Answerer, asked: Sequence[_Waiting]) -> tuple[Sequence[Answer], str]:
+        """Return what was answered, and what a call is told that nobody has allowed."""
+        timeout = self.answer_timeout_seconds
+        question = Question(
+            tuple(replace(waiting.call, arguments=deepcopy(waiting.call.arguments)) for waiting in asked),
+            tuple(self._notes(waiting) for waiting in asked),
+            timeout,
+        )
+        try:
+            with anyio.move_on_after(timeout):
+                answers = tuple(await answerer.answer(question))
+                if len(answers) <= _MOST_ANSWERS and all(isinstance(one, Grant | Denial | Verdict) for one in answers):
+                    return answers, "was refused."
+                logger().error("the answerer's answer is none", kinds=sorted({type(one).__name__ for one in answers}))
+                return (), "was refused."
+        except Exception:  # noqa: BLE001  # whatever is wrong with an answerer, it has not said yes
+            logger().exception("the answerer failed")
+            return (), "was refused."
+        return (), f"was refused: nobody answered within {timeout:g} s."
+
+    def _notes(self, waiting: _Waiting) -> Notes:
+        call = waiting.call
+        name, definitions = call.qualified_name, self._desk.book.definitions
+        return Notes(waiting.ask, self.flow.copies(call), self._desk.change(name), definitions.shown(name))
+
+
+def nobody_answers(call: PendingCall, ask: Ask) -> str:
+    """Return what a script is told when nobody was there to ask."""
+    if ask.flows:
+        return (
+            f"{call.qualified_name} was not called: {ask.flows[0]}, a person has to agree and nobody is there to ask."
+        )
+    return (
+        f"{call.qualified_name} was not called: nobody has allowed it and nobody is there to ask. "
+        f"Allow it beforehand, as with --allow '{call.qualified_name}'."
+    )
+
+
+def _labels(ask: Ask) -> frozenset[str]:
+    return frozenset(use.label for use in ask.flows)

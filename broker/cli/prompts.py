@@ -1,0 +1,89 @@
+"""Menus and lines of text on the terminal, on stderr: stdout is the script's.
+
+Above: consent.py, forms.py. Below: questionary, whose menus work with prompt_toolkit and so on any terminal.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import anyio
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from questionary import Question as Prompt
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One line of a menu; `key` is a letter that goes to it, where it has one."""
+
+    key: str
+    title: str
+    value: str
+
+
+async def chosen(entries: Sequence[Entry], message: str = "What may it do?", *, default: Any = None) -> str | None:
+    """Return the value of the chosen line; the pointer begins at the first one, or at `default`."""
+    import questionary  # noqa: PLC0415  # half a second, only where somebody is asked
+
+    has_keys = all(entry.key for entry in entries)
+    choices = [
+        questionary.Choice(entry.title, value=entry.value, shortcut_key=entry.key if has_keys else None)
+        for entry in entries
+    ]
+    prompt = questionary.select(
+        message,
+        choices=choices,
+        default=default if any(entry.value == default for entry in entries) else None,
+        use_shortcuts=has_keys,
+        use_jk_keys=False,
+        instruction="(arrow keys or letter, then Enter)" if has_keys else "(arrow keys, then Enter)",
+        **_streams(),
+    )
+    return _text(await _ask(prompt))
+
+
+async def several(options: Sequence[tuple[str, str]], message: str, default: Sequence[str]) -> list[str] | None:
+    """Return the values of the lines that were ticked; each option is a value and its title."""
+    import questionary  # noqa: PLC0415
+
+    choices = [questionary.Choice(title, value=value, checked=value in default) for value, title in options]
+    answer = await _ask(questionary.checkbox(message, choices=choices, use_jk_keys=False, **_streams()))
+    return None if answer is None else [str(one) for one in answer]
+
+
+async def typed(message: str, default: str, *, validate: Any = None) -> str | None:
+    """Return what was typed."""
+    import questionary  # noqa: PLC0415
+
+    return _text(await _ask(questionary.text(message, default=default, validate=validate, **_streams())))
+
+
+async def _ask(prompt: Prompt) -> Any:
+    try:
+        return await prompt.application.run_async()
+    except KeyboardInterrupt:
+        # Handled where the program is: the run ends as for any Ctrl-C.
+        os.kill(os.getpid(), signal.SIGINT)
+        await anyio.sleep_forever()
+    except EOFError:
+        pass
+    return None
+
+
+def _text(answer: Any) -> str | None:
+    return None if answer is None else str(answer)
+
+
+def _streams() -> dict[str, Any]:
+    """Return where to ask: on stderr, since stdout is the script's."""
+    from prompt_toolkit.input import create_input  # noqa: PLC0415
+    from prompt_toolkit.output import create_output  # noqa: PLC0415
+
+    return {"input": create_input(sys.stdin), "output": create_output(sys.stderr)}

@@ -1,0 +1,165 @@
+"""The person behind a client as answerer: questions about calls, and the questions of servers, as elicitation.
+
+Above: asking.py, which knows how a form reaches the client in each era. Below: choices.py, forms.py. Whatever a client
+sends back that is not one of the choices is a refusal; tests that cannot be used are asked for again.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import mcp.types as t
+
+from broker.authorization.choices import Choice, answers_of
+from broker.authorization.forms import FormReply
+from broker.authorization.predicates import Predicate
+from broker.authorization.question_text import as_text
+from broker.authorization.shown import shown_name
+from broker.errors import PatternError
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, Sequence
+
+    from broker.authorization.forms import Form
+    from broker.authorization.questions import Answer, CallGroup, Question
+
+    Show: TypeAlias = Callable[[t.ElicitRequestParams], Awaitable[t.ElicitResult]]
+
+NAME = "elicitation"
+"""Who answered, for the audit."""
+
+MOST_FIELDS = 10
+"""More tools than this are answered with one choice for all."""
+
+MOST_DETAILED = 3
+"""So many tools have fields for a number of calls and for tests of one's own beside the choice."""
+
+_TRIES = 3
+_NOTE_CHARACTERS = 1_000
+_TITLE_CHARACTERS = 80
+_TESTS_CHARACTERS = 2_000
+_CHOICES: dict[str, dict[str, Any]] = {
+    "refuse": {"decision": "deny"},
+    "allow these calls": {"decision": "these"},
+    "allow calls like these in this run": {"decision": "alike"},
+    "allow calls like these for always": {"decision": "alike", "scope": "always"},
+    "allow every call of the tool in this run": {"decision": "any"},
+}
+
+
+class ElicitingAnswerer:
+    """Asks by showing forms of the protocol; `show` brings one to the client and its answer back."""
+
+    name = NAME
+
+    def __init__(self, show: Show, *, has_urls: bool) -> None:
+        """`has_urls` tells whether the client can send a person to an address."""
+        self._show = show
+        self._has_urls = has_urls
+
+    async def answer(self, question: Question) -> Sequence[Answer]:
+        """Show a form with a choice for each tool; again when it holds tests that cannot be used."""
+        message, schema = form_of(question)
+        fault = ""
+        for _ in range(_TRIES):
+            said = f"{fault}{message}"
+            result = await self._show(t.ElicitRequestFormParams(message=said, requested_schema=schema))
+            try:
+                return _answers(question, result)
+            except PatternError as error:
+                fault = f"These tests cannot be used: {error}\n\n"
+        return answers_of(question, [Choice(decision="deny")])
+
+    async def fill(self, form: Form) -> FormReply:
+        """Pass a server's form on, with its name; its address only to a client that takes addresses."""
+        if form.url and not self._has_urls:
+            return FormReply("cancel")
+        params: t.ElicitRequestParams
+        if form.url:
+            params = t.ElicitRequestURLParams(message=form.as_text(), url=form.url)
+        else:
+            params = t.ElicitRequestFormParams(message=form.as_text(), requested_schema=form.schema)
+        result = await self._show(params)
+        return FormReply(result.action, result.content or {})
+
+
+def form_of(question: Question) -> tuple[str, dict[str, Any]]:
+    """Return the message and the schema of the form that asks a question: a choice for each tool, and a note."""
+    groups = question.groups
+    fields: dict[str, dict[str, Any]] = {}
+    if len(groups) > MOST_FIELDS:
+        fields["all"] = _choice("All of these tools")
+    for number, group in enumerate(groups if len(groups) <= MOST_FIELDS else (), 1):
+        title = shown_name(group.name, _TITLE_CHARACTERS)
+        fields[f"tool_{number}"] = _choice(title)
+        if len(groups) <= MOST_DETAILED:
+            fields |= _details(number, title, group)
+    required = [name for name, field in fields.items() if "enum" in field]
+    note = {"type": "string", "title": "Note", "description": "Words for the script, where you refuse"}
+    return as_text(question), {"type": "object", "properties": {**fields, "note": note}, "required": required}
+
+
+def _choice(title: str) -> dict[str, Any]:
+    return {"type": "string", "enum": list(_CHOICES), "default": "refuse", "title": title}
+
+
+def _details(number: int, title: str, group: CallGroup) -> dict[str, dict[str, Any]]:
+    count = {
+        "type": "integer",
+        "minimum": 1,
+        "title": f"{title}: number of calls",
+        "description": "Allow so many and no more; any number when empty",
+    }
+    tests = {
+        "type": "string",
+        "title": f"{title}: calls like these",
+        "description": 'What the arguments must be, as {"/name": {"glob": "x*"}}; what these have in common when empty',
+    }
+    suggestion = group.suggestion()
+    if suggestion is not None and len(str(suggestion)) <= _TESTS_CHARACTERS:
+        tests["default"] = str(suggestion)
+    return {f"tool_{number}_calls": count, f"tool_{number}_tests": tests}
+
+
+def _answers(question: Question, result: t.ElicitResult) -> tuple[Answer, ...]:
+    """Return what a form says.
+
+    Raises:
+        PatternError: It holds tests that cannot be used.
+    """
+    content = (result.content or {}) if result.action == "accept" else {}
+    note = str(content.get("note", ""))[:_NOTE_CHARACTERS]
+
+    def chosen(name: str, group: int | None) -> Choice:
+        choice = {"group": group, "note": note, **_CHOICES.get(str(content.get(name)), _CHOICES["refuse"])}
+        calls = content.get(f"{name}_calls")
+        if isinstance(calls, int) and not isinstance(calls, bool):
+            if calls < 1:
+                return Choice(group=group, decision="deny", note=note)
+            choice["calls"] = calls
+        tests = content.get(f"{name}_tests")
+        if choice["decision"] == "alike" and isinstance(tests, str) and tests.strip():
+            choice["arguments"] = _tests(tests)
+        return Choice.model_validate(choice)
+
+    count = len(question.groups)
+    if count > MOST_FIELDS:
+        return answers_of(question, [chosen("all", None)])
+    return answers_of(question, [chosen(f"tool_{number + 1}", number) for number in range(count)])
+
+
+def _tests(text: str) -> dict[str, Any]:
+    """Return tests as they were typed.
+
+    Raises:
+        PatternError: They are none.
+    """
+    try:
+        tests = json.loads(text)
+    except (ValueError, RecursionError):
+        tests = None
+    if not isinstance(tests, dict):
+        raise PatternError('they are no JSON object; write {"/name": {"glob": "x*"}}')
+    Predicate.parse(tests)
+    return tests

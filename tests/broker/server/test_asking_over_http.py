@@ -1,0 +1,187 @@
+"""Questions over real sockets: the SDK's client of each era on streamable HTTP; calls of scripts, forms of servers."""
+
+from __future__ import annotations
+
+from contextlib import AsyncExitStack, asynccontextmanager
+
+import anyio
+import anyio.lowlevel
+import mcp.types as t
+import pytest
+from mcp import Client
+from mcp.client.streamable_http import streamable_http_client
+from mcp.server import Server
+
+from broker import Broker
+from broker.server import BrokerServer, ServeSettings
+from broker.server.http import Address, HttpServer, http_app
+
+pytestmark = pytest.mark.anyio
+
+FORM = t.ElicitRequestFormParams(
+    message="Which city?", requested_schema={"type": "object", "properties": {"city": {"type": "string"}}}
+)
+URL = t.ElicitRequestURLParams(message="Pay.", url="https://pay.example/1", elicitation_id="1")
+
+
+@pytest.fixture(params=["asyncio"])
+def anyio_backend(request):
+    """Serving HTTP needs asyncio."""
+    return request.param
+
+
+@pytest.fixture
+def told():
+    """What the curious server was told."""
+    return []
+
+
+@pytest.fixture
+def curious(told):
+    """A server that asks before it answers."""
+
+    async def list_tools(_ctx, _params):
+        schema = {"type": "object", "properties": {"how": {"type": "string"}}, "required": ["how"]}
+        return t.ListToolsResult(tools=[t.Tool(name="ask", description="Asks.", input_schema=schema)])
+
+    async def call_tool(_ctx, params):
+        if params.input_responses is None:
+            asked = t.ElicitRequest(params=FORM if params.arguments["how"] == "form" else URL)
+            return t.InputRequiredResult(input_requests={"a": asked}, request_state="1")
+        answer = params.input_responses["a"]
+        told.append((answer.action, answer.content))
+        return t.CallToolResult(content=[t.TextContent(type="text", text=answer.action)])
+
+    return Server("curious", on_list_tools=list_tools, on_call_tool=call_tool)
+
+
+@pytest.fixture
+def connected(desk_server, curious, mode):
+    """Clients over HTTP, one for each person, to one broker in which nothing is allowed."""
+
+    @asynccontextmanager
+    async def serve():
+        address = Address("127.0.0.1", 0)
+        async with Broker(servers={"desk": desk_server, "curious": curious}) as broker:
+            http = HttpServer(http_app(BrokerServer(broker, ServeSettings()), address))
+            sock = address.listen()
+            async with anyio.create_task_group() as tasks:
+                tasks.start_soon(http.serve, [sock])
+                while not http.started:
+                    await anyio.lowlevel.checkpoint()
+                yield f"http://127.0.0.1:{sock.getsockname()[1]}/mcp"
+                http.end()
+
+    @asynccontextmanager
+    async def connect(*people):
+        with anyio.fail_after(60):
+            async with serve() as url, AsyncExitStack() as stack:
+                transports = [streamable_http_client(url) for _ in people]
+                pairs = zip(transports, people, strict=True)
+                clients = [Client(transport, mode=mode, elicitation_callback=person) for transport, person in pairs]
+                yield [await stack.enter_async_context(client) for client in clients]
+
+    return connect
+
+
+class Person:
+    """Answers forms with prepared content, and notes what was shown."""
+
+    def __init__(self, *answers):
+        self.answers = list(answers)
+        self.shown = []
+
+    async def __call__(self, _ctx, params):
+        self.shown.append(params)
+        return self.answers.pop(0)
+
+
+def accept(**content):
+    return t.ElicitResult(action="accept", content=content or None)
+
+
+async def begin(client):
+    """Begin a session and describe the tools; return how to name it."""
+    result = await client.call_tool("execute_code", {"code": "1"})
+    handle = result.structured_content.get("session")
+    session = {"session": handle} if handle else {}
+    await client.call_tool("get_tool_details", {"tools": ["desk.add", "curious.ask"], **session})
+    return session
+
+
+async def run(client, session, code):
+    return (await client.call_tool("execute_code", {"code": code, **session})).structured_content
+
+
+LOOP = """
+import asyncio
+from tools import desk
+await asyncio.gather(*(desk.add(a=n, b=0) for n in range(3)))
+try:
+    await desk.add(a=3, b=1)
+except PermissionError as error:
+    print(error)
+"""
+
+
+async def test_a_loop_is_approved_with_one_form(connected, calls):
+    person = Person(accept(tool_1="allow calls like these in this run"), accept(tool_1="refuse", note="only b of 0"))
+    async with connected(person) as [client]:
+        result = await run(client, await begin(client), LOOP)
+    assert result["stdout"] == "desk.add was refused: only b of 0.\n"
+    assert sorted(calls) == [("add", n, 0) for n in range(3)]
+    assert len(person.shown) == 2
+
+
+async def test_each_client_is_asked_about_its_own_calls_alone(connected, calls):
+    people = Person(accept(tool_1="allow these calls")), Person(accept(tool_1="refuse"))
+    results = {}
+    async with connected(*people) as clients:
+        sessions = [await begin(client) for client in clients]
+
+        async def one(number):
+            code = f"from tools import desk\nawait desk.add(a={number})"
+            results[number] = await run(clients[number], sessions[number], code)
+
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(one, 0)
+            tasks.start_soon(one, 1)
+    assert (results[0]["outcome"], results[1]["error"]["type"]) == ("completed", "ToolRefusedError")
+    assert [f"a={number}" in person.shown[0].message for number, person in enumerate(people)] == [True, True]
+    assert calls == [("add", 0, 2)]
+
+
+async def test_what_was_allowed_to_one_client_is_not_to_another(connected, calls):
+    allowing, refusing = Person(accept(tool_1="allow every call of the tool in this run")), Person(accept())
+    script = "from tools import desk\nawait desk.add(a=1)"
+    async with connected(allowing, refusing) as clients:
+        for client in clients:
+            await run(client, await begin(client), script)
+    assert (calls, len(refusing.shown)) == ([("add", 1, 2)], 1)
+
+
+async def test_a_form_of_a_server_reaches_the_person_behind_the_client_with_its_name(connected, told):
+    person = Person(accept(tool_1="allow these calls"), accept(city="Bern"))
+    async with connected(person) as [client]:
+        result = await run(client, await begin(client), "from tools import curious\nawait curious.ask(how='form')")
+    assert (result["value"], told) == ("accept", [("accept", {"city": "Bern"})])
+    form = person.shown[1]
+    assert form.message == "The server curious asks (while its tool ask is called):\n| Which city?"
+    assert form.requested_schema["properties"] == {"city": {"type": "string"}}
+
+
+async def test_an_address_of_a_server_is_passed_on_as_one(connected, told):
+    person = Person(accept(tool_1="allow these calls"), accept())
+    async with connected(person) as [client]:
+        await run(client, await begin(client), "from tools import curious\nawait curious.ask(how='url')")
+    assert told == [("accept", None)]
+    shown = person.shown[1]
+    assert (shown.mode, shown.url) == ("url", "https://pay.example/1")
+    assert shown.message.startswith("The server curious asks")
+
+
+async def test_a_person_who_declines_a_servers_form_has_declined_it(connected, told):
+    person = Person(accept(tool_1="allow these calls"), t.ElicitResult(action="decline", content={"city": "Bern"}))
+    async with connected(person) as [client]:
+        result = await run(client, await begin(client), "from tools import curious\nawait curious.ask(how='form')")
+    assert (result["value"], told) == ("decline", [("decline", None)])
