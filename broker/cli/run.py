@@ -83,7 +83,7 @@ def grants_of(patterns: tuple[str, ...]) -> list[Grant]:
         Problem: A pattern can match nothing.
     """
     try:
-        return [Grant(pattern) for pattern in patterns]
+        return [Grant.parse(pattern) for pattern in patterns]
     except PatternError as error:
         raise Problem(f"--allow: {error}") from None
 

@@ -145,3 +145,12 @@ def test_grants_are_listed_and_revoked(codemode, governed, tmp_path):
     assert codemode("grants", "revoke", grant_id, **own).returncode == 0
     gone = codemode("grants", "revoke", grant_id, **own)
     assert (gone.returncode, f"there is no grant {grant_id}" in gone.stderr) == (2, True)
+
+
+def test_allow_takes_tests_on_the_arguments(codemode, config):
+    script = "from tools import odd\nprint(await odd.echo(text='note 1'))\nawait odd.echo(text='other')"
+    allow = 'odd.echo {"/text": {"glob": "note *"}}'
+    finished = codemode("run", "-", "-c", config, "--allow", allow, stdin=script)
+    assert (finished.returncode, finished.stdout) == (4, "note 1\n")
+    broken = codemode("run", "-", "-c", config, "--allow", "odd.echo {nonsense", stdin=script)
+    assert (broken.returncode, "is no JSON object" in broken.stderr) == (2, True)
