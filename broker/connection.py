@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
     from anyio.abc import Process
     from mcp.client._transport import TransportStreams
-    from mcp.shared.dispatcher import Dispatcher, ProgressFnT
+    from mcp.shared.dispatcher import CallOptions, Dispatcher, ProgressFnT
 
     from broker.config import ServerConfig
     from broker.upstream_requests import Reply, UpstreamRequests

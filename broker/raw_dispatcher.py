@@ -1,7 +1,7 @@
 """Stands between the SDK's session and the wire: listings of tools pass by the SDK's validation.
 
-Above: connection.py. Below: the SDK's dispatchers. The SDK refuses a whole listing for one malformed tool; what it would
-check travels in `_meta`, as it came.
+Above: connection.py. Below: the SDK's dispatchers. The SDK refuses a whole listing for one malformed tool; what came
+travels in `_meta`.
 """
 
 from __future__ import annotations
