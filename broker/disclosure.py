@@ -89,6 +89,12 @@ class Disclosure:
             return True
         return described is not None and described.digest == entry.spec.digest
 
+    def described(self) -> list[CatalogEntry]:
+        """Return every tool whose present definition was described; quick where these are few of many."""
+        all_are = self._describes_all()
+        candidates = self._catalog.tools if all_are else map(self._catalog.find, tuple(self._described))
+        return [entry for entry in candidates if entry is not None and self.is_described(entry)]
+
     def changed(self, entry: CatalogEntry) -> str:
         """Return what is different since a tool was described; empty when it was not, or is as described."""
         described = self._described.get(entry.qualified_name)

@@ -19,6 +19,7 @@ from broker.attempts import CallRecord
 from broker.content_blocks import ContentBlocks
 from broker.errors import RecordingError
 from broker.logging import logger
+from broker.manifest import manifest_of
 from broker.recordings.resuming import UnknownCalls, check_resumable, restored_grants
 from broker.script_check import CheckedScript, diagnostics_of, not_started, stops, unreadable, warning
 from broker.script_functions import ScriptFunctions
@@ -156,7 +157,7 @@ class Execution:
         found = await self._read(script, filename, describe_references=describe_references)
         if isinstance(found, Raised | Stopped):
             return _envelope(found, run_id, began)
-        manifest = await anyio.to_thread.run_sync(self._manifest, found)
+        manifest = await self._manifest(script, found)
         mistakes = await self._mistakes(script, found, manifest) if check_mode != "off" else ()
         if check_mode == "error" and mistakes:
             return _envelope(not_started(mistakes), run_id, began)
@@ -297,7 +298,7 @@ class Execution:
         await self._settle(found)
         if describe_references:
             await self.disclosure.describe(self._named(found))
-        manifest = await anyio.to_thread.run_sync(self._manifest, found)
+        manifest = await self._manifest(script, found)
         diagnostics = await self._diagnostics(script, found, manifest)
         servers = {self.catalog.server_of(reference.namespace) or "" for reference in found}
         down = [name for name in sorted(servers & self.upstreams.keys()) if self.upstreams[name].status.problem]
@@ -321,6 +322,10 @@ class Execution:
         await self.disclosure.describe(undescribed)
         return found
 
+    async def _manifest(self, script: str, found: Sequence[Reference]) -> dict[str, Any]:
+        # In a thread: a stub that was never made before takes milliseconds.
+        return await anyio.to_thread.run_sync(manifest_of, script, found, self.catalog, self.upstreams, self.disclosure)
+
     async def _mistakes(
         self, script: str, found: Sequence[Reference], manifest: Mapping[str, Any]
     ) -> Sequence[Diagnostic]:
@@ -338,10 +343,9 @@ class Execution:
         self, script: str, found: Sequence[Reference], manifest: Mapping[str, Any]
     ) -> tuple[Diagnostic, ...]:
         """Check a script against the described tools of the servers that it names; others exist by name only."""
-        namespaces = {reference.namespace for reference in found}
-        described = [
-            entry for entry in self.catalog if entry.namespace in namespaces and self.disclosure.is_described(entry)
-        ]
+        servers = {self.catalog.server_of(reference.namespace) or "" for reference in found}
+        entries = [entry for server in sorted(servers) for entry in self.catalog.of_server(server)]
+        described = [entry for entry in entries if self.disclosure.is_described(entry)]
         listed = {namespace: tuple(entry["functions"]) for namespace, entry in manifest.items()}
         return await diagnostics_of(script, described, listed)
 
@@ -373,23 +377,6 @@ class Execution:
                 found_entries = list(self.catalog.of_server(server)) if server is not None else []
             entries |= {one.python_name: one for one in found_entries}
         return list(entries.values())
-
-    def _manifest(self, found: Sequence[Reference]) -> dict[str, Any]:
-        """Return the guest's view of the catalog."""
-        manifest: dict[str, Any] = {}
-        for server, namespace in self.catalog.namespaces.items():
-            if self.upstreams[server].settings.disabled:
-                continue
-            functions = {entry.function: self._entry(entry) for entry in self.catalog.of_server(server)}
-            manifest[namespace] = {"doc": f"The tools of the server {server}.", "functions": functions}
-            if self.upstreams[server].status.problem is not None:
-                _stand_in(functions, namespace, found)
-        return manifest
-
-    def _entry(self, entry: CatalogEntry) -> dict[str, Any]:
-        if self.disclosure.is_described(entry):
-            return entry.stub().manifest_entry()
-        return {"described": False, "fetch": fetch_request([entry.qualified_name])}
 
 
 class _Heard:
@@ -426,14 +413,6 @@ def _redacted(outcome: Outcome, redact: Redactor) -> Outcome:
         case Raised(kind, message, traceback):
             return Raised(kind, redact(message), redact(traceback))
     return outcome
-
-
-def _stand_in(functions: dict[str, Any], namespace: str, found: Sequence[Reference]) -> None:
-    """Let a script call what it names of a server that is down: the call says that it is, and can be caught."""
-    for reference in found:
-        if reference.namespace == namespace and reference.function is not None and reference.function != "*":
-            entry = {"described": True, "doc": "", "parameters": [], "accepts_extra": True, "types": []}
-            functions.setdefault(reference.function, entry)
 
 
 def _with_filename(outcome: Raised | Stopped, filename: str) -> Raised | Stopped:

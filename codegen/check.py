@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING
 
 from codegen.checker_input import tools_package
 from codegen.errors import CheckerError
+from codegen.finding_cache import shared
 from codegen.known_names import functions_by_namespace, known_from
 from codegen.plain_text import one_line
 from codegen.script_text import Place, words_of
-from codegen.type_checker import findings
 from codegen.verdicts import verdict
 
 if TYPE_CHECKING:
@@ -49,8 +49,8 @@ def check(script: str, stubs: Iterable[Stub], *, listed: Mapping[str, Iterable[s
     """Return the mistakes that stop a script, in the order of its lines, at most twenty.
 
     Top-level `await` and `return` are legal. The script is neither parsed nor run by this process; it takes
-    one run of `ty`, some 60 ms. `listed` are functions by namespace that exist but are not described: calls
-    to them are not checked.
+    one run of `ty`, some 60 ms, unless the same was checked before. `listed` are functions by namespace that
+    exist but are not described: calls to them are not checked.
 
     Raises:
         CheckerError: If the type checker cannot be run, or not within its bounds. The script may still be correct.
@@ -61,9 +61,11 @@ def check(script: str, stubs: Iterable[Stub], *, listed: Mapping[str, Iterable[s
     functions = functions_by_namespace(described, listed or {})
     # Most servers are not in a script: what it does not name, it can neither import nor call.
     named = [one for one in described if one.namespace in words and not words.isdisjoint((one.function, *one.types))]
-    known = known_from(named, functions)
     within = {namespace: words.intersection(names) for namespace, names in functions.items() if namespace in words}
-    found = findings(script, tools_package(named, within))
+    found = shared.findings(script, tools_package(named, within))
+    if not found:
+        return []
+    known = known_from(named, functions)
     diagnostics: dict[tuple[int, int], Diagnostic] = {}
     lines = script.split("\n")
     for finding in sorted(found, key=lambda one: (one.line, one.column))[:_MOST_FINDINGS]:

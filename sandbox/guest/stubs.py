@@ -3,11 +3,13 @@
 Manifest: `{namespace: {"doc", "functions": {function: entry}}}`. An entry of a described tool has `"described": true`,
 `"doc"`, `"parameters"` (each `[Python name, JSON key, required]`), `"accepts_extra"` and `"types"` (names of its
 result types); an entry of a tool that is only listed has `"described": false` and `"fetch"`, the request that
-describes it. Functions are made when they are first used: a manifest may hold thousands.
+describes it. A namespace that is `"partial"` has only the described tools, and any other name may be one of the rest.
+Functions are made when they are first used: a manifest may hold thousands.
 """
 
 import difflib
 import inspect
+import json
 import sys
 import types
 import typing
@@ -73,6 +75,7 @@ class _Namespace(types.ModuleType):
             self.__dict__.pop(name, None)
         self.__doc__ = entry.get("doc")
         self._functions = entry["functions"]
+        self._is_partial = entry.get("partial", False)
         self._types = {typed for function in self._functions.values() for typed in function.get("types", ())}
         self.__all__ = [*self._functions, *self._types]
 
@@ -87,6 +90,9 @@ class _Namespace(types.ModuleType):
             made = typing.TypedDict(name, {})
         else:
             _refuse_dunder(self, name)
+            if self._is_partial:
+                fetch = f"get_tool_details({json.dumps([f'{self._short_name}.{name}'])})"
+                return _Listed(self._short_name, name, {"fetch": fetch})
             raise tool_errors.ToolNotFoundError(
                 f"there is no tool {name!r} in tools.{self._short_name}. {_nearest(name, self._functions, 'Tools')}",
                 server=self._short_name,

@@ -265,6 +265,22 @@ async def test_a_tool_reached_by_a_computed_name_needs_its_description_too(opene
     assert 'get_tool_details(["desk.add"])' in error_of(result).message
 
 
+async def test_of_a_server_that_the_script_does_not_spell_out_only_what_is_described_can_be_called(opened):
+    spelled = "import tools\nserver = getattr(tools, 'de' + 'sk')\n"
+    async with opened() as broker:
+        session = broker.session(grants=[Grant("*")])
+        await session.get_tool_details(["desk.add"])
+        done = await session.execute_code(f"{spelled}await server.add(a=1)\ntools.__name__")
+        refused = await session.execute_code(
+            "x = tools = __import__('too' + 'ls')\nawait getattr(x, 'de' + 'sk').note()"
+        )
+        listed = await session.execute_code(f"{spelled}[name for name in dir(server) if name == 'note']")
+    assert (done.outcome, len(done.calls)) == ("completed", 1)
+    assert error_of(refused).type == "ToolDescriptionRequired"
+    assert 'get_tool_details(["desk.note"])' in error_of(refused).message
+    assert listed.value == ["note"]
+
+
 async def test_a_tool_that_changed_since_it_was_described_is_not_called(faulty):
     script = """
 from tools import changing

@@ -9,7 +9,7 @@ import pytest
 from mcp.server import MCPServer
 
 from broker import Broker, Config, Grant
-from codegen import CheckerError
+from codegen import CheckerError, finding_cache
 
 pytestmark = pytest.mark.anyio
 
@@ -55,6 +55,7 @@ def opened(calls, faulty):
 @pytest.fixture
 def no_checker(monkeypatch):
     """The type checker is not installed."""
+    finding_cache.shared.clear()
     monkeypatch.setattr("codegen.type_checker.find_ty_bin", lambda: "/nowhere/ty")
 
 

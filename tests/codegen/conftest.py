@@ -1,4 +1,4 @@
-"""The corpus of real tools, where it is at hand."""
+"""What the tests of stubs and checks share: the corpus of real tools, where it is at hand."""
 
 from __future__ import annotations
 
@@ -8,7 +8,14 @@ from typing import Any
 
 import pytest
 
+from codegen import finding_cache
 from tests.codegen.definitions import CORPUS
+
+
+@pytest.fixture(autouse=True)
+def nothing_checked() -> None:
+    """Let no test have its script checked by the one before."""
+    finding_cache.shared.clear()
 
 
 @pytest.fixture(scope="session")

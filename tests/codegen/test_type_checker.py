@@ -20,8 +20,8 @@ WITHOUT_END = "import random\nx = None\nwhile True:\n" + "".join(
 )
 
 
-def finds_the_mistake() -> bool:
-    return [one.code for one in check(SCRIPT, stubs())] == ["missing-attribute"]
+def finds_the_mistake(script: str = SCRIPT) -> bool:
+    return [one.code for one in check(script, stubs())] == ["missing-attribute"]
 
 
 def test_a_script_that_overflows_the_checker_is_not_checked() -> None:
@@ -82,7 +82,8 @@ def test_no_more_checkers_run_at_once_than_there_may(monkeypatch: pytest.MonkeyP
 
     monkeypatch.setattr(type_checker, "_status", counted)
     with ThreadPoolExecutor(6 * type_checker.MAX_CHECKERS) as threads:
-        found = list(threads.map(lambda _: finds_the_mistake(), range(6 * type_checker.MAX_CHECKERS)))
+        scripts = [f"{SCRIPT}# {number}" for number in range(6 * type_checker.MAX_CHECKERS)]
+        found = list(threads.map(finds_the_mistake, scripts))
     assert all(found)
     assert most == type_checker.MAX_CHECKERS
 

@@ -113,6 +113,14 @@ async def test_a_wrong_call_says_what_to_write(run, script, kind, message):
     assert outcome.message.split("\n")[0] == message
 
 
+async def test_of_a_partial_namespace_what_is_not_told_of_may_be_there_undescribed(run, manifest):
+    partial = {"good": manifest["good"] | {"partial": True}}
+    outcome = await raised(run, "from tools import good\nawait good.echo(text=1)\nawait good.other()", manifest=partial)
+    assert outcome.type == "ToolDescriptionRequired"
+    assert 'get_tool_details(["good.other"])' in outcome.message
+    assert (await raised(run, "from tools import good\ngood.__wrapped__", manifest=partial)).type == "AttributeError"
+
+
 async def test_an_import_of_an_unknown_tool_suggests_the_nearest(run):
     outcome = await raised(run, "from tools.good import ecko")
     assert outcome.type == "ImportError"

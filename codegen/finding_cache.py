@@ -1,0 +1,82 @@
+"""What the type checker said of the same text before, and is about to say of it now.
+
+Above: check.py. Below: type_checker.py. Its findings are a function of the script and the package beside it, so
+equal ones share one run of it: an agent often runs a script again, and many agents the same one.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import threading
+from collections import OrderedDict
+from concurrent.futures import Future
+from typing import TYPE_CHECKING, TypeAlias
+
+from codegen.type_checker import findings
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from codegen.type_checker import Finding
+
+_Found: TypeAlias = "tuple[Finding, ...]"
+
+# A script made for it has thousands of findings; such are asked for again.
+_MOST_FINDINGS_KEPT = 50
+
+
+class FindingCache:
+    """The findings asked for last; safe to use from several threads."""
+
+    def __init__(self, *, entries: int = 256) -> None:
+        """Hold the findings of at most `entries` scripts."""
+        self._entries = entries
+        self._futures: OrderedDict[bytes, Future[_Found]] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def findings(self, script: str, package: Mapping[str, str]) -> _Found:
+        """Return what the checker says; whoever asks while it is at work waits for the same answer.
+
+        Raises:
+            CheckerError: As `type_checker.findings` does. An error is told to those who wait and not kept.
+        """
+        key = _key(script, package)
+        with self._lock:
+            future = self._futures.get(key)
+            is_first = future is None
+            if future is None:
+                future = self._futures[key] = Future()
+                while len(self._futures) > self._entries:
+                    self._futures.popitem(last=False)
+            else:
+                self._futures.move_to_end(key)
+        if is_first:
+            self._ask(key, future, script, package)
+        return future.result()
+
+    def clear(self) -> None:
+        """Forget everything."""
+        with self._lock:
+            self._futures.clear()
+
+    def _ask(self, key: bytes, future: Future[_Found], script: str, package: Mapping[str, str]) -> None:
+        try:
+            future.set_result(tuple(findings(script, package)))
+        except BaseException as error:  # noqa: BLE001  # raised again by `future.result`, here and where others wait
+            future.set_exception(error)
+        if future.exception() is not None or len(future.result()) > _MOST_FINDINGS_KEPT:
+            with self._lock:
+                self._futures.pop(key, None)
+
+
+def _key(script: str, package: Mapping[str, str]) -> bytes:
+    """Return what stands for the whole input; lengths keep one text from running into the next."""
+    whole = hashlib.sha256()
+    for text in (script, *(part for item in sorted(package.items()) for part in item)):
+        encoded = text.encode("utf-8", "surrogatepass")
+        whole.update(len(encoded).to_bytes(8, "big") + encoded)
+    return whole.digest()
+
+
+shared = FindingCache()
+"""The findings of this process."""
