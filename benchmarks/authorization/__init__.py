@@ -1,1 +1,1 @@
-"""What a decision costs."""
+"""What a decision costs, and whether the audit matches what servers were asked."""

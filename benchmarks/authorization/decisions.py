@@ -1,6 +1,6 @@
 """What one decision costs with 200 rules and 200 grants, and 10,000 decisions of one run.
 
-    python -m benchmarks.authorization.decisions
+    python -m benchmarks.authorization decisions
 
 Three policies: every rule is about another tool; every rule is about this tool and looks at an argument, and none but
 the last one matches; and the grants likewise. The cost is that of `authorize`, and of a whole decision at the desk,
@@ -85,7 +85,3 @@ def main() -> None:
         whole = per_call(desk.decide_now, asked)
         print(f"{name:24} {pure:7.1f} µs {whole:9.1f} µs {whole * DECISIONS / 1e6:17.2f} s")
     print(f"allowed: {ALLOWED_MICROSECONDS} µs a decision, {ALLOWED_SECONDS} s for {DECISIONS}")
-
-
-if __name__ == "__main__":
-    main()

@@ -5,9 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import sqlite3
-import subprocess
 import sys
-import time
 from pathlib import Path
 
 import anyio
@@ -15,12 +13,12 @@ import jsonschema
 import pytest
 from mcp.server import MCPServer
 
+from benchmarks.authorization import kills
 from broker import Broker, Config, Grant
 from broker.audit import FIRST, AuditLog, audit_json_schema, entries, verify
 from broker.redaction import Redactor
 from broker.store import Store
 
-FAULTY = Path(__file__).parent / "servers" / "faulty.py"
 SCHEMA_FILE = Path(__file__).parents[2] / "docs" / "audit.schema.json"
 SECRET = "k3y-of-the-desk"  # noqa: S105  # what must not be seen
 CONFIG = '{"mcpServers": {}, "policy": {"rules": [{"tools": "desk.drop", "effect": "deny", "reason": "${REASON}"}]}}'
@@ -200,41 +198,24 @@ async def test_records_are_found_by_run_server_and_time(path, desk):
         assert list(entries(store, since="2999-01-01")) == []
 
 
-KILLED = """
-import anyio, sys
-from pathlib import Path
-from broker import Broker, Config, Grant
-from broker.config import ServerConfig
-from broker.store import Store
-
-async def main(store, server, log):
-    config = ServerConfig(command=sys.executable, args=("-I", server, "fine"), env={"CALLS_LOG": log}, mode="legacy")
-    with Store(Path(store)) as kept:
-        async with Broker(Config(servers={"odd": config}), store=kept) as broker:
-            script = "from tools import odd\\nfor n in range(100000): await odd.echo(text=str(n))"
-            await broker.session(grants=[Grant("*")]).execute_code(script, describe_references=True)
-
-anyio.run(main, *sys.argv[1:])
-"""
-
-
 @pytest.mark.skipif(sys.platform == "win32", reason="kill -9 is POSIX's")
-def test_after_kill_9_every_call_that_reached_the_server_is_on_record(path, tmp_path):
-    log = tmp_path / "calls.log"
-    log.touch()
-    command = [sys.executable, "-c", KILLED, str(path), str(FAULTY), str(log)]
-    with subprocess.Popen(command) as process:  # noqa: S603  # ours
-        deadline = time.monotonic() + 60
-        while len(log.read_text().splitlines()) < 25:
-            assert process.poll() is None
-            assert time.monotonic() < deadline
-        process.kill()
-    reached = log.read_text().splitlines()
-    with Store(path) as store:
-        assert verify(store).fault == ""
-        records = [entry.record for entry in entries(store)]
-    attempts = [record for record in records if record["kind"] == "attempt"]
-    assert all(record["decision"] == "allowed" for record in attempts)
-    # One call at a time: at most the last one was written down and not made.
-    assert len(attempts) - len(reached) in {0, 1}
-    assert len(attempts) - sum(record["kind"] == "result" for record in records) in {0, 1}
+def test_after_kill_9_the_servers_own_log_and_the_audit_match_one_to_one(tmp_path):
+    """A short one of `python -m benchmarks.authorization kills`."""
+    found = kills.run(tmp_path, calls=200, kills=3)
+    assert found.faults == ()
+    assert found.executed >= 200
+    assert found.executed + found.not_made == found.allowed
+    assert found.not_made <= found.unknown <= 3 * kills.AT_ONCE
+
+
+def test_what_does_not_match_is_found(tmp_path):
+    kills.run(tmp_path, calls=20, kills=1)
+    ledger, store = tmp_path / "ledger", tmp_path / "broker.sqlite3"
+    first, *rest = ledger.read_text().splitlines()
+    for lines, fault in (
+        ([first, first, *rest], f"{first} was made 2 times"),
+        ([first, *rest, "write unheard-of"], "write unheard-of was made and is not on record"),
+        (rest, f"{first} has a result and was not made"),
+    ):
+        ledger.write_text("\n".join(lines))
+        assert kills.compare(store, ledger, 1).faults == (fault,)
