@@ -1,26 +1,21 @@
 """What was attempted, decided and done: one record for each attempt of a script to call a tool, before it is sent.
 
-Above: tool_calls.py writes, the command line reads. Below: store.py. Records are appended and never changed; each holds
-the hash of the one before, so that a change, a gap or an insertion shows. A cut at the end does not: keep the last hash
-somewhere else to see that.
+Above: tool_calls.py writes, the command line reads. Below: audit_chain.py, which chains the records.
 """
 
 from __future__ import annotations
 
 import hashlib
-import json
-from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
 
-from broker.store import Tables
+from broker.audit_chain import TABLES, append, prune
+from broker.audit_settings import AuditSettings
 from codegen.tool_spec import canonical_json
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from broker.authorization.calls import Caller, PendingCall
     from broker.authorization.decision import Basis
     from broker.redaction import Redactor
@@ -29,25 +24,8 @@ if TYPE_CHECKING:
 ARGUMENT_CHARACTERS = 4_096
 """How much of the redacted arguments a record holds; their hash is over all of them as they were."""
 
-FIRST = "0" * 64
-"""The previous hash of the first record."""
-
-TABLES = Tables(
-    "audit",
-    (
-        (
-            """
-            CREATE TABLE audit (
-                number INTEGER PRIMARY KEY, run TEXT NOT NULL, server TEXT NOT NULL, time TEXT NOT NULL,
-                record TEXT NOT NULL, hash TEXT NOT NULL
-            ) STRICT
-            """,
-            "CREATE INDEX audit_run ON audit (run)",
-            "CREATE TRIGGER audit_no_update BEFORE UPDATE ON audit BEGIN SELECT RAISE(ABORT, 'append only'); END",
-            "CREATE TRIGGER audit_no_delete BEFORE DELETE ON audit BEGIN SELECT RAISE(ABORT, 'append only'); END",
-        ),
-    ),
-)
+_PRUNED_EVERY = 500
+_PRUNED_AT_ONCE = 5_000
 
 
 class _Record(BaseModel):
@@ -124,33 +102,32 @@ class ResultRecord(_Record):
     duration_ms: float
 
 
-AuditRecord = Annotated[AttemptRecord | ResultRecord, Field(discriminator="kind")]
+class PrunedRecord(_Record):
+    """Says that older records were removed.
+
+    Attributes:
+        kind: `pruned`.
+        run: Empty.
+        server: Empty.
+        through: The number of the last one removed.
+        through_hash: Its hash, which the first record kept has as its `previous`.
+    """
+
+    kind: Literal["pruned"] = "pruned"
+    run: str
+    server: str
+    through: int
+    through_hash: str
 
 
-@dataclass(frozen=True, slots=True)
-class Entry:
-    """A stored record: its canonical JSON, the hash over that, and the columns by which it is found."""
-
-    record: dict[str, Any]
-    text: str
-    hash: str
-    columns: tuple[int, str, str, str]
-
-
-@dataclass(frozen=True, slots=True)
-class Verification:
-    """What was found: how many records, the hash of the last one, and the first fault, empty where there is none."""
-
-    count: int
-    last_hash: str
-    fault: str
+AuditRecord = Annotated[AttemptRecord | ResultRecord | PrunedRecord, Field(discriminator="kind")]
 
 
 class AuditLog:
     """The records of one store."""
 
-    def __init__(self, store: Store, redact: Redactor) -> None:
-        """Prepare the tables.
+    def __init__(self, store: Store, redact: Redactor, settings: AuditSettings | None = None) -> None:
+        """Prepare the tables, and remove what is over the bounds of the settings.
 
         Raises:
             StoreError: The store cannot be used.
@@ -158,6 +135,9 @@ class AuditLog:
         store.prepare(TABLES)
         self._store = store
         self._redact = redact
+        self._settings = settings or AuditSettings()
+        self._appended = 0
+        self._prune()
 
     def attempt(self, call: PendingCall, *, decision: str, basis: Basis | None, status: str = "") -> int:
         """Write down an attempt and return its number.
@@ -199,53 +179,18 @@ class AuditLog:
         return {key: self._redact(value) for key, value in fields.items() if value}
 
     def _append(self, fields: dict[str, Any]) -> int:
-        with self._store.transaction():
-            last = self._store.execute("SELECT number, hash FROM audit ORDER BY number DESC LIMIT 1")
-            number, previous = (last[0][0] + 1, last[0][1]) if last else (1, FIRST)
-            time = datetime.now(UTC).isoformat(timespec="milliseconds")
-            text = canonical_json({"number": number, "time": time, "previous": previous, **fields})
-            values = (number, fields["run"], fields["server"], time, text, _hash(text))
-            self._store.execute("INSERT INTO audit VALUES (?, ?, ?, ?, ?, ?)", values)
-        return int(number)
+        number = append(self._store, fields)
+        self._appended += 1
+        if self._appended % _PRUNED_EVERY == 0:
+            self._prune()
+        return number
 
-
-def entries(store: Store, *, run: str | None = None, server: str | None = None, since: str = "") -> Iterator[Entry]:
-    """Yield the records in order, or those of a run, of a server, from a time on.
-
-    Raises:
-        StoreError: The store cannot be used.
-    """
-    store.prepare(TABLES)
-    number = 0
-    query = "SELECT number, run, server, time, record, hash FROM audit WHERE number > ? AND time >= ?"
-    wanted = [("run", run), ("server", server)]
-    query += "".join(f" AND {column} = ?" for column, value in wanted if value is not None)
-    values = [value for _, value in wanted if value is not None]
-    while page := store.execute(f"{query} ORDER BY number LIMIT 1000", (number, since, *values)):
-        for *columns, text, digest in page:
-            yield Entry(_decoded(text), text, digest, tuple(columns))
-        number = page[-1][0]
-
-
-def verify(store: Store) -> Verification:
-    """Follow the chain through all records.
-
-    Raises:
-        StoreError: The store cannot be used.
-    """
-    previous, count = FIRST, 0
-    for entry in entries(store):
-        count += 1
-        record = entry.record
-        found_by = tuple(record.get(key) for key in ("number", "run", "server", "time"))
-        if record.get("number") != count or found_by != entry.columns:
-            return Verification(count - 1, previous, f"record {count} is missing, or was changed")
-        if _hash(entry.text) != entry.hash:
-            return Verification(count - 1, previous, f"record {count} was changed: its hash is another one")
-        if record.get("previous") != previous:
-            return Verification(count - 1, previous, f"record {count} does not follow the one before")
-        previous = entry.hash
-    return Verification(count, previous, "")
+    def _prune(self) -> None:
+        settings = self._settings
+        if settings.days is not None or settings.records is not None:
+            oldest = datetime.now(UTC) - timedelta(days=settings.days or 0)
+            before = "" if settings.days is None else oldest.isoformat(timespec="milliseconds")
+            prune(self._store, before=before, keep=settings.records, at_most=_PRUNED_AT_ONCE)
 
 
 def audit_json_schema() -> dict[str, Any]:
@@ -255,15 +200,3 @@ def audit_json_schema() -> dict[str, Any]:
         "title": "One record of `codemode audit --json`, a line each",
         **TypeAdapter[Any](AuditRecord).json_schema(),
     }
-
-
-def _hash(text: str) -> str:
-    return hashlib.sha256(text.encode("ascii")).hexdigest()
-
-
-def _decoded(text: str) -> dict[str, Any]:
-    try:
-        record = json.loads(text)
-    except ValueError:
-        return {}
-    return record if isinstance(record, dict) else {}

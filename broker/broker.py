@@ -114,7 +114,7 @@ class Broker:
         self._redact = Redactor(config.secrets)
         self._policy = Policy(config.policy)
         self._quotas = Quotas(self._policy)
-        self._audit = None if store is None else AuditLog(store, self._redact)
+        self._audit = None if store is None else AuditLog(store, self._redact, config.audit)
         identities = {name: server_identity(server) for name, server in config.servers.items()}
         self._kept = None if store is None else KeptGrants(store, identities)
         self._recordings = None if store is None else Recordings(store, config.recordings)

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, PrivateAttr, ValidationError, model_validator
 from pydantic_core import PydanticCustomError
 
+from broker.audit_settings import AuditSettings
 from broker.authorization.faults import policy_problems
 from broker.authorization.policy import Label, PolicyConfig
 from broker.disclosure_config import DisclosureConfig, ToolPattern
@@ -139,6 +140,7 @@ class Config(BaseModel):
         serve: How `codemode serve` serves.
         disclosure: How much of the tools is shown when.
         policy: What may be called; see `PolicyConfig`.
+        audit: How long the records of calls are kept.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True, populate_by_name=True)
@@ -149,6 +151,7 @@ class Config(BaseModel):
     serve: ServeSettings = ServeSettings()
     disclosure: DisclosureConfig = DisclosureConfig()
     policy: PolicyConfig = PolicyConfig()
+    audit: AuditSettings = AuditSettings()
     _secrets: frozenset[str] = PrivateAttr(default=frozenset())
 
     @property

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
-from broker.audit import Entry, entries, verify
+from broker.audit_chain import Entry, entries, prune, verify
 from broker.authorization.shown import shown_name, shown_text
 from broker.cli.exit_codes import ExitCode
 from broker.cli.terminal import Problem, note, report_problem, write_result, write_table
@@ -35,9 +35,17 @@ class AuditRequest:
     as_json: bool
 
 
+@dataclass(frozen=True)
+class PruneRequest:
+    """The arguments of `audit prune`."""
+
+    older_than: str | None
+    keep: int | None
+
+
 async def show_audit(request: AuditRequest) -> ExitCode:
     """Print records, or whether the chain holds."""
-    since = _time(request.since) if request.since else ""
+    since = _time(request.since, "--since") if request.since else ""
     with open_store() as store:
         if request.verify:
             return _verify(store, as_json=request.as_json)
@@ -47,6 +55,17 @@ async def show_audit(request: AuditRequest) -> ExitCode:
                 write_result(json.dumps({**entry.record, "hash": entry.hash}))
         else:
             _print(found)
+    return ExitCode.COMPLETED
+
+
+async def prune_audit(request: PruneRequest) -> ExitCode:
+    """Remove the oldest records."""
+    if request.older_than is None and request.keep is None:
+        raise Problem("nothing says which records to remove", "Give --older-than 90d, or --keep 100000.")
+    before = _time(request.older_than, "--older-than") if request.older_than else ""
+    with open_store() as store:
+        removed = prune(store, before=before, keep=request.keep)
+    note(f"{removed} record{'' if removed == 1 else 's'} removed; `codemode audit --verify` checks the rest")
     return ExitCode.COMPLETED
 
 
@@ -108,15 +127,17 @@ def _print(found: Iterable[Entry]) -> None:
 def _verify(store: Store, *, as_json: bool) -> ExitCode:
     found = verify(store)
     if as_json:
-        write_result(json.dumps({"records": found.count, "last_hash": found.last_hash, "fault": found.fault or None}))
+        said = {"records": found.count, "last_hash": found.last_hash, "fault": found.fault or None}
+        write_result(json.dumps({**said, "pruned": found.pruned, "pruned_at": found.pruned_at or None}))
     elif found.fault:
         report_problem(f"the audit is not whole: {found.fault}", f"The {found.count} records before it are.")
     else:
-        write_result(f"ok: {found.count} records follow each other; the last hash is {found.last_hash}")
+        before = f", after {found.pruned} that were pruned, last on {found.pruned_at[:10]}" if found.pruned else ""
+        write_result(f"ok: {found.count} records follow each other{before}; the last hash is {found.last_hash}")
     return ExitCode.MISTAKES if found.fault else ExitCode.COMPLETED
 
 
-def _time(text: str) -> str:
+def _time(text: str, option: str) -> str:
     """Return a time as records have it: an age as `2h`, or a date with or without a time."""
     if match := _AGE.fullmatch(text):
         age = timedelta(**{_UNITS[match[2]]: int(match[1])})
@@ -124,5 +145,5 @@ def _time(text: str) -> str:
     try:
         given = datetime.fromisoformat(text)
     except ValueError:
-        raise Problem(f"--since: {text!r} is no time", "Write an age (30m, 2h, 7d) or a date (2026-11-21).") from None
+        raise Problem(f"{option}: {text!r} is no time", "Write an age (30m, 2h, 7d) or a date (2026-11-21).") from None
     return given.astimezone(UTC).isoformat(timespec="milliseconds")

@@ -17,6 +17,7 @@ from broker.cli.start import start
 
 policy = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="Look at what may be called, and why.")
 grants = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="Look at what was allowed for always.")
+audit = typer.Typer(rich_markup_mode=None)
 mcp = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="Log in to servers.")
 
 _Texts = list[str] | None
@@ -140,7 +141,9 @@ def mcp_login(
     start(command.log_in, command.LoginRequest(server, config, browser), verbose=False, log_json=False)
 
 
-def audit(
+@audit.callback(invoke_without_command=True)
+def show_audit(
+    context: typer.Context,
     *,
     run: Annotated[str | None, typer.Option("--run", metavar="ID", help="Only this run.")] = None,
     server: Annotated[str | None, typer.Option("--server", metavar="NAME", help="Only calls to this server.")] = None,
@@ -157,11 +160,36 @@ def audit(
       codemode audit --since 2h
       codemode audit --json > audit.jsonl
       codemode audit --verify
+      codemode audit prune --older-than 90d
 
     \b
     Exit codes: 0; 1 when --verify finds a fault; 2 wrong usage, or nothing was recorded.
     """  # noqa: D301  # \b keeps click from refilling the lines
+    if context.invoked_subcommand is not None:
+        return
     from broker.cli import audit as command
 
     request = command.AuditRequest(run, server, since, verify, as_json)
     start(command.show_audit, request, verbose=False, log_json=False)
+
+
+@audit.command("prune")
+def prune_audit(
+    *,
+    older_than: Annotated[
+        str | None, typer.Option("--older-than", metavar="TIME", help="Those before an age (90d) or a date.")
+    ] = None,
+    keep: Annotated[int | None, typer.Option("--keep", metavar="N", min=1, help="All but the newest N.")] = None,
+) -> None:
+    """Remove the oldest records. What is left can be verified as before, and says what was removed.
+
+    Export them first if you may need them. The file keeps its size; the room is used again.
+
+    \b
+    Examples:
+      codemode audit --json > audit.jsonl
+      codemode audit prune --older-than 90d
+    """  # noqa: D301  # \b keeps click from refilling the lines
+    from broker.cli import audit as command
+
+    start(command.prune_audit, command.PruneRequest(older_than, keep), verbose=False, log_json=False)

@@ -15,7 +15,10 @@ from mcp.server import MCPServer
 
 from benchmarks.authorization import kills
 from broker import Broker, Config, Grant
-from broker.audit import FIRST, AuditLog, audit_json_schema, entries, verify
+from broker.audit import AuditLog, audit_json_schema
+from broker.audit_chain import FIRST, entries, prune, verify
+from broker.audit_settings import AuditSettings
+from broker.authorization.calls import PendingCall
 from broker.redaction import Redactor
 from broker.store import Store
 
@@ -162,6 +165,75 @@ async def test_a_change_of_the_records_shows(path, desk, case):
     assert changed == 1
     with Store(path) as store:
         assert f"record {number} " in verify(store).fault
+
+
+async def test_what_was_pruned_is_said_and_the_rest_is_still_whole(path, desk):
+    with Store(path) as store:
+        await run(store, desk, "desk.*")
+        before = verify(store)
+        assert prune(store, keep=10) == before.count - 10
+        assert prune(store, before="2000-01-01") == 0
+        found = verify(store)
+        assert (found.fault, found.count, found.pruned) == ("", 11, before.count - 10)
+        assert found.pruned_at
+        await run(store, desk, "desk.*")
+        assert prune(store, before="2999-01-01", at_most=30) == 30
+        found = verify(store)
+        assert (found.fault, found.pruned) == ("", before.count + 20)
+        assert prune(store, before="2999-01-01") > 0
+        # The last one stays, and the word about what went before it.
+        assert verify(store).count == 2
+        lines = [{**entry.record, "hash": entry.hash} for entry in entries(store)]
+    for line in lines:
+        jsonschema.validate(line, audit_json_schema())
+
+
+AFTER_PRUNING = {
+    "one more removed": ("DELETE FROM audit WHERE number <= {first}", " are missing, and none says"),
+    "the word about it removed": ("DELETE FROM audit WHERE number = {last}", " are missing, and none says"),
+    "the word about it changed": (
+        "UPDATE audit SET record = replace(record, '\"through\":', '\"through\":1') WHERE number = {last}",
+        "was changed",
+    ),
+    "the first one kept changed": (
+        'UPDATE audit SET record = replace(record, \'"previous":"\', \'"previous":"f\') WHERE number = {first}',
+        "was changed",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", AFTER_PRUNING)
+async def test_a_change_after_pruning_shows(path, desk, case):
+    statement, said = AFTER_PRUNING[case]
+    with Store(path) as store:
+        await run(store, desk, "desk.note")
+        prune(store, keep=10)
+        numbers = [entry.columns[0] for entry in entries(store)]
+    with sqlite3.connect(path) as raw:
+        statement = statement.format(first=numbers[0], last=numbers[-1])
+        with pytest.raises(sqlite3.IntegrityError, match="append only"):
+            raw.execute(statement)
+        raw.execute("DROP TRIGGER audit_no_update")
+        raw.execute("DROP TRIGGER audit_no_delete")
+        assert raw.execute(statement).rowcount == 1
+    raw.close()
+    with Store(path) as store:
+        assert said in verify(store).fault
+
+
+async def test_a_log_with_bounds_keeps_to_them(path, desk):
+    with Store(path) as store:
+        await run(store, desk, "desk.*")
+        assert verify(store).pruned == 0
+        AuditLog(store, Redactor(()), AuditSettings(days=1, records=1_000))
+        assert verify(store).pruned == 0
+        AuditLog(store, Redactor(()), AuditSettings(days=1e-9))
+        assert (verify(store).count, verify(store).fault) == (2, "")
+        log = AuditLog(store, Redactor(()), AuditSettings(records=1_000))
+        for _ in range(2_000):
+            log.attempt(PendingCall("desk", "note", "", {}), decision="denied", basis=None)
+        found = verify(store)
+        assert (found.fault, found.count <= 1_500) == ("", True)
 
 
 async def test_what_cannot_be_written_down_is_not_sent(path, desk, reached):

@@ -154,3 +154,15 @@ def test_allow_takes_tests_on_the_arguments(codemode, config):
     assert (finished.returncode, finished.stdout) == (4, "note 1\n")
     broken = codemode("run", "-", "-c", config, "--allow", "odd.echo {nonsense", stdin=script)
     assert (broken.returncode, "is no JSON object" in broken.stderr) == (2, True)
+
+
+def test_the_audit_is_pruned_and_says_so(codemode, config):
+    for _ in range(2):
+        codemode(
+            "run", "-", "-c", config, "--allow", "odd.echo", stdin="from tools import odd\nawait odd.echo(text='x')"
+        )
+    assert "nothing says which records to remove" in codemode("audit", "prune").stderr
+    assert codemode("audit", "prune", "--older-than", "1d").stderr.startswith("0 records removed")
+    assert codemode("audit", "prune", "--keep", "1").stderr.startswith("3 records removed")
+    verified = codemode("audit", "--verify")
+    assert (verified.returncode, ", after 3 that were pruned, last on 2" in verified.stdout) == (0, True), verified
