@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic import BaseModel, ConfigDict
 
+from broker.authorization.decision import Deny
 from broker.errors import StoreError
 from broker.logging import logger
 from sandbox import Completion, Failed, Returned
@@ -23,9 +24,9 @@ if TYPE_CHECKING:
 
     from broker.audit import AuditLog
     from broker.authorization.calls import PendingCall
-    from broker.authorization.decision import Allow, Basis, Deny
+    from broker.authorization.decision import Allow, Basis
+    from broker.call_journal import CallJournal
     from broker.recordings.recording import CallStory
-    from broker.recordings.run_journal import CallJournal
 
 DecisionName = Literal["allowed", "denied", "undecided"]
 Status = Literal[
@@ -85,11 +86,13 @@ class Attempt:
         call: What is asked for.
         record: What the envelope says of it.
         audit: Where it is written down; None where nothing is.
+        grant_id: The grant that it uses, where one allows it.
     """
 
     call: PendingCall
     record: CallRecord
     audit: AuditLog | None = None
+    grant_id: str = ""
     _basis: Basis | None = None
     _number: int | None = None
     _began: float = field(default_factory=time.monotonic)
@@ -102,6 +105,8 @@ class Attempt:
     def decided(self, decision: Allow | Deny) -> None:
         """Take note of what decided it."""
         self._basis = decision.basis
+        held = None if isinstance(decision, Deny) else decision.held
+        self.grant_id = "" if held is None else held.id
 
     def allow(self) -> bool:
         """Write down that it is about to be sent; tell whether that could be done."""

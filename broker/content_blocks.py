@@ -6,13 +6,14 @@ bytes and number; what is over a bound has a handle without an id, which cannot 
 
 from __future__ import annotations
 
-import itertools
 from typing import Any
 
 KEPT_CHARACTERS = 64 * 1024 * 1024
 KEPT_BLOCKS = 1_000
 DISPLAYED_CHARACTERS = 8 * 1024 * 1024
 DISPLAYED_BLOCKS = 20
+_SHOWN = ("mimeType", "text", "blob")
+_MOST_DIGITS = 9
 
 
 class ContentBlocks:
@@ -23,18 +24,41 @@ class ContentBlocks:
         self._displayed: dict[int, dict[str, Any]] = {}
         self.left_out = 0
         """How many displayed blocks were over a bound."""
-        self._numbers = itertools.count(1)
+        self._last = 0
+        self._new: list[str] = []
         self._kept: dict[str, dict[str, Any]] = {}
         self._characters = self._displayed_characters = 0
 
-    def keep(self, block: dict[str, Any], data: str) -> str | None:
-        """Keep a block whose content is `data`; return its id, or None where there is no room."""
-        if len(self._kept) >= KEPT_BLOCKS or self._characters + len(data) > KEPT_CHARACTERS:
+    def keep(self, block: Any) -> str | None:
+        """Keep what a client can show of a server's block; return its id, or None for nothing, or no room for it."""
+        name = f"block_{self._last + 1}"
+        if not self._put(name, block):
             return None
-        self._characters += len(data)
-        name = f"block_{next(self._numbers)}"
-        self._kept[name] = block
+        self._last += 1
+        self._new.append(name)
         return name
+
+    def take_new(self) -> dict[str, dict[str, Any]]:
+        """Return the blocks that were kept since this was asked last, by id."""
+        new, self._new = self._new, []
+        return {name: self._kept[name] for name in new}
+
+    def put_back(self, name: str, block: Any) -> None:
+        """Keep a block that the run had before it was interrupted."""
+        number = name.removeprefix("block_")
+        if number.isascii() and number.isdecimal() and self._put(name, block):
+            self._last = max(self._last, int(number[:_MOST_DIGITS]))
+
+    def _put(self, name: str, block: Any) -> bool:
+        shown = _showable(block)
+        if shown is None:
+            return False
+        size = len(base64_of(shown) or shown.get("resource", {}).get("text", ""))
+        if len(self._kept) >= KEPT_BLOCKS or self._characters + size > KEPT_CHARACTERS:
+            return False
+        self._characters += size
+        self._kept[name] = shown
+        return True
 
     def find(self, name: Any) -> dict[str, Any] | None:
         """Return a kept block."""
@@ -54,6 +78,18 @@ class ContentBlocks:
             return
         self._displayed_characters += size
         self._displayed[order] = block
+
+
+def _showable(block: Any) -> dict[str, Any] | None:
+    """Return what a client can show of a block; None where that is nothing."""
+    match block:
+        case {"type": "image" | "audio" as kind, "data": str() as data, "mimeType": str() as mime_type}:
+            return {"type": kind, "data": data, "mimeType": mime_type}
+        case {"type": "resource", "resource": {"uri": str() as uri, **resource}}:
+            shown = {key: value for key in _SHOWN if isinstance(value := resource.get(key), str)}
+            if "text" in shown or "blob" in shown:
+                return {"type": "resource", "resource": {"uri": uri, **shown}}
+    return None
 
 
 def base64_of(block: dict[str, Any]) -> str | None:

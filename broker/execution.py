@@ -20,7 +20,8 @@ from broker.content_blocks import ContentBlocks
 from broker.errors import RecordingError
 from broker.logging import logger
 from broker.manifest import manifest_of
-from broker.recordings.resuming import UnknownCalls, check_resumable, restored_grants
+from broker.recordings.resuming import UnknownCalls, check_resumable, give_back
+from broker.recordings.run_journal import RunJournal
 from broker.script_check import CheckedScript, diagnostics_of, not_started, stops, unreadable, warning
 from broker.script_functions import ScriptFunctions
 from broker.tool_calls import ToolCalls, fetch_request
@@ -172,8 +173,7 @@ class Execution:
             limits=limits or self.sandbox.limits,
             image=self.sandbox.image_digest,
             described=[self._known(entry) for entry in self._named(found) if self.disclosure.is_described(entry)],
-            grants=[str(held.grant) for held in self.desk.book.held],
-            policy=self.desk.policy.config.model_dump(mode="json", by_alias=True),
+            desk=self.desk,
         )
         with recorded:
             return await self._carry_out(
@@ -199,9 +199,7 @@ class Execution:
         await self._need({tool.server for tool in found.begun.tools})
         entries = [self.catalog.by_python_name(tool.function) for tool in found.begun.tools]
         await self.disclosure.describe([entry for entry in entries if entry is not None])
-        for grant in restored_grants(found):
-            self.desk.book.add(grant)
-        with self.recorder.resume(name, image=self.sandbox.image_digest) as recorded:
+        with self.recorder.resume(name, image=self.sandbox.image_digest, desk=self.desk) as recorded:
             if recorded.before is None:
                 raise RecordingError(f"{name} has no past")
             return await self._carry_out(
@@ -229,7 +227,7 @@ class Execution:
         """Run a script that may start, or go on with one from where its past ends."""
         began = time.monotonic()
         stopwatch, blocks = Stopwatch(recorded.past.elapsed_seconds), ContentBlocks()
-        desk = self.desk.for_run(recorded.run_id, script)
+        desk = self.desk.for_run(recorded.run_id, script, journal=recorded.journal)
         calls = ToolCalls(
             catalog=self.catalog,
             upstreams=self.upstreams,
@@ -241,9 +239,11 @@ class Execution:
             blocks=blocks,
             journal=recorded.journal,
         )
-        if recorded.before is not None:
-            calls.restore(recorded.before)
         functions = ScriptFunctions(blocks, watching.extractor or self.extractor)
+        if recorded.before is not None and isinstance(recorded.journal, RunJournal):
+            give_back(recorded.before, desk, recorded.journal)
+            calls.restore(recorded.before)
+            functions.restore(recorded.before)
 
         async def answer(call: Call) -> Completion | None:
             known = None if watching.known_answers is None else watching.known_answers(call)

@@ -20,6 +20,7 @@ from sandbox import Completion, Failed, Returned
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
+    from broker.recordings.recording import Recording
     from sandbox import Call
 
 _MIME_TYPE = re.compile(r"[\w.+-]{1,64}/[\w.+-]{1,64}")
@@ -52,6 +53,17 @@ class ScriptFunctions:
 
     blocks: ContentBlocks
     extractor: Extractor | None = None
+
+    def restore(self, before: Recording) -> None:
+        """Keep the blocks that a run had before it was interrupted, and show again what it displayed."""
+        for story in before.calls.values():
+            if story.kept is not None and story.answered is not None:
+                for name, block in story.kept.blocks.items():
+                    self.blocks.put_back(name, before.load(block))
+        for number, story in before.calls.items():
+            arguments = before.load(story.call.arguments) if story.call.function == "display" else None
+            if isinstance(arguments, dict) and story.answered is not None and not story.has_failed:
+                self._display(arguments, number)
 
     async def answer(self, call: Call) -> Completion:
         """Answer a call of one of them. Never raises for what a script can cause."""

@@ -220,7 +220,7 @@ class Session:
 
     def revoke(self, grant_id: str) -> bool:
         """Take a grant back; the next call is judged without it. Tell whether it was held."""
-        return self._desk.book.revoke(grant_id)
+        return self._desk.revoke(grant_id)
 
     async def dispatch(
         self,

@@ -15,6 +15,7 @@ from broker.attempts import Attempt, CallRecord, record_of
 from broker.authorization.calls import PendingCall, ToolFacts
 from broker.authorization.decision import Allow, Ask, Deny
 from broker.authorization.forms import Person
+from broker.call_journal import NoCallJournal
 from broker.errors import (
     CallTimeoutError,
     InputRefusedError,
@@ -26,7 +27,6 @@ from broker.errors import (
 )
 from broker.host_paths import hide_host_paths, hide_in_details
 from broker.json_schema import first_fault
-from broker.recordings.run_journal import NoCallJournal
 from broker.redaction import Redactor
 from broker.tool_changes import what_changed
 from broker.tool_results import completion_of, failure, quoted
@@ -39,11 +39,11 @@ if TYPE_CHECKING:
 
     from broker.authorization.forms import Form, FormReply
     from broker.authorization.run_desk import RunDesk
+    from broker.call_journal import CallJournal
     from broker.catalog import Catalog, CatalogEntry
     from broker.content_blocks import ContentBlocks
     from broker.disclosure import Disclosure
     from broker.recordings.recording import Recording
-    from broker.recordings.run_journal import CallJournal
     from broker.upstream import Upstream
     from sandbox import Stopwatch
 
@@ -107,16 +107,20 @@ class ToolCalls:
         return [self._records[number] for number in sorted(self._records)]
 
     def restore(self, before: Recording) -> None:
-        """Put the calls of a run that is resumed on record, and what the script was given of servers."""
+        """Put the calls of a run that is resumed on record, those sent in its quotas, and what the script was given."""
         for number, story in before.calls.items():
-            entry = self._catalog.by_python_name(story.call.function)
-            if story.answered is None or "." not in story.call.function:
+            if "." not in story.call.function:
                 continue
-            result = before.answer(story.answered)
-            self._records[number] = record_of(story, result)
+            entry = self._catalog.by_python_name(story.call.function)
+            result = None if story.answered is None else before.answer(story.answered)
+            if result is not None:
+                self._records[number] = record_of(story, result)
             if entry is not None and story.sent is not None:
                 call = Call(number, story.call.function, before.load(story.call.arguments))
-                self._desk.receive(self._pending(call, entry, self._records[number]), result)
+                pending = self._pending(call, entry, CallRecord(server=entry.spec.server, tool=entry.spec.name))
+                self._desk.count_again(pending)
+                if result is not None:
+                    self._desk.receive(pending, result)
 
     async def answer(self, call: Call) -> Completion | None:
         """Answer one call of the script. Never raises for what a script or a server can cause.
@@ -182,7 +186,7 @@ class ToolCalls:
         return PendingCall(spec.server, spec.name, spec.digest, call.arguments, facts, self._desk.caller)
 
     async def _refusal(self, call: Call, entry: CatalogEntry, attempt: Attempt) -> Failed | None:
-        decision = self._desk.decide_now(attempt.call)
+        decision = self._desk.decide_now(attempt.call, order=call.id)
         if isinstance(decision, Ask):
             self._journal.asked(call.id)
             if self._desk.waits_for_somebody:
@@ -207,7 +211,14 @@ class ToolCalls:
                 with self._journal.together():
                     if not attempt.allow():
                         return failure("ToolRefusedError", f"{entry.qualified_name} {_NOT_WRITTEN}", entry)
-                    self._journal.sent(call.id, server=spec.server, tool=spec.name, digest=spec.digest, by=attempt.by)
+                    self._journal.sent(
+                        call.id,
+                        server=spec.server,
+                        tool=spec.name,
+                        digest=spec.digest,
+                        by=attempt.by,
+                        grant_id=attempt.grant_id,
+                    )
                 upstream = self._upstreams[spec.server]
                 raw = await upstream.call_tool(
                     spec.name,
@@ -225,6 +236,8 @@ class ToolCalls:
             completion = (
                 completion_of(raw, entry, blocks=self._blocks) if self._convert is None else self._convert(raw, entry)
             )
+        if self._blocks is not None and (kept := self._blocks.take_new()):
+            self._journal.kept(call.id, kept)
         self._desk.receive(pending, _received(completion))
         return completion
 

@@ -38,7 +38,6 @@ SERVER_TEXT_CHARACTERS = 2_000
 _LARGEST_INTEGER_BITS = 4_096
 _SMALL = 2**63
 _BLOCKS = 1_000
-_SHOWN = ("mimeType", "text", "blob")
 _ABSENT = object()
 
 
@@ -139,22 +138,9 @@ def _content_value(content: list[Any], tool: CatalogEntry, bounds: ResultBounds,
     value = _bounded([_block(one) for one in content], tool, bounds)
     if blocks is not None:
         for handle, block in zip(value, content, strict=True):
-            if (name := _kept(block, blocks)) is not None:
+            if (name := blocks.keep(block)) is not None:
                 handle["id"] = name
     return value
-
-
-def _kept(block: Any, blocks: ContentBlocks) -> str | None:
-    """Keep what a client can show of a block; return its id in the run."""
-    match block:
-        case {"type": "image" | "audio" as kind, "data": str() as data, "mimeType": str() as mime_type}:
-            return blocks.keep({"type": kind, "data": data, "mimeType": mime_type}, data)
-        case {"type": "resource", "resource": {"uri": str() as uri, **resource}}:
-            shown = {key: value for key in _SHOWN if isinstance(value := resource.get(key), str)}
-            if "text" in shown or "blob" in shown:
-                data = shown.get("blob", shown.get("text", ""))
-                return blocks.keep({"type": "resource", "resource": {"uri": uri, **shown}}, data)
-    return None
 
 
 def _block(block: Any) -> dict[str, Any]:

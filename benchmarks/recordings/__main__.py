@@ -22,6 +22,7 @@ from broker.recordings.picture import picture_of
 from broker.recordings.recordings import Recordings
 from broker.recordings.redaction import Redaction
 from broker.recordings.replay import replay
+from broker.recordings.retracing import past_of
 from broker.recordings.run_journal import Beginning, RunJournal
 from broker.recordings.settings import RecordingSettings
 from broker.recordings.transfer import load
@@ -104,7 +105,6 @@ async def record(recordings: Recordings, sandbox: Sandbox, script: str) -> str:
         limits=LIMITS,
         image=sandbox.image_digest,
         tools=(),
-        grants=(),
         policy=None,
         versions={},
     )
@@ -158,7 +158,7 @@ async def frontier(recordings: Recordings, sandbox: Sandbox, run_id: str) -> Tim
         reached.append(since(began))
         return Returned(call.arguments["text"])
 
-    past = recording.past(goes_on=True)
+    past = past_of(recording, goes_on=True)
     stopwatch = Stopwatch(past.elapsed_seconds)
     conditions = {"manifest": MANIFEST, "seed": 1, "wall_ns": 10**18}
     await sandbox.run(recording.script, answer=answer, stopwatch=stopwatch, past=past, **conditions)  # type: ignore[arg-type]

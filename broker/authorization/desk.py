@@ -18,6 +18,7 @@ from broker.authorization.patterns import literal
 from broker.authorization.policy import Policy
 from broker.authorization.quotas import Quotas
 from broker.authorization.run_desk import RunDesk
+from broker.call_journal import NoCallJournal
 from broker.errors import StoreError
 from broker.logging import logger
 
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from broker.authorization.grants import Grant, Held
     from broker.authorization.kept_grants import KeptGrants
     from broker.authorization.questions import Answerer
+    from broker.call_journal import CallJournal
     from codegen import ToolSpec
 
 
@@ -59,6 +61,7 @@ class ConsentDesk:
         self.audit = audit
         self.kept = kept
         self.clock = clock
+        self.open_runs: set[RunDesk] = set()
         self._flow = FlowState()
         self._kept_definitions: dict[str, ToolSpec] = {}
         for one in kept.held_by(principal) if kept is not None else ():
@@ -69,7 +72,13 @@ class ConsentDesk:
         """Take note of a definition that the session was told of: a grant given before holds for it alone."""
         self.book.definitions.see(spec)
 
-    def give(self, grant: Grant, *, run: str, by: str) -> None:
+    def revoke(self, grant_id: str) -> bool:
+        """Take a grant back; tell whether it was held."""
+        for run in self.open_runs:
+            run.journal.revoked(grant_id)
+        return self.book.revoke(grant_id)
+
+    def give(self, grant: Grant, *, run: str, by: str) -> Held:
         """Take in a grant that somebody gave in a run; what is for always is kept where there is a store."""
         grant_id = None
         definition = self.book.definitions.present(literal(grant.pattern)) if grant.scope == "always" else None
@@ -78,7 +87,7 @@ class ConsentDesk:
                 grant_id = self.kept.keep(grant, definition, principal=self.principal, by=by)
             except StoreError as error:
                 logger().error("the grant holds for this session only", problem=str(error))
-        self.book.add(grant, run=run, by=by, grant_id=grant_id)
+        return self.book.add(grant, run=run, by=by, grant_id=grant_id)
 
     def change(self, name: str) -> tuple[str, ...]:
         """Return how a tool differs from when it was first seen here, or from when a grant for it was kept."""
@@ -102,11 +111,14 @@ class ConsentDesk:
         held.calls_left -= 1
         return True
 
-    def for_run(self, run: str = "", script: str = "", *, is_direct: bool = False) -> RunDesk:
+    def for_run(
+        self, run: str = "", script: str = "", *, is_direct: bool = False, journal: CallJournal | None = None
+    ) -> RunDesk:
         """Return the desk of one run of a script, whose text is given, or of one direct call.
 
         The direct calls of a session are one flow of data: between them it goes through the model.
         """
         flow = self._flow if is_direct or self.policy.config.flow_memory == "session" else FlowState()
         digest = hashlib.sha256(script.encode("utf-8", "surrogatepass")).hexdigest()
-        return RunDesk(self, Caller(self.session, self.principal, run, f"sha256:{digest}"), flow)
+        caller = Caller(self.session, self.principal, run, f"sha256:{digest}")
+        return RunDesk(self, caller, flow, journal or NoCallJournal())

@@ -150,6 +150,11 @@ class GrantBook:
         """What is held, in the order in which it was given; some may be used up or expired."""
         return tuple(self._held.values())
 
+    @property
+    def denials(self) -> tuple[Denial, ...]:
+        """The denials that hold for the session."""
+        return tuple(denial for denial, _ in self._denials if denial.scope == "session")
+
     def add(self, grant: Grant, *, run: str = "", by: str = "beforehand", grant_id: str | None = None) -> Held:
         """Take in a grant that was given in a run by somebody, or beforehand."""
         self._number += 1

@@ -67,6 +67,13 @@ class Quotas:
             if quota.per_run is not None:
                 count.by_run[call.caller.run] = count.by_run.get(call.caller.run, 0) + 1
 
+    def count_again(self, call: PendingCall) -> None:
+        """Count a call that was made before its run was interrupted: for the run, not for the present minute."""
+        for key, quota in self._of(call) if self._quotas else ():
+            if quota.per_run is not None:
+                count = self._counts.setdefault(key, _Count())
+                count.by_run[call.caller.run] = count.by_run.get(call.caller.run, 0) + 1
+
     def end_run(self, run: str) -> None:
         """Forget the counts of a run."""
         for count in self._counts.values():

@@ -9,7 +9,7 @@ from __future__ import annotations
 from contextlib import contextmanager
 from contextvars import ContextVar
 from copy import deepcopy
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import anyio
@@ -19,6 +19,7 @@ from broker.authorization.decision import Allow, Ask, Basis, Decision, Deny, aut
 from broker.authorization.forms import FormReply
 from broker.authorization.grants import Denial, Grant
 from broker.authorization.questions import Notes, Question, Verdict
+from broker.authorization.waiting import Waiting, labels_of, nobody_answers, said_of, waiting_of
 from broker.logging import logger
 
 if TYPE_CHECKING:
@@ -30,6 +31,8 @@ if TYPE_CHECKING:
     from broker.authorization.flow import FlowState
     from broker.authorization.forms import Form
     from broker.authorization.questions import Answer, Answerer
+    from broker.call_journal import CallJournal
+    from broker.recordings.parts import CallAnswer
 
 # The calls of one step reach the desk within a few turns of the event loop.
 _TURNS = 5
@@ -51,28 +54,19 @@ def answering(answerer: Answerer) -> Iterator[None]:
         _ANSWERER.reset(token)
 
 
-@dataclass(slots=True, eq=False)
-class _Waiting:
-    """A call that waits; `verdict` is what was said about it alone."""
-
-    call: PendingCall
-    ask: Ask
-    decision: Allow | Deny | None = None
-    verdict: Verdict | None = None
-    is_refused: bool = False
-    by: str = "was refused."
-
-
 class RunDesk:
     """Decides the calls of one run."""
 
-    def __init__(self, desk: ConsentDesk, caller: Caller, flow: FlowState) -> None:
+    def __init__(self, desk: ConsentDesk, caller: Caller, flow: FlowState, journal: CallJournal) -> None:
         """Share the session's grants; the waiting calls are the run's own."""
         self.caller = caller
         self.flow = flow
+        self.journal = journal
         self.audit = desk.audit
         self._desk = desk
-        self._waiting: dict[tuple[int, int], _Waiting] = {}
+        self._waiting: dict[tuple[int, int], Waiting] = {}
+        self._said: dict[int, Waiting] = {}
+        desk.open_runs.add(self)
         self._number = 0
         self._asking = anyio.Lock()
         self._own_answerer = _ANSWERER.get()
@@ -124,8 +118,13 @@ class RunDesk:
             used_up=desk.quotas.used_up(call),
         )
 
-    def decide_now(self, call: PendingCall) -> Decision:
-        """Decide without asking; what allows the call is used up."""
+    def decide_now(self, call: PendingCall, *, order: int = 0) -> Decision:
+        """Decide without asking; what allows the call is used up. `order` is the call's place in the run."""
+        said = self._said.pop(order, None)
+        if said is not None and said.call.digest == call.digest:
+            settled = self._settled(replace(said, call=call))
+            if settled is not None:
+                return settled
         decision = self.judge(call)
         while isinstance(decision, Allow) and not self._use(call, decision):
             decision = self.judge(call)
@@ -144,7 +143,7 @@ class RunDesk:
             return Deny(nobody_answers(call, decision), Basis("nobody", decision.basis.name, decision.basis.reason))
         self._number += 1
         ticket = (order, self._number)
-        waiting = self._waiting[ticket] = _Waiting(call, decision)
+        waiting = self._waiting[ticket] = Waiting(call, decision, order)
         try:
             async with self._asking:
                 while (settled := waiting.decision or self._settled(waiting)) is None:
@@ -165,8 +164,25 @@ class RunDesk:
         """Note what a script is given of a server."""
         self.flow.receive(call, value)
 
+    def give_back(self, grant: Grant, *, by: str) -> str:
+        """Hold a grant that the run had before it was interrupted; return its id."""
+        return self._desk.book.add(grant, run=self.caller.run, by=by).id
+
+    def deny(self, denial: Denial) -> None:
+        """Take in a denial that the run had before it was interrupted."""
+        self._desk.book.deny(denial, run=self.caller.run)
+
+    def remember(self, said: CallAnswer) -> None:
+        """Take in what was said of a call that the script is about to make again."""
+        self._said[said.call] = waiting_of(said)
+
+    def count_again(self, call: PendingCall) -> None:
+        """Count a call that the run had sent before it was interrupted."""
+        self._desk.quotas.count_again(call)
+
     def close(self) -> None:
         """End the run: what held for it alone is forgotten."""
+        self._desk.open_runs.discard(self)
         self._desk.book.end_run(self.caller.run)
         self._desk.quotas.end_run(self.caller.run)
 
@@ -177,7 +193,7 @@ class RunDesk:
         self._desk.quotas.count(call)
         return True
 
-    def _settled(self, waiting: _Waiting) -> Allow | Deny | None:
+    def _settled(self, waiting: Waiting) -> Allow | Deny | None:
         """Return the decision about a waiting call, or None while somebody has to be asked."""
         call, verdict = waiting.call, waiting.verdict
         if verdict is not None and not verdict.allow:
@@ -190,7 +206,7 @@ class RunDesk:
         if not isinstance(decision, Ask):
             return decision
         # What a person agreed to is the flows that they were shown, not what has come in since.
-        if verdict is not None and verdict.allow and _labels(decision) <= _labels(waiting.ask):
+        if verdict is not None and verdict.allow and labels_of(decision) <= labels_of(waiting.ask):
             allowed = Allow(Basis("answer", "this call", decision.basis.reason, self._answerer_name()))
             self._use(call, allowed)
             return allowed
@@ -203,7 +219,7 @@ class RunDesk:
     async def _ask(self, answerer: Answerer) -> None:
         for _ in range(_TURNS):
             await anyio.lowlevel.checkpoint()
-        asked: list[_Waiting] = []
+        asked: list[Waiting] = []
         for _, waiting in sorted(self._waiting.items(), key=lambda item: item[0]):
             decision = self.judge(waiting.call)
             if isinstance(decision, Ask) and waiting.decision is None:
@@ -211,12 +227,14 @@ class RunDesk:
                 asked.append(waiting)
         answers, by = await self._answers(answerer, asked)
         given: dict[int, Verdict] = {}
+        held, denials = [], []
         for answer in answers:
             match answer:
                 case Grant():
-                    self._desk.give(answer, run=self.caller.run, by=self._answerer_name())
+                    held.append(self._desk.give(answer, run=self.caller.run, by=self._answerer_name()))
                 case Denial():
                     self._desk.book.deny(answer, run=self.caller.run)
+                    denials.append(answer)
                 case Verdict():
                     # A no to a call counts, whatever else was said of it.
                     given |= {index: answer for index in answer.calls if not (index in given and answer.allow)}
@@ -224,11 +242,13 @@ class RunDesk:
             waiting.verdict = given.get(index)
             waiting.is_refused = waiting.verdict is None
             waiting.by = by
+        said = [said_of(waiting) for waiting in asked if waiting.order]
+        self.journal.decided(self._answerer_name(), said, grants=held, denials=denials)
         # In the order of the calls: a grant for some of them is for the first ones.
         for waiting in asked:
             waiting.decision = self._settled(waiting)
 
-    async def _answers(self, answerer: Answerer, asked: Sequence[_Waiting]) -> tuple[Sequence[Answer], str]:
+    async def _answers(self, answerer: Answerer, asked: Sequence[Waiting]) -> tuple[Sequence[Answer], str]:
         """Return what was answered, and what a call is told that nobody has allowed."""
         timeout = self.answer_timeout_seconds
         question = Question(
@@ -248,23 +268,7 @@ class RunDesk:
             return (), "was refused."
         return (), f"was refused: nobody answered within {timeout:g} s."
 
-    def _notes(self, waiting: _Waiting) -> Notes:
+    def _notes(self, waiting: Waiting) -> Notes:
         call = waiting.call
         name, definitions = call.qualified_name, self._desk.book.definitions
         return Notes(waiting.ask, self.flow.copies(call), self._desk.change(name), definitions.shown(name))
-
-
-def nobody_answers(call: PendingCall, ask: Ask) -> str:
-    """Return what a script is told when nobody was there to ask."""
-    if ask.flows:
-        return (
-            f"{call.qualified_name} was not called: {ask.flows[0]}, a person has to agree and nobody is there to ask."
-        )
-    return (
-        f"{call.qualified_name} was not called: nobody has allowed it and nobody is there to ask. "
-        f"Allow it beforehand, as with --allow '{call.qualified_name}'."
-    )
-
-
-def _labels(ask: Ask) -> frozenset[str]:
-    return frozenset(use.label for use in ask.flows)

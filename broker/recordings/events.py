@@ -1,6 +1,6 @@
 """The lines of a recording: what happened in a run, in the order in which it was written down.
 
-Above: everything that writes, reads or shows recordings. Below: nothing. The published JSON Schema is made from these
+Above: everything that writes, reads or shows recordings. Below: parts.py. The published JSON Schema is made from these
 models. A line is written before what it tells of takes effect.
 """
 
@@ -8,81 +8,31 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal, TypeAlias
 
-from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
+from pydantic import Field, TypeAdapter
+
+from broker.recordings.parts import (
+    MOST,
+    CallAnswer,
+    CallId,
+    Digest,
+    Inline,
+    Nanoseconds,
+    Part,
+    RecordedCall,
+    RecordedDenial,
+    RecordedGrant,
+    RecordedText,
+    RecordedTool,
+    Stored,
+)
 
 FORMAT = "codemode-recording"
 VERSION: Literal[1] = 1
 Mode: TypeAlias = Literal["off", "metadata", "full"]
 State: TypeAlias = Literal["running", "interrupted", "parked", "completed", "raised", "stopped"]
-_MOST = 2**63 - 1
-Nanoseconds = Annotated[int, Field(ge=0, le=_MOST)]
-CallId = Annotated[int, Field(ge=1, le=_MOST)]
-Digest = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
 
 
-class _Model(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-
-class Inline(_Model):
-    """A value, written where it belongs."""
-
-    value: Any
-
-
-class ByDigest(_Model):
-    """A large value, kept once under the sha256 of its JSON text."""
-
-    sha256: Digest
-    characters: int = Field(ge=0)
-
-
-class Omitted(_Model):
-    """A value that was not kept, and the characters of its JSON text."""
-
-    omitted: int = Field(ge=0)
-
-
-Stored: TypeAlias = Inline | ByDigest | Omitted
-
-
-class RecordedTool(_Model):
-    """A tool that the script could call, as it was then.
-
-    Attributes:
-        is_trusted: Whether its server's hints may be believed.
-        labels: Those that the operator gave its server.
-    """
-
-    server: str
-    tool: str
-    function: str
-    digest: str
-    read_only: bool | None = None
-    destructive: bool | None = None
-    idempotent: bool | None = None
-    open_world: bool | None = None
-    is_trusted: bool = False
-    labels: tuple[str, ...] = ()
-
-
-class RecordedCall(_Model):
-    """A stub call: `function` is `namespace.function`; `line` is the script's, 0 where it is not known."""
-
-    id: CallId
-    function: str
-    line: int = Field(ge=0, le=_MOST)
-    arguments: Stored
-
-
-class RecordedText(_Model):
-    """Printed text."""
-
-    stream: Literal["stdout", "stderr"]
-    text: Stored
-
-
-class _Event(_Model):
+class _Event(Part):
     at: Nanoseconds
     """Unix time."""
 
@@ -96,7 +46,10 @@ class Begun(_Event):
         wall_ns: Unix time at which its own clock starts.
         image: sha256 of the guest image.
         tools: Those that were described.
-        grants: Leave that was given beforehand.
+        grants: Leave that was given before it began.
+        denials: What was refused before it began.
+        principal: Who was authenticated, where somebody has to be.
+        session: The session that ran it.
         policy: What the operator had configured.
         redactions: Secrets that were taken out of the script and the manifest.
     """
@@ -114,9 +67,12 @@ class Begun(_Event):
     limits: dict[str, float]
     image: str
     tools: tuple[RecordedTool, ...] = ()
-    grants: tuple[str, ...] = ()
+    grants: tuple[RecordedGrant, ...] = ()
+    denials: tuple[RecordedDenial, ...] = ()
+    principal: str = ""
+    session: str = ""
     policy: Stored = Inline(value=None)
-    versions: dict[str, str] = {}
+    versions: dict[str, str] = Field(default={})
     redactions: int = 0
 
 
@@ -133,7 +89,7 @@ class Stepped(_Event):
     """
 
     event: Literal["stepped"] = "stepped"
-    number: int = Field(ge=0, le=_MOST)
+    number: int = Field(ge=0, le=MOST)
     now_ns: Nanoseconds
     completions: tuple[CallId, ...] = ()
     calls: tuple[RecordedCall, ...] = ()
@@ -150,6 +106,23 @@ class Asked(_Event):
     call: CallId
 
 
+class Decided(_Event):
+    """A person has answered; none of the calls that this allows has been sent yet."""
+
+    event: Literal["decided"] = "decided"
+    by: str
+    calls: tuple[CallAnswer, ...]
+    grants: tuple[RecordedGrant, ...] = ()
+    denials: tuple[RecordedDenial, ...] = ()
+
+
+class Revoked(_Event):
+    """A grant was taken back: its number."""
+
+    event: Literal["revoked"] = "revoked"
+    grant: int = Field(ge=0, le=MOST)
+
+
 class Denied(_Event):
     """A call was refused."""
 
@@ -159,7 +132,7 @@ class Denied(_Event):
 
 
 class Sent(_Event):
-    """A call was allowed and is sent now."""
+    """A call was allowed and is sent now; `grant` is the number of the grant that it uses, where it is one."""
 
     event: Literal["sent"] = "sent"
     call: CallId
@@ -167,6 +140,15 @@ class Sent(_Event):
     tool: str
     digest: str
     by: str
+    grant: int | None = Field(default=None, ge=0, le=MOST)
+
+
+class Kept(_Event):
+    """The answer to a call holds content blocks that the script gets handles of: each by the handle's id."""
+
+    event: Literal["kept"] = "kept"
+    call: CallId
+    blocks: dict[str, Stored]
 
 
 class Answered(_Event):
@@ -186,15 +168,16 @@ class Ended(_Event):
 
 
 class Resumed(_Event):
-    """The run was taken up again; the lines that follow go on from the steps above."""
+    """The run was taken up again, with these grants beside its own; what follows goes on from the steps above."""
 
     event: Literal["resumed"] = "resumed"
+    grants: tuple[RecordedGrant, ...] = ()
 
 
-Event: TypeAlias = Begun | Stepped | Asked | Denied | Sent | Answered | Ended | Resumed
+Event: TypeAlias = Begun | Stepped | Asked | Decided | Revoked | Denied | Sent | Kept | Answered | Ended | Resumed
 
 
-class KeptValue(_Model):
+class KeptValue(Part):
     """In a file: a value that later lines name by its digest."""
 
     event: Literal["value"] = "value"
@@ -202,7 +185,7 @@ class KeptValue(_Model):
     text: str
 
 
-class Sealed(_Model):
+class Sealed(Part):
     """In a file: the last line, with the sha256 of all lines before it."""
 
     event: Literal["sealed"] = "sealed"

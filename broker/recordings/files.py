@@ -14,14 +14,17 @@ from typing import TYPE_CHECKING
 from pydantic import ValidationError
 
 from broker.errors import RecordingError
-from broker.recordings.events import FORMAT, LINE, ByDigest, Ended, KeptValue, Sealed, Stepped
-from broker.recordings.recording import Recording, explain
+from broker.recordings.events import FORMAT, LINE, Ended, Kept, KeptValue, Sealed, Stepped
+from broker.recordings.lines import explain
+from broker.recordings.parts import ByDigest
+from broker.recordings.recording import Recording
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
     from pathlib import Path
 
-    from broker.recordings.events import Event, Stored
+    from broker.recordings.events import Event
+    from broker.recordings.parts import Stored
 
 MAX_FILE_BYTES = 1024 * 1024 * 1024
 MAX_LINE_BYTES = 64 * 1024 * 1024
@@ -152,6 +155,8 @@ def _stored(event: Event) -> Iterator[Stored]:
             yield stored
     if isinstance(event, Stepped):
         yield from (call.arguments for call in event.calls)
+    if isinstance(event, Kept):
+        yield from event.blocks.values()
     if isinstance(event, Stepped | Ended):
         yield from (printed.text for printed in event.printed)
 

@@ -11,12 +11,14 @@ from typing import TYPE_CHECKING, Literal
 from broker.authorization.calls import Caller, PendingCall, ToolFacts
 from broker.authorization.decision import Allow, Deny, authorize
 from broker.authorization.flow import FlowState
-from broker.authorization.grants import Grant, GrantBook
+from broker.authorization.grants import GrantBook
 from broker.errors import PatternError
+from broker.recordings.leave import grant_of
 
 if TYPE_CHECKING:
+    from broker.authorization.grants import Grant
     from broker.authorization.policy import Policy
-    from broker.recordings.events import RecordedTool
+    from broker.recordings.parts import RecordedTool
     from broker.recordings.recording import CallStory, Recording
 
 Decided = Literal["allowed", "denied", "asked", "not sent"]
@@ -87,9 +89,9 @@ def _then(story: CallStory) -> Decided:
 
 def _grants(recording: Recording) -> list[Grant]:
     grants = []
-    for text in recording.begun.grants:
+    for recorded in recording.begun.grants:
         try:
-            grants.append(Grant.parse(text))
+            grants.append(grant_of(recorded))
         except PatternError:
-            continue  # one with conditions that its text does not carry: leaving it out can only ask more
+            continue  # used up, or none of ours: leaving it out can only ask more
     return grants

@@ -13,18 +13,20 @@ from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
 from broker.errors import RecordingError
-from broker.recordings.events import RecordedTool
+from broker.recordings.parts import RecordedTool
 from broker.recordings.redaction import Redaction
 from broker.recordings.resuming import check_resumable
+from broker.recordings.retracing import past_of
 from broker.recordings.run_journal import Beginning, RunJournal, UnrecordedRun
 from broker.recordings.transfer import load
 from sandbox import Past
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Mapping
     from types import TracebackType
     from typing import Self
 
+    from broker.authorization.desk import ConsentDesk
     from broker.catalog import CatalogEntry
     from broker.recordings.recording import Recording
     from broker.recordings.recordings import Entry, Recordings
@@ -81,8 +83,7 @@ class Recorder:
         limits: Limits,
         image: str,
         described: Iterable[tuple[CatalogEntry, bool, Iterable[str]]],
-        grants: Sequence[str] = (),
-        policy: Any = None,
+        desk: ConsentDesk,
     ) -> RecordedRun:
         """Begin a run.
 
@@ -102,8 +103,11 @@ class Recorder:
             limits=limits,
             image=image,
             tools=[_tool(*one) for one in described],
-            grants=grants,
-            policy=policy,
+            policy=desk.policy.config.model_dump(mode="json", by_alias=True),
+            grants=[held for held in desk.book.held if held.grant.scope != "run"],
+            denials=desk.book.denials,
+            principal=desk.principal,
+            session=desk.session,
             versions=_versions(),
         )
         journal = RunJournal.begin(self.recordings, Redaction(self.secret_values), beginning)
@@ -120,8 +124,8 @@ class Recorder:
         entry = self.recordings.find(name)
         return entry, load(self.recordings, entry)
 
-    def resume(self, name: str, *, image: str) -> RecordedRun:
-        """Take up a run that was interrupted or is parked.
+    def resume(self, name: str, *, image: str, desk: ConsentDesk) -> RecordedRun:
+        """Take up a run that was interrupted or is parked, with the grants of `desk` beside its own.
 
         Raises:
             RecordingError: There is none, it is neither, or it cannot go on here; the text says why.
@@ -139,8 +143,13 @@ class Recorder:
             run_id=begun.run_id,
             seed=begun.seed,
             wall_ns=begun.wall_ns,
-            journal=RunJournal.resume(self.recordings, Redaction(self.secret_values), recording),
-            past=recording.past(goes_on=True),
+            journal=RunJournal.resume(
+                self.recordings,
+                Redaction(self.secret_values),
+                recording,
+                [held for held in desk.book.held if held.grant.scope != "run"],
+            ),
+            past=past_of(recording, goes_on=True),
             before=recording,
         )
 

@@ -7,43 +7,35 @@ lines say of each other is checked before anything relies on it.
 from __future__ import annotations
 
 import json
+from collections import Counter
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Self
 
-from pydantic import ValidationError
-
 from broker.errors import RecordingError
 from broker.recordings.events import (
-    EVENT,
-    VERSION,
     Answered,
     Asked,
     Begun,
-    ByDigest,
+    Decided,
     Denied,
     Ended,
-    Event,
-    Inline,
-    Omitted,
-    RecordedCall,
-    RecordedText,
+    Kept,
     Resumed,
+    Revoked,
     Sent,
     Stepped,
-    Stored,
 )
-from broker.recordings.writing import Line, outcome_of
-from sandbox import Limits, Past, PastStep, Stopped
+from broker.recordings.lines import read_events
+from broker.recordings.parts import ByDigest, Inline, Omitted
+from broker.recordings.writing import outcome_of
+from sandbox import Limits
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable
 
-    from broker.recordings.redaction import Redaction
-    from sandbox import Outcome, Printed, Step
-
-_ANSWERS = ('{"value":', '{"error":')
-_TIMED = frozenset({"wall_seconds", "cpu_seconds", "worker", "shutdown"})
-"""Limits that stop a script at another place each time: the step that they end is not taken again."""
+    from broker.recordings.events import Event
+    from broker.recordings.parts import CallAnswer, RecordedCall, RecordedDenial, RecordedGrant, Stored
+    from sandbox import Outcome
 
 
 @dataclass(slots=True)
@@ -58,6 +50,8 @@ class CallStory:
     sent: Sent | None = None
     answered: Answered | None = None
     cancelled: int | None = None
+    said: CallAnswer | None = None
+    kept: Kept | None = None
 
     @property
     def has_failed(self) -> bool:
@@ -84,6 +78,12 @@ class Recording:
     is_imported: bool = False
     steps: list[Stepped] = field(default_factory=list)
     calls: dict[int, CallStory] = field(default_factory=dict)
+    grants: list[RecordedGrant] = field(default_factory=list)
+    """In the order in which they are numbered."""
+    revoked: set[int] = field(default_factory=set)
+    uses: Counter[int] = field(default_factory=Counter)
+    """How often each grant was used."""
+    denials: list[RecordedDenial] = field(default_factory=list)
     ended: Ended | None = None
     gaps: list[tuple[int, int]] = field(default_factory=list)
     """From when to when nothing went on, because the run was interrupted or parked."""
@@ -99,11 +99,13 @@ class Recording:
         Raises:
             RecordingError: They are none; the text names the line.
         """
-        events = _events(lines)
+        events = read_events(lines)
         first = next(events, None)
         if not isinstance(first, Begun):
             raise RecordingError("it does not begin as a recording does")
         recording = cls(first, value, line_count=1, last_at=first.at, **more)
+        recording.grants += first.grants
+        recording.denials += first.denials
         for event in events:
             recording.line_count += 1
             problem = recording._add(event)
@@ -114,7 +116,7 @@ class Recording:
     @property
     def outcome(self) -> Outcome | None:
         """How it ended; None where it has not."""
-        return None if self.ended is None else self._outcome(self.ended.outcome)
+        return None if self.ended is None else self.read_outcome(self.ended.outcome)
 
     @property
     def script(self) -> str:
@@ -136,29 +138,6 @@ class Recording:
     def has_content(self) -> bool:
         """Whether it holds what a replay needs."""
         return self.begun.mode == "full"
-
-    @property
-    def taken_again(self) -> Sequence[Stepped]:
-        """The steps that a replay takes: all but one that a limit on time ended."""
-        last = self._outcome(self.steps[-1].outcome) if self.steps and self.steps[-1].outcome is not None else None
-        is_timed = isinstance(last, Stopped) and last.limit in _TIMED
-        return self.steps[:-1] if is_timed else self.steps
-
-    def past(self, *, goes_on: bool) -> Past:
-        """Return what the sandbox needs to take the run to where it was."""
-        steps: list[PastStep] = []
-        handed_in: set[int] = set()
-        for step in self.taken_again:
-            completions = {call: self._completion(call) for call in step.completions}
-            handed_in |= completions.keys()
-            steps.append(PastStep(step.now_ns, completions))
-        waiting = {
-            number: self._completion(number)
-            for number, story in self.calls.items()
-            if story.answered is not None and number not in handed_in and story.cancelled is None
-        }
-        characters = sum(len(str(self.load(text.text))) for step in steps_of(self) for text in step)
-        return Past(tuple(steps), waiting, characters, goes_on)
 
     def load(self, stored: Stored) -> Any:
         """Return a value.
@@ -192,30 +171,12 @@ class Recording:
                 return dict(found)
         raise RecordingError(f"the answer to call {answered.call} is neither a value nor an error")
 
-    def is_same_step(self, number: int, returned: Step, printed: Sequence[Printed], redaction: Redaction) -> bool:
-        """Tell whether a step that was taken again came out as it was written."""
-        if number >= len(self.steps):
-            return False
-        written = self.steps[number]
-        entered = PastStep(written.now_ns, dict.fromkeys(written.completions, ""))
-        return normal(written) == normal(stepped(entered, number, returned, printed, redaction))
+    def read_outcome(self, stored: Stored) -> Outcome | None:
+        """Return a stored outcome; None where it was not kept.
 
-    def _completion(self, call: int) -> str:
-        story = self.calls[call]
-        if story.answered is None:
-            raise RecordingError(f"call {call} was handed in without an answer")
-        stored = story.answered.result
-        if isinstance(stored, ByDigest):
-            text = self.value(stored.sha256)
-            if text is None:
-                raise RecordingError(f"the answer to call {call} is missing from the recording")
-        else:
-            text = json.dumps(self.load(stored), separators=(",", ":"))
-        if not text.startswith(_ANSWERS):
-            raise RecordingError(f"the answer to call {call} is neither a value nor an error")
-        return f'{{"id":{call},{text[1:]}'
-
-    def _outcome(self, stored: Stored) -> Outcome | None:
+        Raises:
+            RecordingError: It is none.
+        """
         if isinstance(stored, Omitted):
             return None
         try:
@@ -235,12 +196,17 @@ class Recording:
                 return "it begins twice"
             case Stepped():
                 return self._step(event)
-            case Asked() | Denied() | Sent() | Answered():
+            case Asked() | Denied() | Sent() | Kept() | Answered():
                 return self._tell(event)
+            case Decided():
+                return self._decide(event)
+            case Revoked():
+                self.revoked.add(event.grant)
             case Ended():
                 self.ended = event
             case Resumed():
                 self.ended = None
+                self.grants += event.grants
                 self.gaps.append((self.last_at, event.at))
         return ""
 
@@ -260,7 +226,16 @@ class Recording:
         self.steps.append(step)
         return ""
 
-    def _tell(self, event: Asked | Denied | Sent | Answered) -> str:
+    def _decide(self, event: Decided) -> str:
+        self.grants += event.grants
+        self.denials += event.denials
+        for said in event.calls:
+            if said.call not in self.calls:
+                return f"call {said.call} was never made"
+            self.calls[said.call].said = said
+        return ""
+
+    def _tell(self, event: Asked | Denied | Sent | Kept | Answered) -> str:
         story = self.calls.get(event.call)
         if story is None:
             return f"call {event.call} was never made"
@@ -271,53 +246,12 @@ class Recording:
                 story.denied = event
             case Sent():
                 story.sent = event
+                if event.grant is not None:
+                    self.uses[event.grant] += 1
+            case Kept():
+                story.kept = event
             case Answered():
                 if story.answered is not None:
                     return f"call {event.call} is answered twice"
                 story.answered = event
         return ""
-
-
-def steps_of(recording: Recording) -> Iterator[tuple[RecordedText, ...]]:
-    """Return what each step printed that is taken again."""
-    return (step.printed for step in recording.taken_again)
-
-
-def stepped(
-    entered: PastStep, number: int, returned: Step, printed: Sequence[Printed], redaction: Redaction
-) -> Stepped:
-    """Return a step as it would have been written; large values are kept by digest."""
-    line = Line(redaction, keeps_content=True)
-    body = line.step(number, entered, returned, printed)
-    event = EVENT.validate_json(f'{{"event":"stepped","at":0,{body}}}')
-    assert isinstance(event, Stepped)  # noqa: S101  # what the line above says
-    return event
-
-
-def normal(step: Stepped) -> dict[str, Any]:
-    """What makes two steps the same: not when they were taken, and not the lines of calls, which older images lack."""
-    return step.model_dump(exclude={"at": True, "calls": {"__all__": {"line"}}})
-
-
-def _events(lines: Iterable[str]) -> Iterator[Event]:
-    for number, line in enumerate(lines, start=1):
-        try:
-            yield EVENT.validate_json(line)
-        except ValidationError as error:
-            raise RecordingError(f"line {number}: {explain(line, error)}") from None
-
-
-def explain(line: str, error: ValidationError) -> str:
-    """Say what is wrong with a line, without its content."""
-    try:
-        decoded = json.loads(line)
-    except (ValueError, RecursionError):
-        return "it is not JSON"
-    if not isinstance(decoded, dict):
-        return "it is not a JSON object"
-    version = decoded.get("version")
-    if isinstance(version, int) and version > VERSION:
-        return f"it is of a newer codemode (format {version}, known is {VERSION}); install that"
-    first = error.errors(include_input=False, include_url=False)[0]
-    place = ".".join(str(part) for part in first["loc"])
-    return f"{place}: {first['msg'].lower()}" if place else first["msg"].lower()

@@ -11,15 +11,16 @@ import json
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from broker.recordings.recording import normal, stepped
 from broker.recordings.redaction import Redaction
+from broker.recordings.retracing import is_same_step, past_of, taken_again
 from broker.recordings.writing import outcome_json
-from sandbox import NoJournal, PastStep, SandboxError
+from sandbox import NoJournal, SandboxError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from broker.recordings.events import RecordedText, Stepped
+    from broker.recordings.events import Stepped
+    from broker.recordings.parts import RecordedText
     from broker.recordings.recording import Recording
     from sandbox import Call, Completion, Limits, Printed, Sandbox, Step
 
@@ -92,7 +93,7 @@ async def replay(
     """
     comparison = _Comparison(recording, on_step)
     difference = None
-    if recording.taken_again:
+    if taken_again(recording):
         try:
             await sandbox.run(
                 recording.script,
@@ -103,7 +104,7 @@ async def replay(
                 seed=recording.begun.seed,
                 wall_ns=recording.begun.wall_ns,
                 journal=comparison,
-                past=recording.past(goes_on=False),
+                past=past_of(recording, goes_on=False),
             )
         except _DivergedError as error:
             difference = error.difference
@@ -134,9 +135,7 @@ class _Comparison(NoJournal):
 
     def retraced(self, number: int, returned: Step, printed: Sequence[Printed]) -> None:
         written = self._recording.steps[number]
-        entered = PastStep(written.now_ns, dict.fromkeys(written.completions, ""))
-        made = stepped(entered, number, returned, printed, self._redaction)
-        if normal(made) != normal(written):
+        if not is_same_step(self._recording, number, returned, printed, self._redaction):
             raise _DivergedError(self._difference(number, written, returned, printed))
         self.steps += 1
         if self._on_step is not None:

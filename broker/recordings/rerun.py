@@ -65,7 +65,6 @@ async def rerun(sandbox: Sandbox, recording: Recording, script: str) -> Recordin
             limits=recording.limits,
             image=sandbox.image_digest,
             tools=begun.tools,
-            grants=(),
             policy=None,
             versions={},
         )

@@ -6,20 +6,20 @@ may have taken effect, so it is sent again only if somebody says so.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from fnmatch import fnmatchcase
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias
 
-from broker.authorization.grants import Grant
-from broker.authorization.patterns import exact_pattern
-from broker.errors import PatternError, RecordingError
+from broker.errors import RecordingError
+from broker.recordings.leave import denials_given_back, grants_given_back
 from sandbox import Failed
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Iterator
+    from collections.abc import Awaitable, Callable
 
-    from broker.recordings.events import RecordedTool
+    from broker.authorization.run_desk import RunDesk
+    from broker.recordings.parts import RecordedTool
     from broker.recordings.recording import CallStory, Recording
+    from broker.recordings.run_journal import RunJournal
     from sandbox import Call, Completion
 
 UnknownOutcome: TypeAlias = Literal["fail", "ask", "repeat"]
@@ -114,22 +114,19 @@ def check_resumable(recording: Recording, image: str) -> None:
         )
 
 
-def restored_grants(recording: Recording) -> Iterator[Grant]:
-    """Yield the grants that the run was begun with, each for the tools as they were defined then.
-
-    What a recording from elsewhere says was allowed counts for nothing here.
-    """
-    if recording.is_imported:
-        return
-    for text in recording.begun.grants:
-        try:
-            grant = Grant.parse(text)
-        except PatternError:
-            continue  # its conditions are not in its text: it is asked about again
-        for tool in recording.begun.tools:
-            name = f"{tool.server}.{tool.tool}"
-            if fnmatchcase(name, grant.pattern) and grant.digest in {None, tool.digest}:
-                yield replace(grant, pattern=exact_pattern(name), digest=tool.digest)
+def give_back(recording: Recording, desk: RunDesk, journal: RunJournal) -> None:
+    """Let a run that goes on have what people had said: its grants with what is left of them, denials, answers."""
+    for given in grants_given_back(recording):
+        journal.given_back(desk.give_back(given.grant, by=given.by), given.number)
+    for denial in denials_given_back(recording):
+        desk.deny(denial)
+    for story in recording.calls.values():
+        if (
+            story.said is not None
+            and story.answered is None
+            and (story.said.allow is not True or not recording.is_imported)
+        ):
+            desk.remember(story.said)
 
 
 def _is_idempotent(tool: RecordedTool) -> bool:

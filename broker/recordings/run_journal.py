@@ -8,14 +8,15 @@ from __future__ import annotations
 
 import json
 import time
-from contextlib import nullcontext
 from dataclasses import asdict, dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
-from broker.errors import RecordingError, StoreError
-from broker.logging import logger
-from broker.recordings.events import VERSION, RecordedTool
+from broker.call_journal import NoCallJournal
+from broker.errors import RecordingError
+from broker.recordings.events import VERSION
+from broker.recordings.leave import recorded_denial, recorded_grant
+from broker.recordings.retracing import is_same_step
 from broker.recordings.writing import Line, outcome_json, state_of
 from sandbox import NoJournal
 
@@ -23,58 +24,15 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from contextlib import AbstractContextManager
 
+    from pydantic import BaseModel
+
+    from broker.authorization.grants import Denial, Held
     from broker.recordings.events import State
+    from broker.recordings.parts import CallAnswer, RecordedTool
     from broker.recordings.recording import Recording
     from broker.recordings.recordings import Recordings
     from broker.recordings.redaction import Redaction
     from sandbox import Limits, Outcome, PastStep, Printed, Step
-
-
-class CallJournal(Protocol):
-    """What is written down of a call on its way to a server.
-
-    Each `commit` to the store takes longer than all else that is written about a call. So there are two of them for a
-    call: before it is sent, and before the script is given its answer.
-    """
-
-    def together(self) -> AbstractContextManager[None]:
-        """Write what is written in a block at once, at its end."""
-
-    def with_next(self, write: Callable[[], object]) -> None:
-        """Have something else written together with the next line, or now where there will be none."""
-
-    def asked(self, call_id: int) -> None:
-        """A person is about to be asked."""
-
-    def denied(self, call_id: int, by: str) -> None:
-        """The call was refused."""
-
-    def sent(self, call_id: int, *, server: str, tool: str, digest: str, by: str) -> None:
-        """The call was allowed and is about to be sent."""
-
-
-class NoCallJournal:
-    """Writes nothing."""
-
-    def together(self) -> AbstractContextManager[None]:
-        """Do nothing."""
-        return nullcontext()
-
-    def with_next(self, write: Callable[[], object]) -> None:
-        """Write it now. Never raises: nobody could act on it."""
-        try:
-            write()
-        except StoreError as error:
-            logger().error("the store cannot be written", problem=str(error))
-
-    def asked(self, call_id: int) -> None:
-        """Do nothing."""
-
-    def denied(self, call_id: int, by: str) -> None:
-        """Do nothing."""
-
-    def sent(self, call_id: int, *, server: str, tool: str, digest: str, by: str) -> None:
-        """Do nothing."""
 
 
 class UnrecordedRun(NoJournal, NoCallJournal):
@@ -94,9 +52,12 @@ class Beginning:
     limits: Limits
     image: str
     tools: Sequence[RecordedTool]
-    grants: Sequence[str]
     policy: Any
     versions: Mapping[str, str]
+    grants: Sequence[Held] = ()
+    denials: Sequence[Denial] = ()
+    principal: str = ""
+    session: str = ""
 
 
 class RunJournal:
@@ -120,6 +81,8 @@ class RunJournal:
         self._number = 0 if before is None else before.line_count
         self._steps = 0 if before is None else len(before.steps)
         self._calls = 0 if before is None else len(before.calls)
+        self._grant_numbers: dict[str, int] = {}
+        self._grants = 0 if before is None else len(before.grants)
         self._is_settled = False
         self._waiting: list[Callable[[], object]] = []
 
@@ -137,11 +100,22 @@ class RunJournal:
         return journal
 
     @classmethod
-    def resume(cls, recordings: Recordings, redaction: Redaction, recording: Recording) -> RunJournal:
-        """Go on with a run that was claimed."""
+    def resume(
+        cls, recordings: Recordings, redaction: Redaction, recording: Recording, grants: Sequence[Held] = ()
+    ) -> RunJournal:
+        """Go on with a run that was claimed; `grants` hold for it beside its own."""
         journal = cls(recordings, redaction, recording=recording.entry_id, keeps_content=True, before=recording)
-        journal._write(journal._line(), "resumed", "")
+        journal._write(journal._line(), "resumed", f'"grants":{journal._granted(grants)}')
         return journal
+
+    @property
+    def can_resume(self) -> bool:
+        """Whether the run can be taken up from what is kept."""
+        return self._keeps_content
+
+    def given_back(self, grant_id: str, number: int) -> None:
+        """Take note of the id under which a grant of the recording holds now."""
+        self._grant_numbers[grant_id] = number
 
     def stepped(self, entered: PastStep, returned: Step, printed: Sequence[Printed]) -> None:
         """Write a step, before its calls are made.
@@ -169,7 +143,7 @@ class RunJournal:
         Raises:
             RecordingError: The script did something else than the first time.
         """
-        if self._before is None or not self._before.is_same_step(number, returned, printed, self._redaction):
+        if self._before is None or not is_same_step(self._before, number, returned, printed, self._redaction):
             raise RecordingError(
                 f"step {number} of the run came out differently from what was recorded, so it cannot go on from there; "
                 "a secret that was taken out of the recording would do that."
@@ -187,14 +161,36 @@ class RunJournal:
         """Write that a person is about to be asked."""
         self._write(self._line(), "asked", f'"call":{call_id}')
 
+    def decided(
+        self, by: str, calls: Sequence[CallAnswer], *, grants: Sequence[Held] = (), denials: Sequence[Denial] = ()
+    ) -> None:
+        """Write what a person has answered, before anything that it allows is sent."""
+        line = self._line()
+        denied = self._dumped([recorded_denial(denial) for denial in denials])
+        body = f'"by":{json.dumps(by)},"calls":{self._dumped(calls)},"denials":{denied}'
+        self._write(line, "decided", f'{body},"grants":{self._granted(grants)}')
+
+    def revoked(self, grant_id: str) -> None:
+        """Write that a grant was taken back, if it is one of this run's."""
+        number = self._grant_numbers.pop(grant_id, None)
+        if number is not None:
+            self._write(self._line(), "revoked", f'"grant":{number}')
+
     def denied(self, call_id: int, by: str) -> None:
         """Write a refusal."""
         self._write(self._line(), "denied", f'"call":{call_id},"by":{json.dumps(by)}')
 
-    def sent(self, call_id: int, *, server: str, tool: str, digest: str, by: str) -> None:
+    def sent(self, call_id: int, *, server: str, tool: str, digest: str, by: str, grant_id: str = "") -> None:
         """Write that a call is about to be sent."""
-        body = _members({"call": call_id, "server": server, "tool": tool, "digest": digest, "by": by})
-        self._write(self._line(), "sent", body)
+        grant = self._grant_numbers.get(grant_id)
+        told = {"call": call_id, "server": server, "tool": tool, "digest": digest, "by": by, "grant": grant}
+        self._write(self._line(), "sent", _members(told))
+
+    def kept(self, call_id: int, blocks: Mapping[str, Any]) -> None:
+        """Write the content blocks of an answer, before the answer."""
+        line = self._line()
+        values = ",".join(f"{json.dumps(name)}:{line.stored(block)}" for name, block in blocks.items())
+        self._write(line, "kept", f'"call":{call_id},"blocks":{{{values}}}')
 
     def together(self) -> AbstractContextManager[None]:
         """Write what is written in a block at once, at its end."""
@@ -225,12 +221,27 @@ class RunJournal:
             "limits": asdict(beginning.limits),
             "image": beginning.image,
             "tools": [tool.model_dump() for tool in beginning.tools],
-            "grants": list(beginning.grants),
+            "principal": beginning.principal,
+            "session": beginning.session,
             "versions": dict(beginning.versions),
             "redactions": self._redaction.count,
         }
         stored = f'"script":{script},"manifest":{manifest},"policy":{line.stored(beginning.policy)}'
-        self._write(line, "begun", f"{_members(body)},{stored}")
+        denied = self._dumped([recorded_denial(denial) for denial in beginning.denials])
+        leave = f'"grants":{self._granted(beginning.grants)},"denials":{denied}'
+        self._write(line, "begun", f"{_members(body)},{stored},{leave}")
+
+    def _granted(self, grants: Sequence[Held]) -> str:
+        """Number grants, and return them as they are written."""
+        for held in grants:
+            self._grant_numbers[held.id] = self._grants
+            self._grants += 1
+        return self._dumped([recorded_grant(held) for held in grants])
+
+    def _dumped(self, parts: Sequence[BaseModel]) -> str:
+        content = None if self._keeps_content else {"arguments", "note"}
+        dumped = [part.model_dump(mode="json", exclude=content, exclude_defaults=True) for part in parts]
+        return self._redaction.json_text(json.dumps(dumped, separators=(",", ":")))
 
     def _line(self) -> Line:
         return Line(self._redaction, self._keeps_content)

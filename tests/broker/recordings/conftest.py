@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from contextlib import asynccontextmanager
+from typing import Any
 
 import anyio
 import pytest
 from mcp.server import MCPServer
+from mcp.server.mcpserver import Image
 from mcp.server.mcpserver.exceptions import ToolError
 
-from broker import Broker, Config, Grant
+from broker import Broker, Config, Grant, PolicyConfig
 from broker.recordings.recordings import Recordings
 from broker.recordings.settings import RecordingSettings
 from broker.recordings.transfer import load
@@ -37,6 +39,12 @@ def desk_server(calls):
         """Adds two numbers."""
         calls.append(("add", a, b))
         return a + b
+
+    @server.tool(structured_output=False)
+    def draw(name: str) -> list[Any]:
+        """Draws a picture."""
+        calls.append(("draw", name))
+        return [Image(data=name.encode(), format="png")]
 
     @server.tool(structured_output=False)
     async def echo(text: str, times: int = 1) -> str:
@@ -77,8 +85,8 @@ def opened(desk_server, store):
     """A broker with the server `desk` that records into the store."""
 
     @asynccontextmanager
-    async def open_broker(*, secrets=(), **settings):
-        config = Config(recordings=RecordingSettings(**settings))
+    async def open_broker(*, secrets=(), policy=None, **settings):
+        config = Config(recordings=RecordingSettings(**settings), policy=policy or PolicyConfig())
         config._secrets = frozenset(secrets)
         with anyio.fail_after(60):
             async with Broker(config, servers={"desk": desk_server}, store=store) as broker:
@@ -97,8 +105,10 @@ async def execute(broker, script, *allowed, answerer=None):
 def run(opened):
     """Run a script in a broker of its own, recorded; return its result."""
 
-    async def run(script, *allowed, answerer=None, **settings):
+    async def run(script, *allowed, answerer=None, nothing=False, **settings):
         async with opened(**settings) as broker:
+            if nothing:
+                return await broker.session(answerer=answerer).execute_code(script, describe_references=True)
             return await execute(broker, script, *allowed, answerer=answerer)
 
     return run
@@ -108,3 +118,32 @@ def run(opened):
 def recorded(recordings):
     """Read the newest recording."""
     return lambda: load(recordings, recordings.find("last"))
+
+
+@pytest.fixture
+def cut(store, recordings):
+    """Leave of the newest recording so many lines, as a process does that is killed then."""
+
+    def cut_after(lines):
+        entry = recordings.find("last")
+        store.execute("DELETE FROM recording_line WHERE recording = ? AND number >= ?", (entry.id, lines))
+        store.execute("UPDATE recording SET state = 'running', owner = 'gone', ended = NULL WHERE id = ?", (entry.id,))
+        return recordings.find("last")
+
+    return cut_after
+
+
+@pytest.fixture
+def resume(opened):
+    async def resume(run, *allowed, answerer=None, parks=False, policy=None, **how):
+        async with opened(policy=policy) as broker:
+            session = broker.session(grants=map(Grant, allowed), answerer=answerer, parks=parks)
+            return await session.take_up(run, **how)
+
+    return resume
+
+
+@pytest.fixture
+def world(request):
+    """Return fixtures by name, for tests that need many."""
+    return lambda *names: [request.getfixturevalue(name) for name in names]

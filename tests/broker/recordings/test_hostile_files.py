@@ -18,6 +18,7 @@ from broker.recordings.html_page import html_page
 from broker.recordings.picture import picture_of
 from broker.recordings.policy_replay import judge_recording
 from broker.recordings.rerun import RecordedAnswers
+from broker.recordings.retracing import past_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -34,7 +35,7 @@ def use(path):
     html_page(recording, picture_of(recording))
     judge_recording(recording, Policy())
     RecordedAnswers(recording)
-    recording.past(goes_on=False)
+    past_of(recording, goes_on=False)
     _ = (recording.outcome, recording.limits)
     assert not compare(recording, recording)
 

@@ -26,35 +26,6 @@ numbers
 """
 
 
-@pytest.fixture
-def cut(store, recordings):
-    """Leave of the newest recording so many lines, as a process does that is killed then."""
-
-    def cut_after(lines):
-        entry = recordings.find("last")
-        store.execute("DELETE FROM recording_line WHERE recording = ? AND number >= ?", (entry.id, lines))
-        store.execute("UPDATE recording SET state = 'running', owner = 'gone', ended = NULL WHERE id = ?", (entry.id,))
-        return recordings.find("last")
-
-    return cut_after
-
-
-@pytest.fixture
-def resume(opened):
-    async def resume(run, *allowed, answerer=None, parks=False, **how):
-        async with opened() as broker:
-            session = broker.session(grants=map(Grant, allowed), answerer=answerer, parks=parks)
-            return await session.take_up(run, **how)
-
-    return resume
-
-
-@pytest.fixture
-def world(request):
-    """Return fixtures by name, for tests that need many."""
-    return lambda *names: [request.getfixturevalue(name) for name in names]
-
-
 async def test_a_run_goes_on_from_every_line_of_its_journal(run, resume, cut, calls, recordings):
     result = await run(SCRIPT)
     lines = load(recordings, recordings.find("last")).line_count

@@ -1,0 +1,67 @@
+"""A call of a run that nobody has decided yet, and what a person said of it alone.
+
+Above: run_desk.py. Below: calls, questions. What was said is written down in a form that outlives the process.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from broker.authorization.calls import PendingCall
+from broker.authorization.decision import Ask, Basis, FlowUse
+from broker.authorization.questions import Verdict
+from broker.recordings.parts import CallAnswer
+
+if TYPE_CHECKING:
+    from broker.authorization.decision import Allow, Deny
+
+
+@dataclass(slots=True, eq=False)
+class Waiting:
+    """A call that waits; `verdict` is what was said about it alone, `order` its place in the run."""
+
+    call: PendingCall
+    ask: Ask
+    order: int = 0
+    decision: Allow | Deny | None = None
+    verdict: Verdict | None = None
+    is_refused: bool = False
+    by: str = "was refused."
+
+
+def labels_of(ask: Ask) -> frozenset[str]:
+    """Return the labels whose flow asks."""
+    return frozenset(use.label for use in ask.flows)
+
+
+def said_of(waiting: Waiting) -> CallAnswer:
+    """Return what was said of a call, to be written down."""
+    verdict = waiting.verdict
+    return CallAnswer(
+        call=waiting.order,
+        digest=waiting.call.digest,
+        after=tuple(sorted(labels_of(waiting.ask))),
+        allow=None if verdict is None else verdict.allow,
+        note="" if verdict is None else verdict.note,
+    )
+
+
+def waiting_of(said: CallAnswer) -> Waiting:
+    """Return what was said of a call that a script is about to make again."""
+    ask = Ask(Basis("answer", ""), tuple(FlowUse(label, (), "", "ask", "") for label in said.after))
+    verdict = None if said.allow is None else Verdict((), allow=said.allow, note=said.note)
+    call = PendingCall("", "", said.digest, {})
+    return Waiting(call, ask, said.call, verdict=verdict, is_refused=verdict is None)
+
+
+def nobody_answers(call: PendingCall, ask: Ask) -> str:
+    """Return what a script is told when nobody was there to ask."""
+    if ask.flows:
+        return (
+            f"{call.qualified_name} was not called: {ask.flows[0]}, a person has to agree and nobody is there to ask."
+        )
+    return (
+        f"{call.qualified_name} was not called: nobody has allowed it and nobody is there to ask. "
+        f"Allow it beforehand, as with --allow '{call.qualified_name}'."
+    )

@@ -1,0 +1,94 @@
+"""What is written down of a run's calls on their way to a server, before it takes effect.
+
+Above: tool_calls.py and the desk, which tell of it. Below: recordings/run_journal.py, which writes it.
+"""
+
+from __future__ import annotations
+
+from contextlib import nullcontext
+from typing import TYPE_CHECKING, Any, Protocol
+
+from broker.errors import StoreError
+from broker.logging import logger
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+    from contextlib import AbstractContextManager
+
+    from broker.authorization.grants import Denial, Held
+    from broker.recordings.parts import CallAnswer
+
+
+class CallJournal(Protocol):
+    """Keeps what is told of calls; what its methods raise ends the run.
+
+    Each `commit` to the store takes longer than all else that is written about a call. So there are two of them for a
+    call: before it is sent, and before the script is given its answer.
+    """
+
+    def together(self) -> AbstractContextManager[None]:
+        """Write what is written in a block at once, at its end."""
+
+    def with_next(self, write: Callable[[], object]) -> None:
+        """Have something else written together with the next line, or now where there will be none."""
+
+    @property
+    def can_resume(self) -> bool:
+        """Whether the run can be taken up from what is kept."""
+
+    def asked(self, call_id: int) -> None:
+        """A person is about to be asked."""
+
+    def decided(
+        self, by: str, calls: Sequence[CallAnswer], *, grants: Sequence[Held] = (), denials: Sequence[Denial] = ()
+    ) -> None:
+        """A person has answered."""
+
+    def revoked(self, grant_id: str) -> None:
+        """A grant was taken back."""
+
+    def denied(self, call_id: int, by: str) -> None:
+        """The call was refused."""
+
+    def sent(self, call_id: int, *, server: str, tool: str, digest: str, by: str, grant_id: str = "") -> None:
+        """The call was allowed and is about to be sent."""
+
+    def kept(self, call_id: int, blocks: Mapping[str, Any]) -> None:
+        """Content blocks of the answer are kept for the script, by the ids of their handles."""
+
+
+class NoCallJournal:
+    """Keeps nothing."""
+
+    can_resume = False
+
+    def together(self) -> AbstractContextManager[None]:
+        """Do nothing."""
+        return nullcontext()
+
+    def with_next(self, write: Callable[[], object]) -> None:
+        """Write it now. Never raises: nobody could act on it."""
+        try:
+            write()
+        except StoreError as error:
+            logger().error("the store cannot be written", problem=str(error))
+
+    def asked(self, call_id: int) -> None:
+        """Do nothing."""
+
+    def decided(
+        self, by: str, calls: Sequence[CallAnswer], *, grants: Sequence[Held] = (), denials: Sequence[Denial] = ()
+    ) -> None:
+        """Do nothing."""
+
+    def revoked(self, grant_id: str) -> None:
+        """Do nothing."""
+
+    def denied(self, call_id: int, by: str) -> None:
+        """Do nothing."""
+
+    def sent(self, call_id: int, *, server: str, tool: str, digest: str, by: str, grant_id: str = "") -> None:
+        """Do nothing."""
+
+    def kept(self, call_id: int, blocks: Mapping[str, Any]) -> None:
+        """Do nothing."""

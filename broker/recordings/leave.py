@@ -1,0 +1,118 @@
+"""Grants and denials of a run, as they are written down, and as they hold again when it goes on.
+
+Above: run_journal.py, recorder.py, policy_replay.py. Below: parts.py, and the grants of broker.authorization. A grant
+that is given back holds for its run alone, for the tools as they were defined when it began, with the calls that are
+left of it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from datetime import datetime
+from fnmatch import fnmatchcase
+from typing import TYPE_CHECKING
+
+from broker.authorization.grants import Denial, Grant
+from broker.authorization.patterns import exact_pattern, is_exact
+from broker.authorization.predicates import Predicate
+from broker.errors import PatternError
+from broker.recordings.parts import RecordedDenial, RecordedGrant
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from broker.authorization.grants import Held
+    from broker.recordings.recording import Recording
+
+
+@dataclass(frozen=True, slots=True)
+class GivenBack:
+    """A grant of a run that goes on.
+
+    Attributes:
+        number: Which of the recording's.
+        grant: For how many calls it is good still, and for what.
+        by: Who gave it.
+    """
+
+    number: int
+    grant: Grant
+    by: str
+
+
+def recorded_grant(held: Held) -> RecordedGrant:
+    """Return a grant as it is written down."""
+    grant = held.grant
+    return RecordedGrant(
+        pattern=grant.pattern,
+        digest=grant.digest,
+        arguments=grant.arguments.document() if grant.arguments else None,
+        calls=None if grant.calls is None else int(held.calls_left),
+        scope=grant.scope,
+        expires_at=grant.expires_at.isoformat() if grant.expires_at else None,
+        after=tuple(sorted(grant.after)),
+        by=held.by,
+    )
+
+
+def recorded_denial(denial: Denial) -> RecordedDenial:
+    """Return a denial as it is written down."""
+    arguments = denial.arguments.document() if denial.arguments else None
+    return RecordedDenial(pattern=denial.pattern, note=denial.note, arguments=arguments)
+
+
+def grant_of(recorded: RecordedGrant) -> Grant:
+    """Return a grant that was written down.
+
+    Raises:
+        PatternError: It is none that could hold.
+    """
+    try:
+        expires_at = datetime.fromisoformat(recorded.expires_at) if recorded.expires_at else None
+    except ValueError as error:
+        raise PatternError(str(error)) from None
+    return Grant(
+        recorded.pattern,
+        recorded.digest,
+        None if recorded.arguments is None else Predicate.parse(recorded.arguments),
+        recorded.calls,
+        recorded.scope,
+        expires_at,
+        frozenset(recorded.after),
+    )
+
+
+def grants_given_back(recording: Recording) -> Iterator[GivenBack]:
+    """Yield the grants that hold again; what a recording from elsewhere says was allowed counts for nothing here.
+
+    Left out are those that were revoked or used up, those for always, which the store has as long as they hold, and
+    those for a number of calls that other runs may have made since.
+    """
+    if recording.is_imported:
+        return
+    for number, recorded in enumerate(recording.grants):
+        is_shared = recorded.calls is not None and recorded.scope != "run"
+        if number in recording.revoked or recorded.scope == "always" or is_shared:
+            continue
+        left = None if recorded.calls is None else recorded.calls - recording.uses[number]
+        if left is not None and (left < 1 or not is_exact(recorded.pattern)):
+            continue
+        try:
+            grant = replace(grant_of(recorded.model_copy(update={"calls": left})), scope="run")
+        except PatternError:
+            continue  # none of ours: it is asked about again
+        for tool in recording.begun.tools:
+            name = f"{tool.server}.{tool.tool}"
+            if fnmatchcase(name, grant.pattern) and grant.digest in {None, tool.digest}:
+                yield GivenBack(number, replace(grant, pattern=exact_pattern(name), digest=tool.digest), recorded.by)
+
+
+def denials_given_back(recording: Recording) -> Iterator[Denial]:
+    """Yield the denials that hold again, for the run."""
+    for recorded in recording.denials:
+        try:
+            arguments = None if recorded.arguments is None else Predicate.parse(recorded.arguments)
+            yield Denial(recorded.pattern, recorded.note, arguments, "run")
+        except PatternError:
+            # None of ours; to leave it out would allow more.
+            yield Denial("*", recorded.note, None, "run")

@@ -1,0 +1,48 @@
+"""Lines of a recording as events, and what is said of a line that is none.
+
+Above: recording.py, files.py. Below: events.py.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+from pydantic import ValidationError
+
+from broker.errors import RecordingError
+from broker.recordings.events import EVENT, VERSION
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from broker.recordings.events import Event
+
+
+def read_events(lines: Iterable[str]) -> Iterator[Event]:
+    """Read lines one after the other.
+
+    Raises:
+        RecordingError: A line is none of ours; the text names it.
+    """
+    for number, line in enumerate(lines, start=1):
+        try:
+            yield EVENT.validate_json(line)
+        except ValidationError as error:
+            raise RecordingError(f"line {number}: {explain(line, error)}") from None
+
+
+def explain(line: str, error: ValidationError) -> str:
+    """Say what is wrong with a line, without its content."""
+    try:
+        decoded = json.loads(line)
+    except (ValueError, RecursionError):
+        return "it is not JSON"
+    if not isinstance(decoded, dict):
+        return "it is not a JSON object"
+    version = decoded.get("version")
+    if isinstance(version, int) and version > VERSION:
+        return f"it is of a newer codemode (format {version}, known is {VERSION}); install that"
+    first = error.errors(include_input=False, include_url=False)[0]
+    place = ".".join(str(part) for part in first["loc"])
+    return f"{place}: {first['msg'].lower()}" if place else first["msg"].lower()

@@ -1,0 +1,197 @@
+"""What people had said in a run holds when it goes on after a crash: grants, what is left of them, refusals, quotas."""
+
+from __future__ import annotations
+
+import pytest
+
+from broker import Denial, Grant, PolicyConfig, Verdict
+from broker.authorization.choices import Choice, answers_of
+from broker.recordings.recordings import Recordings
+from broker.recordings.settings import RecordingSettings
+from broker.recordings.transfer import export, import_file, load
+
+pytestmark = pytest.mark.anyio
+
+LOOP = """
+from tools import desk
+done = []
+for n in range(6):
+    try:
+        done.append(await desk.add(a=n, b=0))
+    except PermissionError as error:
+        done.append(str(error))
+done
+"""
+
+
+class Person:
+    """Answers with prepared choices, and counts how often."""
+
+    def __init__(self, *choices, answers=None):
+        self.choices = list(choices)
+        self.answers = answers
+        self.asked = []
+
+    async def answer(self, question):
+        self.asked.append([call.arguments for call in question.calls])
+        return self.answers if self.answers is not None else answers_of(question, [self.choices.pop(0)])
+
+
+@pytest.fixture
+def crash(store, recordings):
+    """Leave of the newest recording what was written until a line of a kind, so many of that kind included."""
+
+    def crash_after(event, count):
+        entry = recordings.find("last")
+        lines = [line for (line,) in store.execute("SELECT line FROM recording_line ORDER BY number")]
+        places = [number for number, line in enumerate(lines) if line.startswith(f'{{"event":"{event}"')]
+        store.execute("DELETE FROM recording_line WHERE number > ?", (places[count - 1],))
+        store.execute("UPDATE recording SET state = 'running', owner = 'gone', ended = NULL WHERE id = ?", (entry.id,))
+
+    return crash_after
+
+
+async def test_what_was_allowed_for_the_run_is_not_asked_again(world):
+    run, resume, crash, calls = world("run", "resume", "crash", "calls")
+    result = await run(LOOP, answerer=Person(Choice(decision="any")), nothing=True)
+    assert result.value == list(range(6))
+    crash("answered", 3)
+    calls.clear()
+    again = await resume(result.run_id, answerer=(nobody := Person(Choice(decision="deny"))))
+    assert (again.value, nobody.asked) == (list(range(6)), [])
+    assert calls == [("add", n, 0) for n in (3, 4, 5)]
+
+
+async def test_what_is_left_of_a_number_of_calls_is_left_after_every_crash(world):
+    run, resume, crash, calls = world("run", "resume", "crash", "calls")
+    result = await run(
+        LOOP,
+        answerer=Person(Choice(decision="any", calls=4), Choice(decision="deny"), Choice(decision="deny")),
+        nothing=True,
+    )
+    assert result.value[:4] == [0, 1, 2, 3]
+    for answered in (1, 2, 3):
+        crash("answered", answered)
+        calls.clear()
+        later = Person(Choice(decision="deny", note="enough"), Choice(decision="deny", note="enough"))
+        again = await resume(result.run_id, answerer=later)
+        assert again.value == [0, 1, 2, 3, "desk.add was refused: enough.", "desk.add was refused: enough."]
+        assert [asked[0]["a"] for asked in later.asked] == [4, 5]
+        assert len(calls) == 4 - answered
+
+
+async def test_an_answer_to_these_calls_is_known_after_a_crash_before_they_were_sent(world):
+    run, resume, crash, calls = world("run", "resume", "crash", "calls")
+    script = (
+        "import asyncio\nfrom tools import desk\n"
+        "[str(x) for x in await asyncio.gather(*(desk.add(a=n, b=0) for n in range(4)), return_exceptions=True)]"
+    )
+    said = [Verdict((0, 1), allow=True), Verdict((2,), allow=False, note="not 2")]
+    person = Person(answers=said)
+    result = await run(script, answerer=person, nothing=True)
+    assert result.value == ["0", "1", "desk.add was refused: not 2.", "desk.add was refused."]
+    crash("decided", 1)
+    calls.clear()
+    again = await resume(result.run_id, answerer=(nobody := Person()))
+    assert (again.value, nobody.asked) == (result.value, [])
+    assert sorted(calls) == [("add", 0, 0), ("add", 1, 0)]
+
+
+async def test_a_refusal_for_the_run_holds_after_a_crash(world):
+    run, resume, crash = world("run", "resume", "crash")
+    person = Person(answers=[Denial("desk.add", "never", scope="run")])
+    result = await run(LOOP, answerer=person, nothing=True)
+    crash("denied", 2)
+    again = await resume(result.run_id, "desk.*")
+    assert again.value == ["desk.add was refused: never."] * 6
+
+
+async def test_a_grant_that_was_revoked_is_not_given_back(world):
+    opened, resume, crash, calls = world("opened", "resume", "crash", "calls")
+    async with opened() as broker:
+        session = broker.session(answerer=Person(Choice(decision="any"), *[Choice(decision="deny")] * 4))
+
+        def revoke(_record, ended, _made):
+            if ended == 2:
+                (held,) = session.grants
+                assert held.scope == "run"
+                assert session.revoke("g1")
+
+        result = await session.execute_code(LOOP, describe_references=True, on_call=revoke)
+    assert result.value[:3] == [0, 1, "desk.add was refused."]
+    crash("answered", 2)
+    calls.clear()
+    again = await resume(result.run_id, parks=True)
+    assert (again.outcome, calls) == ("parked", [])
+
+
+async def test_a_grant_holds_for_the_definition_that_was_shown_and_in_no_other_store(world):
+    run, resume, crash, calls, store = world("run", "resume", "crash", "calls", "store")
+    recordings, tmp_path = world("recordings", "tmp_path")
+    result = await run(LOOP, answerer=Person(Choice(decision="any")), nothing=True)
+    crash("answered", 3)
+    entry = recordings.find("last")
+    export(recordings, entry, tmp_path / "run.jsonl")
+    (tool,) = load(recordings, entry).begun.tools
+    store.execute("UPDATE recording_line SET line = replace(line, ?, ?)", (tool.digest, "sha256:" + "0" * 64))
+    calls.clear()
+    assert (await resume(result.run_id, parks=True)).outcome == "parked"
+    recordings.remove([entry.id])
+    import_file(recordings, tmp_path / "run.jsonl")
+    assert (await resume(result.run_id, parks=True)).outcome == "parked"
+    assert calls == []
+
+
+async def test_a_quota_for_a_run_goes_on_counting(world):
+    run, resume, crash, calls = world("run", "resume", "crash", "calls")
+    policy = PolicyConfig.model_validate({"quotas": [{"tools": ["desk.*"], "per_run": 4}]})
+    result = await run(LOOP, "desk.add", policy=policy)
+    assert result.value[:4] == [0, 1, 2, 3]
+    assert "the quota 1 of 4 calls in a run is used up" in result.value[4]
+    crash("answered", 3)
+    calls.clear()
+    again = await resume(result.run_id, policy=policy)
+    assert again.value == result.value
+    assert calls == [("add", 3, 0)]
+
+
+async def test_what_resume_was_given_holds_after_the_next_crash(world):
+    run, resume, crash, calls, store = world("run", "resume", "crash", "calls", "store")
+    with Recordings(store, RecordingSettings()):
+        result = await run(LOOP, answerer=Person(*[Choice(decision="these")] * 6), nothing=True)
+        crash("answered", 2)
+        assert (await resume(result.run_id, "desk.add")).value == list(range(6))
+        crash("answered", 4)
+        calls.clear()
+        assert (await resume(result.run_id)).value == list(range(6))
+    assert calls == [("add", 4, 0), ("add", 5, 0)]
+
+
+async def test_pictures_are_there_after_a_crash(world):
+    run, resume, crash = world("run", "resume", "crash")
+    script = """
+from tools import desk
+[first] = await desk.draw(name="one")
+display(first)
+[second] = await desk.draw(name="two")
+await desk.add(a=1)
+display(second)
+[third] = await desk.draw(name="three")
+display(third)
+"""
+    result = await run(script)
+    assert result.outcome == "completed", result
+    assert [block["mimeType"] for block in result.displayed] == ["image/png"] * 3
+    for answered in range(1, 7):
+        crash("answered", answered)
+        assert (await resume(result.run_id, unknown="fail")).displayed == result.displayed
+
+
+async def test_a_secret_in_a_grant_is_not_written_down(world):
+    opened, recordings = world("opened", "recordings")
+    async with opened(secrets=["hunter2hunter2"]) as broker:
+        grant = Grant.parse('desk.echo {"/text": {"equals": "hunter2hunter2"}}')
+        await broker.session(grants=[grant]).execute_code("1 + 1")
+    lines = "".join(recordings.lines(recordings.find("last").id))
+    assert "hunter2" not in lines
+    assert "[redacted]" in lines
