@@ -15,8 +15,10 @@ from urllib.parse import parse_qs, urlsplit
 import anyio
 import platformdirs
 from anyio.abc import SocketAttribute
+from mcp import Client
 from mcp.client.auth import AuthorizationCodeResult, OAuthClientProvider
 from mcp.client.auth.extensions.client_credentials import ClientCredentialsOAuthProvider
+from mcp.client.streamable_http import streamable_http_client
 from mcp.shared.auth import OAuthClientInformationFull, OAuthClientMetadata, OAuthToken
 from pydantic import AnyUrl, BaseModel, ValidationError
 
@@ -156,19 +158,20 @@ async def login(settings: ServerConfig, show: Callable[[str], None]) -> None:
             tasks.start_soon(listener.serve, callback.serve)
             try:
                 with anyio.fail_after(LOGIN_SECONDS):
-                    async with httpx2.AsyncClient(auth=provider, headers=settings.headers) as client:
-                        await client.get(settings.url or "", headers={"Accept": "text/event-stream"})
-            except LoginError as error:
-                problem = error
+                    # As the broker will: some servers ask for a login, or for one that is good for more, only then.
+                    async with (
+                        httpx2.AsyncClient(auth=provider, headers=settings.headers) as http,
+                        Client(streamable_http_client(settings.url or "", http_client=http)) as client,
+                    ):
+                        await client.list_tools()
             except TimeoutError:
                 problem = LoginError(f"nobody logged in within {LOGIN_SECONDS:g} s")
             except Exception as error:  # noqa: BLE001  # of the SDK or the network
-                problem = LoginError(f"the login failed: {type(error).__name__}")
+                problem = LoginError(f"the login failed: {_innermost(error)}")
             tasks.cancel_scope.cancel()
-    if problem is None and await storage.get_tokens() is None:
-        problem = LoginError("the server asked for no login, and gave no token")
-    if problem is not None:
-        raise problem
+    # What goes wrong after a login is for the connection to find out.
+    if await storage.get_tokens() is None:
+        raise callback.problem or problem or LoginError("the server asked for no login, and gave no token")
 
 
 class _Callback:
@@ -177,6 +180,7 @@ class _Callback:
     def __init__(self, url: str, show: Callable[[str], None]) -> None:
         self.url = url
         self._show = show
+        self.problem: LoginError | None = None
         self._came = anyio.Event()
         self._parameters: dict[str, str] = {}
 
@@ -188,7 +192,9 @@ class _Callback:
         """Wait until the person comes back; the SDK compares the state."""
         await self._came.wait()
         if "code" not in self._parameters:
-            raise LoginError(f"the authorization server refused: {self._parameters.get('error', 'no code')[:80]}")
+            refused = self._parameters.get("error", "no code")[:80]
+            self.problem = LoginError(f"the authorization server refused: {refused}")
+            raise self.problem
         fields = {key: self._parameters.get(key) for key in ("code", "state", "iss")}
         return AuthorizationCodeResult.model_validate(fields)
 
@@ -229,11 +235,18 @@ async def _register(settings: ServerConfig, storage: KeptTokens) -> None:
     """Put the client that the config names in the place of one that we would register."""
     oauth = settings.oauth
     if oauth is not None and oauth.client_id is not None:
-        method = "client_secret_post" if oauth.client_secret else "none"
+        method = "client_secret_basic" if oauth.client_secret else "none"
         fields = {"client_id": oauth.client_id, "client_secret": oauth.client_secret, "issuer": oauth.issuer}
         await storage.set_client_info(
             OAuthClientInformationFull.model_validate({**fields, "token_endpoint_auth_method": method})
         )
+
+
+def _innermost(error: BaseException) -> str:
+    """Return the kind of what is inside exception groups."""
+    while isinstance(error, BaseExceptionGroup):
+        error = error.exceptions[0]
+    return type(error).__name__
 
 
 async def _nobody_is_there(_url: str) -> None:

@@ -41,6 +41,32 @@ CLIENT = {
         "json-schema-2020-12-preservation",
     ),
 }
+LOGINS = (
+    "metadata-default",
+    "metadata-var1",
+    "metadata-var2",
+    "metadata-var3",
+    "basic-cimd",
+    "scope-from-www-authenticate",
+    "scope-from-scopes-supported",
+    "scope-omitted-when-undefined",
+    "scope-retry-limit",
+    "token-endpoint-auth-basic",
+    "token-endpoint-auth-post",
+    "token-endpoint-auth-none",
+    "pre-registration",
+    "resource-mismatch",
+    "offline-access-scope",
+    "offline-access-not-supported",
+    "authorization-server-migration",
+    "iss-supported",
+    "iss-not-advertised",
+    "iss-supported-missing",
+    "iss-wrong-issuer",
+    "iss-unexpected",
+    "iss-normalized",
+    "metadata-issuer-mismatch",
+)
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -106,4 +132,14 @@ def test_the_broker_is_a_conforming_client(environment, tmp_path, version, scena
     command = f"{sys.executable} {HERE / 'upstream_client.py'}"
     arguments = [str(ALPHA), "client", "--command", command, "--scenario", scenario, "--spec-version", version]
     said = run(arguments, environment | {"PYTHONPATH": str(ROOT)}, tmp_path)
+    assert re.search(r"Passed: (\d+)/\1, 0 failed", said), said[-4_000:]
+
+
+@pytest.mark.parametrize("scenario", LOGINS)
+def test_logins_of_the_broker_conform(environment, tmp_path, scenario):
+    assert f"`{scenario}`" in PAGE
+    command = f"{sys.executable} {HERE / 'oauth_client.py'}"
+    arguments = ["client", "--command", command, "--scenario", f"auth/{scenario}", "--spec-version", "2026-07-28"]
+    plain = environment | {"PYTHONPATH": str(ROOT), "PYTHON_KEYRING_BACKEND": "keyring.backends.fail.Keyring"}
+    said = run([str(ALPHA), *arguments], plain, tmp_path)
     assert re.search(r"Passed: (\d+)/\1, 0 failed", said), said[-4_000:]
