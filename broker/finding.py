@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING
 import anyio
 
 from broker.near_names import unknown_name
+from broker.search.lexicon import stop_stems
 from broker.search.pages import Filters, Mode
-from broker.search.words import stems, stop_stems
+from broker.search.words import stems
 from codegen.plain_text import one_line
 
 if TYPE_CHECKING:

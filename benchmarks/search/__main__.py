@@ -24,7 +24,7 @@ from rich.table import Table
 
 from benchmarks.search.corpus import CORPORA, many_tools, suites
 from benchmarks.search.minilm import MiniLM
-from broker.search import KeywordIndex, Mode, SearchRequest, ToolSearch, VectorStore
+from broker.search import Filters, KeywordIndex, Mode, SearchRequest, ToolSearch, VectorStore
 from broker.store import Store
 
 if TYPE_CHECKING:
@@ -84,7 +84,8 @@ async def qualities(suite: Suite, modes: list[Mode], vectors: VectorStore) -> li
     for mode in modes:
         measured = defaultdict(list)
         for task in suite.tasks:
-            page = await search.search(SearchRequest(query=task.query, mode=mode, limit=DEPTH))
+            filters = Filters(servers=None if task.server is None else [task.server])
+            page = await search.search(SearchRequest(query=task.query, mode=mode, filters=filters, limit=DEPTH))
             half = "tuned" if task.is_tuned else "reported"
             measured[half].append(measures(task, [ids[spec.digest] for spec in page.tools]))
         for half, values in measured.items():

@@ -7,9 +7,15 @@ import hashlib
 import json
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from codegen import ToolAnnotations, ToolSpec
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+OWN_QUERIES = Path(__file__).with_name("own_queries.txt")
+"""Each line has the id of a tool and queries for it, which we wrote from its description; all are for tuning."""
 
 CORPORA = Path(__file__).parents[3] / "shared" / "corpora"
 
@@ -21,6 +27,8 @@ class Task:
     query: str
     relevant: frozenset[str]
     is_tuned: bool
+    server: str | None = None
+    """Where alone the search may look."""
 
 
 @dataclass(frozen=True)
@@ -45,11 +53,13 @@ def suites() -> list[Suite]:
         "MetaTool": ("metatool", [t for t in other if t["catalog"] == "metatool"]),
         "BFCL": ("bfcl", [t for t in other if t["catalog"] == "bfcl"]),
     }
+    own = {tool["id"]: spec(tool) for tool in tools}
     return [
-        Suite(
-            name, {tool["id"]: spec(tool) for tool in catalog}, [_task(q, alias) for q in queries if q["source"] == s]
-        )
-        for name, (s, catalog) in catalogs.items()
+        *(
+            Suite(name, {t["id"]: spec(t) for t in catalog}, [_task(q, alias) for q in queries if q["source"] == s])
+            for name, (s, catalog) in catalogs.items()
+        ),
+        Suite("Own, in a server", own, list(_own_tasks(own))),
     ]
 
 
@@ -80,6 +90,13 @@ def _task(query: dict[str, Any], alias: dict[str, str]) -> Task:
     # Split by tool, so that two wordings of one wish are never in both halves.
     is_tuned = hashlib.sha256(query["relevant"][0].encode()).digest()[0] % 2 == 0
     return Task(query["query"], frozenset(alias.get(tool, tool) for tool in query["relevant"]), is_tuned)
+
+
+def _own_tasks(tools: dict[str, ToolSpec]) -> Iterator[Task]:
+    for line in OWN_QUERIES.read_text(encoding="utf-8").splitlines():
+        tool, *queries = line.split("|")
+        for query in queries:
+            yield Task(query, frozenset({tool}), is_tuned=True, server=tools[tool].server)
 
 
 def _lines(name: str) -> list[dict[str, Any]]:

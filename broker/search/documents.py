@@ -1,8 +1,8 @@
 """A tool as what the index keeps of it: how much it says of each word.
 
-Above: the index. Below: words.py. The score is BM25F: every field counts by its weight and its length, then the
-sum saturates, so that a word said ten times does not count ten times. Lengths are compared with fixed typical
-lengths, not with averages of the catalog: a tool scores the same whatever else is connected.
+Above: the index. Below: words.py and actions.py. The score is BM25F: every field counts by its weight and its length,
+then the sum saturates, so that a word said ten times does not count ten times. Lengths are compared with fixed
+typical lengths, not with averages of the catalog: a tool scores the same whatever else is connected.
 """
 
 from __future__ import annotations
@@ -12,11 +12,14 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from broker.search.words import stems, stop_stems
+from broker.search.actions import Action, action_of_tool
+from broker.search.lexicon import stop_stems
+from broker.search.words import stems
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
+    from broker.search.weights import Fields
     from codegen import ToolSpec
 
 NAME_CHARACTERS = 300
@@ -33,35 +36,6 @@ _FIRST_SENTENCE = re.compile(r"(?<=[.!?])\s|\n")
 
 
 @dataclass(frozen=True, slots=True)
-class Field:
-    """How a part of a tool's definition counts.
-
-    Attributes:
-        weight: What one word in it is worth.
-        typical_words: The length at which it is worth exactly that.
-        length_share: How far a longer text makes each of its words worth less; 0 is not at all.
-    """
-
-    weight: float
-    typical_words: float
-    length_share: float
-
-
-@dataclass(frozen=True, slots=True)
-class Fields:
-    """The parts of a definition that are searched, with weights found on half of the benchmark's queries."""
-
-    name: Field = Field(2.0, 4, 0.5)
-    title: Field = Field(3.0, 4, 0.5)
-    server: Field = Field(1.0, 4, 0.5)
-    summary: Field = Field(1.5, 12, 0.5)
-    description: Field = Field(1.0, 40, 0.5)
-    parameters: Field = Field(1.0, 8, 0.5)
-    parameter_texts: Field = Field(0.3, 40, 0.5)
-    saturation: float = 1.4
-
-
-@dataclass(frozen=True, slots=True)
 class Document:
     """One tool as it is indexed.
 
@@ -70,12 +44,14 @@ class Document:
         impacts: What the tool says of each stem, between 0 and 1.
         name_stems: The stems of its name.
         head: The stems of name, title and first sentence in order, between spaces, to find neighbours in.
+        action: What it does to what.
     """
 
     spec: ToolSpec
     impacts: Mapping[str, float]
     name_stems: frozenset[str]
     head: str
+    action: Action
 
 
 def read_tool(spec: ToolSpec, fields: Fields) -> Document:
@@ -105,6 +81,7 @@ def read_tool(spec: ToolSpec, fields: Fields) -> Document:
         " | ".join(
             " ".join(["", *(word for word in part if word not in stop_stems()), ""]) for part in (name, title, first)
         ),
+        action_of_tool(spec.name[:NAME_CHARACTERS], summary),
     )
 
 

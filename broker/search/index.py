@@ -1,10 +1,10 @@
 """The keyword index: tools by what their definitions say, best first.
 
-Above: search.py of this package. Below: postings, documents, queries. Ranking has two passes. The first adds up
-BM25F over the inverted index and keeps the best sixty. The second looks at those alone: words side by side
-as in the query, how much of a tool's name was asked for, each sentence of a long query by itself, and servers
-of which several tools fit. SQLite's FTS5 was measured as the engine of the first pass: at 100,000 tools a long
-query took it 290 ms (p95), since it scores every row that has any of the words.
+Above: tool_search.py. Below: postings, documents, queries. Ranking has two passes. The first adds up BM25F over the
+inverted index and keeps the best sixty. The second looks at those alone: words side by side as in the query, how much
+of a tool's name was asked for, whether it does what is asked, each sentence of a long query by itself, and servers of
+which several tools fit. SQLite's FTS5 was measured as the engine of the first pass: at 100,000 tools a long query took
+it 290 ms (p95), since it scores every row that has any of the words.
 """
 
 from __future__ import annotations
@@ -13,11 +13,12 @@ import heapq
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from broker.search.documents import Fields, read_tool
+from broker.search.documents import read_tool
 from broker.search.postings import Postings
 from broker.search.queries import read_query
-from broker.search.second_look import Asked, Ranking, look_again
+from broker.search.second_look import Asked, Question, look_again
 from broker.search.vocabulary import Vocabulary
+from broker.search.weights import Fields, Ranking
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -76,14 +77,14 @@ class KeywordIndex:
             admits: Leaves out the tools for which it is false.
             count: How many are wanted; all when None, and never fewer than were looked at anyway.
         """
-        read = read_query(query, same_weight=self._ranking.same, placeholder_weight=self._ranking.placeholder)
+        read = read_query(query, self._ranking)
         whole = self._ask(read.whole)
         found = self._gather(whole.weights, None if admits else self._ranking.postings)
         held = found if admits is None and not self._postings.removed else self._admitted(found, admits)
         top = _best(held, self._ranking.candidates)
         documents = {number: self._documents[number] for number in top}
-        parts = [self._ask(part) for part in read.parts]
-        scores = look_again(whole, parts, documents, self._postings, self._ranking)
+        question = Question(whole, [self._ask(part) for part in read.parts], read.action)
+        scores = look_again(question, documents, self._postings, self._ranking)
         ranked = sorted(scores, key=lambda document: (-scores[document], self._documents[document].spec.qualified_name))
         if count is None or count > len(ranked):
             rest = held.keys() - scores.keys()

@@ -1,7 +1,7 @@
 """A query as weighted terms, before any index has seen it.
 
-Above: the index. Below: words.py. People write queries of one word and of several sentences, each of which may
-want another tool; so a query has parts, and each part is scored by itself as well.
+Above: the index. Below: words.py, lexicon.py, actions.py. People write queries of one word and of several sentences,
+each of which may want another tool; so a query has parts, and each part is scored by itself as well.
 """
 
 from __future__ import annotations
@@ -9,8 +9,14 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, field
 from itertools import pairwise
+from typing import TYPE_CHECKING
 
-from broker.search.words import same_stems, stem, stop_stems, words
+from broker.search.actions import Action, action_of_query
+from broker.search.lexicon import same_stems, stop_stems, weak_stems
+from broker.search.words import stem, words
+
+if TYPE_CHECKING:
+    from broker.search.weights import Ranking
 
 QUERY_CHARACTERS = 2_000
 _PART_CHARACTERS = 8
@@ -47,37 +53,34 @@ class Query:
     text: str
     whole: Terms
     parts: tuple[Terms, ...]
+    action: Action
 
 
-def read_query(text: str, *, same_weight: float, placeholder_weight: float) -> Query:
-    """Read a query; only its first 2,000 characters count.
-
-    Args:
-        text: What a person or model wrote.
-        same_weight: How much a word counts that stands for a word of the query (list for show).
-        placeholder_weight: How much a word in angle brackets counts: it names a value rather than a wish.
-    """
+def read_query(text: str, ranking: Ranking) -> Query:
+    """Read a query; only its first 2,000 characters count."""
     text = text[:QUERY_CHARACTERS]
-    whole = _terms(text, same_weight, placeholder_weight)
     pieces = [piece for piece in _BOUNDARY.split(text) if len(piece) > _PART_CHARACTERS][:_PARTS]
-    parts = [_terms(piece, same_weight, placeholder_weight) for piece in pieces] if len(pieces) > 1 else []
-    return Query(text, whole, tuple(part for part in parts if part.weights))
+    parts = [_terms(piece, ranking) for piece in pieces] if len(pieces) > 1 else []
+    return Query(text, _terms(text, ranking), tuple(part for part in parts if part.weights), action_of_query(text))
 
 
-def _terms(text: str, same_weight: float, placeholder_weight: float) -> Terms:
+def _terms(text: str, ranking: Ranking) -> Terms:
     terms = Terms()
     end = 0
     for match in _PLACEHOLDER.finditer(text):
         _read(text[end : match.start()], 1.0, terms)
-        _read(match.group(), placeholder_weight, terms)
+        _read(match.group(), ranking.placeholder, terms)
         end = match.end()
     _read(text[end:], 1.0, terms)
     terms.prefixes = {prefix.lower() for prefix in _PREFIX.findall(text)}
     if not terms.weights:
         terms.weights = dict.fromkeys(map(stem, words(text)), 1.0)
+    weak = weak_stems().intersection(terms.weights)
+    if len(weak) < len(terms.weights):
+        terms.weights |= {word: ranking.weak * terms.weights[word] for word in weak}
     for word, weight in terms.weights.items():
         for other in same_stems().get(word, ()):
-            terms.same[other] = max(terms.same.get(other, 0.0), same_weight * weight)
+            terms.same[other] = max(terms.same.get(other, 0.0), ranking.same * weight)
     return terms
 
 

@@ -1,6 +1,6 @@
 """The second pass of a ranking: what adding up words cannot see, for the best of the first.
 
-Above: the index. Below: postings, documents and queries.
+Above: the index. Below: postings, documents, queries and actions.
 """
 
 from __future__ import annotations
@@ -10,43 +10,18 @@ from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING
 
+from broker.search.lexicon import same_stems
+
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
+    from broker.search.actions import Action
     from broker.search.documents import Document
     from broker.search.postings import Postings
     from broker.search.queries import Terms
+    from broker.search.weights import Ranking
 
 _BEST_OF_SERVER = 3
-
-
-@dataclass(frozen=True, slots=True)
-class Ranking:
-    """How signs that a tool fits are weighed against each other; found on half of the benchmark's queries.
-
-    Attributes:
-        same: A word that means the same as one of the query, against that word itself.
-        placeholder: A word in angle brackets.
-        joined: Two words of the query, written as one by the tool.
-        guessed: A word that is near to one of the query that no tool says.
-        pair: Two words side by side, as in the query, against the words themselves.
-        name: The share of the tool's name that was asked for.
-        part: The best sentence of the query, against the whole of it.
-        server: The three best tools of the same server, against the tool itself.
-        candidates: How many tools the second pass looks at.
-        postings: Once so many entries were read, the words that are left may only add to tools already found.
-    """
-
-    same: float = 0.15
-    placeholder: float = 0.7
-    joined: float = 0.35
-    guessed: float = 0.5
-    pair: float = 0.2
-    name: float = 0.15
-    part: float = 0.7
-    server: float = 0.3
-    candidates: int = 60
-    postings: int = 3_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,17 +32,28 @@ class Asked:
     terms: Terms
 
 
+@dataclass(frozen=True, slots=True)
+class Question:
+    """A query in words that the index knows, with what it wants done."""
+
+    whole: Asked
+    parts: Sequence[Asked]
+    action: Action
+
+
 def look_again(
-    whole: Asked, parts: Sequence[Asked], documents: Mapping[int, Document], postings: Postings, ranking: Ranking
+    question: Question, documents: Mapping[int, Document], postings: Postings, ranking: Ranking
 ) -> dict[int, float]:
     """Return the final scores of the documents of the first pass."""
-    table = _Table(documents, postings, whole.weights, ranking)
-    scores = table.scores(whole)
-    if parts:
-        best = [table.scores(part) for part in parts]
+    table = _Table(documents, postings, question.whole.weights, ranking)
+    scores = table.scores(question.whole)
+    if question.parts:
+        best = [table.scores(part) for part in question.parts]
         for document, score in scores.items():
             scores[document] = (1 - ranking.part) * score + ranking.part * max(part[document] for part in best)
-    return _with_neighbours(scores, documents, ranking.server)
+    deed = _Deed(question, postings, ranking)
+    fitting = {document: score * deed.factor(documents[document].action) for document, score in scores.items()}
+    return _with_neighbours(fitting, documents, ranking.server)
 
 
 class _Table:
@@ -116,6 +102,37 @@ class _Table:
         name = sum(map(self._rarity_of, document.name_stems))
         share = sum(self._rarity[word] for word in common) / name if name else 0.0
         return share * sum(worth[word] for word in common)
+
+
+class _Deed:
+    """What is asked to be done, against what tools do."""
+
+    def __init__(self, question: Question, postings: Postings, ranking: Ranking) -> None:
+        terms = question.whole.terms
+        self._action = question.action
+        self._asked = terms.weights.keys() | terms.same.keys()
+        self._rarity_of = cache(postings.rarity_of)
+        self._ranking = ranking
+
+    def factor(self, done: Action) -> float:
+        """What to multiply a tool's score by."""
+        agrees = self._action.kinds_agree(done)
+        factor = 1 + self._ranking.thing * self._named(done.thing)
+        if agrees is not None:
+            factor += self._ranking.action if agrees else -self._ranking.action
+        if agrees and (agrees := self._action.numbers_agree(done)) is not None:
+            factor += self._ranking.number if agrees else -self._ranking.number
+        return factor
+
+    def _named(self, thing: frozenset[str]) -> float:
+        """How much of the thing asked for is in a name, times how much of the name was asked for."""
+        wanted = self._action.thing
+        has = {word for word in wanted if word in thing or not thing.isdisjoint(same_stems().get(word, ()))}
+        return self._share(has, wanted) * self._share(thing & self._asked, thing) if has else 0.0
+
+    def _share(self, some: Iterable[str], every: Iterable[str]) -> float:
+        total = sum(map(self._rarity_of, every))
+        return sum(map(self._rarity_of, some)) / total if total else 0.0
 
 
 def _with_neighbours(scores: Mapping[int, float], documents: Mapping[int, Document], share: float) -> dict[int, float]:

@@ -1,0 +1,159 @@
+"""What a query wants done and what a tool does: read, create, change or remove; one thing or many; which thing.
+
+Above: documents.py reads it from tools, queries.py from queries, second_look.py compares. Below: lexicon.py. Tools of
+one server often share their nouns, so that the verb and the number tell them apart; and people write other verbs than
+tools do: "what domains do we have" for `list_domains`, "rename" for `update_domain`. English only. What is not
+understood is left open.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from functools import lru_cache
+from itertools import dropwhile, takewhile
+
+from broker.search.lexicon import stop_stems
+from broker.search.words import stem, words
+
+
+def _each(text: str) -> frozenset[str]:
+    return frozenset(text.split())
+
+
+# A verb may be of several kinds: "add a row" creates one, and changes the table.
+_VERBS = {
+    "read": "browse check count describe discover display enumerate explain fetch find get give inspect list lookup "
+    "obtain query read retrieve return search see show tell view",
+    "check": "check diagnose test validate verify",
+    "create": "add attach build create generate insert make new post provision register set upload write",
+    "change": "add adjust alter attach change configure edit make modify move patch put rename replace set update "
+    "write",
+    "remove": "archive clear delete destroy detach drop erase purge remove revoke unassign unset",
+    "run": "execute invoke launch run start trigger",
+    "stop": "abort cancel halt stop terminate",
+    "send": "publish schedule send submit",
+}
+_QUESTIONS = _each("any are does has have how is what whats when where which who whose why")
+_GREETINGS = _each("hello hey hi kindly lets ok okay")
+
+# "the details of a queue" are of one queue: these words stand for what follows them.
+_ABOUT = _each("all detail details info information list overview state status summary")
+_NOUN_ENDS = _each(
+    "about and are as at between by called do does for from has have in inside into is named of on or that to under "
+    "using we where which with within"
+)
+_SEARCHES = _each("find lookup query search")
+_SEVERAL = re.compile(r"\b(?:all|every|lists?|multiple|several)\b", re.IGNORECASE)
+_VALUE = re.compile(r"<[^<>]{1,60}>|\"[^\"]{1,60}\"|'[^']{1,60}'")
+_VERB_WITHIN = 5
+_THINGS_TRIED = 3
+_SHORTEST_PLURAL = 4
+_SAID_CHARACTERS = 160
+_QUERY_CHARACTERS = 300
+
+
+@dataclass(frozen=True, slots=True)
+class Action:
+    """What is done to what.
+
+    Attributes:
+        kinds: The kinds of action that it may be; empty when that is not known.
+        is_many: Whether many things are read, or one; None when that is not known.
+        thing: The stems of what it is done to.
+    """
+
+    kinds: frozenset[str] = frozenset()
+    is_many: bool | None = None
+    thing: frozenset[str] = frozenset()
+
+    def kinds_agree(self, other: Action) -> bool | None:
+        """Tell whether both may do the same; None when that is not known."""
+        return not self.kinds.isdisjoint(other.kinds) if self.kinds and other.kinds else None
+
+    def numbers_agree(self, other: Action) -> bool | None:
+        """Tell whether both read many things, or both one; None when that is not known."""
+        return self.is_many is other.is_many if None not in (self.is_many, other.is_many) else None
+
+
+def action_of_query(text: str) -> Action:
+    """Return what the beginning of a query wants done."""
+    found = words(_VALUE.sub(" of ", text[:_QUERY_CHARACTERS]))  # a name in quotes ends the noun before it
+    said = list(dropwhile(_is_polite, found))
+    if not said:
+        return Action()
+    kinds, rest = _asked(said)
+    thing = _first_thing(rest)
+    is_many = _is_plural(thing[-1]) if thing and "read" in kinds else None
+    return Action(kinds, is_many, frozenset(map(stem, thing)))
+
+
+def action_of_tool(name: str, description: str) -> Action:
+    """Return what a tool does, by the verb in its name and the nouns in both."""
+    parts = words(name)
+    thing = frozenset(part for part in map(stem, parts) if part not in _kinds() and part not in stop_stems())
+    verb = next((part for part in (*parts[:1], *parts[-1:], *parts[1:-1]) if stem(part) in _kinds()), None)
+    if verb is None:
+        return Action(thing=thing)
+    kinds = _kinds()[stem(verb)]
+    if "read" not in kinds or verb in _SEARCHES:
+        return Action(kinds, None, thing)
+    return Action(kinds, _lists(parts, description[:_SAID_CHARACTERS]), thing)
+
+
+def _is_polite(word: str) -> bool:
+    return word in _GREETINGS or (word not in _QUESTIONS and stem(word) in stop_stems())
+
+
+def _asked(said: list[str]) -> tuple[frozenset[str], list[str]]:
+    """Return the kinds of action that are asked for, and the words after the verb."""
+    if said[0] == "how" and said[1:2] != ["many"]:  # how do I create …
+        at = next((at for at, word in enumerate(said[:_VERB_WITHIN]) if stem(word) in _kinds()), 0)
+        return _kinds().get(stem(said[at]), frozenset()), said[at + 1 :]
+    if said[0] in _QUESTIONS:
+        return frozenset({"read"}), said[1:]
+    kinds = _kinds().get(stem(said[0]))
+    return (frozenset(), said) if kinds is None else (kinds, said[1:])
+
+
+def _first_thing(said: list[str]) -> list[str]:
+    """Return the words for the first thing that is named; empty when there is none."""
+    said = list(dropwhile(lambda word: stem(word) in _kinds(), said))  # "show or list"; later "run" is a noun
+    for _ in range(_THINGS_TRIED):
+        said = list(dropwhile(_is_before_noun, said))
+        thing = list(takewhile(lambda word: word not in _NOUN_ENDS, said))
+        said = said[len(thing) :]
+        while thing and thing[-1] in _ABOUT:
+            thing.pop()
+        thing = [word for word in thing if stem(word) not in stop_stems()]
+        if thing:
+            return thing
+    return []
+
+
+def _is_before_noun(word: str) -> bool:
+    return word in _NOUN_ENDS or word in _QUESTIONS or stem(word) in stop_stems()
+
+
+def _lists(parts: list[str], description: str) -> bool | None:
+    """Tell whether a tool that reads returns many things or one; None where it may be either."""
+    if "list" in parts or _is_plural(parts[-1]):
+        return True
+    thing = _first_thing(words(description))
+    if thing and _is_plural(thing[-1]):
+        return True
+    return None if _SEVERAL.search(description) else False
+
+
+def _is_plural(word: str) -> bool:
+    is_singular = not word.endswith("s") or word.endswith(("ss", "us", "is")) or stem(word) == word
+    return len(word) >= _SHORTEST_PLURAL and not is_singular
+
+
+@lru_cache(maxsize=1)
+def _kinds() -> dict[str, frozenset[str]]:
+    kinds: dict[str, frozenset[str]] = {}
+    for kind, verbs in _VERBS.items():
+        for verb in verbs.split():
+            kinds[stem(verb)] = kinds.get(stem(verb), frozenset()) | {kind}
+    return kinds

@@ -1,0 +1,90 @@
+"""What queries want done, what tools do, and that a search goes by it."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from broker.search import KeywordIndex
+from broker.search.actions import Action, action_of_query, action_of_tool
+from tests.broker.search.tools import tool
+
+DOMAINS = [
+    tool("dns", "list_domains", "List all domains of the account."),
+    tool("dns", "get_domain", "Get one domain by its name."),
+    tool("dns", "create_domain", "Create a domain in the account. All domains have a name."),
+    tool("dns", "update_domain", "Update the settings of a domain."),
+    tool("dns", "delete_domain", "Delete a domain from the account."),
+]
+
+
+@pytest.mark.parametrize(
+    ("query", "best"),
+    [
+        ("What domains do we have?", "list_domains"),
+        ("How many domains are there", "list_domains"),
+        ("please show me all my domains", "list_domains"),
+        ("Show me the details of the domain <name>", "get_domain"),
+        ('What is known about the domain "example.org"?', "get_domain"),
+        ("make a domain", "create_domain"),
+        ("Can you rename my domain?", "update_domain"),
+        ("I would like to erase the domain <name>", "delete_domain"),
+        ("How do I remove domains?", "delete_domain"),
+    ],
+)
+def test_a_query_finds_the_tool_that_does_what_it_asks(query: str, best: str) -> None:
+    index = KeywordIndex()
+    index.replace("dns", DOMAINS)
+    assert index.rank(query)[0].spec.name == best
+
+
+@pytest.mark.parametrize(
+    ("text", "kinds", "is_many", "thing"),
+    [
+        ("", set(), None, set()),
+        ("domains", set(), None, {"domain"}),
+        ("what is the status of run 12", {"read"}, False, {"run", "12"}),
+        ("show the details of my storage accounts in <group>", {"read"}, True, {"storag", "account"}),
+        ("add a row to the table", {"create", "change"}, None, {"row"}),
+        ("hello, who?", {"read"}, None, set()),
+    ],
+)
+def test_the_beginning_of_a_query_says_kind_number_and_thing(
+    *, text: str, kinds: set[str], is_many: bool | None, thing: set[str]
+) -> None:
+    assert action_of_query(text) == Action(frozenset(kinds), is_many, frozenset(thing))
+
+
+@pytest.mark.parametrize(
+    ("name", "description", "kinds", "is_many"),
+    [
+        ("storage_account_create", "", {"create"}, None),
+        ("getCalendarEvents", "Get events", {"read"}, True),
+        ("get_files_id", "Retrieves the details of a file.", {"read"}, False),
+        ("container_get", "Show/list containers", {"read"}, True),
+        ("blob_get", "Show one blob, or all of them", {"read"}, None),
+        ("search_field", "Find fields", {"read"}, None),
+        ("copywriter", "Get suggestions for a text", set(), None),
+        ("", "", set(), None),
+        ("ÿ\x00\ud800", "\ud800", set(), None),
+    ],
+)
+def test_the_name_of_a_tool_says_kind_and_number(
+    *, name: str, description: str, kinds: set[str], is_many: bool | None
+) -> None:
+    done = action_of_tool(name, description)
+    assert done.kinds == kinds
+    assert done.is_many is is_many
+
+
+def test_what_is_not_known_of_one_side_neither_agrees_nor_disagrees() -> None:
+    assert Action().kinds_agree(Action(frozenset({"read"}))) is None
+    assert Action(is_many=True).numbers_agree(Action()) is None
+    assert Action(is_many=True).numbers_agree(Action(is_many=False)) is False
+
+
+@given(st.text(), st.text())
+def test_no_text_is_too_odd(one: str, other: str) -> None:
+    assert action_of_query(one).kinds <= {"read", "check", "create", "change", "remove", "run", "stop", "send"}
+    assert isinstance(action_of_tool(one, other), Action)
