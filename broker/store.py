@@ -10,6 +10,7 @@ import os
 import sqlite3
 import threading
 import time
+import weakref
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -82,10 +83,12 @@ class Store:
         except sqlite3.Error as error:
             self._tell(error)
             raise
+        # A broker without a file makes a store in memory that nobody closes.
+        self._close = weakref.finalize(self, self._connection.close)
         try:
             self._configure()
         except BaseException:
-            self._connection.close()
+            self._close()
             raise
 
     @classmethod
@@ -110,7 +113,7 @@ class Store:
     def close(self) -> None:
         """Close the file; of no further use afterwards."""
         with self._lock:
-            self._connection.close()
+            self._close()
 
     def prepare(self, tables: Tables) -> None:
         """Bring the tables of a component to its version; does nothing where they are.

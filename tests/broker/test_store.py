@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import gc
 import os
+import sqlite3
 import subprocess
 import sys
 import tempfile
@@ -235,3 +237,12 @@ def test_a_file_that_another_process_keeps_locked_is_named(path, monkeypatch):
         assert caught.value.is_busy
         second.execute("INSERT INTO note VALUES ('now')")
         assert texts(first) == ["now"]
+
+
+def test_a_store_that_nobody_closed_is_closed_with_its_last_user():
+    store = Store()
+    connection = store._connection  # what Python 3.13 warns of when it is left open
+    del store
+    gc.collect()
+    with pytest.raises(sqlite3.ProgrammingError, match="closed"):
+        connection.execute("SELECT 1")
