@@ -72,7 +72,9 @@ def _known(settings: ServerConfig, cause: Exception) -> Trouble | None:  # noqa:
         case OSError() if not isinstance(cause, ConnectionError):
             return Trouble(f"the command {command!r} cannot be started", "Correct 'command'.")
         case LoginError():
-            return Trouble(str(cause), "Log in with `codemode mcp login` and its name.")
+            is_account = settings.oauth is not None and settings.oauth.grant == "client_credentials"
+            account = "Correct client_id, client_secret and issuer of its 'oauth'."
+            return Trouble(str(cause), account if is_account else "Log in with `codemode mcp login` and its name.")
         case ReplyError():
             return Trouble(str(cause).rstrip("."), "This is a fault of the server.")
         case RuntimeError() if "protocol version" in str(cause):

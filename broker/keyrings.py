@@ -5,6 +5,8 @@ Above: variables.py for `keyring://`, and oauth.py for tokens. Below: `keyring`.
 
 from __future__ import annotations
 
+from contextlib import suppress
+
 
 class KeyringError(Exception):
     """The keyring cannot be used; the text is for the operator and holds no secret."""
@@ -27,6 +29,17 @@ def password(service: str, user: str) -> str | None:
         raise KeyringError("this machine has no keyring; use env://VARIABLE instead") from None
     except keyring.errors.KeyringError as error:
         raise KeyringError(f"the keyring cannot be read ({type(error).__name__}); unlock it") from None
+
+
+def forget(service: str, user: str) -> None:
+    """Remove a password, where there is one."""
+    try:
+        import keyring  # noqa: PLC0415
+        import keyring.errors  # noqa: PLC0415
+    except ModuleNotFoundError:
+        return
+    with suppress(keyring.errors.KeyringError):
+        keyring.delete_password(service, user)
 
 
 def keep(service: str, user: str, value: str) -> bool:

@@ -16,7 +16,7 @@ import anyio
 import platformdirs
 from anyio.abc import SocketAttribute
 from mcp import Client
-from mcp.client.auth import AuthorizationCodeResult, OAuthClientProvider
+from mcp.client.auth import AuthorizationCodeResult, OAuthClientProvider, OAuthFlowError
 from mcp.client.auth.extensions.client_credentials import ClientCredentialsOAuthProvider
 from mcp.client.streamable_http import streamable_http_client
 from mcp.shared.auth import OAuthClientInformationFull, OAuthClientMetadata, OAuthToken
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
+    import httpx2
     from anyio.abc import SocketStream
 
     from broker.config import ServerConfig
@@ -72,9 +73,12 @@ class KeptTokens:
         """Keep the registration of our client."""
         self._write({**self._read(), "client": client_info.model_dump(mode="json", exclude_none=True)})
 
-    def forget(self) -> None:
-        """Remove everything: the next login registers again."""
-        self._write({})
+    def forget(self) -> bool:
+        """Remove everything: the next login registers again. Tell whether there were tokens."""
+        had_tokens = "tokens" in self._read()
+        keyrings.forget(SERVICE, self._user)
+        self._file().unlink(missing_ok=True)
+        return had_tokens
 
     def _tell(self, tokens: OAuthToken | None) -> None:
         if self._learn is not None and tokens is not None:
@@ -174,6 +178,40 @@ async def login(settings: ServerConfig, show: Callable[[str], None]) -> None:
         raise callback.problem or problem or LoginError("the server asked for no login, and gave no token")
 
 
+class _Provider(OAuthClientProvider):
+    """The SDK's, which refreshes only tokens that it has seen expire itself, and after a restart wants a new login."""
+
+    async def _perform_authorization(self) -> httpx2.Request:
+        # Another process of the same user may have refreshed them, and each refresh token may be good for one use.
+        self.context.current_tokens = await self.context.storage.get_tokens() or self.context.current_tokens
+        if self.context.can_refresh_token():
+            return await self._refresh_token()
+        return await super()._perform_authorization()
+
+    async def _handle_token_response(self, response: httpx2.Response) -> None:
+        before = self.context.current_tokens
+        if before is None or before.refresh_token is None:
+            await super()._handle_token_response(response)
+        elif not await self._handle_refresh_response(response):
+            raise LoginError(_WANTED)
+
+
+class _Account(ClientCredentialsOAuthProvider):
+    """The SDK's, with errors that say what an operator can correct."""
+
+    async def _perform_authorization(self) -> httpx2.Request:
+        try:
+            return await super()._perform_authorization()
+        except OAuthFlowError:
+            raise LoginError("its authorization server is not the issuer that the config names") from None
+
+    async def _handle_token_response(self, response: httpx2.Response) -> None:
+        try:
+            await super()._handle_token_response(response)
+        except OAuthFlowError:
+            raise LoginError("the authorization server did not accept the account") from None
+
+
 class _Callback:
     """The end of a redirect, on this machine."""
 
@@ -216,7 +254,7 @@ def _provider(settings: ServerConfig, storage: KeptTokens, callback: _Callback |
     oauth, url = settings.oauth or OAuthClient(), settings.url or ""
     scope = " ".join(oauth.scopes) or None
     if oauth.grant == "client_credentials":
-        return ClientCredentialsOAuthProvider(
+        return _Account(
             url, storage, oauth.client_id or "", oauth.client_secret or "", scope=scope, issuer=oauth.issuer
         )
     redirect = callback.url if callback is not None else f"http://127.0.0.1:{_port(settings)}/callback"
@@ -227,8 +265,8 @@ def _provider(settings: ServerConfig, storage: KeptTokens, callback: _Callback |
         grant_types=["authorization_code", "refresh_token"],
     )
     if callback is None:
-        return OAuthClientProvider(url, metadata, storage, _nobody_is_there, _nobody_comes_back)
-    return OAuthClientProvider(url, metadata, storage, redirect_handler=callback.show, callback_handler=callback.result)
+        return _Provider(url, metadata, storage, _nobody_is_there, _nobody_comes_back)
+    return _Provider(url, metadata, storage, redirect_handler=callback.show, callback_handler=callback.result)
 
 
 async def _register(settings: ServerConfig, storage: KeptTokens) -> None:

@@ -118,7 +118,7 @@ def revoke_grants(
 
 @mcp.callback()
 def mcp_commands() -> None:
-    """Log in to servers."""
+    """Log in to servers, and out."""
 
 
 @mcp.command("login")
@@ -139,6 +139,23 @@ def mcp_login(
     from broker.cli import mcp as command
 
     start(command.log_in, command.LoginRequest(server, config, browser), verbose=False, log_json=False)
+
+
+@mcp.command("logout")
+def mcp_logout(
+    server: Annotated[str, typer.Argument(metavar="SERVER", help="Its name in the config.")],
+    *,
+    config: ConfigFile = None,
+) -> None:
+    """Forget the tokens of a server. It is not told: end the session there as well where that matters.
+
+    \b
+    Example:
+      codemode mcp logout mail --config mcp.json
+    """  # noqa: D301  # \b keeps click from refilling the lines
+    from broker.cli import mcp as command
+
+    start(command.log_out, command.LogoutRequest(server, config), verbose=False, log_json=False)
 
 
 @audit.callback(invoke_without_command=True)

@@ -1,4 +1,4 @@
-"""`codemode mcp login`: a person logs in to a server once, and the broker keeps the tokens."""
+"""`codemode mcp`: a person logs in to a server once, the broker keeps the tokens, and forgets them when told."""
 
 from __future__ import annotations
 
@@ -15,6 +15,8 @@ from broker.errors import LoginError
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from broker.config import ServerConfig
+
 _URL_CHARACTERS = 4_000
 
 
@@ -27,19 +29,19 @@ class LoginRequest:
     opens_browser: bool
 
 
+@dataclass(frozen=True)
+class LogoutRequest:
+    """The arguments of `mcp logout`."""
+
+    server: str
+    config: Path | None
+
+
 async def log_in(request: LoginRequest) -> ExitCode:
     """Show the authorization server's page and wait until the person comes back."""
     from broker.oauth import login  # noqa: PLC0415  # loads the SDK
 
-    config = load_config(request.config)
-    settings = config.servers.get(request.server)
-    if settings is None:
-        known = ", ".join(config.servers) or "none"
-        raise Problem(f"the config has no server {request.server!r}", f"It has {known}.")
-    if settings.oauth is None:
-        raise Problem(f"{request.server} has no 'oauth' in the config", 'Write "oauth": {} beside its "url".')
-    if settings.oauth.grant != "authorization_code":
-        raise Problem(f"nobody logs in to {request.server}: its grant is {settings.oauth.grant}")
+    settings = _settings(request.server, request.config)
 
     def show(url: str) -> None:
         note(f"Log in to {request.server} here: {shown_text(url, _URL_CHARACTERS)}")
@@ -50,5 +52,37 @@ async def log_in(request: LoginRequest) -> ExitCode:
         await login(settings, show)
     except (LoginError, OSError) as error:
         raise Problem(f"{request.server}: {error}") from None
-    note(f"logged in to {request.server}")
+    note(f"logged in to {request.server}; `codemode mcp logout {request.server}` forgets it")
     return ExitCode.COMPLETED
+
+
+async def log_out(request: LogoutRequest) -> ExitCode:
+    """Forget the tokens of a server."""
+    from broker.oauth import KeptTokens  # noqa: PLC0415  # loads the SDK
+
+    settings = _settings(request.server, request.config)
+    if KeptTokens(settings.url or "").forget():
+        note(f"logged out of {request.server}: its tokens are forgotten here; the server may still take them")
+    else:
+        note(f"nobody was logged in to {request.server}")
+    return ExitCode.COMPLETED
+
+
+def _settings(server: str, path: Path | None) -> ServerConfig:
+    """Return the settings of a server to which people log in.
+
+    Raises:
+        Problem: It is none.
+    """
+    config = load_config(path)
+    settings = config.servers.get(server)
+    if settings is None:
+        raise Problem(f"the config has no server {server!r}", f"It has {', '.join(config.servers) or 'none'}.")
+    if settings.oauth is None:
+        what = 'Write "oauth": {} beside its "url".' if settings.url else 'Servers with a "url" can have it.'
+        raise Problem(f"{server} has no 'oauth' in the config", what)
+    if settings.oauth.grant != "authorization_code":
+        raise Problem(
+            f"nobody logs in to {server}: the broker has an account of its own there ({settings.oauth.grant})"
+        )
+    return settings

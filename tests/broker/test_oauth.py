@@ -47,6 +47,7 @@ def own_folder(monkeypatch, tmp_path):
     monkeypatch.setattr("broker.oauth.tokens_folder", lambda: tmp_path / "tokens")
     monkeypatch.setattr("broker.keyrings.password", lambda *_: None)
     monkeypatch.setattr("broker.keyrings.keep", lambda *_: False)
+    monkeypatch.setattr("broker.keyrings.forget", lambda *_: None)
     return tmp_path
 
 
