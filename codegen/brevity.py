@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 
 _SAID_BY_SIGNATURE = re.compile(
-    r"\s*\((?:optional|required)\)|^(?:optional|required)\s*[.:,;-]\s*|[.;,]?\s*\b(?:optional|required)\.?$"
+    r"\s*\((?:optional|required)\)|^(?:optional|required)(?:\s*[.:,;-]\s*)|^optional\s+(?!(?:but|for|if|in|only|unless|when|with)\b)(?=\w)|^the\s+|[.;,]?\s*\b(?:optional|required)\.?$"
     r"|\s*\(default:? [^()]{1,24}\)|[.;,]?\s*\bdefaults?(?: value)?(?: is| to|:)\s*[\w.'\"-]{1,24}\.?$",
     re.IGNORECASE,
 )

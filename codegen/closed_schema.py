@@ -34,13 +34,11 @@ from codegen.merging import (
     type_names,
 )
 from codegen.naming import branch_words, reference_words, singular
-from codegen.notes import note_of
+from codegen.notes import GIVEN, GOT, PARAMETER, described, note_of
 from codegen.plain_text import one_line
 from codegen.references import References, reference_of
 from codegen.whole_schema import MAX_DEPTH, MAX_SUBSCHEMAS, Budget, WholeSchemas
 
-PARAMETER_NOTE = 300
-FIELD_NOTE = 120
 MAX_PARAMETERS = 1_000
 MAX_CHOICES = 200
 MAX_BRANCHES = 200
@@ -64,6 +62,7 @@ class Closing:
         self._finished: dict[int, ClosedType] = {}
         self._open: set[int] = set()
         self._recursive: dict[int, str] = {}
+        self._detail = GIVEN
 
     def parameters(self, schema: Any, words: tuple[str, ...]) -> tuple[tuple[ClosedField, ...], bool]:
         """Rewrite an input schema; return its properties and whether it takes others, whose type is root `EXTRA`.
@@ -95,6 +94,7 @@ class Closing:
     def result(self, schema: Any, words: tuple[str, ...], *, unwraps: bool) -> None:
         """Rewrite an output schema, or the one property `result` of it, as the root `RESULT`."""
         self._start(schema)
+        self._detail = GOT
         shown = properties_of(schema)["result"] if unwraps else schema
         self._document.roots[RESULT] = self._closed(shown, words, 0)
 
@@ -272,7 +272,7 @@ class Closing:
             return {"type": "object", "additionalProperties": extra if extra is not None else {}}
         if extra is not None:
             types[EXTRA] = extra
-        note = one_line(schema.get("description"), 200)
+        note = described(schema, self._detail)
         return {"$ref": f"#/$defs/{self._document.model_token(fields_, types, words, note)}"}
 
     def _fields(
@@ -292,15 +292,14 @@ class Closing:
             closed = self._closed(subschema, (*words, identifier(key)), depth + 1)
             token = tokens.setdefault(repr(closed), f"p{len(tokens)}")
             types[token] = closed
-            described = self._whole.described(subschema)
-            limit = PARAMETER_NOTE if depth == 0 else FIELD_NOTE
+            whole = self._whole.described(subschema)
             fields_.append(
                 ClosedField(
                     key,
                     token,
                     key in required,
-                    note_of(described, limit),
-                    described,
+                    note_of(key, whole, PARAMETER if depth == 0 and self._detail is GIVEN else self._detail),
+                    whole,
                     says_something(subschema),
                 )
             )

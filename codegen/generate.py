@@ -12,12 +12,14 @@ import re
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
+from codegen.argument_sections import without_arguments
 from codegen.brevity import without_repeats, worth_saying
 from codegen.closed_schema import Closing
 from codegen.closed_types import EXTRA, RESULT, ClosedDocument, ClosedField
 from codegen.errors import GenerationError, UnexpectedSourceError
 from codegen.identifiers import assign_parameters
 from codegen.merging import properties_of, required_of, type_names
+from codegen.notes import PARAMETER
 from codegen.plain_text import one_line, paragraph
 from codegen.reading import Reading, class_names
 from codegen.references import References, reference_of
@@ -25,7 +27,7 @@ from codegen.render import Argument, Signature, imports_of, render_checked, rend
 from codegen.source_check import check_stub_source
 from codegen.stub import Parameter, Stub, TypedCount
 from codegen.type_engine import ROOT, generated_types
-from codegen.type_tree import ANY, Alias, Model, Type, fits
+from codegen.type_tree import ANY, Alias, Model, Type, fits, parts
 
 if TYPE_CHECKING:
     from codegen.tool_spec import ToolAnnotations, ToolSpec
@@ -119,13 +121,17 @@ def _untyped(reason: str) -> _Typed:
 
 def _stub(spec: ToolSpec, namespace: str, function: str, typed: _Typed, *, unwraps: bool) -> Stub:
     names = assign_parameters(one.key for one, _ in typed.arguments)
+    description, told = _description(spec, typed)
     in_order = sorted(typed.arguments, key=lambda pair: not pair[0].required)
     signature = Signature(
         name=function,
-        arguments=tuple(_argument(one, type_, names[one.key], spec) for one, type_ in in_order),
+        arguments=tuple(
+            _argument(one, type_, names[one.key], _argument_note(one, told.get(one.key, ""), spec.name, description))
+            for one, type_ in in_order
+        ),
         extra=typed.extra,
         returns=typed.returns,
-        doc=_doc(spec, _needs(typed.needs, names)),
+        doc=_doc(spec.annotations, description, _needs(typed.needs, names)),
         remarks=tuple(f"Any: {one_line(reason, 200)}" for reason in typed.degradations),
     )
     source = render_stub(_once(typed.definitions, signature), signature)
@@ -166,16 +172,24 @@ def _once(definitions: tuple[Model | Alias, ...], signature: Signature) -> list[
     ]
 
 
-def _argument(field: ClosedField, type_: Type, name: str, spec: ToolSpec) -> Argument:
+def _argument(field: ClosedField, type_: Type, name: str, note: str) -> Argument:
     default, shown = _default(field.schema, type_)
-    note = worth_saying(field.note, field.key, spec.name)
-    if note and note in spec.description:
-        note = ""
     if shown:
         note = f"{note} (default {shown})" if note else f"default {shown}"
     if name.rstrip("_") != _SEPARATOR.sub("_", field.key):
         note = f"[{one_line(field.key, 80)}] {note}".rstrip()
     return Argument(name, field.key, type_, field.required, default, note)
+
+
+def _argument_note(field: ClosedField, told: str, function: str, description: str) -> str:
+    """Return what the schema and the description's section of arguments say of a parameter, once."""
+    told = worth_saying(one_line(told, PARAMETER.first), field.key, function).removesuffix(".")
+    note = worth_saying(field.note, field.key, function)
+    if note and note in description:
+        note = ""
+    if not told or told in note:
+        return note
+    return told if note in told else f"{note}; {told}"
 
 
 def _default(schema: Any, type_: Type) -> tuple[Any, str]:
@@ -203,11 +217,18 @@ def _needs(needs: tuple[tuple[str, ...], ...], names: dict[str, str]) -> str:
     return f"Needs {' or '.join(dict.fromkeys(sets))}." if len(set(sets)) > 1 and all(sets) else ""
 
 
-def _doc(spec: ToolSpec, needs: str) -> str:
-    description = paragraph(spec.description or spec.title or "", DESCRIPTION_LENGTH)
-    description = description.encode()[:DESCRIPTION_BYTES].decode(errors="ignore")
-    described = " ".join(part for part in (_hint(spec.annotations), description) if part)
-    return "\n\n".join(part for part in (described, needs) if part)
+def _description(spec: ToolSpec, typed: _Typed) -> tuple[str, dict[str, str]]:
+    """Return the description, and what it lists of single arguments, which is not in it then."""
+    whole = paragraph(spec.description or spec.title or "", 2 * DESCRIPTION_LENGTH)
+    told_types = {one.key for one, type_ in typed.arguments if ANY not in parts(type_)}
+    rest, told = without_arguments(whole, {one.key for one, _ in typed.arguments}, told_types, limit=PARAMETER.first)
+    bounded = paragraph(rest, DESCRIPTION_LENGTH).encode()[:DESCRIPTION_BYTES]
+    return bounded.decode(errors="ignore"), told
+
+
+def _doc(annotations: ToolAnnotations, description: str, needs: str) -> str:
+    first = " ".join(part for part in (_hint(annotations), description) if part)
+    return "\n\n".join(part for part in (first, needs) if part)
 
 
 def _hint(annotations: ToolAnnotations) -> str:

@@ -7,10 +7,10 @@ is renamed.
 
 from __future__ import annotations
 
-import ast
 from typing import TYPE_CHECKING
 
 from codegen.plain_text import one_line
+from codegen.renaming import with_names
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -53,45 +53,4 @@ def _renamed(stub: Stub, text: str, shared: set[str], taken: set[str]) -> str:
             number += 1
         names[name] = f"{name}{number}"
     taken.update(names.values())
-    return ast.unparse(_Renaming(names).visit(ast.parse(text))) + "\n"
-
-
-class _Renaming(ast.NodeTransformer):
-    """Renames classes and their uses, quoted ones as well; docstrings and literals stay."""
-
-    def __init__(self, names: dict[str, str]) -> None:
-        self._names = names
-
-    def visit_ClassDef(self, node: ast.ClassDef) -> ast.AST:
-        node.name = self._names.get(node.name, node.name)
-        return self.generic_visit(node)
-
-    def visit_Name(self, node: ast.Name) -> ast.AST:
-        node.id = self._names.get(node.id, node.id)
-        return node
-
-    def visit_Assign(self, node: ast.Assign) -> ast.AST:
-        self.generic_visit(node)
-        match node.value:
-            case ast.Call(args=[ast.Constant(value=str(name)) as own_name, ast.Dict() as fields]):
-                own_name.value = self._names.get(name, name)
-                fields.values = [self._type(value) for value in fields.values]
-        return node
-
-    def visit_AnnAssign(self, node: ast.AnnAssign) -> ast.AST:
-        if node.value is not None:
-            node.value = self._type(node.value)
-        return self.generic_visit(node)
-
-    def visit_Subscript(self, node: ast.Subscript) -> ast.AST:
-        return node if isinstance(node.value, ast.Name) and node.value.id == "Literal" else self.generic_visit(node)
-
-    def _type(self, node: ast.expr) -> ast.expr:
-        """Rename inside a type that may be quoted, alone or in `NotRequired`."""
-        match node:
-            case ast.Constant(value=str(text)):
-                quoted = self.visit(ast.parse(text, mode="eval").body)
-                return ast.Constant(ast.unparse(quoted))
-            case ast.Subscript(value=ast.Name(id="NotRequired" | "Required"), slice=inner):
-                node.slice = self._type(inner)
-        return node
+    return with_names(text, names)

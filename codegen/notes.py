@@ -1,6 +1,7 @@
 """What a schema says beyond its type, as one line for a caller: description, bounds, pattern, format.
 
-Above: the closed schema, which attaches a note to each parameter and field. All text in it is a server's.
+Above: the closed schema, which attaches a note to each parameter and field. All text in it is a server's. What a
+caller has to give is told in full, within a bound; of what it gets, the first sentences, and no bounds of texts.
 """
 
 from __future__ import annotations
@@ -8,35 +9,67 @@ from __future__ import annotations
 import json
 import math
 import re
+from dataclasses import dataclass
 from typing import Any
 
+from codegen.brevity import worth_saying
 from codegen.plain_text import one_line
 
 _PATTERN_LENGTH = 200
 # Formats whose name says what any pattern beside them could.
 _TELLING_FORMATS = frozenset({"date", "date-time", "duration", "email", "ipv4", "ipv6", "time", "uri", "uuid"})
+_FORMATS_OF_NUMBERS = frozenset({"double", "float", "int32", "int64"})
+_LINK = re.compile(r"\[([^\[\]]{1,80})\]\((?:https?:/)?/[^()\s]{1,300}\)")
+_SENTENCE_END = re.compile(r"(?<=[.!?])(?<!e\.g\.)(?<!i\.e\.)(?<!etc\.)(?<!vs\.)\s+(?=[A-Z`(])")
+_ADDRESS = re.compile(r"ur[il]|link|href", re.IGNORECASE)
 _LARGEST_EXACT = 2**53 - 1
 # Limits of the number types of other languages.
 _LIMITS_OF_TYPES = frozenset({2**31 - 1, -(2**31), 2**32 - 1})
 
 
-def note_of(schema: Any, limit: int) -> str:
-    """Return the description of a property with the constraints it does not mention itself."""
+@dataclass(frozen=True, slots=True)
+class Detail:
+    """How much is told: the first sentence, and those after it that fit, in characters; and bounds or none."""
+
+    first: int
+    together: int
+    has_bounds: bool = True
+
+
+PARAMETER = Detail(300, 300)
+GIVEN = Detail(200, 120)
+GOT = Detail(120, 80, has_bounds=False)
+
+
+def note_of(key: str, schema: Any, detail: Detail) -> str:
+    """Return the description of a key with the constraints that neither it nor the key mentions."""
     if not isinstance(schema, dict):
         return ""
-    description = one_line(schema.get("description"), limit)
-    facts = [fact for fact in constraints_of(schema) if not _mentioned(fact, description)]
-    if schema.get("deprecated") is True:
-        facts.append("deprecated")
-    joined = ", ".join(facts)
-    if not description:
-        return joined
-    return f"{description} ({joined})" if joined else description
+    description = worth_saying(described(schema, detail), key)
+    facts = constraints_of(schema) if detail.has_bounds else [_range(schema, "minimum", "maximum", "")]
+    facts += _kind(schema)
+    joined = ", ".join(dict.fromkeys(fact for fact in facts if fact and not _mentioned(fact, f"{key} {description}")))
+    return f"{description} ({joined})" if description and joined else description or joined
+
+
+def described(schema: dict[str, Any], detail: Detail) -> str:
+    """Return the description on one line, links as their text; what is left out of it leaves a mark."""
+    whole = _LINK.sub(r"\1", one_line(schema.get("description"), 4 * detail.first))
+    told, *others = _SENTENCE_END.split(whole)
+    for sentence in others:
+        if len(told) + len(sentence) >= detail.together:
+            return one_line(f"{told} …", detail.first)
+        told = f"{told} {sentence}"
+    return one_line(_without_stop(told), detail.first)
+
+
+def _without_stop(text: str) -> str:
+    return text if text.endswith("..") else text.removesuffix(".")
 
 
 def constraints_of(schema: dict[str, Any]) -> list[str]:
-    """Return the constraints of a schema in words, each at most once."""
-    facts = [
+    """Return the bounds of a schema in words."""
+    return [
         _range(schema, "minimum", "maximum", ""),
         _bound(schema, "exclusiveMinimum", ">"),
         _bound(schema, "exclusiveMaximum", "<"),
@@ -45,10 +78,13 @@ def constraints_of(schema: dict[str, Any]) -> list[str]:
         _range(schema, "minProperties", "maxProperties", " keys"),
         _bound(schema, "multipleOf", "multiple of") if schema.get("multipleOf") != 1 else "",
         "unique" if schema.get("uniqueItems") is True else "",
-        one_line(schema.get("format"), 40),
         _pattern(schema),
     ]
-    return list(dict.fromkeys(fact for fact in facts if fact))
+
+
+def _kind(schema: dict[str, Any]) -> list[str]:
+    format_ = one_line(schema.get("format"), 40)
+    return ["" if format_ in _FORMATS_OF_NUMBERS else format_, "deprecated" if schema.get("deprecated") is True else ""]
 
 
 def _range(schema: dict[str, Any], low_keyword: str, high_keyword: str, unit: str) -> str:
@@ -58,7 +94,7 @@ def _range(schema: dict[str, Any], low_keyword: str, high_keyword: str, unit: st
     if low is not None and high is not None:
         return f"{low}{unit}" if low == high else f"{low}..{high}{unit}"
     if low is not None:
-        return f">= {low}{unit}"
+        return "non-empty" if unit and low == "1" else f">= {low}{unit}"
     return f"<= {high}{unit}" if high is not None else ""
 
 
@@ -88,8 +124,8 @@ def _pattern(schema: dict[str, Any]) -> str:
 
 def _mentioned(fact: str, description: str) -> bool:
     """Tell whether every number (or the whole fact, without numbers) stands in the description already."""
-    if not description:
-        return False
+    if fact == "uri":
+        return _ADDRESS.search(description) is not None
     numbers = re.findall(r"\d+(?:\.\d+)?", fact)
     if fact.startswith("/") or not numbers:
         return fact.strip("/").lower() in description.lower()

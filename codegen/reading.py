@@ -68,7 +68,7 @@ class Reading:
             Field(one.key, types[one.token], one.required, worth_saying(one.note, one.key, words))
             for one in model.fields
         )
-        return Model(self.names[model.token], fields, types.get(EXTRA), model.note)
+        return Model(self.names[model.token], fields, types.get(EXTRA), worth_saying(model.note, words))
 
     def _meant(self, type_: Type) -> Type:
         match type_:

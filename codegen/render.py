@@ -19,7 +19,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
 LINE_LENGTH = 100
-_INDENT = "    "
+# Each space more than one is a token on each line, a twentieth of all stubs.
+_INDENT = " "
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +90,7 @@ def _model(model: Model) -> str:
     if all(is_plain_key(field.key) for field in model.fields):
         lines = [f"class {model.name}(TypedDict{', total=False' if _is_mostly_optional(model) else ''}):"]
         if model.note:
-            lines.append(_INDENT + _docstring(model.note, _INDENT))
+            lines.append(_INDENT + _docstring(model.note))
         lines += [f"{_INDENT}{one.key}: {_field_type(one, model)}{_comment(one.note)}" for one in model.fields]
         lines += _extra_line(model)
         return "\n".join(lines)
@@ -138,19 +139,17 @@ def _checked_model(model: Model) -> str:
 
 
 def _function(signature: Signature) -> str:
-    arguments = [_argument(one) for one in signature.arguments]
-    if arguments:
-        arguments.insert(0, "*")
+    listed = [(_argument(one), one.note) for one in signature.arguments]
     if signature.extra is not None:
-        arguments.append(f"**{_name_of_extra(signature)}: {written(signature.extra)}")
+        listed.append((f"**{_name_of_extra(signature)}: {written(signature.extra)}", ""))
+    star = ["*"] if signature.arguments else []
     returns = f") -> {written(signature.returns)}:"
-    head = f"async def {signature.name}({', '.join(arguments)}{returns}"
-    if len(head) > LINE_LENGTH:
-        listed = "".join(f"\n{_INDENT}{argument}," for argument in arguments)
-        head = f"async def {signature.name}({listed}\n{returns}"
-    doc = _documentation(signature)
+    head = f"async def {signature.name}({', '.join([*star, *(text for text, _ in listed)])}{returns}"
+    if len(head) > LINE_LENGTH or any(note for _, note in listed):
+        lines = [f"{_INDENT}{text},{_comment(note)}" for text, note in listed]
+        head = "\n".join([f"async def {signature.name}({'*,' if star else ''}", *lines, returns])
     remarks = [f"# {remark}" for remark in signature.remarks]
-    body = [head, _INDENT + _docstring(doc, _INDENT), f"{_INDENT}..."] if doc else [f"{head} ..."]
+    body = [head, f"{_INDENT}{_docstring(signature.doc)}", f"{_INDENT}..."] if signature.doc else [f"{head} ..."]
     return "\n".join([*remarks, *body])
 
 
@@ -168,20 +167,16 @@ def _argument(argument: Argument) -> str:
     return f"{text} = {'...' if argument.default is ... else literal(argument.default)}"
 
 
-def _documentation(signature: Signature) -> str:
-    notes = [f"{one.name}: {one.note}" for one in signature.arguments if one.note]
-    return "\n\n".join(part for part in (signature.doc, "\n".join(notes)) if part)
-
-
-def _docstring(text: str, indent: str) -> str:
+def _docstring(text: str) -> str:
+    """Return text as a docstring whose further lines are indented; the last one ends it."""
     ends_in_quote = text.endswith('"')
     escaped = text.removesuffix('"').replace("\\", "\\\\").replace('"""', '\\"\\"\\"')
     if ends_in_quote:
         escaped += '\\"'
-    lines = escaped.split("\n")
-    body = "\n".join([lines[0], *(f"{indent}{line}" if line else "" for line in lines[1:])])
-    return f'"""{body}\n{indent}"""' if len(lines) > 1 else f'"""{body}"""'
+    first, *others = escaped.split("\n")
+    body = "\n".join([first, *(f"{_INDENT}{line}" if line else "" for line in others)])
+    return f'"""{body}"""'
 
 
 def _comment(text: str) -> str:
-    return f"  # {text}" if text else ""
+    return f" # {text}" if text else ""

@@ -105,7 +105,7 @@ def written(type_: Type) -> str:
         case Union(members):
             return " | ".join(map(written, members))
         case Choice(values):
-            return f"Literal[{', '.join(map(literal, values))}]"
+            return f"Literal[{','.join(map(literal, values))}]"
         case _:
             assert_never(type_)
 

@@ -1,11 +1,10 @@
 from __future__ import annotations
 
-import sys
 from typing import TYPE_CHECKING
 
 import pytest
 
-from codegen import Diagnostic, ToolAnnotations, ToolSpec, check, generate_stub
+from codegen import Diagnostic, ToolAnnotations, ToolSpec, check, finding_cache, generate_stub
 from tests.codegen.script_cases import ScriptCase, broken_scripts, correct_scripts
 from tests.codegen.world import stubs
 
@@ -77,7 +76,7 @@ def test_only_what_a_script_names_is_given_to_the_checker(monkeypatch: pytest.Mo
         given.update(package)
         return []
 
-    monkeypatch.setattr(sys.modules["codegen.check"], "findings", findings)
+    monkeypatch.setattr(finding_cache, "findings", findings)
     check("from tools import hub\nawait hub.get_issue(repo='a', number=1)", stubs(), listed={"other": ["look"]})
     assert given.keys() == {"tools/__init__.pyi", "tools/hub.pyi", "__builtins__.pyi"}
     assert "async def get_issue" in given["tools/hub.pyi"]

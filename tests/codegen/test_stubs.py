@@ -76,9 +76,9 @@ def test_an_object_result_is_a_typed_dict() -> None:
     )
     assert made.source.startswith(
         "class LookResult(TypedDict, total=False):\n"
-        "    id: Required[int]\n"
-        "    kind: Literal['a', 'b', None]\n"
-        "    tags: list[str]\n"
+        " id: Required[int]\n"
+        " kind: Literal['a','b',None]\n"
+        " tags: list[str]\n"
     )
     assert made.types == ("LookResult",)
 
@@ -113,7 +113,7 @@ def test_recursive_references_become_recursive_types() -> None:
             },
         }
     )
-    assert "class LookNode(TypedDict, total=False):\n    children: list[LookNode]" in made.source
+    assert "class LookNode(TypedDict, total=False):\n children: list[LookNode]" in made.source
 
 
 def test_a_remote_reference_is_any_with_a_reason() -> None:

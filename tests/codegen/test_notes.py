@@ -1,0 +1,138 @@
+"""What is said beside the types: once, at its place, and never as anything but text."""
+
+from __future__ import annotations
+
+import ast
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from codegen import Stub, render_module
+from codegen.generate import build_stub
+from tests.codegen.definitions import tool_spec
+from tests.codegen.test_attacks import NASTY
+
+GOOGLE = """Look something up.
+
+Args:
+    place (str): Where to look,
+        in words.
+    depth (int, optional): How far.
+    kind (List[str]): Which kinds.
+    ctx: Filled in by the framework.
+
+Returns:
+    What is there.
+"""
+BULLETS = """Look something up.
+
+**Path Parameters:**
+
+- **place**: Where to look, in words.
+- `depth`: How far.
+"""
+
+
+def look(description: str, function: str = "look", **notes: Any) -> Stub:
+    keys = {"place": {"type": "string"}, "depth": {"type": "integer"}, "kind": {"type": "array"}}
+    for key, note in notes.items():
+        keys[key]["description"] = note
+    schema = {"type": "object", "properties": keys, "required": ["place"]}
+    definition = {"name": function, "description": description, "inputSchema": schema}
+    return build_stub(tool_spec(definition), namespace="n", function=function)
+
+
+def test_what_a_docstring_lists_of_arguments_stands_beside_the_parameters() -> None:
+    assert look(GOOGLE).source == (
+        "async def look(*,\n"
+        " place: str, # Where to look, in words\n"
+        " depth: int = ..., # How far\n"
+        " kind: list[Any] = ..., # (List[str]) Which kinds\n"
+        ") -> Any:\n"
+        ' """Look something up.\n\n Returns:\n     What is there."""\n'
+        " ...\n"
+    )
+
+
+def test_a_list_in_markdown_is_one_too() -> None:
+    source = look(BULLETS).source
+    assert " place: str, # Where to look, in words\n depth: int = ..., # How far\n" in source
+    assert "Path Parameters" not in source
+
+
+def test_what_the_schema_says_of_a_parameter_is_not_said_twice() -> None:
+    source = look(GOOGLE, place="Where to look, in words.", depth="How far at most").source
+    assert "place: str, # Where to look, in words\n" in source
+    assert "depth: int = ..., # How far at most\n" in source
+    assert "place: str, # In Europe; Where to look, in words\n" in look(GOOGLE, place="In Europe").source
+
+
+@pytest.mark.parametrize(
+    "section",
+    [
+        "Args:\n    place: Where.\n    unknown: No parameter.",
+        "Args:\n    place: " + "long " * 100,
+        "Args:\n\nNothing.",
+        "Args: place: Where.",
+        "The arguments are place: Where",
+    ],
+)
+def test_a_section_that_is_not_plainly_of_these_parameters_stays(section: str) -> None:
+    source = look(f"Look.\n\n{section}\n\nThe end.").source
+    assert all(line.strip() in source for line in section.splitlines())
+
+
+def test_what_is_left_out_leaves_a_mark() -> None:
+    inner = {"type": "object", "properties": {"a": {"type": "string", "description": f"First. {'Second ' * 30}."}}}
+    definition = {"name": "t", "inputSchema": {"type": "object", "properties": {"o": inner}}, "outputSchema": inner}
+    source = build_stub(tool_spec(definition), namespace="n", function="t").source
+    assert source.count(" a: str # First. …\n") == 1
+    assert "Second" not in source
+
+
+def test_a_result_is_told_without_the_bounds_of_its_texts() -> None:
+    field = {"type": "string", "description": "Airport", "maxLength": 5, "pattern": "^[a-z]$"}
+    share = {"type": "number", "minimum": 0, "maximum": 1}
+    schema = {"type": "object", "properties": {"code": field, "share": share}}
+    given = build_stub(tool_spec({"name": "t", "inputSchema": schema}), namespace="n", function="t").source
+    got = build_stub(tool_spec({"name": "t", "outputSchema": schema}), namespace="n", function="t").source
+    assert "code: str = ..., # Airport (<= 5 chars, /^[a-z]$/)" in given
+    assert "code: str # Airport\n share: float # 0..1\n" in got
+
+
+def test_classes_under_other_names_keep_their_notes_and_keys() -> None:
+    def stub(function: str, kind: str) -> Stub:
+        field = {"type": kind, "description": "ReadFileResult, as Literal['ReadFileResult']"}
+        part = {"type": "object", "properties": {"k": {"type": kind}}}
+        nested = {"type": "object", "properties": {"x-y": part, "w": {"enum": ["ReadFileResult"]}}}
+        schema = {"type": "object", "properties": {"ReadFileResult": field, "inner": nested}}
+        definition = {"name": function, "description": "Gives a ReadFileResult.", "outputSchema": schema}
+        return build_stub(tool_spec(definition), namespace="n", function=function)
+
+    module = render_module("n", [stub("readFile", "string"), stub("read_file", "integer")])
+    # The second one is under another name; of what it says and of its keys nothing is.
+    assert module.count("\n ReadFileResult: int # ReadFileResult, as Literal['ReadFileResult']") == 1
+    assert module.count("class ReadFileResult2(TypedDict, total=False):") == 1
+    assert '-> ReadFileResult2:\n """Gives a ReadFileResult."""' in module
+    assert "ReadFileInner2 = TypedDict('ReadFileInner2', {" in module
+    assert "'x-y': 'ReadFileXY2'," in module
+    assert module.count("'w': Literal['ReadFileResult'],") == 2
+
+
+@settings(max_examples=150, deadline=None)
+@given(*[st.lists(NASTY | st.text(max_size=5), max_size=6).map("".join)] * 3)
+def test_no_text_changes_what_a_stub_declares(description: str, note: str, pattern: str) -> None:
+    def declared(description: str, note: str, pattern: str) -> str:
+        key = {"type": "string", "description": note, "pattern": pattern, "format": pattern}
+        schema = {"type": "object", "description": note, "properties": {"a": key, "b-c": key}}
+        inner = {"type": "object", "properties": {"a": key, "o": schema}}
+        definition = {"name": "t", "description": description, "inputSchema": inner}
+        tree = ast.parse(build_stub(tool_spec(definition), namespace="n", function="t").source)
+        for node in ast.walk(tree):
+            if isinstance(node, ast.ClassDef | ast.AsyncFunctionDef) and ast.get_docstring(node) is not None:
+                node.body = node.body[1:]
+        return ast.dump(tree)
+
+    assert declared(description, note, pattern) == declared("Does it.", "", "")
