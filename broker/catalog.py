@@ -11,6 +11,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
+import anyio
+
 from broker.errors import UnknownToolError
 from broker.near_names import NearNames
 from broker.search import ToolSearch
@@ -92,6 +94,8 @@ class Catalog:
         """Finds what was inferred about the results of a tool."""
         self.revision = 0
         """Grows with every change of a tool."""
+        self.changed = anyio.Event()
+        """Set at the next change of a tool, and then replaced."""
 
     def __iter__(self) -> Iterator[CatalogEntry]:
         """Every tool, by server and then name."""
@@ -145,6 +149,8 @@ class Catalog:
         self._unread.add(server)
         self._near.forget()
         self.revision += 1
+        self.changed.set()
+        self.changed = anyio.Event()
         return tuple(_changes(before, now))
 
     def complete(self, server: str, specs: Iterable[ToolSpec]) -> None:

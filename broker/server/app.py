@@ -21,6 +21,7 @@ from mcp.types.version import MODERN_PROTOCOL_VERSIONS
 
 from broker import tool_descriptions
 from broker.errors import SearchError, UnknownToolError
+from broker.server.announcing import Announcer
 from broker.server.asking import Asking
 from broker.server.identity import SessionKeeper, TooManySessionsError, UnknownSessionError, principal_of_request
 from broker.server.notices import Notices
@@ -96,8 +97,9 @@ class BrokerServer:
         self._log_levels: dict[str, str] = {}
         self._tools = ToolsMode(broker)
         self._is_tools_mode = settings.mode == "tools"
+        self._announcer = Announcer(broker.catalog, self._tools) if self._is_tools_mode else None
         names = [status.name for status in broker.server_statuses() if status.state != "disabled"]
-        self.mcp: Server[_State] = _Server(
+        self.mcp = _Server(
             "codemode-broker",
             version=version("codemode-broker"),
             title="codemode",
@@ -108,7 +110,9 @@ class BrokerServer:
             on_list_resources=self._list_resources,
             on_list_resource_templates=self._list_templates,
             on_read_resource=self._read_resource,
+            on_subscriptions_listen=self._announcer.listen if self._announcer is not None else None,
         )
+        self.mcp.has_changing_tools = self._is_tools_mode
         # Not the constructor's argument, which warns that the newer era has none.
         self.mcp.add_request_handler("logging/setLevel", t.SetLevelRequestParams, self._set_log_level)
 
@@ -119,13 +123,16 @@ class BrokerServer:
     @asynccontextmanager
     async def _lifespan(self, _server: Server[_State]) -> AsyncIterator[_State]:
         async with anyio.create_task_group() as tasks:
+            if self._announcer is not None:
+                tasks.start_soon(self._announcer.run)
             yield _State(tasks)
             tasks.cancel_scope.cancel()
 
     async def _list_tools(
-        self, _ctx: ServerRequestContext[_State, Any], params: t.PaginatedRequestParams | None
+        self, ctx: ServerRequestContext[_State, Any], params: t.PaginatedRequestParams | None
     ) -> t.ListToolsResult:
-        if self._is_tools_mode:
+        if self._announcer is not None:
+            self._announcer.note(ctx)
             try:
                 tools, cursor = await self._tools.listing(params.cursor if params is not None else None)
             except SearchError as error:
@@ -285,7 +292,9 @@ class BrokerServer:
 
 
 class _Server(Server[_State]):
-    """The SDK's server with capabilities as they are: the three tools and the resources never change."""
+    """The SDK's server with capabilities as they are: of what it lists, only the tools of mode `tools` change."""
+
+    has_changing_tools = False
 
     def create_initialization_options(
         self,
@@ -295,7 +304,9 @@ class _Server(Server[_State]):
     ) -> Any:
         """Return the options of the older handshake; over HTTP the SDK calls this without any."""
         return super().create_initialization_options(
-            notification_options or NotificationOptions(), experimental_capabilities, extensions
+            notification_options or NotificationOptions(tools_changed=self.has_changing_tools),
+            experimental_capabilities,
+            extensions,
         )
 
 

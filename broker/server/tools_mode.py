@@ -85,12 +85,19 @@ class ToolsMode:
         start = 0 if cursor is None else offset_of(cursor, _LISTING)
         await self._broker.wait_until_settled(SETTLE_SECONDS)
         head = [_head_tool(name) for name in _HEAD] if start == 0 else []
-        entries = [entry for entry in self._broker.catalog.tools if not self._is_lazy(entry)]
+        end = start + PAGE_TOOLS
+        return head + self.listed(start, end), cursor_at(end, _LISTING) if end < len(self._entries()) else None
+
+    def listed(self, start: int = 0, end: int | None = None) -> list[dict[str, Any]]:
+        """Return what `tools/list` has after the head."""
         names = self._offered()
         is_open = self._broker.describes_all
-        end = start + PAGE_TOOLS
-        shown = [self._listed(entry, names[entry.qualified_name], is_open=is_open) for entry in entries[start:end]]
-        return head + shown, cursor_at(end, _LISTING) if end < len(entries) else None
+        return [
+            self._listed(entry, names[entry.qualified_name], is_open=is_open) for entry in self._entries()[start:end]
+        ]
+
+    def _entries(self) -> list[CatalogEntry]:
+        return [entry for entry in self._broker.catalog.tools if not self._is_lazy(entry)]
 
     def entry(self, name: str) -> CatalogEntry | None:
         """Return the tool that is offered by a name, or has it otherwise."""

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import json
 from contextlib import asynccontextmanager
+from dataclasses import replace
+from types import MappingProxyType
 
 import anyio
 import pytest
 from mcp import Client, MCPError
+from mcp import types as t
 
 from broker import Broker, Config, Grant
 from broker.disclosure_config import DisclosureConfig
@@ -19,11 +22,17 @@ URI = "resource:///tool_descriptions"
 
 
 @pytest.fixture
-def offered(desk_server, mode):
+def brokers():
+    """The brokers behind `offered`, in order."""
+    return []
+
+
+@pytest.fixture
+def offered(desk_server, brokers, mode):
     """A client of a server in mode `tools`."""
 
     @asynccontextmanager
-    async def offer(*, served_mode="tools", **sections):
+    async def offer(*, served_mode="tools", client_options=MappingProxyType({}), **sections):
         config = Config(**sections)
         with anyio.fail_after(60):
             async with Broker(config, servers={"desk": desk_server}, opens_sandbox=False) as broker:
@@ -32,7 +41,8 @@ def offered(desk_server, mode):
                     ServeSettings(mode=served_mode),
                     make_session=lambda _: broker.session(grants=[Grant("*.*")]),
                 )
-                async with Client(server.mcp, mode=mode) as client:
+                async with Client(server.mcp, mode=mode, **client_options) as client:
+                    brokers.append(broker)
                     yield client
 
     return offer
@@ -127,3 +137,42 @@ async def test_names_with_odd_characters_can_be_read(offered):
         document = await read(client, "a%2Cb", "%E2%98%83", "add")
         assert list(document) == ["a,b", "☃", "add"]
         assert "error" in document["a,b"]
+
+
+async def test_clients_are_told_once_when_what_they_were_listed_is_different(offered, brokers, mode):
+    told, heard = [], anyio.Event()
+
+    async def on_message(message):
+        if isinstance(message, t.ToolListChangedNotification):
+            told.append(message)
+            heard.set()
+
+    async with offered(client_options={"message_handler": on_message}) as client:
+        before = await names(client)
+        assert client.server_capabilities.tools.list_changed
+        catalog = brokers[0].catalog
+        specs = [entry.spec for entry in catalog.of_server("desk")]
+
+        def storm():
+            # The same tools, then one with another parameter: neither is listed. Then a hundred listings, one less.
+            catalog.replace("desk", specs)
+            catalog.replace("desk", [replace(specs[0], input_schema={"type": "object"}), *specs[1:]])
+            for number in range(100):
+                catalog.replace("desk", specs[: 3 - number % 2])
+
+        if mode == "legacy":
+            storm()
+            await heard.wait()
+        else:
+            async with client.listen(tools_list_changed=True) as events:
+                storm()
+                async for _ in events:
+                    break
+                await heard.wait()
+        assert await names(client) == before[:-1]
+        assert len(told) == 1
+
+
+async def test_in_mode_code_no_change_of_the_listing_is_promised(offered):
+    async with offered(served_mode="code") as client:
+        assert not client.server_capabilities.tools.list_changed

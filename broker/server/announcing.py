@@ -1,0 +1,76 @@
+"""Tells clients of mode `tools` that the listing has changed, in both protocol eras.
+
+Above: app.py. Below: the catalog, and the SDK's subscriptions. Newer clients subscribe. Older ones are told unasked, on
+the connection on which they listed last. However many tools change, clients are told once a second at most, and
+only when what they would be listed is different.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from typing import TYPE_CHECKING, Any
+
+import anyio
+from mcp import MCPError
+from mcp.server.subscriptions import InMemorySubscriptionBus, ListenHandler, ToolsListChanged
+from mcp.types.version import MODERN_PROTOCOL_VERSIONS
+
+from broker.logging import logger
+
+if TYPE_CHECKING:
+    from mcp.server import ServerRequestContext
+
+    from broker.catalog import Catalog
+    from broker.server.tools_mode import ToolsMode
+
+PAUSE_SECONDS = 1.0
+_MOST_CONNECTIONS = 1_000
+
+
+class Announcer:
+    """Watches a catalog for the clients of one server."""
+
+    def __init__(self, catalog: Catalog, tools: ToolsMode) -> None:
+        """Announce nothing before `run`."""
+        self._catalog = catalog
+        self._tools = tools
+        self._bus = InMemorySubscriptionBus()
+        self._older: dict[str, Any] = {}
+        self.listen = ListenHandler(self._bus)
+        """Answers `subscriptions/listen`."""
+
+    def note(self, ctx: ServerRequestContext[Any, Any]) -> None:
+        """Remember who asked for the listing, where that client cannot subscribe."""
+        if ctx.protocol_version in MODERN_PROTOCOL_VERSIONS:
+            return
+        name = "" if ctx.request is None else str(ctx.request.headers.get("mcp-session-id", ""))
+        self._older.pop(name, None)
+        self._older[name] = ctx.session
+        if len(self._older) > _MOST_CONNECTIONS:
+            del self._older[next(iter(self._older))]
+
+    async def run(self) -> None:
+        """Announce changes until cancelled."""
+        told = self._fingerprint()
+        while True:
+            changed = self._catalog.changed  # taken before looking: what changes after that is not missed
+            now = self._fingerprint()
+            if now != told:
+                told = now
+                await self._tell()
+            await changed.wait()
+            await anyio.sleep(PAUSE_SECONDS)
+
+    async def _tell(self) -> None:
+        await self._bus.publish(ToolsListChanged())
+        for name, session in list(self._older.items()):
+            try:
+                await session.send_tool_list_changed()
+            except (MCPError, RuntimeError, anyio.ClosedResourceError, anyio.BrokenResourceError) as error:
+                logger().debug("a client is gone", error=type(error).__name__)
+                self._older.pop(name, None)
+
+    def _fingerprint(self) -> str:
+        document = json.dumps(self._tools.listed(), sort_keys=True)
+        return hashlib.sha256(document.encode("utf-8", "replace")).hexdigest()
