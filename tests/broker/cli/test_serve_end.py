@@ -1,0 +1,130 @@
+"""However `codemode serve` ends, nothing that its servers started is left, be it deaf to signals or a grandchild."""
+
+from __future__ import annotations
+
+import json
+import re
+import signal
+import subprocess
+import sys
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import anyio
+import pytest
+from mcp import Client
+
+pytestmark = pytest.mark.anyio
+
+HOSTILE = Path(__file__).parents[1] / "servers" / "hostile_upstream.py"
+SCRIPT = "from tools import stubborn, forking\nawait stubborn.echo(text='a')\nawait forking.echo(text='b')"
+ENDS = {"SIGTERM": signal.SIGTERM, "SIGINT": signal.SIGINT, "end of input": None}
+
+
+@pytest.fixture(params=["asyncio"])
+def anyio_backend(request):
+    """Serving HTTP is for asyncio."""
+    return request.param
+
+
+@pytest.fixture
+def hostile_config(tmp_path):
+    """A server that ignores signals and closed pipes, and one whose child holds the pipes open."""
+    servers = {
+        name: {"command": sys.executable, "args": ["-I", str(HOSTILE), behaviour], "mode": "legacy"}
+        for name, behaviour in (("stubborn", "call_ignore_sigterm"), ("forking", "call_fork_child"))
+    }
+    path = tmp_path / "hostile.json"
+    path.write_text(json.dumps({"mcpServers": servers}))
+    return str(path)
+
+
+@pytest.fixture
+def serving(command, environment, hostile_config, tmp_path):
+    @contextmanager
+    def serve(*arguments: str):
+        process = subprocess.Popen(  # noqa: S603  # our own command
+            [command, "serve", "--config", hostile_config, "--allow", "*", *arguments],
+            env=environment,
+            cwd=tmp_path,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        with process:
+            try:
+                yield process
+            finally:
+                process.kill()
+
+    return serve
+
+
+def descendants(pid: int) -> set[int]:
+    found: set[int] = set()
+    for task in Path(f"/proc/{pid}/task").iterdir():
+        for child in map(int, (task / "children").read_text().split()):
+            found |= {child} | descendants(child)
+    return found
+
+
+def lives(pid: int) -> bool:
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except OSError:
+        return False
+
+
+def request(process: subprocess.Popen[str], number: int, method: str, params: object) -> dict[str, Any]:
+    """Make a request over the standard streams, and return its result."""
+    assert process.stdin is not None
+    assert process.stdout is not None
+    process.stdin.write(json.dumps({"jsonrpc": "2.0", "id": number, "method": method, "params": params}) + "\n")
+    process.stdin.flush()
+    answers = map(json.loads, iter(process.stdout.readline, ""))
+    return next(answer["result"] for answer in answers if answer.get("id") == number)
+
+
+@pytest.mark.parametrize("end", ENDS.values(), ids=ENDS)
+def test_over_stdio_nothing_is_left_of_the_servers(serving, end):
+    with serving() as process:
+        client = {"name": "test", "version": "1"}
+        request(process, 1, "initialize", {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": client})
+        tools = {"tools": ["stubborn.echo", "forking.echo"]}
+        request(process, 2, "tools/call", {"name": "get_tool_details", "arguments": tools})
+        result = request(process, 3, "tools/call", {"name": "execute_code", "arguments": {"code": SCRIPT}})
+        assert result["structuredContent"]["outcome"] == "completed"
+        started = descendants(process.pid)
+        assert len(started) >= 3
+        if end is None:
+            process.stdin.close()
+            process.stdin = None
+        else:
+            process.send_signal(end)
+        assert process.wait(timeout=30) == 0
+        assert [pid for pid in started if lives(pid)] == []
+
+
+@pytest.mark.parametrize("end", [signal.SIGTERM, signal.SIGINT])
+async def test_over_http_nothing_is_left_of_the_servers_and_the_run_says_how_it_ended(serving, end):
+    started: set[int] = set()
+    with serving("--http", "127.0.0.1:0") as process:
+        assert process.stderr is not None
+        lines = iter(process.stderr.readline, "")
+        url = next(match[0] for line in lines if (match := re.search(r"http://\S+", line)))
+
+        async def stop(progress: float, total: float | None, message: str | None) -> None:  # noqa: ARG001  # as called
+            if progress == 2:
+                started.update(descendants(process.pid))
+                process.send_signal(end)
+
+        async with Client(url, mode="legacy") as client:
+            await client.call_tool("get_tool_details", {"tools": ["stubborn.echo", "forking.echo"]})
+            code = f"{SCRIPT}\nimport asyncio\nawait asyncio.sleep(60)"
+            result = await client.call_tool("execute_code", {"code": code}, progress_callback=stop)
+        assert await anyio.to_thread.run_sync(lambda: process.wait(timeout=30)) == 0
+    assert result.structured_content["stopped"]["limit"] == "shutdown"
+    assert len(started) >= 3
+    assert [pid for pid in started if lives(pid)] == []
