@@ -66,5 +66,5 @@ class ServeSettings(BaseModel):
     runs_waiting: int = Field(default=1_000, ge=0, le=100_000)
     sessions: int = Field(default=10_000, ge=1, le=1_000_000)
     session_idle_seconds: float = Field(default=3_600, gt=0, le=86_400)
-    grace_seconds: float = Field(default=3, ge=0, le=600)
+    grace_seconds: float = Field(default=2, ge=0, le=600)
     output_tokens: int = Field(default=6_000, ge=100, le=1_000_000)
