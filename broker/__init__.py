@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from broker.broker import Broker
     from broker.catalog import Catalog, CatalogEntry
     from broker.config import Config, ServerConfig
+    from broker.envelope import ExecutionError, ExecutionResult
     from broker.errors import BrokerError, ConfigError, PatternError, UnknownToolError, UpstreamError
-    from broker.execution import ExecutionError, ExecutionResult
     from broker.script_check import CheckedScript, CheckMode
     from broker.script_functions import Extraction
     from broker.server import BrokerServer, ServeSettings
@@ -43,8 +43,8 @@ _MODULES = {
     "Config": "config",
     "ConfigError": "errors",
     "Denial": "authorization.grants",
-    "ExecutionError": "execution",
-    "ExecutionResult": "execution",
+    "ExecutionError": "envelope",
+    "ExecutionResult": "envelope",
     "Extraction": "script_functions",
     "Grant": "authorization.grants",
     "KeptOutputs": "surface",

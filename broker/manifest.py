@@ -8,7 +8,7 @@ from __future__ import annotations
 import unicodedata
 from typing import TYPE_CHECKING, Any
 
-from broker.tool_calls import fetch_request
+from broker.call_texts import fetch_request
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, TypeAlias
 import anyio
 
 from broker.authorization.question_text import as_text
-from broker.execution import ExecutionResult, WaitsFor
+from broker.envelope import ExecutionResult, WaitsFor
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable

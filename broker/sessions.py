@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from broker.direct_calls import DirectCalls, DirectResult
 from broker.disclosure import Disclosure
 from broker.execution import Execution, Watching
+from broker.preparation import Preparation
 from broker.recordings.recorder import Recorder
 from broker.redaction import Redactor
 from broker.script_check import CHECK_MODES
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
     from broker.authorization.desk import ConsentDesk
     from broker.authorization.grants import Grant
     from broker.catalog import CatalogEntry
-    from broker.execution import ExecutionResult
+    from broker.envelope import ExecutionResult
     from broker.parking import Parking
     from broker.recordings.resuming import UnknownAnswerer, UnknownOutcome
     from broker.script_check import CheckedScript, CheckMode
@@ -281,19 +282,24 @@ class Session:
         Raises:
             CheckerError: The type checker cannot be run; the script may still be correct.
         """
-        execution = await self._execution()
-        return await execution.check(script, describe_references=describe_references)
+        preparation = await self._preparation()
+        return await preparation.check(script, describe_references=describe_references)
 
     async def _execution(self) -> Execution:
         return Execution(
-            sandbox=await self._open_sandbox(),
-            catalog=self._catalog,
-            upstreams=self._upstreams,
+            preparation=await self._preparation(),
             desk=self._desk,
-            disclosure=self._disclosure,
             redact=self._redact,
             extractor=self._extractor,
             recorder=self._recorder,
+        )
+
+    async def _preparation(self) -> Preparation:
+        return Preparation(
+            sandbox=await self._open_sandbox(),
+            catalog=self._catalog,
+            upstreams=self._upstreams,
+            disclosure=self._disclosure,
         )
 
 

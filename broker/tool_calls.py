@@ -8,9 +8,9 @@ Nothing else in the code base calls `Upstream.call_tool`.
 
 from __future__ import annotations
 
-import json
 from typing import TYPE_CHECKING, Any, assert_never
 
+from broker import call_texts
 from broker.attempts import Attempt, CallRecord, record_of
 from broker.authorization.calls import PendingCall, ToolFacts
 from broker.authorization.decision import Allow, Ask, Deny
@@ -55,8 +55,6 @@ _KIND_OF_ERROR: Mapping[type[UpstreamError], str] = {
     ReplyError: "ToolResultError",
     InputRefusedError: "ToolError",
 }
-
-_NOT_WRITTEN = "was not called: the audit cannot be written, and what is not written down is not done."
 
 
 class _NobodyThereError(Exception):
@@ -166,7 +164,7 @@ class ToolCalls:
             return _needs_description(entry, self._disclosure.changed(entry))
         fault = first_fault(call.arguments, entry.spec.input_schema)
         if fault is not None:
-            return failure("ToolArgumentsError", f"{entry.python_name}() was not called: {fault}", entry)
+            return failure("ToolArgumentsError", call_texts.bad_arguments(entry.python_name, fault), entry)
         refusal = await self._refusal(call, entry, attempt)
         if refusal is not None:
             return refusal
@@ -210,7 +208,7 @@ class ToolCalls:
             async with self._desk.turn(pending):
                 with self._journal.together():
                     if not attempt.allow():
-                        return failure("ToolRefusedError", f"{entry.qualified_name} {_NOT_WRITTEN}", entry)
+                        return failure("ToolRefusedError", call_texts.not_written_down(entry.qualified_name), entry)
                     self._journal.sent(
                         call.id,
                         server=spec.server,
@@ -255,26 +253,14 @@ class ToolCalls:
         details = {"server": record.server, "tool": record.tool}
         upstream = self._upstreams.get(record.server)
         if upstream is not None and (problem := upstream.status.problem) is not None:
-            message = f"{record.server} is not available: {problem}. Nothing was sent."
-            return Failed("ToolUnavailableError", message, details)
+            return Failed("ToolUnavailableError", call_texts.unavailable(record.server, problem), details)
         near = self._catalog.suggest(call.function)
-        hint = f" Did you mean {' or '.join(near)}?" if near else ""
-        return Failed("ToolNotFoundError", f"There is no tool {call.function}.{hint}", details)
-
-
-def fetch_request(names: list[str]) -> str:
-    """Return the literal request that describes these tools."""
-    return f"get_tool_details({json.dumps(names)})"
+        return Failed("ToolNotFoundError", call_texts.not_found(call.function, near), details)
 
 
 def _needs_description(entry: CatalogEntry, changed: str) -> Failed:
-    since = f" Since it was described, {changed}." if changed else ""
-    return failure(
-        "ToolDescriptionRequired",
-        f"{entry.python_name} was not called: its present description has not been fetched.{since} Fetch it with "
-        f"{fetch_request([entry.qualified_name])} and run the script again.",
-        entry,
-    )
+    text = call_texts.not_described(entry.python_name, entry.qualified_name, changed)
+    return failure("ToolDescriptionRequired", text, entry)
 
 
 def _received(completion: Completion) -> Any:

@@ -19,6 +19,7 @@ from mcp.types import CONNECTION_CLOSED, INVALID_REQUEST, METHOD_NOT_FOUND, REQU
 from mcp.types.version import MODERN_PROTOCOL_VERSIONS
 from pydantic import ValidationError
 
+from broker import call_texts
 from broker.config import ServerConfig
 from broker.connection import Connection, InProcessServer, connect
 from broker.errors import (
@@ -341,8 +342,7 @@ class Upstream:
         except TimeoutError:
             raise CallTimeoutError(
                 self.name,
-                f"{self.name} did not answer within {seconds:g} s. The call was cancelled; the server may have "
-                "acted. Check before you repeat it.",
+                call_texts.no_answer(self.name, seconds),
             ) from None
         except RefusedError as error:
             raise InputRefusedError(
@@ -353,7 +353,7 @@ class Upstream:
             raise self._call_error(connection, error) from None
         except (ValidationError, RuntimeError, RecursionError) as error:
             logger().warning("bad reply", server=self.name, error=type(error).__name__)
-            raise ReplyError(self.name, f"{self.name} sent an answer that the protocol does not allow.") from None
+            raise ReplyError(self.name, call_texts.bad_answer(self.name)) from None
         finally:
             if self._on_call is not None:
                 self._on_call(self.name, name, is_success, anyio.current_time() - began)
@@ -369,7 +369,7 @@ class Upstream:
 
     def _why_unavailable(self) -> str:
         problem = self._trouble.problem if self._trouble else f"it is {self._state}"
-        return f"{self.name} is not available: {problem}. Nothing was sent."
+        return call_texts.unavailable(self.name, problem)
 
     def _call_error(self, connection: Connection, error: MCPError) -> Exception:
         """Tell an answer of the server from a failure of the transport, which the SDK reports alike."""
@@ -381,12 +381,11 @@ class Upstream:
             over = "exceeded" in error.message
             return self._unknown_outcome(f"its answer is over our bound of {LINE_BYTES} bytes" if over else "no answer")
         if error.code == REQUEST_TIMEOUT:
-            return CallTimeoutError(self.name, f"{self.name} reported a timeout. It may have acted.")
+            return CallTimeoutError(self.name, call_texts.reported_timeout(self.name))
         return ToolRejectedError(self.name, error.code, error.message)
 
     def _unknown_outcome(self, reason: str) -> OutcomeUnknownError:
         return OutcomeUnknownError(
             self.name,
-            f"The answer of {self.name} was lost: {self._redact(reason)}. The call was sent and may have taken "
-            "effect. It is not repeated; check before you call again.",
+            call_texts.lost_answer(self.name, self._redact(reason)),
         )

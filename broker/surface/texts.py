@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from broker.attempts import CallRecord
-    from broker.execution import StoppedBy
+    from broker.envelope import StoppedBy
     from broker.tool_details import ToolDetails
 
 MESSAGE_CHARACTERS = 800

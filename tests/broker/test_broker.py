@@ -13,7 +13,7 @@ from mcp.server.mcpserver.exceptions import ToolError
 
 from broker import Broker, Config, Denial, ExecutionError, ExecutionResult, Grant, Question
 from broker.attempts import CallRecord
-from broker.execution import StoppedBy
+from broker.envelope import StoppedBy
 from sandbox import Limits
 
 pytestmark = pytest.mark.anyio

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from broker.attempts import CallRecord
-from broker.execution import StoppedBy
+from broker.envelope import StoppedBy
 from broker.surface import texts
 from broker.surface.texts import MESSAGE_CHARACTERS
 from broker.tool_details import ToolDetails

@@ -1,0 +1,109 @@
+"""What scripts are told of calls that do not come about or do not end well. Nothing here decides anything.
+
+Above: preparation.py, tool_calls.py, script_functions.py and upstream.py. Below: nothing. Each text says what happened,
+what was sent, and what to do next. What replies around a script say is in `broker.surface.texts`, what a decision says
+beside the decision; tests/broker/surface_texts.txt has all of them.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+from codegen.plain_text import one_line
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+_NAME_CHARACTERS = 80
+_FAULT_CHARACTERS = 450
+_PLACES_CHARACTERS = 200
+_FETCHED_CHARACTERS = 280
+_CHANGES_CHARACTERS = 100
+
+
+def fetch_request(names: Sequence[str]) -> str:
+    """Return the literal request that describes these tools."""
+    return f"get_tool_details({json.dumps(list(names))})"
+
+
+def script_not_described(places: Sequence[str], names: Sequence[str], changed: Sequence[str]) -> str:
+    """Return why a script was not started that names tools which were not described.
+
+    Args:
+        places: The tools as the script calls them, with their lines.
+        names: Their qualified names.
+        changed: What is different in those that were described once.
+    """
+    since = f" Since they were described: {one_line('; '.join(changed), _CHANGES_CHARACTERS)}." if changed else ""
+    shown, fetched = _first(places, _PLACES_CHARACTERS), _first(names, _FETCHED_CHARACTERS)
+    more = f" and {len(places) - len(shown)} more" if len(shown) < len(places) else ""
+    others = ", the others likewise," if len(fetched) < len(names) else ""
+    return (
+        f"The script was not started: these tools have not been described yet: {', '.join(shown)}{more}.{since} "
+        f"Fetch them with {fetch_request(fetched)}{others} and run the script again."
+    )
+
+
+def not_described(function: str, name: str, changed: str) -> str:
+    """Return why a call was not made whose tool has another definition than the one that was described, or none."""
+    since = f" Since it was described, {one_line(changed, _CHANGES_CHARACTERS)}." if changed else ""
+    return (
+        f"{function} was not called: its present description has not been fetched.{since} Fetch it with "
+        f"{fetch_request([name])} and run the script again."
+    )
+
+
+def bad_arguments(function: str, fault: str) -> str:
+    """Return why a call was not made whose arguments do not fit."""
+    return f"{function}() was not called: {one_line(fault, _FAULT_CHARACTERS)}"
+
+
+def unavailable(server: str, problem: str) -> str:
+    """Return that a server cannot be called now."""
+    return f"{server} is not available: {problem}. Nothing was sent."
+
+
+def not_found(function: str, near: Sequence[str]) -> str:
+    """Return that there is no such tool."""
+    hint = f" Did you mean {' or '.join(near)}?" if near else ""
+    return f"There is no tool {one_line(function, _NAME_CHARACTERS)}.{hint}"
+
+
+def not_written_down(name: str) -> str:
+    """Return why a call was not made that could not be written down."""
+    return f"{name} was not called: the audit cannot be written, and what is not written down is not done."
+
+
+def no_answer(server: str, seconds: float) -> str:
+    """Return that a server did not answer in time."""
+    return (
+        f"{server} did not answer within {seconds:g} s. The call was cancelled; the server may have acted. "
+        "Check before you repeat it."
+    )
+
+
+def reported_timeout(server: str) -> str:
+    """Return that a server said that it took too long."""
+    return f"{server} reported a timeout. It may have acted."
+
+
+def lost_answer(server: str, reason: str) -> str:
+    """Return that what became of a call is not known."""
+    return (
+        f"The answer of {server} was lost: {reason}. The call was sent and may have taken effect. It is not repeated; "
+        "check before you call again."
+    )
+
+
+def bad_answer(server: str) -> str:
+    """Return that a server answered with what is no answer."""
+    return f"{server} sent an answer that the protocol does not allow."
+
+
+def _first(texts: Sequence[str], characters: int) -> Sequence[str]:
+    """Return the first of some texts, as many as fit, one at least."""
+    end = 1
+    while end < len(texts) and sum(map(len, texts[: end + 1])) + 4 * end <= characters:
+        end += 1
+    return texts[:end]
