@@ -135,6 +135,11 @@ class Session:
         """
         return await self._finder.search(request)
 
+    def summaries(self, page: SearchPage) -> TierPage:
+        """Return the summaries of the tools that a search found, as many as a page of that tier holds."""
+        entries = [self._catalog.lookup(spec.qualified_name) for spec in page.tools]
+        return self.tiers.summaries_of(entries, page_size=max(len(entries), 1))
+
     async def call_directly(
         self, name: str, arguments: dict[str, Any], *, on_progress: ProgressFnT | None = None
     ) -> DirectResult:

@@ -125,6 +125,15 @@ class SearchRequest:
             raise SearchError(f"The limit {str(self.limit)[:40]} cannot be used. Give a whole number from 1 to {MOST}.")
         return 0 if self.cursor is None else offset_of(self.cursor, self.fingerprint())
 
+    @property
+    def browses_category(self) -> bool:
+        """Whether it looks through a category, searching for nothing in it."""
+        return self.filters.category is not None and self.detail is Detail.BRIEF and not self.query.strip()
+
+    def cursor_after(self, count: int) -> str:
+        """Return the cursor of what comes after so many tools of this page."""
+        return cursor_at(self.offset() + count, self.fingerprint())
+
     def fingerprint(self) -> str:
         """Stand for all that decides what is found, in which order."""
         servers = None if self.filters.servers is None else sorted(self.filters.servers)

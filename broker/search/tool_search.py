@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, TypeAlias, assert_never
 
 from broker.errors import SearchError
 from broker.search.index import KeywordIndex
-from broker.search.pages import Mode, SearchPage, SearchRequest, cursor_at
+from broker.search.pages import Mode, SearchPage, SearchRequest
 from broker.search.patterns import matching
 from broker.search.vectors import VectorIndex, fuse
 
@@ -91,7 +91,7 @@ class ToolSearch:
         start = request.offset()
         end = start + request.limit
         found, notes = await self._found(request, end + 1)
-        following = cursor_at(end, request.fingerprint()) if len(found) > end else None
+        following = request.cursor_after(request.limit) if len(found) > end else None
         return SearchPage(tuple(found[start:end]), request.detail, following, notes)
 
     async def _found(self, request: SearchRequest, count: int) -> tuple[list[ToolSpec], tuple[str, ...]]:

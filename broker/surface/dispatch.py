@@ -17,6 +17,7 @@ from broker.surface import texts
 from broker.surface.definitions import DETAILS, EXECUTE, INPUT_SCHEMAS, SEARCH
 from broker.surface.outputs import KeptOutputs
 from broker.surface.replies import OUTPUT_TOKENS, Reply, reply_of
+from broker.tiers.items import summary_line
 from codegen.plain_text import one_line
 from sandbox import Limits
 
@@ -97,23 +98,25 @@ class Surface:
 
     async def _search(self, given: dict[str, Any]) -> Reply:
         try:
-            page = await self.session.search(
-                SearchRequest(
-                    query=given["query"],
-                    detail=Detail.parse(given.get("detail", "brief")),
-                    filters=Filters(
-                        servers=None if "server" not in given else (given["server"],), category=given.get("category")
-                    ),
-                    limit=given.get("limit", 20),
-                    cursor=given.get("cursor"),
-                )
+            request = SearchRequest(
+                query=given["query"],
+                detail=Detail.parse(given.get("detail", "brief")),
+                filters=Filters(
+                    servers=None if "server" not in given else (given["server"],), category=given.get("category")
+                ),
+                limit=given.get("limit", 20),
+                cursor=given.get("cursor"),
             )
+            page = await self.session.search(request)
         except SearchError as error:
             return Reply(texts.wrong_arguments(SEARCH, str(error)), is_error=True)
         if page.to_describe:
             return await self._details(list(page.to_describe))
-        lines = [": ".join(filter(None, (entry["name"], entry.get("summary")))) for entry in page.entries()]
-        lines += [*page.notes, *([texts.next_page(page.next_cursor)] if page.next_cursor else [])]
+        lines, cursor = [": ".join(filter(None, entry.values())) for entry in page.entries()], page.next_cursor
+        if request.browses_category:
+            lines = [summary_line(item) for item in self.session.summaries(page).items]
+            cursor = cursor if len(lines) == len(page.tools) else request.cursor_after(len(lines))
+        lines += [*page.notes, *([texts.next_page(cursor)] if cursor else [])]
         return self._reply("\n".join(lines) or texts.nothing_found(given["query"]))
 
     async def _details(self, names: list[str]) -> Reply:

@@ -71,6 +71,13 @@ def summary_item(entry: CatalogEntry, calls: ToolStatistics) -> dict[str, Any]:
     return item
 
 
+def summary_line(item: dict[str, Any]) -> str:
+    """Return a summary on one line; a parameter with a ? is optional."""
+    parameters = ", ".join([*item["required"], *(f"{name}?" for name in item["optional"])])
+    took = f" ({item['average_ms']:g} ms)" if "average_ms" in item else ""
+    return f"{item['name']}({parameters}) -> {item['returns']}: {item['about']}{took}"
+
+
 def full_item(entry: CatalogEntry) -> dict[str, Any]:
     """Return a tool's whole definition."""
     return definition(entry.spec, entry.qualified_name)

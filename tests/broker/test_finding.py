@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import anyio
 import pytest
 from mcp.server import MCPServer
 
-from broker import Broker, Config
+from broker import Broker, Config, Grant
 from broker.catalog import Catalog
 from broker.categories import Categories
 from broker.disclosure_config import DisclosureConfig
 from broker.errors import ConfigError, SearchError
 from broker.search import Detail, Filters, Mode, SearchRequest
+from broker.tiers import Tier
+from broker.tiers.pages import BUDGETS
 from codegen import ToolAnnotations, ToolSpec
 
 pytestmark = pytest.mark.anyio
+
+TOOL = ToolSpec("desk", "t", None, "Does it.", {}, None, ToolAnnotations())
 
 
 @pytest.fixture(autouse=True)
@@ -203,3 +209,34 @@ async def test_an_empty_query_lists_the_tools_that_are_used_first_and_names_the_
         assert [spec.name for spec in page.tools] == ["echo"]
         following = await session.search(SearchRequest(query="", limit=1, cursor=page.next_cursor))
         assert ([spec.name for spec in following.tools], following.notes) == (["add"], ())
+
+
+async def test_searching_a_category_for_nothing_gives_summaries_with_parameters_and_describes_nothing(desk):
+    async with Broker(servers={"desk": desk}) as broker:
+        session = broker.session(grants=[Grant("*")])
+        first = await session.dispatch("search_tools", {"query": "", "category": "desk", "limit": 1})
+        line, more = first.text.splitlines()
+        assert line == "desk.add(a, b) -> result: Adds two numbers."
+        assert not session.is_described(broker.catalog.lookup("desk.add"))
+        cursor = more.partition('cursor="')[2].partition('"')[0]
+        arguments = {"query": "", "category": "desk", "limit": 1, "cursor": cursor}
+        assert (await session.dispatch("search_tools", arguments)).text == "desk.note(text) -> result: Keeps a note."
+        by_words = await session.dispatch("search_tools", {"query": "numbers", "category": "desk"})
+        assert by_words.text == "desk.add: Adds two numbers."
+
+
+async def test_summaries_stay_within_their_budget_and_go_on_where_it_ended(desk):
+    async with Broker(servers={"desk": desk}) as broker:
+        long: dict[str, object] = {f"parameter_{number}_{'x' * 40}": {} for number in range(20)}
+        specs = [replace(TOOL, name=f"t{n:03}", input_schema={"properties": long}) for n in range(100)]
+        broker.catalog.replace("desk", specs)
+        session, seen, cursor, pages = broker.session(), [], None, 0
+        while cursor is not None or not pages:
+            arguments = {"query": "", "category": "desk/other", "limit": 200} | ({"cursor": cursor} if cursor else {})
+            text = (await session.dispatch("search_tools", arguments)).text
+            assert broker.tiers.counter.count(text) <= BUDGETS[Tier.SUMMARIES]
+            seen += [line.partition("(")[0] for line in text.splitlines() if line.startswith("desk.")]
+            cursor = text.partition('cursor="')[2].partition('"')[0] or None
+            pages += 1
+        assert seen == [f"desk.{spec.name}" for spec in specs]
+        assert pages > 1
