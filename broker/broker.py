@@ -19,12 +19,10 @@ from broker.audit import AuditLog
 from broker.authorization.desk import ConsentDesk
 from broker.authorization.kept_grants import KeptGrants, server_identity
 from broker.authorization.policy import Policy
-from broker.authorization.question_box import QuestionBox
 from broker.authorization.quotas import Quotas
 from broker.config import Config, ServerConfig
 from broker.errors import BrokerError
 from broker.logging import logger
-from broker.parking import Parking
 from broker.recordings.recorder import Recorder
 from broker.recordings.recordings import Recordings
 from broker.redaction import Redactor, redacted_definition
@@ -284,7 +282,7 @@ class Broker:
             open_sandbox=self._open_sandbox,
             extractor=extractor,
             desk=desk,
-            parking=Parking(answerer, self._task_group) if isinstance(answerer, QuestionBox) else None,
+            tasks=self._task_group,
             redact=self._redact,
             recorder=self._recorder,
         )

@@ -13,11 +13,13 @@ from typing import TYPE_CHECKING, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 from broker.attempts import CallRecord  # noqa: TC001  # pydantic reads it
+from broker.authorization.question_text import as_text
 from sandbox import Completed, Parked, Raised, Stopped, Usage
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from broker.authorization.questions import Question
     from broker.content_blocks import ContentBlocks
     from broker.redaction import Redactor
     from sandbox import Outcome
@@ -47,13 +49,17 @@ class StoppedBy(BaseModel):
 
 
 class WaitsFor(BaseModel):
-    """What a parked run waits for: the question's id, its text for a person, and how many calls are in it."""
+    """What a parked run waits for: the question's id, its text for a person, and how many calls are in it.
+
+    `asked` is the question itself; not in the JSON.
+    """
 
     model_config = ConfigDict(extra="forbid")
 
     question: str
     text: str
     calls: int
+    asked: Any = Field(default=None, exclude=True, repr=False)
 
 
 class ExecutionResult(BaseModel):
@@ -103,6 +109,7 @@ def envelope_of(
     stderr: str = "",
     usage: Usage | None = None,
     blocks: ContentBlocks | None = None,
+    question: Question | None = None,
 ) -> ExecutionResult:
     """Return the envelope of a run that began at `began` on the monotonic clock."""
     fields: dict[str, Any] = {}
@@ -117,7 +124,7 @@ def envelope_of(
         case Stopped(limit, amount, line):
             fields = {"outcome": "stopped", "stopped": StoppedBy(limit=limit, amount=amount, line=line)}
         case Parked():
-            fields = {"outcome": "parked"}
+            fields = {"outcome": "parked", "waits_for": None if question is None else _waits_for(question)}
     return ExecutionResult(
         **fields,
         stdout=stdout,
@@ -128,6 +135,12 @@ def envelope_of(
         displayed=blocks.displayed if blocks is not None else [],
         not_displayed=blocks.left_out if blocks is not None else 0,
         duration_ms=round((time.monotonic() - began) * 1_000, 3),
+    )
+
+
+def _waits_for(question: Question) -> WaitsFor:
+    return WaitsFor(
+        question=f"q_{question.digest[:32]}", text=as_text(question), calls=len(question.calls), asked=question
     )
 
 

@@ -22,13 +22,14 @@ from broker.run_output import RunOutput
 from broker.script_check import not_started, warning
 from broker.script_functions import ScriptFunctions
 from broker.tool_calls import ToolCalls
-from sandbox import Raised, Stopped, Stopwatch
+from sandbox import Parked, Raised, Stopped, Stopwatch
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from broker.attempts import CallRecord
     from broker.authorization.desk import ConsentDesk
+    from broker.authorization.questions import GivenAnswers
     from broker.catalog import CatalogEntry
     from broker.envelope import ExecutionResult
     from broker.preparation import Preparation
@@ -110,9 +111,15 @@ class Execution:
             )
 
     async def resume(
-        self, name: str, *, watching: Watching, policy: UnknownOutcome, ask: UnknownAnswerer | None
+        self,
+        name: str,
+        *,
+        watching: Watching,
+        policy: UnknownOutcome,
+        ask: UnknownAnswerer | None,
+        given: GivenAnswers | None = None,
     ) -> ExecutionResult:
-        """Go on with a run that was interrupted or is parked.
+        """Go on with a run that was interrupted or is parked; `given` answers the question that it waits for.
 
         Raises:
             RecordingError: It cannot go on here; the text says why.
@@ -133,6 +140,7 @@ class Execution:
                 limits=recorded.before.limits,
                 watching=watching,
                 unknown=UnknownCalls(recorded.before, policy, ask, self.desk.parks),
+                given=given,
             )
 
     async def _carry_out(
@@ -146,6 +154,7 @@ class Execution:
         watching: Watching,
         warned: str = "",
         unknown: UnknownCalls | None = None,
+        given: GivenAnswers | None = None,
     ) -> ExecutionResult:
         """Run a script that may start, or go on with one from where its past ends."""
         began = time.monotonic()
@@ -168,6 +177,8 @@ class Execution:
             give_back(recorded.before, desk, recorded.journal)
             calls.restore(recorded.before)
             functions.restore(recorded.before)
+        if given is not None:
+            desk.take(given.question, given.answers, given.by)
 
         async def answer(call: Call) -> Completion | None:
             known = None if watching.known_answers is None else watching.known_answers(call)
@@ -203,6 +214,7 @@ class Execution:
             stderr=warned + self.redact(ended.stderr),
             usage=ended.usage,
             blocks=blocks,
+            question=desk.question if isinstance(ended.outcome, Parked) else None,
         )
 
     def _described(self, found: Sequence[Reference]) -> list[tuple[CatalogEntry, bool, frozenset[str]]]:

@@ -1,7 +1,7 @@
 """Runs that go on without anybody waiting for them: parked while a question is open, and taken up again.
 
-Above: sessions.py. Below: question_box.py, and the task group of the broker, in which the runs live. A parked run is
-kept in memory: the script, what it has received, and its place.
+Above: sessions.py. Below: question_box.py, and the task group of the broker, in which the runs live. Of a parked run
+that is recorded nothing is kept but its question; the answer takes it up. One that is not recorded waits in memory.
 """
 
 from __future__ import annotations
@@ -12,7 +12,10 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import anyio
 
+from broker.authorization.question_box import Later
 from broker.authorization.question_text import as_text
+from broker.authorization.questions import GivenAnswers
+from broker.authorization.run_desk import answering
 from broker.envelope import ExecutionResult, WaitsFor
 
 if TYPE_CHECKING:
@@ -23,7 +26,9 @@ if TYPE_CHECKING:
     from broker.attempts import CallRecord
     from broker.authorization.question_box import OpenQuestion, QuestionBox
 
-    Work: TypeAlias = Callable[[Callable[[CallRecord], None]], Awaitable[ExecutionResult]]
+    Note: TypeAlias = Callable[[CallRecord], None]
+    Work: TypeAlias = Callable[[Note], Awaitable[ExecutionResult]]
+    TakeUp: TypeAlias = Callable[[str, GivenAnswers, Note], Awaitable[ExecutionResult]]
 
 MOST_KEPT = 1_000
 """Runs that are parked, or have ended and were not asked for again; the oldest that have ended are forgotten."""
@@ -50,10 +55,11 @@ _LIVE: ContextVar[_Live | None] = ContextVar("_LIVE", default=None)
 class Parking:
     """The runs of one session whose questions are kept in a box."""
 
-    def __init__(self, box: QuestionBox, tasks: Callable[[], TaskGroup]) -> None:
-        """Listen to the box; `tasks` returns where runs live."""
+    def __init__(self, box: QuestionBox, tasks: Callable[[], TaskGroup], take_up: TakeUp) -> None:
+        """Listen to the box; `tasks` returns where runs live, and `take_up` goes on with one that is recorded."""
         self._box = box
         self._tasks = tasks
+        self._take_up = take_up
         self._kept: dict[str, _Live] = {}
         box.on_open = _opened
 
@@ -67,6 +73,16 @@ class Parking:
             live.scope.cancel()
             raise
 
+    def begin(self, run: str, work: Work) -> None:
+        """Do the work of a run that nobody waits for; `resume` may come for it."""
+        live = _Live(run)
+        self._keep(live)
+        self._tasks().start_soon(self._perform, live, work)
+
+    def __contains__(self, run: str) -> bool:
+        """Tell whether `resume` knows a run."""
+        return run in self._kept
+
     async def resume(self, run: str) -> ExecutionResult:
         """Wait until a run that was parked ends, or is parked with another question.
 
@@ -77,9 +93,15 @@ class Parking:
 
     async def _perform(self, live: _Live, work: Work) -> None:
         _LIVE.set(live)
-        with live.scope:
+        with live.scope, answering(Later(self._box)):
             try:
-                live.result = await work(live.calls.append)
+                result = await work(live.calls.append)
+                while result.waits_for is not None:
+                    live.calls = list(result.calls)
+                    question = result.waits_for.asked
+                    given = GivenAnswers(question, await self._box.answer(question), self._box.name)
+                    result = await self._take_up(result.run_id, given, live.calls.append)
+                live.result = result
             except Exception as error:  # noqa: BLE001  # whoever waits for the run gets it
                 live.error = error
         live.wake()

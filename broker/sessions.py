@@ -5,11 +5,14 @@ Above: `Broker.session`. Below: disclosure.py and execution.py.
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from broker.authorization.question_box import QuestionBox
 from broker.direct_calls import DirectCalls, DirectResult
 from broker.disclosure import Disclosure
 from broker.execution import Execution, Watching
+from broker.parking import Parking
 from broker.preparation import Preparation
 from broker.recordings.recorder import Recorder
 from broker.redaction import Redactor
@@ -20,14 +23,15 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping, Sequence
 
     import anyio
+    from anyio.abc import TaskGroup
     from mcp.shared.dispatcher import ProgressFnT
 
     from broker.attempts import CallRecord
     from broker.authorization.desk import ConsentDesk
     from broker.authorization.grants import Grant
+    from broker.authorization.questions import GivenAnswers
     from broker.catalog import CatalogEntry
     from broker.envelope import ExecutionResult
-    from broker.parking import Parking
     from broker.recordings.resuming import UnknownAnswerer, UnknownOutcome
     from broker.script_check import CheckedScript, CheckMode
     from broker.script_functions import Extractor
@@ -54,7 +58,7 @@ class Session:
         upstreams: Mapping[str, Upstream],
         open_sandbox: Callable[[], Awaitable[Sandbox]],
         desk: ConsentDesk,
-        parking: Parking | None = None,
+        tasks: Callable[[], TaskGroup] | None = None,
         redact: Redactor | None = None,
         extractor: Extractor | None = None,
         recorder: Recorder | None = None,
@@ -68,7 +72,8 @@ class Session:
         self._upstreams = upstreams
         self._open_sandbox = open_sandbox
         self._desk = desk
-        self._parking = parking
+        box = desk.answerer
+        self._parking = Parking(box, tasks, self._go_on) if tasks is not None and isinstance(box, QuestionBox) else None
         self._redact = redact or Redactor(())
         self._finder = shelf.finder
         self._recorder = recorder or Recorder()
@@ -215,14 +220,42 @@ class Session:
         return await (self._parking.run(work) if park and self._parking is not None else work())
 
     async def resume(self, run_id: str) -> ExecutionResult:
-        """Wait until a parked run ends, or is parked with its next question.
+        """Wait until a parked run ends, or is parked with its next question, also one of before a restart.
 
         Raises:
             KeyError: No such run is parked here, or its result was fetched.
+            RecordingError: It is recorded, and cannot go on here; the text says why.
         """
         if self._parking is None:
             raise KeyError(run_id)
+        if run_id not in self._parking:
+            if not self._recorder.is_open(run_id):
+                raise KeyError(run_id)
+            return await self._parking.run(partial(self._go_on, run_id, None))
         return await self._parking.resume(run_id)
+
+    def take_up_parked(self) -> list[str]:
+        """Take up, in the background, the recorded runs that wait, so that their questions are in the session's box.
+
+        For the time after a restart: each goes on when it is answered, and `resume` waits for it. Returns their ids;
+        runs of other principals are left alone.
+
+        Raises:
+            ValueError: There is no box for the questions.
+        """
+        if self._parking is None:
+            raise ValueError("runs can be taken up only where the session's answerer is a QuestionBox")
+        waiting = [run for run in self._recorder.waiting(self._desk.principal) if run not in self._parking]
+        for run in waiting:
+            self._parking.begin(run, partial(self._go_on, run, None))
+        return waiting
+
+    async def _go_on(
+        self, run_id: str, given: GivenAnswers | None, note: Callable[[CallRecord], None]
+    ) -> ExecutionResult:
+        execution = await self._execution()
+        watching = Watching(on_call=lambda record, _ended, _made: note(record))
+        return await execution.resume(run_id, watching=watching, policy="fail", ask=None, given=given)
 
     def revoke(self, grant_id: str) -> bool:
         """Take a grant back; the next call is judged without it. Tell whether it was held."""

@@ -187,10 +187,13 @@ class ToolCalls:
         decision = self._desk.decide_now(attempt.call, order=call.id)
         if isinstance(decision, Ask):
             self._journal.asked(call.id)
-            if self._desk.waits_for_somebody:
+            if self._desk.leave(attempt.call, decision, order=call.id):
                 raise _NobodyThereError
             with self._stopwatch.paused():
-                decision = await self._desk.decide(attempt.call, order=call.id)
+                said = await self._desk.decide(attempt.call, order=call.id)
+            if said is None:
+                raise _NobodyThereError
+            decision = said
         attempt.decided(decision)
         match decision:
             case Allow():

@@ -6,12 +6,17 @@ tool, what all its calls have in common, and what varies.
 
 from __future__ import annotations
 
+import hashlib
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
+
+import anyio
 
 from broker.authorization.grants import Denial, Grant, Scope
 from broker.authorization.patterns import exact_pattern
 from broker.authorization.predicates import Predicate, json_equal, pointer
+from broker.logging import logger
+from codegen.tool_spec import canonical_json
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -20,6 +25,7 @@ if TYPE_CHECKING:
     from broker.authorization.decision import Ask, FlowUse
     from broker.authorization.fingerprints import Copy
 
+_MOST_ANSWERS = 10_000
 _MOST_POINTERS = 40
 _LEAST_PREFIX = 3
 _WILDCARDS = frozenset("*?[")
@@ -50,11 +56,20 @@ class Question:
         calls: Copies: to change them changes nothing that is sent.
         notes: One for each call.
         timeout_seconds: How long there is for an answer.
+        numbers: The calls' places in the run.
     """
 
     calls: tuple[PendingCall, ...]
     notes: tuple[Notes, ...] = ()
     timeout_seconds: float = 300.0
+    numbers: tuple[int, ...] = ()
+
+    @property
+    def digest(self) -> str:
+        """What tells it from every other question: calls, definitions and flows."""
+        flows = [sorted(use.label for use in notes.ask.flows) for notes in self.notes]
+        calls = [[call.caller.run, call.qualified_name, call.digest, call.arguments] for call in self.calls]
+        return hashlib.sha256(canonical_json([list(self.numbers), calls, flows]).encode()).hexdigest()
 
     @property
     def groups(self) -> tuple[CallGroup, ...]:
@@ -153,11 +168,35 @@ Answer: TypeAlias = Grant | Denial | Verdict
 """What a person said: to these calls, or to all that a pattern and a predicate cover, for as long as it holds."""
 
 
+@dataclass(frozen=True, slots=True)
+class GivenAnswers:
+    """The answers to a question with which a run was parked, and who gave them."""
+
+    question: Question
+    answers: Sequence[Answer]
+    by: str
+
+
 class Answerer(Protocol):
     """Whoever can say yes or no: a terminal, an MCP client, an HTTP endpoint, a callback of the embedding host."""
 
     async def answer(self, question: Question) -> Sequence[Answer]:
         """Return answers; a call that none of them covers is refused. Cancelled when the time is over."""
+
+
+async def answers_from(answerer: Answerer, question: Question) -> Sequence[Answer] | None:
+    """Ask, and return the answers; what fails or answers nonsense has answered nothing. None when it was too late."""
+    with anyio.move_on_after(question.timeout_seconds):
+        try:
+            answers = tuple(await answerer.answer(question))
+        except Exception:  # noqa: BLE001  # whatever is wrong with an answerer, it has not said yes
+            logger().exception("the answerer failed")
+            return ()
+        if len(answers) <= _MOST_ANSWERS and all(isinstance(one, Grant | Denial | Verdict) for one in answers):
+            return answers
+        logger().error("the answerer's answer is none", kinds=sorted({type(one).__name__ for one in answers}))
+        return ()
+    return None
 
 
 def _leaves(arguments: dict[str, Any]) -> Iterator[tuple[str, Any]]:

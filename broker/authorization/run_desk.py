@@ -18,7 +18,8 @@ import anyio.lowlevel
 from broker.authorization.decision import Allow, Ask, Basis, Decision, Deny, authorize
 from broker.authorization.forms import FormReply
 from broker.authorization.grants import Denial, Grant
-from broker.authorization.questions import Notes, Question, Verdict
+from broker.authorization.question_box import Later
+from broker.authorization.questions import Notes, Question, Verdict, answers_from
 from broker.authorization.waiting import Waiting, labels_of, nobody_answers, said_of, waiting_of
 from broker.logging import logger
 
@@ -36,7 +37,6 @@ if TYPE_CHECKING:
 
 # The calls of one step reach the desk within a few turns of the event loop.
 _TURNS = 5
-_MOST_ANSWERS = 10_000
 
 _ANSWERER: ContextVar[Answerer | None] = ContextVar("_ANSWERER", default=None)
 
@@ -66,6 +66,7 @@ class RunDesk:
         self._desk = desk
         self._waiting: dict[tuple[int, int], Waiting] = {}
         self._said: dict[int, Waiting] = {}
+        self._left: dict[int, Waiting] = {}
         desk.open_runs.add(self)
         self._number = 0
         self._asking = anyio.Lock()
@@ -79,9 +80,33 @@ class RunDesk:
         return str(getattr(self._answerer, "name", "") or type(self._answerer).__name__)
 
     @property
-    def waits_for_somebody(self) -> bool:
-        """Whether a question waits until somebody is there to be asked, instead of being refused."""
-        return self._desk.parks and self._answerer is None
+    def _may_leave(self) -> bool:
+        """Whether a call that nobody answers waits for somebody to come, and the run with it."""
+        answerer = self._answerer
+        comes_back = self._desk.parks if answerer is None else bool(getattr(answerer, "comes_back", False))
+        return comes_back and self.journal.can_resume
+
+    def leave(self, call: PendingCall, ask: Ask, *, order: int) -> bool:
+        """Leave a call to somebody who is not there; tell whether the run can wait for that."""
+        is_away = self._answerer is None or isinstance(self._answerer, Later)
+        if not (is_away and self._may_leave):
+            return False
+        self._left[order] = Waiting(call, ask, order)
+        return True
+
+    @property
+    def question(self) -> Question | None:
+        """What the run is parked with: the calls that were left."""
+        return self._question([self._left[order] for order in sorted(self._left)]) if self._left else None
+
+    def take(self, question: Question, answers: Sequence[Answer], by: str) -> None:
+        """Take the answers to a question with which the run was parked; they count when its calls come again."""
+        asked = [
+            Waiting(call, notes.ask, order)
+            for call, notes, order in zip(question.calls, question.notes, question.numbers, strict=True)
+        ]
+        self._accept(asked, answers, by, "was refused.")
+        self._said |= {waiting.order: waiting for waiting in asked}
 
     @property
     def shows_forms(self) -> bool:
@@ -130,10 +155,11 @@ class RunDesk:
             decision = self.judge(call)
         return decision
 
-    async def decide(self, call: PendingCall, *, order: int = 0) -> Allow | Deny:
+    async def decide(self, call: PendingCall, *, order: int = 0) -> Allow | Deny | None:
         """Decide, asking when nobody has said yet. Calls that come while a question is open join the next one.
 
-        `order` is the call's place in its question: tasks reach this point in any order.
+        `order` is the call's place in its question: tasks reach this point in any order. None is no decision for now:
+        whoever was asked may come back to it.
         """
         decision = self.decide_now(call)
         if not isinstance(decision, Ask):
@@ -146,7 +172,7 @@ class RunDesk:
         waiting = self._waiting[ticket] = Waiting(call, decision, order)
         try:
             async with self._asking:
-                while (settled := waiting.decision or self._settled(waiting)) is None:
+                while (settled := waiting.decision or self._settled(waiting)) is None and not waiting.is_left:
                     await self._ask(answerer)
         finally:
             del self._waiting[ticket]
@@ -222,16 +248,29 @@ class RunDesk:
         asked: list[Waiting] = []
         for _, waiting in sorted(self._waiting.items(), key=lambda item: item[0]):
             decision = self.judge(waiting.call)
-            if isinstance(decision, Ask) and waiting.decision is None:
+            if isinstance(decision, Ask) and waiting.decision is None and not waiting.is_left:
                 waiting.ask = decision
                 asked.append(waiting)
-        answers, by = await self._answers(answerer, asked)
+        answers = await answers_from(answerer, self._question(asked))
+        if answers is None and self._may_leave:
+            for waiting in asked:
+                waiting.is_left = True
+                self._left[waiting.order] = waiting
+            return
+        late = f"was refused: nobody answered within {self.answer_timeout_seconds:g} s."
+        self._accept(asked, answers or (), self._answerer_name(), late if answers is None else "was refused.")
+        # In the order of the calls: a grant for some of them is for the first ones.
+        for waiting in asked:
+            waiting.decision = self._settled(waiting)
+
+    def _accept(self, asked: Sequence[Waiting], answers: Sequence[Answer], by: str, refusal: str) -> None:
+        """Take answers in: what holds for more than these calls, and what was said of each."""
         given: dict[int, Verdict] = {}
         held, denials = [], []
         for answer in answers:
             match answer:
                 case Grant():
-                    held.append(self._desk.give(answer, run=self.caller.run, by=self._answerer_name()))
+                    held.append(self._desk.give(answer, run=self.caller.run, by=by))
                 case Denial():
                     self._desk.book.deny(answer, run=self.caller.run)
                     denials.append(answer)
@@ -241,32 +280,17 @@ class RunDesk:
         for index, waiting in enumerate(asked):
             waiting.verdict = given.get(index)
             waiting.is_refused = waiting.verdict is None
-            waiting.by = by
+            waiting.by = refusal
         said = [said_of(waiting) for waiting in asked if waiting.order]
-        self.journal.decided(self._answerer_name(), said, grants=held, denials=denials)
-        # In the order of the calls: a grant for some of them is for the first ones.
-        for waiting in asked:
-            waiting.decision = self._settled(waiting)
+        self.journal.decided(by, said, grants=held, denials=denials)
 
-    async def _answers(self, answerer: Answerer, asked: Sequence[Waiting]) -> tuple[Sequence[Answer], str]:
-        """Return what was answered, and what a call is told that nobody has allowed."""
-        timeout = self.answer_timeout_seconds
-        question = Question(
+    def _question(self, asked: Sequence[Waiting]) -> Question:
+        return Question(
             tuple(replace(waiting.call, arguments=deepcopy(waiting.call.arguments)) for waiting in asked),
             tuple(self._notes(waiting) for waiting in asked),
-            timeout,
+            self.answer_timeout_seconds,
+            tuple(waiting.order for waiting in asked),
         )
-        try:
-            with anyio.move_on_after(timeout):
-                answers = tuple(await answerer.answer(question))
-                if len(answers) <= _MOST_ANSWERS and all(isinstance(one, Grant | Denial | Verdict) for one in answers):
-                    return answers, "was refused."
-                logger().error("the answerer's answer is none", kinds=sorted({type(one).__name__ for one in answers}))
-                return (), "was refused."
-        except Exception:  # noqa: BLE001  # whatever is wrong with an answerer, it has not said yes
-            logger().exception("the answerer failed")
-            return (), "was refused."
-        return (), f"was refused: nobody answered within {timeout:g} s."
 
     def _notes(self, waiting: Waiting) -> Notes:
         call = waiting.call

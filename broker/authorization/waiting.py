@@ -19,7 +19,10 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True, eq=False)
 class Waiting:
-    """A call that waits; `verdict` is what was said about it alone, `order` its place in the run."""
+    """A call that waits; `verdict` is what was said about it alone, `order` its place in the run.
+
+    `is_left` means that it waits for somebody who may come back.
+    """
 
     call: PendingCall
     ask: Ask
@@ -27,6 +30,7 @@ class Waiting:
     decision: Allow | Deny | None = None
     verdict: Verdict | None = None
     is_refused: bool = False
+    is_left: bool = False
     by: str = "was refused."
 
 

@@ -113,6 +113,25 @@ class Recorder:
         journal = RunJournal.begin(self.recordings, Redaction(self.secret_values), beginning)
         return RecordedRun(run_id=run_id, seed=seed, wall_ns=wall_ns, journal=journal)
 
+    def is_open(self, run_id: str) -> bool:
+        """Tell whether a run is recorded that was interrupted or is parked."""
+        found = [] if self.recordings is None else self.recordings.open_entries()
+        return any(entry.run_id == run_id for entry in found)
+
+    def waiting(self, principal: str) -> list[str]:
+        """Return the runs of a principal that are parked, or waited for somebody when their process died."""
+        if self.recordings is None:
+            return []
+        found = []
+        for entry in self.recordings.open_entries():
+            try:
+                recording = load(self.recordings, entry)
+            except RecordingError:
+                continue  # `codemode runs` says so
+            if recording.has_content and recording.waits and recording.begun.principal == principal:
+                found.append(entry.run_id)
+        return found
+
     def find(self, name: str) -> tuple[Entry, Recording]:
         """Return the recording of a run.
 

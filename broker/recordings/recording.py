@@ -63,9 +63,14 @@ class CallStory:
         return False
 
     @property
+    def is_over(self) -> bool:
+        """Whether the script waits for it no longer, or is about to have its answer."""
+        return self.answered is not None or self.cancelled is not None
+
+    @property
     def is_unknown(self) -> bool:
         """Whether it was sent and its answer is not known."""
-        return self.sent is not None and self.answered is None and self.cancelled is None
+        return self.sent is not None and not self.is_over
 
 
 @dataclass(slots=True)
@@ -138,6 +143,14 @@ class Recording:
     def has_content(self) -> bool:
         """Whether it holds what a replay needs."""
         return self.begun.mode == "full"
+
+    @property
+    def waits(self) -> bool:
+        """Whether a call of it waits for somebody to allow it."""
+        return any(
+            story.asked is not None and not story.is_over and story.sent is None and story.denied is None
+            for story in self.calls.values()
+        )
 
     def load(self, stored: Stored) -> Any:
         """Return a value.

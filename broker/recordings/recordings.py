@@ -162,6 +162,13 @@ class Recordings:
         rows = self._store.execute(f"{_SELECT} ORDER BY began DESC, id DESC LIMIT ?", (limit,))
         return [self._entry(row) for row in rows]
 
+    def open_entries(self) -> list[Entry]:
+        """List the recordings of runs that were interrupted or are parked, newest first."""
+        rows = self._store.execute(
+            f"{_SELECT} WHERE state IN ('running', 'interrupted', 'parked') ORDER BY began DESC, id DESC"
+        )
+        return [entry for entry in map(self._entry, rows) if entry.state != "running"]
+
     def find(self, name: str) -> Entry:
         """Return the recording of a run, by its id or the beginning of it, or `last`.
 

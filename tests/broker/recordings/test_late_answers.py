@@ -1,0 +1,153 @@
+"""Questions answered after the process that asked them was killed: over HTTP, in the library, at the terminal."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import httpx2
+import pytest
+
+from broker import Grant, QuestionBox, Verdict
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+HERE = Path(__file__).parent
+CODEMODE = str(Path(sys.executable).with_name("codemode"))
+TOKEN = "a-token-of-the-tests"  # noqa: S105  # of a process of this test
+SCRIPT = """
+from tools import counting
+import asyncio, random
+print("begins", random.random())
+print(await asyncio.gather(*(counting.log(n=n) for n in range(3))))
+print(await counting.log(n=9))
+await counting.seen(n=9)
+"""
+
+
+@pytest.fixture
+def place(tmp_path, data_home):
+    """A folder with a script, a config and a store of its own; returns what starts processes there."""
+    (tmp_path / "script.py").write_text(SCRIPT)
+    server = {"command": sys.executable, "args": [str(HERE / "counting_server.py")], "env": {"CALL_LOG": "${CALL_LOG}"}}
+    (tmp_path / "mcp.json").write_text(json.dumps({"mcpServers": {"counting": server}}))
+    environment = os.environ | {"XDG_DATA_HOME": data_home, "CALL_LOG": str(tmp_path / "calls.log"), "TOKEN": TOKEN}
+    return tmp_path, environment
+
+
+@contextmanager
+def host(place, what) -> Iterator[Any]:
+    folder, environment = place
+    command = [sys.executable, str(HERE / "answering_host.py"), what, str(folder / "script.py")]
+    with subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True) as process:  # noqa: S603  # ours
+        assert process.stdout is not None
+        lines = iter(process.stdout)
+        try:
+            yield lambda: json.loads(next(lines))
+        finally:
+            process.kill()
+
+
+def codemode(place, *arguments):
+    folder, environment = place
+    return subprocess.run(  # noqa: S603  # our own command
+        [CODEMODE, *arguments], cwd=folder, env=environment, capture_output=True, text=True, timeout=120, check=False
+    )
+
+
+def answer(port, **choice):
+    """Answer the open question over HTTP; return its text."""
+    with httpx2.Client(base_url=f"http://127.0.0.1:{port}", headers={"authorization": f"Bearer {TOKEN}"}) as client:
+        [asked] = client.get("/questions").json()["questions"]
+        client.post(f"/questions/{asked['id']}", json={"choices": [choice]}).raise_for_status()
+    return asked["text"]
+
+
+def test_a_question_is_answered_over_http_after_the_process_was_killed_twice(place):
+    log = place[0] / "calls.log"
+    with host(place, "begin") as told:
+        assert told()["waits"].startswith("A script wants to call tools:\n1. counting.log: 3 calls\n")
+        begun = told()
+    listed = codemode(place, "runs", "--json")
+    [run] = json.loads(listed.stdout)
+    assert (run["run_id"], run["state"]) == (begun["runs"][0], "parked")
+    assert [text.partition(":")[2] for text in run["waits_for"]] == [
+        f' counting.log {{"n": {n}}}: waits for somebody to allow it' for n in range(3)
+    ]
+    assert not log.exists()
+    with host(place, "again") as told:
+        again = told()
+        assert again["runs"] == begun["runs"]
+        told()
+        assert "3 calls" in answer(again["port"], decision="these")
+        assert told()["waits"].startswith("A script wants to call tools:\n1. counting.log: 1 call\n")
+    assert sorted(log.read_text().split()) == ["0", "1", "2"]
+    with host(place, "again") as told:
+        third = told()
+        told()
+        assert "n=9" in answer(third["port"], decision="any", scope="run")
+        assert told()["waits"].startswith("A script wants to call tools:\n1. counting.seen: 1 call\n")
+        answer(third["port"], decision="these")
+        ended = told()
+    assert (ended["run"], ended["outcome"], ended["value"]) == (begun["runs"][0], "completed", True)
+    assert ended["stdout"].count("begins") == 1
+    assert log.read_text().split()[3:] == ["9"]
+
+
+def test_a_question_of_a_killed_process_is_answered_at_the_terminal(place):
+    with host(place, "begin") as told:
+        told()
+        [run] = told()["runs"]
+    finished = codemode(place, "resume", run, "--config", "mcp.json", "--allow", "counting.*", "--json")
+    assert json.loads(finished.stdout)["value"] is True
+    assert codemode(place, "runs").stderr == "no run is open\n"
+
+
+@pytest.mark.anyio
+async def test_a_parked_run_is_not_in_memory_and_the_library_goes_on_with_it(opened, recordings, calls):
+    script = "from tools import desk\n[await desk.add(a=20, b=22), await desk.add(a=1, b=1)]"
+    async with opened() as broker:
+        session = broker.session(answerer=QuestionBox())
+        parked = await session.execute_code(script, describe_references=True, park=True)
+        assert (parked.outcome, recordings.find(parked.run_id).state) == ("parked", "parked")
+    async with opened() as broker:
+        box = QuestionBox()
+        session = broker.session(answerer=box)
+        again = await session.resume(parked.run_id)
+        assert (again.outcome, calls) == ("parked", [])
+        [asked] = box.open
+        box.reply(asked.id, [Verdict((0,), allow=True)])
+        second = await session.resume(parked.run_id)
+        assert ([call.status for call in second.calls], second.outcome) == (["ok", "waiting"], "parked")
+        [asked] = box.open
+        box.reply(asked.id, [Grant("desk.add", scope="run")])
+        done = await session.resume(parked.run_id)
+        assert (done.outcome, done.value) == ("completed", [42, 2])
+        with pytest.raises(KeyError):
+            await session.resume(parked.run_id)
+    assert calls == [("add", 20, 22), ("add", 1, 1)]
+
+
+@pytest.mark.anyio
+async def test_a_tool_that_changed_before_the_answer_came_is_asked_about_again(opened, calls):
+    async with opened() as broker:
+        box = QuestionBox()
+        session = broker.session(answerer=box)
+        parked = await session.execute_code(
+            "from tools import desk\nawait desk.add(a=1)", describe_references=True, park=True
+        )
+        [asked] = box.open
+        for call in asked.question.calls:
+            object.__setattr__(call, "digest", "sha256:" + "0" * 64)  # what the person was shown is another definition
+        box.reply(asked.id, [Verdict((0,), allow=True)])
+        again = await session.resume(parked.run_id)
+        assert (again.outcome, calls) == ("parked", [])
+        [asked] = box.open
+        box.reply(asked.id, [Verdict((0,), allow=True)])
+        assert (await session.resume(parked.run_id)).value == 3
