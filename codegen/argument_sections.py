@@ -43,8 +43,8 @@ def without_arguments(
 ) -> tuple[str, dict[str, str]]:
     """Return a description without its section of arguments, and the text of each key in that.
 
-    Nothing is taken out if the section names something else, or has more than `limit` characters for one key.
-    Of `typed` keys the signature tells the type.
+    Nothing is taken out if the section names something else or a key twice, or has more than `limit` characters for
+    one key. Of `typed` keys the signature tells the type.
     """
     lines = text.split("\n")
     for start, line in enumerate(lines):
@@ -53,7 +53,8 @@ def without_arguments(
         entries, end = _entries(lines, start + 1, typed)
         notes = {entry.name: " ".join(entry.text) for entry in entries if entry.name in keys}
         strangers = {entry.name for entry in entries} - notes.keys() - _NOT_OF_CALLERS
-        if entries and not strangers and all(len(note) <= limit for note in notes.values()):
+        is_a_list = len({entry.name for entry in entries}) == len(entries) > 0
+        if is_a_list and not strangers and all(len(note) <= limit for note in notes.values()):
             before, after = "\n".join(lines[:start]).rstrip(), "\n".join(lines[end:]).strip("\n")
             return "\n\n".join(part for part in (before, after) if part), notes
     return text, {}

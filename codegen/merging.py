@@ -37,6 +37,9 @@ _KEYWORDS_OF_SCALARS = {
     "string": {"minLength", "maxLength", "pattern"},
 }
 
+# Beyond this many alternatives those of the first side stand.
+_MOST_PAIRS = 32
+
 
 def merged(first: dict[str, Any], second: dict[str, Any]) -> dict[str, Any]:
     """Return one schema for values that satisfy both; where the two cannot be joined, `first` stands."""
@@ -128,9 +131,16 @@ def _join_additional(first: Any, second: Any) -> Any:
 
 
 def _join_branches(first: Any, second: Any) -> Any:
-    """Keep the alternatives that say more about the shape."""
-    score = [sum(map(says_something, part)) if isinstance(part, list) else 0 for part in (first, second)]
-    return second if score[1] > score[0] else first
+    """Return the alternatives of which one of each side holds; of sides that give no shape, the other one's."""
+    if not (isinstance(first, list) and isinstance(second, list)):
+        return first if isinstance(first, list) else second
+    if not any(map(says_something, second)) or first == second:
+        return first
+    if not any(map(says_something, first)):
+        return second
+    if len(first) * len(second) > _MOST_PAIRS:
+        return first
+    return [{"allOf": [left, right]} for left in first for right in second]
 
 
 _JOINS = {

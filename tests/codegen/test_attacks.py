@@ -17,9 +17,11 @@ from hypothesis import strategies as st
 from benchmarks.codegen.fuzz import changed, faults
 from codegen import Stub, UnexpectedSourceError, assign_identifiers, render_module
 from codegen.generate import build_stub
+from codegen.merging import properties_of
 from codegen.plain_text import paragraph
 from codegen.source_check import check_stub_source
 from tests.codegen.definitions import HOSTILE, hostile_definitions, tool_spec
+from tests.codegen.further_attacks import attacks
 from tests.codegen.type_checkers import mypy_problems, ty_problems
 
 CASES = Path(__file__).parent / "cases"
@@ -51,6 +53,8 @@ NASTY = st.sampled_from(
         "__class__",
     ]
 )
+# Keys whose schema is false.
+_IMPOSSIBLE = {"b"}
 WORDS = NASTY | st.text(max_size=6)
 KEYWORDS = st.sampled_from(
     """
@@ -257,6 +261,34 @@ def test_all_attacks_together_pass_both_type_checkers() -> None:
         modules[f"attack_{index}.pyi"] = render_module("n", [stub_of(definition)])
     assert ty_problems(modules) == ""
     assert mypy_problems(modules) == ""
+
+
+def test_further_attacks_give_small_stubs_that_pass_both_type_checkers() -> None:
+    modules = {}
+    for index, (name, definition) in enumerate(attacks().items()):
+        made = stub_of(definition)
+        module = modules[f"attack_{index}.pyi"] = render_module("n", [made])
+        check_stub_source(module)
+        assert len(module) < 20_000, name
+        keys = dict.fromkeys(one.key for one in made.parameters)
+        assert len({one.name for one in made.parameters}) == len(keys) == len(made.parameters), name
+        assert made.accepts_extra or {*properties_of(definition["inputSchema"])} <= {*keys, *_IMPOSSIBLE}, name
+    assert ty_problems(modules) == ""
+    assert mypy_problems(modules) == ""
+
+
+def test_references_are_followed_by_every_way_of_naming_a_place() -> None:
+    for name in ("anchors_and_bases", "pointer_escapes"):
+        source = stub_of(attacks()[name]).source
+        assert source == "async def t(*, a: int = ..., b: bool = ..., c: float = ...) -> Any: ...\n", name
+
+
+def test_one_of_each_of_several_alternatives_is_told() -> None:
+    sides = [[{"properties": {f"{side}{n}": {"type": "string"}}} for n in range(2)] for side in "xy"]
+    key = {"type": "object", "allOf": [{"anyOf": side} for side in sides]}
+    made = stub_of({"name": "t", "inputSchema": {"type": "object", "properties": {"a": key}}})
+    assert made.source.count(" x1: str\n y0: str\n") == 1
+    assert made.source.count("(TypedDict, total=False)") == 4
 
 
 def test_the_marker_of_the_attacks_is_text_everywhere() -> None:
