@@ -20,6 +20,7 @@ from codegen.closed_types import (
     ClosedType,
     any_of,
     is_literal,
+    is_text,
     kind_of,
     size,
 )
@@ -288,6 +289,9 @@ class Closing:
         types: dict[str, ClosedType] = {}
         for key, subschema in properties.items():
             if subschema is False or (isinstance(subschema, dict) and subschema.get("not") in ({}, True)):
+                continue
+            if not is_text(key):
+                self._degrade(words, "a key is no text: it has half of a surrogate pair")
                 continue
             closed = self._closed(subschema, (*words, identifier(key)), depth + 1)
             token = tokens.setdefault(repr(closed), f"p{len(tokens)}")

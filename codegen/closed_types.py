@@ -115,10 +115,15 @@ def any_of(members: Iterable[ClosedType]) -> ClosedType:
 def is_literal(value: Any) -> bool:
     """Tell whether a value may stand in `Literal`; floats, arrays, objects and broken text may not."""
     if isinstance(value, str):
-        return len(value) <= _LONGEST_LITERAL and not any("\ud800" <= character <= "\udfff" for character in value)
+        return len(value) <= _LONGEST_LITERAL and is_text(value)
     if isinstance(value, bool) or value is None:
         return True
     return isinstance(value, int) and abs(value) < 2**63
+
+
+def is_text(value: str) -> bool:
+    """Tell whether a string can be written as UTF-8, as everything is that is sent."""
+    return value.isascii() or not any("\ud800" <= character <= "\udfff" for character in value)
 
 
 def kind_of(value: Any) -> ClosedType:
