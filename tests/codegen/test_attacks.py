@@ -53,8 +53,8 @@ NASTY = st.sampled_from(
         "__class__",
     ]
 )
-# Keys whose schema is false.
-_IMPOSSIBLE = {"b"}
+# Keys whose schema is false, and one that cannot be sent.
+_IMPOSSIBLE = {"b", "\ud800"}
 WORDS = NASTY | st.text(max_size=6)
 KEYWORDS = st.sampled_from(
     """
