@@ -87,12 +87,14 @@ class Attempt:
         record: What the envelope says of it.
         audit: Where it is written down; None where nothing is.
         grant_id: The grant that it uses, where one allows it.
+        allowance: What allows it.
     """
 
     call: PendingCall
     record: CallRecord
     audit: AuditLog | None = None
     grant_id: str = ""
+    allowance: Allow | None = None
     _basis: Basis | None = None
     _number: int | None = None
     _began: float = field(default_factory=time.monotonic)
@@ -105,7 +107,8 @@ class Attempt:
     def decided(self, decision: Allow | Deny) -> None:
         """Take note of what decided it."""
         self._basis = decision.basis
-        held = None if isinstance(decision, Deny) else decision.held
+        self.allowance = None if isinstance(decision, Deny) else decision
+        held = None if self.allowance is None else self.allowance.held
         self.grant_id = "" if held is None else held.id
 
     def allow(self) -> bool:

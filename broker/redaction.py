@@ -24,6 +24,7 @@ LEAST_ENCODED_CHARACTERS = 8
 """Encodings shorter than this are not looked for: they would be found in other text."""
 
 _MOST_STRINGS = 1_000_000
+_NUMBER_BITS = 4_096
 
 
 class Redactor:
@@ -48,6 +49,7 @@ class Redactor:
         # Only where a text has a percent sign: slower, since each character may be written in two ways.
         mixed = "|".join("".join(map(_either_way, secret)) for secret in known)
         self._percent = re.compile(mixed) if mixed else None
+        self._numbers = frozenset(secret for secret in known if secret.isdecimal() and secret.isascii())
         self.longest = max((3 * len(form.encode()) for form in literals), default=0)
 
     def __call__(self, text: str) -> str:
@@ -86,11 +88,18 @@ class Redactor:
         return any(literal.startswith(plain) for literal in self._literals)
 
     def _holds_any(self, value: Any) -> bool:
-        return any(self(text) != text for text in _strings(value))
+        return any(self._is_number(one) if isinstance(one, int) else self(one) != one for one in _leaves(value))
+
+    def _is_number(self, value: object) -> bool:
+        """Tell whether a number is a secret of digits."""
+        is_number = isinstance(value, int) and not isinstance(value, bool) and value.bit_length() < _NUMBER_BITS
+        return bool(self._numbers) and is_number and str(value) in self._numbers
 
     def _replaced(self, value: Any) -> Any:
         if isinstance(value, str):
             return self(value)
+        if self._is_number(value):
+            return MARK
         if isinstance(value, list):
             return [self._replaced(item) for item in value]
         if isinstance(value, dict):
@@ -150,13 +159,14 @@ def _either_way(character: str) -> str:
     return f"(?:{re.escape(character)}|(?i:{octets}))"
 
 
-def _strings(value: Any) -> Iterator[str]:
+def _leaves(value: Any) -> Iterator[str | int]:
+    """Yield texts and whole numbers."""
     stack = [value]
     count = 0
     while stack and count < _MOST_STRINGS:
         item = stack.pop()
         count += 1
-        if isinstance(item, str):
+        if isinstance(item, str | int):
             yield item
         elif isinstance(item, dict):
             stack += [*item.keys(), *item.values()]

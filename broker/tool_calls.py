@@ -30,6 +30,7 @@ from broker.json_schema import first_fault
 from broker.redaction import Redactor
 from broker.tool_changes import what_changed
 from broker.tool_results import completion_of, failure, quoted
+from codegen.plain_text import one_line
 from sandbox import Call, Completion, Failed, Returned
 
 if TYPE_CHECKING:
@@ -165,13 +166,13 @@ class ToolCalls:
         fault = first_fault(call.arguments, entry.spec.input_schema)
         if fault is not None:
             return failure("ToolArgumentsError", call_texts.bad_arguments(entry.python_name, fault), entry)
+        unnamed = _unnamed(call.arguments, entry)
+        if unnamed:
+            fault = f"it has no parameter {', '.join(unnamed)}"
+            return failure("ToolArgumentsError", call_texts.bad_arguments(entry.python_name, fault), entry)
         refusal = await self._refusal(call, entry, attempt)
         if refusal is not None:
             return refusal
-        # A person may have taken their time, and the server may have changed the tool meanwhile.
-        now = self._catalog.by_python_name(call.function)
-        if now is None or now.spec.digest != entry.spec.digest:
-            return _needs_description(entry, what_changed(entry.spec, now.spec if now is not None else None))
         return await self._send(call, entry, attempt)
 
     def _pending(self, call: Call, entry: CatalogEntry | None, record: CallRecord) -> PendingCall:
@@ -209,6 +210,9 @@ class ToolCalls:
         spec, pending = entry.spec, attempt.call
         try:
             async with self._desk.turn(pending):
+                overtaken = self._overtaken(call, entry, attempt)
+                if overtaken is not None:
+                    return overtaken
                 with self._journal.together():
                     if not attempt.allow():
                         return failure("ToolRefusedError", call_texts.not_written_down(entry.qualified_name), entry)
@@ -242,6 +246,18 @@ class ToolCalls:
         self._desk.receive(pending, _received(completion))
         return completion
 
+    def _overtaken(self, call: Call, entry: CatalogEntry, attempt: Attempt) -> Failed | None:
+        """Refuse what has changed since it was allowed: a person, or its turn, may have taken their time."""
+        now = self._catalog.by_python_name(call.function)
+        if now is None or now.spec.digest != entry.spec.digest:
+            return _needs_description(entry, what_changed(entry.spec, now.spec if now is not None else None))
+        if attempt.allowance is None or self._desk.still_allows(attempt.allowance):
+            return None
+        attempt.record.decision = "denied"
+        reason = f"{entry.qualified_name} was refused: the leave for it was taken back while it waited for its turn."
+        self._journal.denied(call.id, reason)
+        return failure("ToolRefusedError", reason, entry)
+
     def _person(self, tool: str) -> Person | None:
         """Return who can be asked what the server wants to know during a call."""
         desk = self._desk
@@ -264,6 +280,21 @@ class ToolCalls:
 def _needs_description(entry: CatalogEntry, changed: str) -> Failed:
     text = call_texts.not_described(entry.python_name, entry.qualified_name, changed)
     return failure("ToolDescriptionRequired", text, entry)
+
+
+def _unnamed(arguments: Mapping[str, Any], entry: CatalogEntry) -> list[str]:
+    """Return arguments that the tool does not name, where it takes no others; a question would not show their like.
+
+    The guest checks its stubs by the same rule; this is for what did not come through them.
+    """
+    schema = entry.spec.input_schema
+    properties = schema.get("properties") if isinstance(schema, dict) else None
+    unnamed = arguments.keys() - (properties.keys() if isinstance(properties, dict) else ())
+    if not unnamed:
+        return []
+    stub = entry.stub()
+    named = {parameter.key for parameter in stub.parameters}
+    return [] if stub.accepts_extra else sorted(one_line(repr(name), 60) for name in unnamed - named)[:5]
 
 
 def _received(completion: Completion) -> Any:

@@ -99,17 +99,28 @@ class ConsentDesk:
         """Use a grant for one call; tell whether it still holds: one that is kept may have been revoked elsewhere."""
         if held.grant.scope == "always" and self.kept is not None and held.id.startswith(KEPT):
             try:
-                if not self.kept.is_kept(held.id):
+                if not self.kept.use(held.id):
                     self.book.revoke(held.id)
                     return False
-                if held.grant.calls is not None:
-                    self.kept.use(held.id)
             except StoreError as error:
                 logger().error("a kept grant cannot be looked up", problem=str(error))
                 self.book.revoke(held.id)
                 return False
         held.calls_left -= 1
         return True
+
+    def still_holds(self, held: Held) -> bool:
+        """Tell whether a grant that was used has not been taken back since, here or elsewhere."""
+        if not self.book.holds(held):
+            return False
+        is_counted = held.grant.calls is not None  # its last use removes it
+        if is_counted or held.grant.scope != "always" or self.kept is None or not held.id.startswith(KEPT):
+            return True
+        try:
+            return self.kept.is_kept(held.id)
+        except StoreError as error:
+            logger().error("a kept grant cannot be looked up", problem=str(error))
+            return False
 
     def for_run(
         self, run: str = "", script: str = "", *, is_direct: bool = False, journal: CallJournal | None = None

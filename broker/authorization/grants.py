@@ -182,6 +182,10 @@ class GrantBook:
         self._candidates.clear()
         return self._held.pop(grant_id, None) is not None
 
+    def holds(self, held: Held) -> bool:
+        """Tell whether a grant is still in the book."""
+        return self._held.get(held.id) is held
+
     def end_run(self, run: str) -> None:
         """Forget what held for one run only."""
         over = [held.id for held in self._held.values() if held.grant.scope == "run" and held.run == run]

@@ -122,6 +122,20 @@ class KeptGrants:
         """
         return [_kept(row) for row in self._store.execute("SELECT * FROM kept_grant ORDER BY given_at, id")]
 
+    def use(self, grant_id: str) -> bool:
+        """Use a grant for one call, the last one of so many removes it; tell whether it was still there.
+
+        Raises:
+            StoreError: It cannot be read or written.
+        """
+        # At once: another process may use the last call, or revoke it.
+        with self._store.transaction():
+            found = self._store.execute("SELECT calls FROM kept_grant WHERE id = ?", (grant_id,))
+            if found and found[0][0] is not None:
+                self._store.execute("DELETE FROM kept_grant WHERE id = ? AND calls <= 1", (grant_id,))
+                self._store.execute("UPDATE kept_grant SET calls = calls - 1 WHERE id = ?", (grant_id,))
+        return bool(found)
+
     def is_kept(self, grant_id: str) -> bool:
         """Tell whether a grant has not been revoked, by this process or another one.
 
@@ -129,16 +143,6 @@ class KeptGrants:
             StoreError: The store cannot be read.
         """
         return bool(self._store.execute("SELECT 1 FROM kept_grant WHERE id = ?", (grant_id,)))
-
-    def use(self, grant_id: str) -> None:
-        """Count a call against a grant for so many; the last one removes it.
-
-        Raises:
-            StoreError: It cannot be written.
-        """
-        with self._store.transaction():
-            self._store.execute("DELETE FROM kept_grant WHERE id = ? AND calls <= 1", (grant_id,))
-            self._store.execute("UPDATE kept_grant SET calls = calls - 1 WHERE id = ?", (grant_id,))
 
     def revoke(self, grant_id: str) -> bool:
         """Take a grant back; tell whether there was one.

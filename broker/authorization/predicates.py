@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import json
 import re
+import unicodedata
 from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, StrictFloat, StrictInt, ValidationError, model_validator
@@ -41,7 +42,7 @@ class ArgumentTest(BaseModel):
         one_of: `in`: equal to one of these.
         glob: A string in which `*` is anything, `?` one character and `[…]` a set; case counts.
         path: A string as `glob`, with `/` between segments: `*` stays within one, `**` crosses them. A path with
-            a `.` or `..` segment, a backslash or a NUL matches nothing.
+            a `.` or `..` segment, a backslash or a NUL matches nothing, also when it has one only after normalisation.
         min: A number of at least this.
         max: A number of at most this.
         present: Whether the argument is given at all, whatever its value.
@@ -251,11 +252,18 @@ def _path(glob: str) -> Check:
     expression = re2.compile(f"(?s){''.join(pieces)}")
 
     def check(value: Any) -> bool:
-        if not isinstance(value, str) or "\\" in value or "\0" in value or {".", ".."} & set(value.split("/")):
+        if not isinstance(value, str) or _climbs(value):
             return False
         return expression.fullmatch(value.encode("utf-8", "replace")) is not None
 
     return check
+
+
+def _climbs(path: str) -> bool:
+    """Tell whether a path could lead elsewhere than it looks, also at a server that normalises Unicode."""
+    normal = path if path.isascii() else unicodedata.normalize("NFKC", path)
+    has_other_slashes = normal.count("/") != path.count("/")
+    return has_other_slashes or "\\" in normal or "\0" in path or not {".", ".."}.isdisjoint(normal.split("/"))
 
 
 def _range(least: float | None, most: float | None) -> Check:

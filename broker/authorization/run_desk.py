@@ -182,6 +182,10 @@ class RunDesk:
         """Return the labels of a server, which has `own` ones or those of the policy."""
         return self._desk.policy.labels_of(own)
 
+    def still_allows(self, decision: Allow) -> bool:
+        """Tell whether what allowed a call was not taken back while the call waited for its turn."""
+        return decision.held is None or self._desk.still_holds(decision.held)
+
     def turn(self, call: PendingCall) -> AbstractAsyncContextManager[None]:
         """Wait until a call may be made beside those that are being made, and hold its place for a block."""
         return self._desk.quotas.slot(call)

@@ -9,6 +9,8 @@ from __future__ import annotations
 import unicodedata
 
 _MARK = "…"
+# Letters and a symbol that show nothing.
+_BLANK = frozenset("\u115f\u1160\u2800\u3164\uffa0")
 
 
 def shown_name(name: str, limit: int = 130) -> str:
@@ -26,7 +28,7 @@ def shown_text(text: str, limit: int) -> str:
 
 def _escaped(character: str) -> str:
     category = unicodedata.category(character)
-    if character == " " or (category[0] not in "CZ" and category != "Mn"):
+    if character == " " or (category[0] not in "CZ" and category != "Mn" and character not in _BLANK):
         return character
     return character.encode("unicode_escape").decode("ascii") if ord(character) > ord(" ") else repr(character)[1:-1]
 

@@ -83,3 +83,12 @@ def test_no_secrets_change_nothing():
     none = Redactor([""])
     assert none("any text") == "any text"
     assert none.stream().add("any text") == "any text"
+
+
+def test_a_secret_of_digits_is_replaced_as_a_number_too():
+    redact = Redactor(["4711081500"])
+    assert redact.value({"pin": 4711081500, "other": [4711081501, True]}) == {
+        "pin": "[redacted]",
+        "other": [4711081501, True],
+    }
+    assert redact.value([10**5000]) == [10**5000]

@@ -79,7 +79,7 @@ def servers(canary, reached):
     @vault.tool(structured_output=False)
     def read_secret() -> str:
         reached.append("vault.read_secret")
-        return canary
+        return str(canary)
 
     @vault.tool(structured_output=False)
     def delete_all() -> str:

@@ -14,7 +14,7 @@ import pytest
 from mcp.server import MCPServer
 from mcp.server.mcpserver.exceptions import ToolError
 
-from broker import Broker, Config, Grant, Verdict
+from broker import Broker, Config, Grant, PolicyConfig, Verdict
 
 pytestmark = pytest.mark.anyio
 
@@ -196,7 +196,7 @@ await scope["stolen"]
 """
     result = await run(attack)
     assert result.error is not None
-    assert result.error.type in {"ToolRefusedError", "ToolDescriptionRequired"}
+    assert result.error.type in {"ToolRefusedError", "ToolDescriptionRequired", "ToolNotFoundError"}
     assert reached == []
 
 
@@ -280,3 +280,68 @@ async def test_direct_calls_of_a_session_are_one_flow_of_data(servers, reached):
     assert refused.failed is not None
     assert refused.failed.kind == "ToolRefusedError"
     assert [body for _, body in reached] == ["before"]
+
+
+RAW = """
+import sys
+async def raw(function, arguments):
+    bridge = sys.modules["guest.main"]._run._bridge
+    number = next(bridge._ids)
+    future = bridge._waiting[number] = bridge._loop.create_future()
+    bridge._outgoing[number] = {"id": number, "function": function, "arguments": arguments}
+    return await future
+"""
+
+
+async def test_an_argument_that_no_question_would_show_is_not_sent(run, reached):
+    """Past the stub: a grant for calls like those that were shown says nothing about names that nobody knows of."""
+    attack = f"import tools\n{RAW}\nawait raw('good.echo', {{'text': 'x', 'force': True, 'as\x1b[2J': 1}})"
+    result = await run(attack + "\ntools.good.echo")
+    assert result.error is not None
+    assert result.error.type == "ToolArgumentsError"
+    assert result.error.message == "good.echo() was not called: it has no parameter 'as\\x1b[2J', 'force'"
+    assert reached == []
+    control = f"import tools\n{RAW}\nvalue = await raw('good.echo', {{'text': 'x'}})\ntools.good.echo\nvalue"
+    assert (await run(control)).value == "x"
+
+
+async def test_calls_that_wait_for_their_turn_are_refused_when_their_grant_is_taken_back():
+    server = MCPServer("desk")
+    reached, go_on, first = [], anyio.Event(), anyio.Event()
+
+    @server.tool()
+    async def note(text: str) -> str:
+        reached.append(text)
+        first.set()
+        await go_on.wait()
+        return text
+
+    policy = PolicyConfig.model_validate({"quotas": [{"tools": "desk.*", "concurrent": 1}]})
+    script = """
+import asyncio
+from tools import desk
+results = await asyncio.gather(*(desk.note(text=str(n)) for n in range(10)), return_exceptions=True)
+[str(one) for one in results]
+"""
+    with anyio.fail_after(60):
+        async with (
+            Broker(Config(policy=policy), servers={"desk": server}) as broker,
+            anyio.create_task_group() as tasks,
+        ):
+            session = broker.session(grants=[Grant("desk.*")])
+            results = []
+
+            async def run_script():
+                results.append(await session.execute_code(script, describe_references=True))
+
+            tasks.start_soon(run_script)
+            await first.wait()
+            [held] = session._desk.book.held
+            assert session.revoke(held.id)
+            go_on.set()
+    assert reached == ["0"]
+    value = results[0].value
+    assert value[0] == "0"
+    taken_back = "desk.note was refused: the leave for it was taken back while it waited for its turn."
+    assert set(value[1:]) == {taken_back}
+    assert [call.decision for call in results[0].calls] == ["allowed", *["denied"] * 9]

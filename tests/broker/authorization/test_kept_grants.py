@@ -118,3 +118,18 @@ async def test_a_count_is_kept_across_sessions(store):
     for expected in ("Allow", "Allow", "Deny"):
         assert (await decide(desk(store), call(path="a")))[0] == expected
     assert KeptGrants(store).every() == []
+
+
+async def test_the_last_call_of_a_count_is_used_by_one_of_two_processes(store):
+    kept = KeptGrants(store, {"files": IDENTITY})
+    grant_id = kept.keep(
+        Grant("files.wr[*]te", spec().digest, calls=2, scope="always"), spec(), principal="", by="person"
+    )
+    with Store(store.path) as elsewhere:
+        other = KeptGrants(elsewhere, {"files": IDENTITY})
+        assert [kept.use(grant_id), other.use(grant_id), kept.use(grant_id), other.use(grant_id)] == [
+            True,
+            True,
+            False,
+            False,
+        ]

@@ -35,6 +35,28 @@ HOLDS = {
         [{"a": "/safe/x"}, {"a": "/safe/x/y..z"}],
         [{"a": "/safe/../etc/passwd"}, {"a": "/safe/./x"}, {"a": "/safe\\..\\x"}, {"a": "/safer/x"}, {"a": 3}],
     ),
+    "a path that climbs after normalisation": (
+        {"/a": {"path": "/safe/**"}},
+        [{"a": "/safe/caf\u00e9"}, {"a": "/safe/caf\u0065\u0301"}, {"a": "/safe/\u2026"}],
+        [
+            {"a": "/safe/\uff0e\uff0e/etc"},
+            {"a": "/safe/\u2025/etc"},
+            {"a": "/safe/..\uff0fetc"},
+            {"a": "/safe/..\uff3cetc"},
+        ],
+    ),
+    "a number that is close": (
+        {"/a": {"equals": 2**53}},
+        [{"a": 2**53}, {"a": 2.0**53}],
+        [{"a": 2**53 + 1}, {"a": "1e3"}],
+    ),
+    "a text in another form": (
+        {"/a": {"equals": "caf\u00e9"}},
+        [{"a": "caf\u00e9"}],
+        [{"a": "cafe\u0301"}, {"a": "CAF\u00c9"}],
+    ),
+    "a list in order": ({"/a": {"equals": [1, 2]}}, [{"a": [1, 2]}], [{"a": [2, 1]}, {"a": [1]}, {"a": [True, 2]}]),
+    "nothing in a list": ({"/a/0": {"present": False}}, [{"a": []}, {}], [{"a": [None]}]),
     "range": (
         {"/a": {"min": 1, "max": 5}},
         [{"a": 1}, {"a": 5.0}],
