@@ -59,6 +59,26 @@ def bad_arguments(function: str, fault: str) -> str:
     return f"{function}() was not called: {one_line(fault, _FAULT_CHARACTERS)}"
 
 
+def no_parameter(function: str, names: Sequence[str]) -> str:
+    """Return why a call was not made that has arguments which its tool does not know."""
+    shown = ", ".join(one_line(repr(name), _NAME_CHARACTERS) for name in names[:3])
+    more = f" and {len(names) - 3} more" if len(names) > 3 else ""  # noqa: PLR2004  # as above
+    return f"{function}() was not called: it has no parameter {shown}{more}. Leave that out."
+
+
+def taken_back(name: str) -> str:
+    """Return why a call was not made that had been allowed."""
+    return f"{name} was refused: the leave for it was taken back while it waited for its turn."
+
+
+def input_refused(server: str, reason: str) -> str:
+    """Return why a call failed that its server answered with a question."""
+    return (
+        f"{server} asked for input during the call, which was refused: {reason}. It may have acted: check before you "
+        "call again."
+    )
+
+
 def unavailable(server: str, problem: str) -> str:
     """Return that a server cannot be called now."""
     return f"{server} is not available: {problem}. Nothing was sent."

@@ -30,7 +30,6 @@ from broker.json_schema import first_fault
 from broker.redaction import Redactor
 from broker.tool_changes import what_changed
 from broker.tool_results import completion_of, failure, quoted
-from codegen.plain_text import one_line
 from sandbox import Call, Completion, Failed, Returned
 
 if TYPE_CHECKING:
@@ -168,8 +167,7 @@ class ToolCalls:
             return failure("ToolArgumentsError", call_texts.bad_arguments(entry.python_name, fault), entry)
         unnamed = _unnamed(call.arguments, entry)
         if unnamed:
-            fault = f"it has no parameter {', '.join(unnamed)}"
-            return failure("ToolArgumentsError", call_texts.bad_arguments(entry.python_name, fault), entry)
+            return failure("ToolArgumentsError", call_texts.no_parameter(entry.python_name, unnamed), entry)
         refusal = await self._refusal(call, entry, attempt)
         if refusal is not None:
             return refusal
@@ -254,7 +252,7 @@ class ToolCalls:
         if attempt.allowance is None or self._desk.still_allows(attempt.allowance):
             return None
         attempt.record.decision = "denied"
-        reason = f"{entry.qualified_name} was refused: the leave for it was taken back while it waited for its turn."
+        reason = call_texts.taken_back(entry.qualified_name)
         self._journal.denied(call.id, reason)
         return failure("ToolRefusedError", reason, entry)
 
@@ -294,7 +292,7 @@ def _unnamed(arguments: Mapping[str, Any], entry: CatalogEntry) -> list[str]:
         return []
     stub = entry.stub()
     named = {parameter.key for parameter in stub.parameters}
-    return [] if stub.accepts_extra else sorted(one_line(repr(name), 60) for name in unnamed - named)[:5]
+    return [] if stub.accepts_extra else sorted(unnamed - named)
 
 
 def _received(completion: Completion) -> Any:

@@ -345,10 +345,7 @@ class Upstream:
                 call_texts.no_answer(self.name, seconds),
             ) from None
         except RefusedError as error:
-            raise InputRefusedError(
-                self.name,
-                f"{self.name} asked for input during the call, which was refused: {error}. It may have acted.",
-            ) from None
+            raise InputRefusedError(self.name, call_texts.input_refused(self.name, str(error))) from None
         except MCPError as error:
             raise self._call_error(connection, error) from None
         except (ValidationError, RuntimeError, RecursionError) as error:

@@ -299,7 +299,9 @@ async def test_an_argument_that_no_question_would_show_is_not_sent(run, reached)
     result = await run(attack + "\ntools.good.echo")
     assert result.error is not None
     assert result.error.type == "ToolArgumentsError"
-    assert result.error.message == "good.echo() was not called: it has no parameter 'as\\x1b[2J', 'force'"
+    assert result.error.message == (
+        "good.echo() was not called: it has no parameter 'as\\x1b[2J', 'force'. Leave that out."
+    )
     assert reached == []
     control = f"import tools\n{RAW}\nvalue = await raw('good.echo', {{'text': 'x'}})\ntools.good.echo\nvalue"
     assert (await run(control)).value == "x"
