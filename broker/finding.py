@@ -15,6 +15,7 @@ import anyio
 from broker.near_names import unknown_name
 from broker.search.lexicon import stop_stems
 from broker.search.pages import Filters, Mode
+from broker.search.queries import QUERY_CHARACTERS
 from broker.search.words import stems
 from codegen.plain_text import one_line
 
@@ -88,7 +89,7 @@ class Finder:
 
     async def _wake(self, servers: Iterable[str], request: SearchRequest) -> None:
         named = request.filters.servers is not None
-        wanted = set(stems(request.query)) - stop_stems()
+        wanted = set(stems(request.query[:QUERY_CHARACTERS])) - stop_stems()
         chosen = [
             upstream
             for name in servers

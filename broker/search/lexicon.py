@@ -107,6 +107,7 @@ _SAME = """
     funny humor joke
     gift present
     git github repository
+    history log
     host machine server
     hotel accommodation lodging
     label tag

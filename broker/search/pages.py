@@ -190,7 +190,7 @@ def offset_of(cursor: str, fingerprint: str) -> int:
     """
     made_for, _, offset = _decoded(cursor).partition(":")
     if not (offset.isascii() and offset.isdigit() and int(offset) <= _OFFSET_LIMIT):
-        raise SearchError("The cursor cannot be read. Pass next_cursor as it came, or none to start at the first page.")
+        raise SearchError("The cursor cannot be read. Pass the cursor as it came, or none to start at the first page.")
     if made_for != fingerprint:
         raise SearchError(
             "The cursor is of another search. Repeat query, mode and filters as they were, or pass no cursor."

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from broker.errors import SearchError
 from broker.search.documents import DESCRIPTION_CHARACTERS, parameter_names
+from broker.search.queries import QUERY_CHARACTERS
 from broker.store import Store, Tables
 
 if TYPE_CHECKING:
@@ -83,7 +84,7 @@ class VectorIndex:
         if not specs:
             return []
         await self._hold(tuple(specs))
-        (vector,) = self._unit(await self._embedder.embed([query]))
+        (vector,) = self._unit(await self._embedder.embed([query[:QUERY_CHARACTERS]]))
         if vector.shape[0] != self._rows.shape[1]:
             raise SearchError(
                 f"The embedder {self._embedder.model!r} returned vectors of different lengths. Give each model a name "

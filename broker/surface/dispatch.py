@@ -109,7 +109,7 @@ class Surface:
             )
             page = await self.session.search(request)
         except SearchError as error:
-            return Reply(texts.wrong_arguments(SEARCH, str(error)), is_error=True)
+            return Reply(texts.wrong_arguments(SEARCH, str(error).rstrip(".")), is_error=True)
         if page.to_describe:
             return await self._details(list(page.to_describe))
         lines, cursor = [": ".join(filter(None, entry.values())) for entry in page.entries()], page.next_cursor
@@ -120,9 +120,14 @@ class Surface:
         return self._reply("\n".join(lines) or texts.nothing_found(given["query"]))
 
     async def _details(self, names: list[str]) -> Reply:
-        details = await self.session.get_tool_details(names[:_MOST_TOOLS])
+        if not names:
+            return Reply(texts.wrong_arguments(DETAILS, "tools: name at least one, as server.tool"), is_error=True)
+        asked = list(dict.fromkeys(names))
+        details = await self.session.get_tool_details(asked[:_MOST_TOOLS])
         parts = [texts.imports(details.namespaces), details.source] if details.described else []
         parts.append(texts.not_described(details))
+        if len(asked) > _MOST_TOOLS:
+            parts.append(texts.too_many_tools(len(asked) - _MOST_TOOLS, _MOST_TOOLS))
         text = "\n\n".join(part.rstrip() for part in parts if part)
         return self._reply(text, is_error=not details.described)
 

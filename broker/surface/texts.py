@@ -189,6 +189,11 @@ def not_described(details: ToolDetails) -> str:
     return "\n".join([*shown, *([f"… and {len(lines) - _LINES} more of these names."] if len(lines) > _LINES else [])])
 
 
+def too_many_tools(left: int, most: int) -> str:
+    """Return that a fetch named more tools than one takes."""
+    return f"Of the tools named, the last {left} were left out: at most {most} are fetched at a time."
+
+
 def _fetch(names: Sequence[str]) -> str:
     return f"get_tool_details({json.dumps({'tools': list(names[:3])})})"
 

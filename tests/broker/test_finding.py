@@ -240,3 +240,42 @@ async def test_summaries_stay_within_their_budget_and_go_on_where_it_ended(desk)
             pages += 1
         assert seen == [f"desk.{spec.name}" for spec in specs]
         assert pages > 1
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "numbers " + " ".join(f"w{number:x}" for number in range(100_000)),
+        "numbers " + "a" * 1_000_000,
+        'numbers NEAR(add, 5) OR "x" AND -y* ^z {col: a}',
+        "numbers \0 \ud800 🧮 e" + "\u0301" * 1_000,
+        "numbers " + "<" * 100_000,
+    ],
+)
+async def test_no_character_of_a_query_is_special(desk, query):
+    async with Broker(servers={"desk": desk}) as broker:
+        reply = await broker.session().dispatch("search_tools", {"query": query})
+        assert (reply.text, reply.is_error) == ("desk.add: Adds two numbers.", False)
+
+
+async def test_only_the_beginning_of_a_query_is_read(desk, faulty):
+    async with Broker(
+        Config(servers={"zoo": faulty("plain", lazy=True, about="zebras")}), servers={"desk": desk}
+    ) as broker:
+        far = "numbers " + "x " * 1_000
+        for query, state in ((f"{far} zebras", "asleep"), (f"zebras {far}", "ready")):
+            await broker.session().search(SearchRequest(query=query))
+            assert {status.name: status.state for status in broker.server_statuses()}["zoo"] == state
+
+
+async def test_a_fetch_of_no_tool_and_of_ten_thousand_says_what_to_change(desk):
+    async with Broker(servers={"desk": desk}) as broker:
+        session = broker.session()
+        none = await session.dispatch("get_tool_details", {"tools": []})
+        assert none.is_error
+        assert none.text.startswith("get_tool_details was not called: tools: name at least one")
+        names = ["desk.add", "desk.add", *(f"desk.t{number}" for number in range(10_000))]
+        many = await session.dispatch("get_tool_details", {"tools": names})
+        assert not many.is_error
+        assert many.text.endswith("the last 9901 were left out: at most 100 are fetched at a time.")
+        assert "async def add" in many.text

@@ -53,6 +53,7 @@ CASES = {
     "unknown_tool": lambda name: texts.unknown_tool(f"{name}.tool", list(texts.DESCRIPTIONS)),
     "imports": lambda name: texts.imports(["git", "memory"]),  # noqa: ARG005
     "not_described": lambda name: texts.not_described(details(name, ("git.git_log",), 30 if name == HOSTILE else 1)),
+    "too_many_tools": lambda name: texts.too_many_tools(9_900, 100),  # noqa: ARG005
     "nothing_found": texts.nothing_found,
     "next_page": lambda name: texts.next_page("abc"),  # noqa: ARG005
     "no_resource": texts.no_resource,
