@@ -21,6 +21,7 @@ from pathlib import Path
 
 GUEST = Path(__file__).with_name("guest")
 PIN = Path(__file__).with_name("reproducible.c")
+LINKER = Path(__file__).with_name("static_link")
 REQUIREMENTS = ("componentize-py", "tzdata")
 
 _BUILD = "import sys, componentize_py; sys.exit(componentize_py.script())"
@@ -53,6 +54,7 @@ def build_component(component: Path, packages: Path | None = None) -> None:
         _stage(staging, packages)
         made = staging / "guest.wasm"
         is_reproducible = _componentize(staging, made)
+        made = _linked(staging, made)
         note = {
             "inputs": inputs,
             "guest": guest_digest(),
@@ -69,7 +71,8 @@ def build_component(component: Path, packages: Path | None = None) -> None:
 def inputs_digest(packages: Path | None = None) -> str:
     """Returns a digest of everything the component is made from: guest sources, packages and tool versions."""
     added = [] if packages is None else _digests(packages, [path for path in packages.rglob("*") if path.is_file()])
-    text = "\n".join([json.dumps(_tools()), PIN.read_text("utf-8"), guest_digest(), *added])
+    linker = _digests(LINKER, [*LINKER.glob("*.py")])
+    text = "\n".join([json.dumps(_tools()), PIN.read_text("utf-8"), *linker, guest_digest(), *added])
     return hashlib.sha256(text.encode()).hexdigest()
 
 
@@ -147,6 +150,18 @@ def _run(staging: Path, made: Path, program: str, preload: dict[str, str]) -> su
     ]  # fmt: skip
     environment = os.environ | {"VIRTUAL_ENV": str(staging / "environment")} | preload
     return subprocess.run(command, env=environment, capture_output=True, text=True, check=False)  # noqa: S603
+
+
+def _linked(staging: Path, made: Path) -> Path:
+    """Links the component's libraries; as a process, because a build environment can't import this package."""
+    shutil.copytree(LINKER, staging / LINKER.name, ignore=shutil.ignore_patterns("__pycache__"))
+    linked = staging / "linked.wasm"
+    command = [sys.executable, "-m", LINKER.name, str(made), str(linked)]
+    environment = os.environ | {"PYTHONPATH": str(staging)}
+    finished = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)  # noqa: S603
+    if finished.returncode != 0:
+        raise ComponentizeError(f"the component's libraries can't be linked:\n{finished.stderr}")
+    return linked
 
 
 def _check(finished: subprocess.CompletedProcess[str], made: Path) -> None:
