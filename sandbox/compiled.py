@@ -71,6 +71,7 @@ class CompiledImage:
         name = hashlib.sha256(str(path.absolute()).encode()).hexdigest()[:32]
         self._proof = proofs / f"{name}.json"
         self._lock = proofs / f"{name}.lock"
+        self.use = proofs / f"{name}.use"
 
     def map(self) -> tuple[wasm.Component, CompiledFile] | None:
         """Returns the code and its file, or None for a file that is not there or not proven."""
@@ -89,6 +90,11 @@ class CompiledImage:
         """
         write_private(self.path, code)
         self._prove(Proof(hashlib.sha256(code).hexdigest(), ""))
+
+    def remove(self) -> None:
+        """Removes the file, its proof and the note of its use; who has mapped it keeps what is mapped."""
+        for path in (self.path, self._proof, self.use):
+            path.unlink(missing_ok=True)
 
     @contextlib.contextmanager
     def locked(self) -> Iterator[None]:

@@ -10,16 +10,15 @@ import contextlib
 import hashlib
 import json
 import platform
-from dataclasses import dataclass
-from importlib.metadata import version
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import platformdirs
 import wasmtime
 from wasmtime import component as wasm
 
 from sandbox.compiled import CompiledFile, CompiledImage, make_private
+from sandbox.compiled_cache import WASMTIME, Use, cache_folder, proofs_folder, prune
 from sandbox.engine import CONFIGURATION, engine
 from sandbox.errors import ImageError
 from sandbox.host_functions import make_linker
@@ -29,7 +28,6 @@ if TYPE_CHECKING:
     from contextlib import AbstractContextManager
 
 COMPONENT = Path(__file__).with_name("guest.wasm")
-WASMTIME = version("wasmtime")
 REBUILD = "reinstall the package (in a checkout: `uv sync --reinstall-package codemode-broker`)"
 
 
@@ -42,12 +40,14 @@ class Image:
         component: The compiled code.
         linker: What its imports are bound to.
         file: What it is mapped from.
+        use: Keeps that file in the cache for as long as this object lives.
     """
 
     digest: str
     component: wasm.Component
     linker: wasm.Linker
     file: CompiledFile
+    use: Use | None = field(default=None, repr=False, compare=False)
 
     @property
     def compiled(self) -> Path:
@@ -75,21 +75,23 @@ def load_image(
     """
     digest = component_digest(component)
     path = compiled_path(digest, cache)
-    proofs = proofs or platformdirs.user_data_path("codemode-broker") / "compiled"
+    proofs = proofs_folder(proofs)
     make_private(path.parent, "image cache", "XDG_CACHE_HOME")
     make_private(proofs, "folder of proofs", "XDG_DATA_HOME")
     compiled = CompiledImage(path, proofs)
+    use = Use(compiled)
     mapped = compiled.map()
     if mapped is None:
         with compiling(), compiled.locked():
             mapped = compiled.map()  # by now another process may have compiled it
             if mapped is None:
+                prune(path.parent, proofs)
                 compiled.write(_compile(component, digest))
                 mapped = compiled.map()
     if mapped is None:
         raise ImageError(f"the image just compiled can't be loaded from {path.parent}: is the disk full?")
     code, file = mapped
-    return Image(digest, code, make_linker(engine(), code), file)
+    return Image(digest, code, make_linker(engine(), code), file, use)
 
 
 def component_digest(component: Path = COMPONENT) -> str:
@@ -111,8 +113,7 @@ def compiled_path(digest: str, cache: Path | None = None) -> Path:
     """Returns where the compiled image of a component lies: keyed by all that its native code depends on."""
     machine = f"{platform.system()} {platform.machine()} {_cpu_features()}"
     key = f"{digest}\n{WASMTIME}\n{CONFIGURATION}\n{machine}"
-    folder = cache or platformdirs.user_cache_path("codemode-broker") / "images"
-    return folder / f"{hashlib.sha256(key.encode()).hexdigest()[:32]}.cwasm"
+    return cache_folder(cache) / f"{hashlib.sha256(key.encode()).hexdigest()[:32]}.cwasm"
 
 
 def _cpu_features() -> str:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import json
-from dataclasses import dataclass
+import time
+from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
 import anyio.to_thread
@@ -14,6 +15,7 @@ from broker.cli.compile_progress import compile_progress
 from broker.cli.exit_codes import ExitCode
 from broker.cli.terminal import Problem, note, notes, write_result, write_table
 from sandbox import ImageError
+from sandbox.compiled_cache import cached_images, remove_cached
 from sandbox.image import load_image
 from sandbox.image_builds import build_image
 from sandbox.images import list_images, remove_image
@@ -24,6 +26,7 @@ if TYPE_CHECKING:
 
     from sandbox.images import BuiltImage
 
+MIB = 1024 * 1024
 _LEFT_OUT_SHOWN = 3
 
 
@@ -49,6 +52,7 @@ class RemoveRequest:
     """The arguments of `image rm`."""
 
     name: str
+    is_compiled: bool = False
 
 
 async def build(request: BuildRequest) -> ExitCode:
@@ -82,18 +86,35 @@ async def show_images(request: ImagesRequest) -> ExitCode:
     images = await _attempt(list_images)
     if request.as_json:
         write_result(json.dumps([_described(image) for image in images]))
-        return ExitCode.COMPLETED
-    if not images:
+    elif not images:
         note("no images beside the one that comes with codemode; codemode image build --with PACKAGE")
-        return ExitCode.COMPLETED
-    rows = [(image.name, ", ".join(f"{wheel.name} {wheel.version}" for wheel in image.wheels)) for image in images]
-    write_table(("image", "packages"), rows)
+    else:
+        rows = [(image.name, ", ".join(f"{wheel.name} {wheel.version}" for wheel in image.wheels)) for image in images]
+        write_table(("image", "packages"), rows)
     return ExitCode.COMPLETED
 
 
+async def show_compiled(request: ImagesRequest) -> ExitCode:
+    """Print one line for each compiled image in the cache, the one used last first."""
+    cached = await _attempt(cached_images)
+    if request.as_json:
+        write_result(json.dumps([asdict(one) for one in cached]))
+    elif not cached:
+        note("nothing is compiled yet; the first script does it")
+    else:
+        rows = [(one.key, f"{one.size // MIB} MiB", _day(one.used), one.wasmtime) for one in cached]
+        write_table(("compiled", "size", "used", "wasmtime"), rows)
+    return ExitCode.COMPLETED
+
+
+def _day(seconds: float) -> str:
+    return time.strftime("%Y-%m-%d %H:%M", time.gmtime(seconds))
+
+
 async def remove(request: RemoveRequest) -> ExitCode:
-    """Remove an image with its lock."""
-    await _attempt(lambda: remove_image(request.name))
+    """Remove an image with its lock, or a compiled one from the cache."""
+    work = remove_cached if request.is_compiled else remove_image
+    await _attempt(lambda: work(request.name))
     note(f"removed {request.name}")
     return ExitCode.COMPLETED
 

@@ -60,21 +60,35 @@ def build_image(
 
 
 @image.command("list")
-def list_images(*, as_json: AsJson = False, verbose: Verbose = False, log_json: LogJson = False) -> None:
-    """List the images that were built, with their packages."""
+def list_images(
+    *,
+    compiled: Annotated[bool, typer.Option("--compiled", help="List what is compiled in the cache instead.")] = False,
+    as_json: AsJson = False,
+    verbose: Verbose = False,
+    log_json: LogJson = False,
+) -> None:
+    """List the images that were built, with their packages.
+
+    Images are compiled when they are first used, 60 MB each. With --compiled these are listed, the one used last first.
+    What nobody has used for 30 days goes by itself, and what another version of wasmtime made after a day.
+    """
     from broker.cli import image as command
 
-    start(command.show_images, command.ImagesRequest(as_json), verbose=verbose, log_json=log_json)
+    show = command.show_compiled if compiled else command.show_images
+    start(show, command.ImagesRequest(as_json), verbose=verbose, log_json=log_json)
 
 
 @image.command("rm")
 def remove_image(
     name: Annotated[str, typer.Argument(metavar="NAME", help="As `image list` prints it.")],
     *,
+    compiled: Annotated[
+        bool, typer.Option("--compiled", help="NAME is a compiled image, as `image list --compiled` prints it.")
+    ] = False,
     verbose: Verbose = False,
     log_json: LogJson = False,
 ) -> None:
-    """Remove an image and its lock."""
+    """Remove an image and its lock, or a compiled image that nobody uses at this moment."""
     from broker.cli import image as command
 
-    start(command.remove, command.RemoveRequest(name), verbose=verbose, log_json=log_json)
+    start(command.remove, command.RemoveRequest(name, compiled), verbose=verbose, log_json=log_json)

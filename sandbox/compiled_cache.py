@@ -1,0 +1,138 @@
+"""The compiled images that lie in the cache: who uses which, when each was used last, and which are given up.
+
+One takes 60 MB and belongs to one image, one wasmtime and one kind of processor, so that each update leaves one behind.
+Whoever runs scripts on one holds a shared lock for as long; one that is locked stays. Where a system has no such locks,
+nothing is given up.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sys
+import time
+from dataclasses import dataclass
+from importlib.metadata import version
+from typing import TYPE_CHECKING
+
+import platformdirs
+
+from sandbox.compiled import CompiledImage
+from sandbox.errors import ImageError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+if sys.platform != "win32":
+    import fcntl
+
+WASMTIME = version("wasmtime")
+KEPT_SECONDS = 30 * 86_400.0
+"""How long a compiled image is kept that nobody uses."""
+
+KEPT_FROM_OTHERS_SECONDS = 86_400.0
+"""How long one is kept that another version of wasmtime has made: it serves another environment, or none."""
+
+
+@dataclass(frozen=True, slots=True)
+class CachedImage:
+    """A compiled image in the cache.
+
+    Attributes:
+        key: What it is called: the name of its file.
+        size: Bytes of it.
+        used: Unix time at which it was used last.
+        wasmtime: The version that it was used with last; empty where that is not known.
+    """
+
+    key: str
+    size: int
+    used: float
+    wasmtime: str
+
+    def is_given_up(self, now: float) -> bool:
+        """Whether it has not been used for so long that it goes."""
+        is_other = self.wasmtime not in {"", WASMTIME}
+        return now - self.used > (KEPT_FROM_OTHERS_SECONDS if is_other else KEPT_SECONDS)
+
+
+def cache_folder(cache: Path | None = None) -> Path:
+    """Returns where compiled images lie."""
+    return cache or platformdirs.user_cache_path("codemode-broker") / "images"
+
+
+def proofs_folder(proofs: Path | None = None) -> Path:
+    """Returns where it is written what each must be, and when it was used."""
+    return proofs or platformdirs.user_data_path("codemode-broker") / "compiled"
+
+
+class Use:
+    """An image that is used, for as long as this object lives."""
+
+    def __init__(self, image: CompiledImage) -> None:
+        """Notes it; where that can't be written, the image may be given up meanwhile, and is compiled again."""
+        self._note = -1
+        with contextlib.suppress(OSError):
+            self._note = os.open(image.use, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+            if sys.platform != "win32":
+                fcntl.flock(self._note, fcntl.LOCK_SH)
+            os.write(self._note, WASMTIME.encode())
+
+    def __del__(self) -> None:
+        """Lets go of it."""
+        if self._note >= 0:
+            os.close(self._note)
+
+
+def cached_images(cache: Path | None = None, proofs: Path | None = None) -> tuple[CachedImage, ...]:
+    """Returns all compiled images, the one used last first."""
+    found = []
+    for path in cache_folder(cache).glob("*.cwasm"):
+        with contextlib.suppress(OSError):
+            stat = path.stat()
+            note = CompiledImage(path, proofs_folder(proofs)).use
+            used = note.stat().st_mtime if note.exists() else stat.st_mtime
+            made_by = note.read_text("ascii") if note.exists() else ""
+            found.append(CachedImage(path.stem, stat.st_size, used, made_by))
+    return tuple(sorted(found, key=lambda one: (-one.used, one.key)))
+
+
+def remove_cached(key: str, cache: Path | None = None, proofs: Path | None = None) -> None:
+    """Removes a compiled image with its proof.
+
+    Raises:
+        ImageError: There is none, or it is used at this moment.
+    """
+    image = CompiledImage(cache_folder(cache) / f"{key}.cwasm", proofs_folder(proofs))
+    if key not in {one.key for one in cached_images(cache, proofs)}:
+        raise ImageError(f"there is no compiled image {key!r}")
+    with _unused(image) as is_unused:
+        if not is_unused:
+            raise ImageError(f"the compiled image {key} is used at this moment: end what runs scripts on it first")
+        image.remove()
+
+
+def prune(cache: Path | None = None, proofs: Path | None = None) -> None:
+    """Removes what nobody has used for long, and nobody uses."""
+    if sys.platform == "win32":
+        return
+    for one in cached_images(cache, proofs):
+        if one.is_given_up(time.time()):
+            with contextlib.suppress(ImageError):
+                remove_cached(one.key, cache, proofs)
+
+
+@contextlib.contextmanager
+def _unused(image: CompiledImage) -> Iterator[bool]:
+    """Keeps others from beginning to use it; False if somebody does already."""
+    if sys.platform == "win32":
+        yield True
+        return
+    with image.use.open("ab") as note:
+        try:
+            fcntl.flock(note, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            yield False
+            return
+        yield True
