@@ -117,7 +117,7 @@ class Broker:
         self._kept = None if store is None else KeptGrants(store, identities)
         self._recordings = None if store is None else Recordings(store, config.recordings)
         self._recorder = Recorder(self._recordings, config.secrets)
-        self._sandbox = sandbox or Sandbox(component=config.image)
+        self._sandbox = sandbox or config.sandbox.open(config.image)
         self._startup_seconds = startup_seconds
         self._stack = AsyncExitStack()
         self._tasks: TaskGroup | None = None
@@ -280,6 +280,7 @@ class Broker:
             shelf=self._shelf,
             upstreams=self._upstreams,
             open_sandbox=self._open_sandbox,
+            limits=self._sandbox.limits,
             extractor=extractor,
             desk=desk,
             tasks=self._task_group,

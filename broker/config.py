@@ -26,6 +26,7 @@ from broker.disclosure_config import DisclosureConfig, ToolPattern
 from broker.errors import ConfigError
 from broker.oauth_settings import OAuthClient  # noqa: TC001  # pydantic reads it
 from broker.recordings.settings import RecordingSettings
+from broker.sandbox_settings import SandboxSettings
 from broker.server.settings import ServeSettings
 from broker.variables import Expansion
 
@@ -136,6 +137,7 @@ class Config(BaseModel):
     Attributes:
         servers: By name; `mcpServers` in the file.
         image: Name of the guest image that scripts run on; see `codemode image build`.
+        sandbox: Where scripts run and within what bounds.
         recordings: How runs are recorded.
         serve: How `codemode serve` serves.
         disclosure: How much of the tools is shown when.
@@ -147,6 +149,7 @@ class Config(BaseModel):
 
     servers: dict[str, ServerConfig] = Field(default={}, validation_alias="mcpServers")
     image: str | None = Field(default=None, pattern=r"^[a-z0-9][a-z0-9_-]{0,63}$")
+    sandbox: SandboxSettings = SandboxSettings()
     recordings: RecordingSettings = RecordingSettings()
     serve: ServeSettings = ServeSettings()
     disclosure: DisclosureConfig = DisclosureConfig()
@@ -332,6 +335,8 @@ def _sentence(error: ErrorDetails) -> str:
     location = tuple(str(part) for part in error["loc"])
     if error["type"] == "transport":
         return f"{_place(location)[:-2]} {error['msg']}"
+    if error["type"] == "sandbox_limits":
+        return f"{_place(location)}{error['msg']}"
     if error["type"] == "extra_forbidden":
         return f"{_place(location)}is not known; remove it"
     message = error["msg"].removeprefix("Input should be ")

@@ -57,6 +57,7 @@ class Session:
         shelf: ToolShelf,
         upstreams: Mapping[str, Upstream],
         open_sandbox: Callable[[], Awaitable[Sandbox]],
+        limits: Limits,
         desk: ConsentDesk,
         tasks: Callable[[], TaskGroup] | None = None,
         redact: Redactor | None = None,
@@ -71,6 +72,8 @@ class Session:
         self._catalog = shelf.catalog
         self._upstreams = upstreams
         self._open_sandbox = open_sandbox
+        self.limits = limits
+        """Bounds of a run that brings none of its own."""
         self._desk = desk
         box = desk.answerer
         self._parking = Parking(box, tasks, self._go_on) if tasks is not None and isinstance(box, QuestionBox) else None

@@ -13,7 +13,6 @@ from broker.cli.terminal import Problem, note
 from broker.errors import StoreError
 from broker.store import Store
 from codegen.plain_text import one_line
-from sandbox import Sandbox
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -69,25 +68,26 @@ async def open_broker(
     config: Config,
     *,
     startup_seconds: float = LISTING_SECONDS,
+    runs_scripts: bool = False,
     isolation: Isolation | None = None,
 ) -> AsyncIterator[Broker]:
     """Start the servers of a config; wait so long until each is ready or has failed.
 
-    With an isolation, that of the scripts to come, the sandbox is opened beside them. Scripts need the user's store,
-    where what they call is written down; a command that only looks does without.
+    If it runs scripts, the sandbox is opened beside them; `isolation` goes before the config's. Scripts need the user's
+    store, where what they call is written down; a command that only looks does without.
 
     Raises:
         Problem: The config cannot be used, or scripts are to come and the store cannot be used.
     """
-    sandbox = Sandbox(component=config.image, compiling=compile_progress, isolation=isolation or "process")
+    sandbox = config.sandbox.open(config.image, isolation=isolation, compiling=compile_progress)
     with ExitStack() as stack:
         try:
             broker = Broker.from_config(
                 config,
                 sandbox=sandbox,
                 startup_seconds=startup_seconds,
-                opens_sandbox=isolation is not None,
-                store=_store(stack, is_needed=isolation is not None),
+                opens_sandbox=runs_scripts,
+                store=_store(stack, is_needed=runs_scripts),
             )
         except (ConfigError, StoreError) as error:
             raise Problem(str(error)) from None

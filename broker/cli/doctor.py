@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from broker import Config, ServerStatus
+    from broker.sandbox_settings import SandboxSettings
 
 _LINE_CHARACTERS = 400
 MIB = 1024 * 1024
@@ -71,6 +72,8 @@ async def _findings(request: DoctorRequest) -> AsyncIterator[Finding]:
         size = image.compiled.stat().st_size // MIB
         yield Finding("cache", is_right=True, found=f"{image.compiled.parent} ({size} MiB compiled)")
         yield await _workers_finding(named)
+        if config is not None:
+            yield _sandbox_finding(config.sandbox)
     yield config_finding
     if config is None:
         return
@@ -100,6 +103,19 @@ async def _workers_finding(image: str | None) -> Finding:
     if missing:
         found += f"; this system has no {', no '.join(missing)}: {_ONE_WALL_LESS}"
     return Finding("workers", is_right=True, found=found)
+
+
+def _sandbox_finding(settings: SandboxSettings) -> Finding:
+    """Where scripts run and within what bounds, by the config."""
+    place = "worker processes" if settings.isolation == "process" else f"the broker's own process: {_ONE_WALL_LESS}"
+    limits = settings.limits
+    bounds = (
+        f"{limits.wall_seconds:g} s by the clock, {limits.cpu_seconds:g} s of processor time, "
+        f"{limits.memory_bytes // MIB} MiB of memory, {limits.calls} calls"
+    )
+    return Finding(
+        "scripts", is_right=True, found=f"in {place}; {settings.pool} instances kept ready; at most {bounds}"
+    )
 
 
 def _server_finding(status: ServerStatus) -> Finding:

@@ -65,7 +65,7 @@ async def _live(recording: Recording, script: str, request: ReplayRequest) -> Re
     config = load_config(request.config)
     if config.recordings.mode != "full":
         raise Problem("the config does not record runs in full", "Set recordings.mode to full.")
-    async with open_broker(config, startup_seconds=0, isolation="process") as broker:
+    async with open_broker(config, startup_seconds=0, runs_scripts=True) as broker:
         session = broker.session(grants=grants_of(request.allow), answerer=TerminalAnswerer() if can_ask() else None)
         session.known_answers = answers
         result = await session.execute_code(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from broker import Grant, PatternError
@@ -14,13 +14,12 @@ from broker.cli.consent import TerminalAnswerer
 from broker.cli.exit_codes import ExitCode
 from broker.cli.script_file import name_in_tracebacks, read_script
 from broker.cli.terminal import Problem, can_ask, note, report_problem, write_result, write_to
-from sandbox import Limits
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from broker import CheckMode, ExecutionResult
-    from sandbox import Isolation
+    from sandbox import Isolation, Limits
 
 MIB = 1024 * 1024
 
@@ -46,7 +45,7 @@ class RunRequest:
     timeout_seconds: float | None
     memory_mib: int | None
     check: CheckMode
-    isolation: Isolation
+    isolation: Isolation | None
     as_json: bool
     park: bool = False
 
@@ -54,12 +53,12 @@ class RunRequest:
 async def run_script(request: RunRequest) -> ExitCode:
     """Run the script, write its result and return what it ended with."""
     script = read_script(request.script)
-    limits = _limits(request)
     grants = grants_of(request.allow)
     config = load_config(request.config, needed=False)
+    limits = _limits(request, config.sandbox.limits)
     answerer = TerminalAnswerer() if can_ask() else None
     # Servers that the script does not name are not waited for.
-    async with open_broker(config, startup_seconds=0, isolation=request.isolation) as broker:
+    async with open_broker(config, startup_seconds=0, runs_scripts=True, isolation=request.isolation) as broker:
         result = await broker.session(grants=grants, answerer=answerer, parks=request.park).execute_code(
             script,
             filename=name_in_tracebacks(request.script),
@@ -88,14 +87,14 @@ def grants_of(patterns: tuple[str, ...]) -> list[Grant]:
         raise Problem(f"--allow: {error}") from None
 
 
-def _limits(request: RunRequest) -> Limits:
+def _limits(request: RunRequest, configured: Limits) -> Limits:
     given: dict[str, float | int] = {}
     if request.timeout_seconds is not None:
         given["wall_seconds"] = request.timeout_seconds
     if request.memory_mib is not None:
         given["memory_bytes"] = request.memory_mib * MIB
     try:
-        return Limits(**given)  # type: ignore[arg-type]  # Limits checks each field itself
+        return replace(configured, **given)  # type: ignore[arg-type]  # Limits checks each field itself
     except ValueError as error:
         named = str(error).replace("wall_seconds", "--timeout").replace("memory_bytes", "--memory, in bytes,")
         raise Problem(named) from None

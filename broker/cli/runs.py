@@ -76,7 +76,7 @@ async def resume_run(request: ResumeRequest) -> ExitCode:
     answerer = TerminalAnswerer() if can_ask() else None
     unknown = request.unknown or config.recordings.unknown_outcome
     try:
-        async with open_broker(config, startup_seconds=0, isolation="process") as broker:
+        async with open_broker(config, startup_seconds=0, runs_scripts=True) as broker:
             session = broker.session(grants=grants, answerer=answerer, parks=request.park)
             result = await session.take_up(
                 request.run,

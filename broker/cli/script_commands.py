@@ -35,12 +35,13 @@ def run(  # noqa: PLR0913  # one parameter for each option
         ),
     ] = "error",
     isolation: Annotated[
-        Literal["process", "thread"],
+        Literal["process", "thread"] | None,
         typer.Option(
             "--isolation",
-            help="Where the script runs: in a confined process of its own, or in this one, with one wall less.",
+            help="Where the script runs: in a confined process (unless the config says otherwise), or in this one, "
+            "with one wall less.",
         ),
-    ] = "process",
+    ] = None,
     park: Annotated[
         bool,
         typer.Option("--park", help="Without a terminal: put the run aside at a question, for `codemode resume`."),

@@ -43,7 +43,7 @@ async def serve(request: ServeRequest) -> ExitCode:
     config = load_config(request.config, needed=False)
     grants = grants_of(request.allow)
     # A client waits for its first answer: servers that are slow are waited for by whoever needs them.
-    async with open_broker(config, startup_seconds=0, isolation="process") as broker:
+    async with open_broker(config, startup_seconds=0, runs_scripts=True) as broker:
         server = _server(broker, config, grants)
         if config.recordings.resume == "automatic":
             broker.take_up_interrupted()

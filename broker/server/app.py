@@ -31,7 +31,6 @@ from broker.server.tools_mode import CALL, SESSION_KEY, ToolsMode
 from broker.surface import KeptOutputs, Reply, Surface, texts, tool_definitions
 from broker.surface.definitions import DETAILS, EXECUTE, INPUT_SCHEMAS, SEARCH
 from broker.surface.outputs import TEMPLATE
-from sandbox import Limits
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Iterator
@@ -44,6 +43,7 @@ if TYPE_CHECKING:
     from broker.server.runs import LiveRun
     from broker.sessions import Session
     from broker.tool_descriptions import Selection
+    from sandbox import Limits
 
 NOT_FOUND_BEFORE_2026 = -32002
 _LOG_LEVELS = ("debug", "info", "notice", "warning", "error", "critical", "alert", "emergency")
@@ -80,7 +80,7 @@ class BrokerServer:
             broker: Entered, and open for as long as the server is.
             settings: How to serve.
             make_session: Makes the session of a principal; one without grants when None.
-            limits: Bounds of each run.
+            limits: Bounds of each run; the broker's sandbox's when None.
         """
         settings = settings or ServeSettings()
         self.settings = settings
@@ -93,7 +93,7 @@ class BrokerServer:
         self.runs = Runs(at_once=settings.runs_at_once, waiting=settings.runs_waiting)
         self.outputs = KeptOutputs()
         self._asking = Asking()
-        self._limits = limits or Limits()
+        self._limits = limits
         self._log_levels: dict[str, str] = {}
         self._tools = ToolsMode(broker)
         self._is_tools_mode = settings.mode == "tools"

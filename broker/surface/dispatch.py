@@ -19,7 +19,6 @@ from broker.surface.outputs import KeptOutputs
 from broker.surface.replies import OUTPUT_TOKENS, Reply, reply_of
 from broker.tiers.items import summary_line
 from codegen.plain_text import one_line
-from sandbox import Limits
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -29,6 +28,7 @@ if TYPE_CHECKING:
     from broker.attempts import CallRecord
     from broker.script_functions import Extractor
     from broker.sessions import Session
+    from sandbox import Limits
 
 LONGEST_SECONDS = 600.0
 """What a caller may ask for as timeout of a script."""
@@ -60,7 +60,7 @@ class Surface:
         owner: Who may read output that is kept.
         handle: What the caller is told to pass as `session`; None where it need not.
         outputs: Where output beyond the budget is kept.
-        limits: Bounds of each run; `timeout` replaces the wall clock.
+        limits: Bounds of each run, the session's when None; `timeout` replaces the wall clock.
         output_tokens: How much of a run's output a reply holds.
     """
 
@@ -68,7 +68,7 @@ class Surface:
     owner: str = ""
     handle: str | None = None
     outputs: KeptOutputs = field(default_factory=KeptOutputs)
-    limits: Limits = field(default_factory=Limits)
+    limits: Limits | None = None
     output_tokens: int = OUTPUT_TOKENS
 
     async def dispatch(
@@ -132,7 +132,7 @@ class Surface:
         return self._reply(text, is_error=not details.described)
 
     async def _execute(self, given: dict[str, Any], watcher: Watcher, stop: anyio.CancelScope | None) -> Reply:
-        limits = self.limits
+        limits = self.limits or self.session.limits
         seconds = given.get("timeout")
         if seconds is not None:
             if not 0 < seconds <= LONGEST_SECONDS:
