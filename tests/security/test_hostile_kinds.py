@@ -1,0 +1,574 @@
+"""Hostile scripts of further kinds, each with the verdict it must have: what is wrong in one must not become another.
+
+A run ends in time, its output is kept, and the sandbox runs a benign script afterwards.
+"""
+
+from __future__ import annotations
+
+import anyio
+import pytest
+
+from sandbox import Completed, Limits
+from sandbox.limits import MIB
+
+from .test_hostile_scripts import resident_bytes, told
+
+pytestmark = pytest.mark.anyio
+
+LIMITS = Limits(wall_seconds=20, cpu_seconds=1, memory_bytes=128 * MIB)
+
+KINDS = {
+    "bytes by repetition": (
+        """
+b'x' * (1 << 40)
+""",
+        "raised OverflowError",
+    ),
+    "a bytearray that grows": (
+        """
+a = bytearray(b'x')
+while True:
+    a += a
+""",
+        "raised BufferError",
+    ),
+    "a shift of an integer": (
+        """
+1 << (1 << 40)
+""",
+        "raised OverflowError",
+    ),
+    "join over a repeated list": (
+        """
+','.join(['x' * 1000] * 10_000_000)
+""",
+        "raised OverflowError",
+    ),
+    "a list by repetition": (
+        """
+[0] * (1 << 31)
+""",
+        "raised OverflowError",
+    ),
+    "a dict comprehension": (
+        """
+{n: str(n) * 100 for n in range(100_000_000)}
+""",
+        "out of memory",
+    ),
+    "a deque": (
+        """
+import collections, itertools
+collections.deque(str(n) * 1000 for n in itertools.count())
+""",
+        "out of memory",
+    ),
+    "an array": (
+        """
+import array
+array.array('q', [0]) * (1 << 29)
+""",
+        "out of memory",
+    ),
+    "struct of a large count": (
+        """
+import struct
+struct.pack(f'{1 << 30}x')
+""",
+        "out of memory",
+    ),
+    "a format width": (
+        """
+f'{1:>999999999999}'
+""",
+        "raised ValueError",
+    ),
+    "a percent width": (
+        """
+'%999999999d' % 1
+""",
+        "out of memory",
+    ),
+    "decimal precision": (
+        """
+import decimal
+decimal.getcontext().prec = decimal.MAX_PREC
+decimal.Decimal(1) / 3
+""",
+        "out of memory",
+    ),
+    "a zlib bomb": (
+        """
+import zlib
+bomb = zlib.compress(bytes(1 << 24))
+zlib.decompress(zlib.compress(zlib.decompress(bomb) * 30))
+""",
+        "out of memory",
+    ),
+    "an integer of a long string": (
+        """
+int('9' * 5000)
+""",
+        "raised ValueError",
+    ),
+    "a regular expression": (
+        """
+import re
+re.match(r'(a+)+$', 'a' * 60 + 'b')
+""",
+        "stopped cpu_seconds",
+    ),
+    "a C loop over an endless iterator": (
+        """
+import itertools
+sum(itertools.repeat(0))
+""",
+        "stopped cpu_seconds",
+    ),
+    "a product": (
+        """
+import itertools
+collected = sum(1 for _ in itertools.product(range(100), repeat=10))
+""",
+        "stopped cpu_seconds",
+    ),
+    "a power modulo": (
+        """
+pow(3, 10 ** 200_000, 10 ** 200_001 + 1)
+""",
+        "stopped cpu_seconds",
+    ),
+    "pickle of deep lists": (
+        """
+import pickle
+x = []
+for _ in range(200_000):
+    x = [x]
+pickle.dumps(x)
+""",
+        "stopped stack",
+    ),
+    "deepcopy of deep lists": (
+        """
+import copy
+x = []
+for _ in range(200_000):
+    x = [x]
+copy.deepcopy(x)
+""",
+        "raised RecursionError",
+    ),
+    "comparison of deep lists": (
+        """
+a, b = [], []
+for _ in range(200_000):
+    a, b = [a], [b]
+a == b
+""",
+        "stopped stack",
+    ),
+    "a deep expression": (
+        """
+eval('-' * 200_000 + '1')
+""",
+        "out of memory",
+    ),
+    "deep parentheses": (
+        """
+compile('(' * 100_000 + ')' * 100_000, 'x', 'eval')
+""",
+        "out of memory",
+    ),
+    "a deep regular expression": (
+        """
+import re
+re.compile('(' * 20_000 + ')' * 20_000)
+""",
+        "raised RecursionError",
+    ),
+    "freeing deep lists": (
+        """
+x = []
+for _ in range(1_000_000):
+    x = [x]
+del x
+'freed'
+""",
+        "stopped stack",
+    ),
+    "a chain of finalizers": (
+        """
+class A:
+    def __del__(self):
+        self.next = A()
+a = A()
+del a
+'over'
+""",
+        "stopped stack",
+    ),
+    "endless finalizers": (
+        """
+class A:
+    def __del__(self):
+        while True: pass
+a = A()
+del a
+""",
+        "stopped cpu_seconds",
+    ),
+    "an evil str": (
+        """
+class E(Exception):
+    def __str__(self):
+        raise KeyboardInterrupt
+raise E
+""",
+        "raised E",
+    ),
+    "an evil class name": (
+        """
+raise type('\\x1b[31mE' * 3, (Exception,), {})('x')
+""",
+        "raised \\x1b[31mE\\x1b[31mE\\x1b[31mE",
+    ),
+    "nested exception groups": (
+        """
+e = ValueError('in')
+for _ in range(10_000):
+    e = ExceptionGroup('g', [e])
+raise e
+""",
+        "raised ExceptionGroup",
+    ),
+    "a cause that is itself": (
+        """
+e = ValueError('loop')
+e.__cause__ = e
+raise e
+""",
+        "raised ValueError",
+    ),
+    "a storm of cancelled tasks": (
+        """
+import asyncio
+async def f():
+    while True:
+        try:
+            await asyncio.sleep(1e9)
+        except asyncio.CancelledError: pass
+tasks = [asyncio.create_task(f()) for _ in range(1000)]
+for _ in range(5):
+    for t in tasks: t.cancel()
+    await asyncio.sleep(0)
+'over'
+""",
+        "completed",
+    ),
+    "asyncio.run inside": (
+        """
+import asyncio
+async def f(): return 5
+def g(): return asyncio.run(f())
+g()
+""",
+        "raised RuntimeError",
+    ),
+    "stopping the loop": (
+        """
+import asyncio
+asyncio.get_running_loop().stop()
+""",
+        "raised RuntimeError",
+    ),
+    "closing the loop": (
+        """
+import asyncio
+asyncio.get_running_loop().close()
+await asyncio.sleep(0)
+'goes on'
+""",
+        "completed",
+    ),
+    "exit in finally": (
+        """
+try:
+    1 / 0
+finally:
+    exit()
+""",
+        "completed",
+    ),
+    "atexit": (
+        """
+import atexit
+atexit.register(lambda: print('late'))
+'over'
+""",
+        "completed",
+    ),
+    "an excepthook": (
+        """
+import sys
+sys.excepthook = lambda *_: print('hook')
+1 / 0
+""",
+        "raised ZeroDivisionError",
+    ),
+    "a displayhook": (
+        """
+import sys
+sys.displayhook = lambda *_: print('hook')
+5
+""",
+        "completed",
+    ),
+    "a trace function": (
+        """
+import sys
+sys.settrace(lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
+def f(): return 1
+f()
+""",
+        "raised KeyboardInterrupt",
+    ),
+    "monitoring": (
+        """
+import sys
+m = sys.monitoring
+m.use_tool_id(1, 'x')
+def stop(*_): raise SystemExit(3)
+m.register_callback(1, m.events.PY_START, stop)
+m.set_events(1, m.events.PY_START)
+def f(): return 1
+f()
+""",
+        "raised SandboxTrap",
+    ),
+    "a thread": (
+        """
+import threading
+threading.Thread(target=print).start()
+""",
+        "raised PermissionError",
+    ),
+    "a process": (
+        """
+import multiprocessing
+multiprocessing.Process(target=print).start()
+""",
+        "raised PermissionError",
+    ),
+    "fork": (
+        """
+import os
+os.fork()
+""",
+        "raised PermissionError",
+    ),
+    "a signal": (
+        """
+import signal
+signal.alarm(1)
+""",
+        "raised AttributeError",
+    ),
+    "raise_signal": (
+        """
+import signal
+signal.raise_signal(signal.SIGTERM)
+'on'
+""",
+        "raised SandboxTrap",
+    ),
+    "mmap": (
+        """
+import mmap
+""",
+        "raised ModuleNotFoundError",
+    ),
+    "ctypes": (
+        """
+import ctypes
+""",
+        "raised ModuleNotFoundError",
+    ),
+    "json replaced": (
+        """
+import json
+json.dumps = json.loads = json.JSONEncoder.encode = lambda *_: 'evil'
+{'a': [1]}
+""",
+        "completed",
+    ),
+    "type of dict replaced": (
+        """
+import builtins
+builtins.dict = builtins.list = builtins.str = builtins.isinstance = None
+5
+""",
+        "raised SandboxTrap",
+    ),
+    "sys.modules emptied": (
+        """
+import sys
+sys.modules.clear()
+5
+""",
+        "completed",
+    ),
+    "sys.modules emptied, then an error": (
+        """
+import sys
+sys.modules.clear()
+1 / 0
+""",
+        "raised ZeroDivisionError",
+    ),
+    "warnings as errors": (
+        """
+import warnings
+warnings.simplefilter('error')
+async def f(): pass
+f()
+'over'
+""",
+        "completed",
+    ),
+    "a value with an evil repr": (
+        """
+class A:
+    def __repr__(self):
+        while True: pass
+A()
+""",
+        "stopped cpu_seconds",
+    ),
+    "a value with an evil mapping": (
+        """
+import collections.abc
+class M(collections.abc.Mapping):
+    def __getitem__(self, k): return self
+    def __iter__(self): return iter(['a'])
+    def __len__(self): return 1
+M()
+""",
+        "raised ValueError",
+    ),
+    "an endless list subclass": (
+        """
+class L(list):
+    def __iter__(self):
+        while True: yield 1
+L([1])
+""",
+        "stopped cpu_seconds",
+    ),
+    "a str subclass": (
+        """
+class S(str):
+    def __str__(self): return self.nothing
+    isascii = None
+S('text')
+""",
+        "completed",
+    ),
+    "terminal escapes": (
+        """
+print('\\x1b]0;title\\x07\\x1b[2J\\x9b31m')
+""",
+        "completed",
+    ),
+    "frames up to the bridge": (
+        """
+import sys
+f = sys._getframe()
+names = []
+while f:
+    names.append(f.f_code.co_name); f = f.f_back
+names[0]
+""",
+        "completed",
+    ),
+    "a generator that ignores its end": (
+        """
+def g():
+    while True:
+        try: yield
+        except BaseException: pass
+x = g(); next(x)
+x.close()
+""",
+        "raised RuntimeError",
+    ),
+    "an async generator left open": (
+        """
+async def g():
+    try:
+        while True: yield 1
+    finally: print('closed')
+async for _ in g(): break
+'over'
+""",
+        "completed",
+    ),
+    "raising the recursion limit": (
+        """
+import sys
+sys.setrecursionlimit(10 ** 9)
+def f(): f()
+f()
+""",
+        "stopped stack",
+    ),
+    "recursion through C": (
+        """
+class A:
+    def __getattr__(self, n): return getattr(self, n + 'x')
+A().a
+""",
+        "raised RecursionError",
+    ),
+    "recursion in str.format": (
+        """
+class A:
+    def __format__(self, s): return f'{self:x}'
+f'{A()}'
+""",
+        "raised RecursionError",
+    ),
+    "closing stdout": (
+        """
+import sys
+sys.stdout.close()
+print('still')
+sys.stdout.detach()
+""",
+        "raised io.UnsupportedOperation",
+    ),
+    "a print to a stream of one's own": (
+        """
+import sys
+class W:
+    def write(self, t): raise SystemExit(9)
+sys.stdout = W()
+print('x')
+""",
+        "raised SystemExit",
+    ),
+}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+async def test_a_script_of_this_kind_ends_as_pinned_and_harms_nobody(kind, sandbox):
+    script, verdict = KINDS[kind]
+    await sandbox.run("1")
+    resident = resident_bytes()
+    with anyio.fail_after(60):
+        result = await sandbox.run(f"print('before')\n{script}", limits=LIMITS, seed=1)
+        after = await sandbox.run("1 + 1")
+    assert told(result.outcome) == verdict, result.outcome
+    assert result.stdout.startswith("before\n")
+    assert "\x1b" not in f"{result.outcome!r}{result.stdout}{result.stderr}"
+    assert after.outcome == Completed(2)
+    assert resident_bytes() - resident < 64 * MIB
