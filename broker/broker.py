@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from broker.authorization.questions import Answerer
     from broker.catalog import Catalog
     from broker.categories import Categories
-    from broker.connection import InProcessServer
+    from broker.connecting import InProcessServer
     from broker.listing import Listing
     from broker.recordings.resuming import UnknownOutcome
     from broker.script_functions import Extractor

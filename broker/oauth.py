@@ -1,6 +1,6 @@
 """OAuth for servers behind HTTP: the SDK's client, our storage of tokens, and the login that a person does once.
 
-Above: connection.py, which authenticates with it, and `codemode mcp login`. Below: the SDK's provider. Tokens are in
+Above: connecting.py, which authenticates with it, and `codemode mcp login`. Below: the SDK's provider. Tokens are in
 the system's keyring, or where there is none in a file of mode 0600; the redactor is told of each.
 """
 

@@ -1,6 +1,6 @@
 """Stands between the SDK's session and the wire: listings of tools pass by the SDK's validation.
 
-Above: connection.py. Below: the SDK's dispatchers. The SDK refuses a whole listing for one malformed tool; what came
+Above: connecting.py. Below: the SDK's dispatchers. The SDK refuses a whole listing for one malformed tool; what came
 travels in `_meta`.
 """
 

@@ -1,6 +1,6 @@
 """A server as a child process: JSON-RPC lines on its pipes, bounded, and its end noticed.
 
-Above: connection.py. Below: anyio's processes. The SDK's own stdio transport puts no bound on a line and does
+Above: connecting.py. Below: anyio's processes. The SDK's own stdio transport puts no bound on a line and does
 not tell anyone that the child has gone. Everything read here was written by the server.
 """
 

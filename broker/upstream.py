@@ -21,7 +21,8 @@ from pydantic import ValidationError
 
 from broker import call_texts
 from broker.config import ServerConfig
-from broker.connection import Connection, InProcessServer, connect
+from broker.connecting import InProcessServer, connect
+from broker.connection import Connection
 from broker.errors import (
     CallTimeoutError,
     InputRefusedError,
