@@ -21,6 +21,33 @@ _PLACES_CHARACTERS = 200
 _FETCHED_CHARACTERS = 280
 _CHANGES_CHARACTERS = 100
 
+NOTHING_TO_DISPLAY = (
+    "There is nothing to display: pass a block as a tool returned it, or bytes with their mime_type, as in "
+    "display(data, mime_type='image/png')."
+)
+NO_BLOCK = "read_bytes() knows no such block. Pass it as the tool returned it."
+NO_BASE64 = "The server sent something else than base64 as the data of this block."
+NO_MODEL = "extract() is not available: no model was given to this broker. Parse the text in the script, or print it."
+EXTRACT_TAKES = "extract() takes a value, a type and instructions, as in extract(text, list[str], 'Only names.')."
+MODEL_NOT_ASKED = (
+    "extract() failed: the model could not be asked. Nothing else happened; print the text and read it yourself."
+)
+
+
+def no_function(name: str) -> str:
+    """Return that scripts have no such function."""
+    return f"There is no function {one_line(name, _NAME_CHARACTERS)}."
+
+
+def extract_reads(characters: int) -> str:
+    """Return that a text is too long for `extract`."""
+    return f"extract() reads at most {characters} characters at a time. Pass it in parts."
+
+
+def extract_got(fault: str) -> str:
+    """Return that a model's answer is not of the type that was asked for."""
+    return f"extract() got an answer that does not fit the type: {one_line(fault, _FAULT_CHARACTERS)}"
+
 
 def fetch_request(names: Sequence[str]) -> str:
     """Return the literal request that describes these tools."""
@@ -45,7 +72,7 @@ def script_not_described(places: Sequence[str], names: Sequence[str], changed: S
     )
 
 
-def not_described(function: str, name: str, changed: str) -> str:
+def call_not_described(function: str, name: str, changed: str) -> str:
     """Return why a call was not made whose tool has another definition than the one that was described, or none."""
     since = f" Since it was described, {one_line(changed, _CHANGES_CHARACTERS)}." if changed else ""
     return (
@@ -105,7 +132,7 @@ def no_answer(server: str, seconds: float) -> str:
 
 def reported_timeout(server: str) -> str:
     """Return that a server said that it took too long."""
-    return f"{server} reported a timeout. It may have acted."
+    return f"{server} reported a timeout. It may have acted; check before you repeat it."
 
 
 def lost_answer(server: str, reason: str) -> str:
@@ -118,7 +145,7 @@ def lost_answer(server: str, reason: str) -> str:
 
 def bad_answer(server: str) -> str:
     """Return that a server answered with what is no answer."""
-    return f"{server} sent an answer that the protocol does not allow."
+    return f"{server} sent an answer that the protocol does not allow. It may have acted; check before you repeat it."
 
 
 def _first(texts: Sequence[str], characters: int) -> Sequence[str]:

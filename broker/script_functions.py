@@ -12,6 +12,7 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from broker import call_texts
 from broker.content_blocks import ContentBlocks, base64_of, block_of
 from broker.json_schema import first_fault
 from broker.logging import logger
@@ -74,7 +75,7 @@ class ScriptFunctions:
                 return self._read_bytes(call.arguments)
             case "extract":
                 return await self._extract(call.arguments)
-        return Failed("ToolNotFoundError", f"There is no function {call.function[:80]}.")
+        return Failed("ToolNotFoundError", call_texts.no_function(call.function))
 
     def _display(self, arguments: dict[str, Any], order: int) -> Completion:
         match arguments:
@@ -85,40 +86,40 @@ class ScriptFunctions:
             case _:
                 block = None
         if block is None:
-            return Failed("ToolError", "There is nothing to display.")
+            return Failed("ToolError", call_texts.NOTHING_TO_DISPLAY)
         self.blocks.display(block, order)
         return Returned(None)
 
     def _read_bytes(self, arguments: dict[str, Any]) -> Completion:
         block = self.blocks.find(arguments.get("id"))
         if block is None:
-            return Failed("ToolError", "read_bytes() knows no such block. Pass it as the tool returned it.")
+            return Failed("ToolError", call_texts.NO_BLOCK)
         resource = block.get("resource")
         data = base64_of(block)
         if data is None and isinstance(resource, dict):
             data = base64.b64encode(str(resource.get("text", "")).encode("utf-8", "replace")).decode()
         if data is None or not _decodes(data):
-            return Failed("ToolResultError", "The server sent something else than base64 as the data of this block.")
+            return Failed("ToolResultError", call_texts.NO_BASE64)
         return Returned(data)
 
     async def _extract(self, arguments: dict[str, Any]) -> Completion:
         if self.extractor is None:
-            return Failed("ToolUnavailableError", "extract() is not available: no model was given to this broker.")
+            return Failed("ToolUnavailableError", call_texts.NO_MODEL)
         match arguments:
             case {"value": str(value), "schema": dict(schema), "instructions": str(instructions)}:
                 pass
             case _:
-                return Failed("ToolArgumentsError", "extract() takes a value, a type and instructions.")
+                return Failed("ToolArgumentsError", call_texts.EXTRACT_TAKES)
         if len(value) > _VALUE_CHARACTERS:
-            return Failed("ToolArgumentsError", f"extract() reads at most {_VALUE_CHARACTERS} characters at a time.")
+            return Failed("ToolArgumentsError", call_texts.extract_reads(_VALUE_CHARACTERS))
         try:
             found = await self.extractor(Extraction(value, schema, instructions[:_VALUE_CHARACTERS]))
         except Exception as error:  # noqa: BLE001  # the embedding program's own code
             logger().warning("the extractor failed", error=type(error).__name__)
-            return Failed("ToolError", "extract() failed: the model could not be asked. Nothing else happened.")
+            return Failed("ToolError", call_texts.MODEL_NOT_ASKED)
         fault = first_fault(found, schema)
         if fault is not None:
-            return Failed("ToolResultError", f"extract() got an answer that does not fit the type: {fault}")
+            return Failed("ToolResultError", call_texts.extract_got(fault))
         return Returned(found)
 
 

@@ -276,7 +276,7 @@ class ToolCalls:
 
 
 def _needs_description(entry: CatalogEntry, changed: str) -> Failed:
-    text = call_texts.not_described(entry.python_name, entry.qualified_name, changed)
+    text = call_texts.call_not_described(entry.python_name, entry.qualified_name, changed)
     return failure("ToolDescriptionRequired", text, entry)
 
 

@@ -1,16 +1,19 @@
-"""Brings forms to the person behind a client, in both protocol eras, while a request of the client is answered.
+"""Brings requests of ours to a client, in both protocol eras, while a request of the client is answered.
 
-Above: app.py. Below: eliciting.py, which the desks of runs ask, through `answering`. Until 2025-11-25 the server sends
+Above: app.py. Below: eliciting.py, which the desks of runs ask, through `answering`, and sampling.py, through
+`way_to_client`. Until 2025-11-25 the server sends
 a request while the client's own is open. Since 2026-07-28 it answers that one with `input_required` and keeps the run;
-the client repeats its request with the answer, and is given the result or the next form.
+the client repeats its request with the answer, and is given the result or the next request.
 """
 
 from __future__ import annotations
 
 import secrets
+from contextlib import contextmanager, nullcontext
+from contextvars import ContextVar
 from dataclasses import dataclass, field
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import anyio
 import mcp.types as t
@@ -23,14 +26,20 @@ from broker.server.identity import principal_of_request
 from codegen.tool_spec import canonical_json
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
+    from collections.abc import Awaitable, Callable, Iterator
 
     from mcp.server import ServerRequestContext
+
+    Request: TypeAlias = t.ElicitRequest | t.CreateMessageRequest
+    Send: TypeAlias = Callable[[Request], Awaitable[t.InputResponse | None]]
 
 MOST_KEPT = 1_000
 """Runs that wait for a client to come back; the oldest are dropped, which refuses their calls."""
 
 _GONE = "This request state is of no run that waits. Call the tool again without it."
+
+
+_WAY: ContextVar[Send | None] = ContextVar("_WAY", default=None)
 
 
 class Asking:
@@ -53,12 +62,12 @@ class Asking:
         """
         if params.request_state is not None:
             return await self._go_on(params)
-        if not _has_forms(ctx):
-            return await answer()
         if ctx.session.can_send_request:
-            with answering(ElicitingAnswerer(partial(_push, ctx), has_urls=_has_urls(ctx))):
+            with _reaching(ctx, partial(_push, ctx)):
                 return await answer()
-        kept = _Kept(_identity(params), _has_urls(ctx))
+        if not (_has_forms(ctx) or _has_model(ctx)):
+            return await answer()
+        kept = _Kept(_identity(params), ctx)
         ctx.lifespan_context.tasks.start_soon(kept.perform, answer)
         return await self._next(kept)
 
@@ -68,7 +77,7 @@ class Asking:
             raise MCPError(t.INVALID_PARAMS, _GONE)
         asked = kept.asked
         response = (params.input_responses or {}).get(asked.key) if asked is not None else None
-        if asked is not None and isinstance(response, t.ElicitResult):
+        if asked is not None and response is not None:
             asked.reply(response)
         return await self._next(kept)
 
@@ -86,31 +95,55 @@ class Asking:
         self._kept[kept.state] = kept
         for state in list(self._kept)[: max(0, len(self._kept) - MOST_KEPT)]:
             self._kept.pop(state).scope.cancel()
-        requests: t.InputRequests = {asked.key: t.ElicitRequest(params=asked.params)}
-        return t.InputRequiredResult(input_requests=requests, request_state=kept.state)
+        return t.InputRequiredResult(input_requests={asked.key: asked.request}, request_state=kept.state)
 
 
-async def _push(ctx: ServerRequestContext[Any, Any], params: t.ElicitRequestParams) -> t.ElicitResult:
-    """Show a form with a request of our own, while the client's is open."""
-    if isinstance(params, t.ElicitRequestURLParams):
-        # The older era wants a name for it; the newer one knows none.
-        params = params.model_copy(update={"elicitation_id": secrets.token_hex(8)})
+def way_to_client() -> Send | None:
+    """Return how the client of the present request is sent a request of ours; None where it cannot be."""
+    return _WAY.get()
+
+
+@contextmanager
+def _reaching(ctx: ServerRequestContext[Any, Any], send: Send) -> Iterator[None]:
+    """Let what begins in a block, also in tasks that it starts, reach the client; its person where it shows forms."""
+
+    async def show(params: t.ElicitRequestParams) -> t.ElicitResult:
+        reply = await send(t.ElicitRequest(params=params))
+        return reply if isinstance(reply, t.ElicitResult) else t.ElicitResult(action="cancel")
+
+    token = _WAY.set(send)
+    try:
+        answerer = ElicitingAnswerer(show, has_urls=_has_urls(ctx)) if _has_forms(ctx) else None
+        with nullcontext() if answerer is None else answering(answerer):
+            yield
+    finally:
+        _WAY.reset(token)
+
+
+async def _push(ctx: ServerRequestContext[Any, Any], request: Request) -> t.ElicitResult | t.CreateMessageResult:
+    """Send a request of our own, while the client's is open."""
     metadata = ServerMessageMetadata(related_request_id=ctx.request_id)
-    return await ctx.session.send_request(t.ElicitRequest(params=params), t.ElicitResult, metadata=metadata)
+    if isinstance(request, t.CreateMessageRequest):
+        return await ctx.session.send_request(request, t.CreateMessageResult, metadata=metadata)
+    if isinstance(request.params, t.ElicitRequestURLParams):
+        # The older era wants a name for it; the newer one knows none.
+        params = request.params.model_copy(update={"elicitation_id": secrets.token_hex(8)})
+        request = t.ElicitRequest(params=params)
+    return await ctx.session.send_request(request, t.ElicitResult, metadata=metadata)
 
 
 class _Asked:
-    """A form that a client is being shown.
+    """A request that a client is being given.
 
     Attributes:
-        params: What it is shown.
-        key: Names it between the client and us: an answer to the form before is none to this one.
+        request: What it is asked.
+        key: Names it between the client and us: an answer to the one before is none to this one.
     """
 
-    def __init__(self, params: t.ElicitRequestParams) -> None:
-        self.params = params
+    def __init__(self, request: Request) -> None:
+        self.request = request
         self.key = f"input_{secrets.token_hex(8)}"
-        self._result: t.ElicitResult | None = None
+        self._result: t.InputResponse | None = None
         self._answered = anyio.Event()
 
     @property
@@ -118,15 +151,15 @@ class _Asked:
         """Whether the client has answered it."""
         return self._answered.is_set()
 
-    def reply(self, result: t.ElicitResult) -> None:
+    def reply(self, result: t.InputResponse) -> None:
         """Take the first answer."""
         self._result = self._result or result
         self._answered.set()
 
-    async def result(self) -> t.ElicitResult:
+    async def result(self) -> t.InputResponse | None:
         """Wait for the answer."""
         await self._answered.wait()
-        return self._result or t.ElicitResult(action="cancel")
+        return self._result
 
 
 @dataclass(slots=True, eq=False)
@@ -136,12 +169,12 @@ class _Kept:
     Attributes:
         identity: Whose it is, and what was asked for.
         state: What the client passes to go on with it; hard to guess.
-        has_urls: Whether the client can send a person to an address.
-        asked: The form that the client has been shown, or is about to be.
+        ctx: The first of the requests that are one.
+        asked: What the client has been asked, or is about to be.
     """
 
     identity: str
-    has_urls: bool
+    ctx: ServerRequestContext[Any, Any]
     state: str = field(default_factory=lambda: secrets.token_urlsafe(24))
     asked: _Asked | None = None
     scope: anyio.CancelScope = field(default_factory=anyio.CancelScope)
@@ -153,7 +186,7 @@ class _Kept:
 
     async def perform(self, answer: Callable[[], Awaitable[t.CallToolResult]]) -> None:
         """Answer the request, as a task of the server; its questions wait for the client."""
-        with self.scope, answering(ElicitingAnswerer(self._show, has_urls=self.has_urls)):
+        with self.scope, _reaching(self.ctx, self._send):
             try:
                 self._result = await answer()
             except Exception as error:  # noqa: BLE001  # whoever repeats the request gets it
@@ -183,10 +216,10 @@ class _Kept:
         self._news.set()
         self._news = anyio.Event()
 
-    async def _show(self, params: t.ElicitRequestParams) -> t.ElicitResult:
-        """Show a form when the client comes for it; one at a time."""
+    async def _send(self, request: Request) -> t.InputResponse | None:
+        """Give the client a request when it comes for it; one at a time."""
         async with self._turn:
-            self.asked = asked = _Asked(params)
+            self.asked = asked = _Asked(request)
             self._tell()
             try:
                 return await asked.result()
@@ -199,6 +232,11 @@ def _has_forms(ctx: ServerRequestContext[Any, Any]) -> bool:
     elicitation = capabilities.elicitation if capabilities is not None else None
     # A client that names neither has forms: the older revision knew nothing else.
     return elicitation is not None and (elicitation.form is not None or elicitation.url is None)
+
+
+def _has_model(ctx: ServerRequestContext[Any, Any]) -> bool:
+    capabilities = ctx.session.client_capabilities
+    return capabilities is not None and capabilities.sampling is not None
 
 
 def _has_urls(ctx: ServerRequestContext[Any, Any]) -> bool:

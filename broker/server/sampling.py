@@ -1,7 +1,7 @@
 """The model of a downstream client as the one that `extract` in scripts asks, where the client offers it.
 
-Above: app.py. Below: the request's session of the SDK. Only clients of the handshake era can be asked while a request
-of theirs is open. What the model answers is checked by script_functions.py like any other extractor's.
+Above: notices.py. Below: asking.py, which knows how a request of ours reaches the client in each era. What the model
+answers is checked by script_functions.py like any other extractor's.
 """
 
 from __future__ import annotations
@@ -11,7 +11,8 @@ import re
 from typing import TYPE_CHECKING, Any
 
 import mcp.types as t
-from mcp.shared.message import ServerMessageMetadata
+
+from broker.server.asking import way_to_client
 
 if TYPE_CHECKING:
     from mcp.server import ServerRequestContext
@@ -29,8 +30,8 @@ _SYSTEM = (
 
 def client_extractor(ctx: ServerRequestContext[Any, Any]) -> Extractor | None:
     """Return an extractor that asks the client of a request; None where it cannot be asked."""
-    capabilities = ctx.session.client_capabilities
-    if capabilities is None or capabilities.sampling is None or not ctx.session.can_send_request:
+    capabilities, send = ctx.session.client_capabilities, way_to_client()
+    if capabilities is None or capabilities.sampling is None or send is None:
         return None
 
     async def extract(extraction: Extraction) -> Any:
@@ -39,11 +40,9 @@ def client_extractor(ctx: ServerRequestContext[Any, Any]) -> Extractor | None:
         )
         message = t.SamplingMessage(role="user", content=t.TextContent(type="text", text=wanted.lstrip()))
         params = t.CreateMessageRequestParams(messages=[message], max_tokens=ANSWER_TOKENS, system_prompt=_SYSTEM)
-        answer = await ctx.session.send_request(
-            t.CreateMessageRequest(params=params),
-            t.CreateMessageResult,
-            metadata=ServerMessageMetadata(related_request_id=ctx.request_id),
-        )
+        answer = await send(t.CreateMessageRequest(params=params))
+        if not isinstance(answer, t.CreateMessageResult):
+            raise TypeError("the client answered with something else")
         text = answer.content.text if isinstance(answer.content, t.TextContent) else ""
         fenced = _FENCED.match(text)
         return json.loads(fenced[1] if fenced else text)

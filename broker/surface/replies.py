@@ -79,7 +79,7 @@ def reply_of(
         }
     failure, made = _failure(result), texts.calls_line(result.calls)
     if failure:
-        made = texts.already_made(result.calls)
+        made = "\n".join([*([texts.REFUSED] if result.is_refused else []), texts.already_made(result.calls)])
     elif not shown and not result.displayed:
         shown = texts.NOTHING_TO_SHOW
     left_out = texts.not_displayed(result.not_displayed) if result.not_displayed else ""

@@ -105,6 +105,11 @@ def already_made(calls: Sequence[CallRecord]) -> str:
     return f"{calls_line(calls)}\nWhat was called stays done: do not repeat it in the corrected script."
 
 
+REFUSED = (
+    "The refused call was not sent. Do without it, or ask the user to allow it; other ways to the same end may be "
+    "refused too."
+)
+
 ADVICE = {
     "wall_seconds": "Pass a larger timeout, or do less in one script.",
     "cpu_seconds": "Leave heavy work to a tool, or do less in one script.",

@@ -11,11 +11,19 @@ from pathlib import Path
 
 import pytest
 
+from broker import Denial, PolicyConfig, call_texts
 from broker.attempts import CallRecord
+from broker.authorization.calls import PendingCall
+from broker.authorization.decision import Ask, Deny, authorize
+from broker.authorization.flow import FlowState
+from broker.authorization.grants import GrantBook
+from broker.authorization.policy import Policy, Rule
+from broker.authorization.waiting import nobody_answers
 from broker.envelope import StoppedBy
 from broker.surface import texts
 from broker.surface.texts import MESSAGE_CHARACTERS
 from broker.tool_details import ToolDetails
+from codegen.plain_text import one_line
 
 SNAPSHOT = Path(__file__).with_name("surface_texts.txt")
 LONG = "x" * 5_000
@@ -61,11 +69,58 @@ CASES = {
 }
 
 
+def pending(name: str) -> PendingCall:
+    return PendingCall("git", one_line(name, 128), "sha256:0", {})
+
+
+def refused(name: str, policy: PolicyConfig, *, denial: Denial | None = None) -> str:
+    """Return what a script is told by a decision."""
+    book = GrantBook.of(denials=[denial] if denial is not None else [])
+    decision = authorize(pending(name), policy=Policy(policy), grants=book, flow=FlowState(), now=0)
+    if isinstance(decision, Ask):
+        return nobody_answers(pending(name), decision)
+    assert isinstance(decision, Deny)
+    return decision.reason
+
+
+# What scripts are told of calls, and models of scripts that were not started.
+CALLS = {
+    "script_not_described": lambda name: call_texts.script_not_described(
+        [f"git.{one_line(name, 128)} (line 3)"] * (40 if name == HOSTILE else 1),
+        [f"git.{one_line(name, 128)}"] * (40 if name == HOSTILE else 1),
+        [name],
+    ),
+    "call_not_described": lambda name: call_texts.call_not_described("git.log", "git.log", name),
+    "bad_arguments": lambda name: call_texts.bad_arguments("git.log", f"repo_path: {name} is not of type 'string'"),
+    "unavailable": lambda name: call_texts.unavailable("git", f"it ended at once: {one_line(name, 200)}"),
+    "not_found": lambda name: call_texts.not_found(f"git.{name}", ["git.git_log", "git.git_show"]),
+    "not_written_down": lambda name: call_texts.not_written_down("git.log"),  # noqa: ARG005  # none in it
+    "no_answer": lambda name: call_texts.no_answer("git", 60),  # noqa: ARG005
+    "reported_timeout": lambda name: call_texts.reported_timeout("git"),  # noqa: ARG005
+    "lost_answer": lambda name: call_texts.lost_answer("git", "it closed the connection"),  # noqa: ARG005
+    "bad_answer": lambda name: call_texts.bad_answer("git"),  # noqa: ARG005
+    "no_function": call_texts.no_function,
+    "extract_reads": lambda name: call_texts.extract_reads(400_000),  # noqa: ARG005
+    "extract_got": lambda name: call_texts.extract_got(f"age: {name} is not of type 'integer'"),
+    "refused_by_nobody": lambda name: refused(name, PolicyConfig(rules=())),
+    "refused_by_a_rule": lambda name: refused(
+        name, PolicyConfig(rules=(Rule(name="no pushes", tools=("*",), effect="deny", reason="releases go by CI"),))
+    ),
+    "refused_by_a_person": lambda name: refused(name, PolicyConfig(), denial=Denial("git.*", note="not today")),
+}
+CASES |= CALLS
+
+
 def shown() -> str:
     parts = [f"## {name}\n{make('name')}" for name, make in CASES.items()]
     constants = {name: value for name, value in vars(texts).items() if name.isupper() and isinstance(value, str)}
     parts += [f"## {name}\n{value}" for name, value in sorted(constants.items())]
     parts += [f"## {name}\n{text}" for name, text in texts.DESCRIPTIONS.items()]
+    parts += [
+        f"## {name}\n{text}"
+        for name, text in vars(call_texts).items()
+        if name.isupper() and name[0] != "_" and isinstance(text, str)
+    ]
     return "\n\n".join(parts) + "\n"
 
 
@@ -83,7 +138,10 @@ def test_no_text_is_long_or_live_whatever_is_named_in_it(case, name):
 
 
 def test_every_text_is_a_case_here():
-    made = {
-        name for name, value in vars(texts).items() if inspect.isfunction(value) and value.__module__ == texts.__name__
-    }
-    assert {name for name in made if not name.startswith("_")} <= CASES.keys()
+    for module in (texts, call_texts):
+        made = {
+            name
+            for name, value in vars(module).items()
+            if inspect.isfunction(value) and value.__module__ == module.__name__
+        }
+        assert {name for name in made if not name.startswith("_")} - {"fetch_request"} <= CASES.keys()

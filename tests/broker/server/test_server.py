@@ -252,7 +252,7 @@ async def test_a_server_that_is_told_to_end_stops_its_runs_and_reports_them(serv
     assert after.content[0].text == "The server is shutting down. Nothing was executed; try again in a moment."
 
 
-async def test_a_client_that_offers_its_model_is_asked_by_extract(connected, mode):
+async def test_a_client_that_offers_its_model_is_asked_by_extract(connected):
     asked = []
 
     async def sample(_context, params: t.CreateMessageRequestParams) -> t.CreateMessageResult:
@@ -263,8 +263,24 @@ async def test_a_client_that_offers_its_model_is_asked_by_extract(connected, mod
     code = "from typing import TypedDict\nclass Person(TypedDict):\n    age: int\nawait extract('Ada is 36', Person)"
     async with connected(client={"sampling_callback": sample}) as client:
         result = await run(client, code)
-    if mode == "legacy":
-        assert result.structured_content["value"] == {"age": 36}
-        assert "Ada is 36" in asked[0].model_dump_json()
-    else:
-        assert "extract() is not available" in result.content[0].text
+    assert result.structured_content["value"] == {"age": 36}
+    assert "Ada is 36" in asked[0].model_dump_json()
+
+
+async def test_extractions_at_once_are_answered_each(connected):
+    async def sample(_context, params: t.CreateMessageRequestParams) -> t.CreateMessageResult:
+        asked = params.messages[0].content
+        assert isinstance(asked, t.TextContent)
+        number = asked.text.rpartition("number ")[2]
+        return t.CreateMessageResult(role="assistant", content=t.TextContent(type="text", text=number), model="stub")
+
+    code = "import asyncio\nawait asyncio.gather(*(extract(f'number {n}', int) for n in range(4)))"
+    async with connected(client={"sampling_callback": sample}) as client:
+        result = await run(client, code)
+    assert result.structured_content["value"] == [0, 1, 2, 3]
+
+
+async def test_without_a_model_extract_says_so(connected):
+    async with connected() as client:
+        result = await run(client, "await extract('x', int)")
+    assert "extract() is not available" in result.content[0].text
