@@ -14,7 +14,6 @@ from typing import Any
 from codegen.closed_types import (
     EXTRA,
     RESULT,
-    SHARED_SIZE,
     ClosedDocument,
     ClosedField,
     ClosedType,
@@ -22,20 +21,22 @@ from codegen.closed_types import (
     is_literal,
     is_text,
     kind_of,
-    size,
 )
 from codegen.identifiers import identifier
 from codegen.merging import (
     STRUCTURE,
     branches_of,
     implied_types,
+    only_adds_conditions,
     properties_of,
     required_of,
     says_something,
+    takes_other_keys,
     type_names,
 )
 from codegen.naming import branch_words, reference_words, singular
 from codegen.notes import GIVEN, GOT, PARAMETER, described, note_of
+from codegen.places import Places
 from codegen.plain_text import one_line
 from codegen.references import References, reference_of
 from codegen.whole_schema import MAX_DEPTH, MAX_SUBSCHEMAS, Budget, WholeSchemas
@@ -58,11 +59,7 @@ class Closing:
         self._budget = Budget(fields=most_fields, most_fields=most_fields)
         self._references = References(None)
         self._whole = WholeSchemas(self._references, self._budget)
-        # Places are told apart by their identity, so they must live as long as the tables.
-        self._kept: list[Any] = []
-        self._finished: dict[int, ClosedType] = {}
-        self._open: set[int] = set()
-        self._recursive: dict[int, str] = {}
+        self._places = Places(document)
         self._detail = GIVEN
 
     def parameters(self, schema: Any, words: tuple[str, ...]) -> tuple[tuple[ClosedField, ...], bool]:
@@ -83,7 +80,7 @@ class Closing:
             return (), True
         fields_, types = self._fields(root, words, 0)
         self._document.roots.update(types)
-        takes_extra = self._takes_extra(root)
+        takes_extra = takes_other_keys(root)
         if takes_extra:
             self._document.roots[EXTRA] = self._extra(root, words, 0) or {}
         return fields_, takes_extra
@@ -102,7 +99,7 @@ class Closing:
     def _start(self, schema: Any) -> None:
         self._references = References(schema)
         self._whole = WholeSchemas(self._references, self._budget)
-        self._finished, self._open, self._recursive = {}, set(), {}
+        self._places = Places(self._document)
 
     def _degrade(self, words: tuple[str, ...], reason: str) -> ClosedType:
         place = one_line(".".join(words), 120)
@@ -135,7 +132,7 @@ class Closing:
     def _branched(self, schema: dict[str, Any], words: tuple[str, ...], depth: int) -> ClosedType:
         for keyword in ("anyOf", "oneOf"):
             branches = [branch for branch in branches_of(schema, keyword) if branch is not False]
-            if branches and not self._only_adds_conditions(schema, branches):
+            if branches and not only_adds_conditions(schema, branches):
                 return self._alternatives(schema, keyword, branches, words, depth)
         return self._by_type(schema, words, depth)
 
@@ -157,43 +154,7 @@ class Closing:
         return self._once(parts, self._whole.without_all_of(schema), words, depth)
 
     def _once(self, place: Any, target: Any, words: tuple[str, ...], depth: int) -> ClosedType:
-        """Rewrite what stands at a place of the document once; what contains itself becomes a definition."""
-        key = id(place)
-        self._kept.append(place)
-        if key in self._finished:
-            return self._finished[key]
-        if key in self._open:
-            token = self._recursive.setdefault(key, f"R{len(self._document.aliases) + len(self._recursive)}")
-            return {"$ref": f"#/$defs/{token}"}
-        self._open.add(key)
-        closed = self._closed(target, words, depth + 1)
-        self._open.discard(key)
-        token_ = self._recursive.pop(key, None)
-        if token_ is not None:
-            closed = self._tied(token_, closed, words)
-        elif size(closed) > SHARED_SIZE:
-            closed = self._tied(f"R{len(self._document.aliases) + len(self._recursive)}", closed, words)
-        self._finished[key] = closed
-        return closed
-
-    def _tied(self, token: str, closed: ClosedType, words: tuple[str, ...]) -> ClosedType:
-        """Give a type that contains itself a definition, leaving out that it is itself."""
-        own = {"$ref": f"#/$defs/{token}"}
-        remaining = [member for member in closed.get("anyOf", [closed]) if member != own]
-        self._document.aliases[token] = words
-        self._document.definitions[token] = any_of(remaining)
-        return own
-
-    def _only_adds_conditions(self, schema: dict[str, Any], branches: list[Any]) -> bool:
-        """Tell whether the branches only restrict a shape that the schema itself gives."""
-        if not says_something({key: schema[key] for key in schema if key not in {"anyOf", "oneOf"}}):
-            return False
-        own = set(type_names(schema))
-        return all(
-            not isinstance(branch, dict)
-            or STRUCTURE.isdisjoint({key for key in branch if key != "type" or not own <= set(type_names(branch))})
-            for branch in branches
-        )
+        return self._places.once(place, words, lambda: self._closed(target, words, depth + 1))
 
     def _alternatives(
         self, schema: dict[str, Any], keyword: str, branches: list[Any], words: tuple[str, ...], depth: int
@@ -322,13 +283,6 @@ class Closing:
             return None
         value_words = (*words, "value")
         return any_of([self._closed(value, value_words, depth + 1) for value in values])
-
-    def _takes_extra(self, root: dict[str, Any]) -> bool:
-        additional = root.get("additionalProperties", root.get("unevaluatedProperties"))
-        if additional is None:
-            patterns = root.get("patternProperties")
-            return "properties" not in root or (isinstance(patterns, dict) and bool(patterns))
-        return additional is not False
 
 
 def _structure(schema: dict[str, Any]) -> frozenset[str]:

@@ -94,6 +94,27 @@ def says_something(schema: Any) -> bool:
     return isinstance(schema, dict) and not STRUCTURE.isdisjoint(schema)
 
 
+def only_adds_conditions(schema: dict[str, Any], branches: list[Any]) -> bool:
+    """Tell whether the branches only restrict a shape that the schema itself gives."""
+    if not says_something({key: schema[key] for key in schema if key not in {"anyOf", "oneOf"}}):
+        return False
+    own = set(type_names(schema))
+    return all(
+        not isinstance(branch, dict)
+        or STRUCTURE.isdisjoint({key for key in branch if key != "type" or not own <= set(type_names(branch))})
+        for branch in branches
+    )
+
+
+def takes_other_keys(schema: dict[str, Any]) -> bool:
+    """Tell whether an object may have keys that its schema does not name; a caller's misspelt ones are none."""
+    additional = schema.get("additionalProperties", schema.get("unevaluatedProperties"))
+    if additional is None:
+        patterns = schema.get("patternProperties")
+        return "properties" not in schema or (isinstance(patterns, dict) and bool(patterns))
+    return additional is not False
+
+
 def _join_properties(first: Any, second: Any) -> Any:
     if not (isinstance(first, dict) and isinstance(second, dict)):
         return first

@@ -10,18 +10,16 @@ recognised is dropped too.
 from __future__ import annotations
 
 import ast
-import difflib
 import re
-import sys
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from codegen.checker_input import ERROR_NAMES
+from codegen.missing_names import Verdict, listed, nearest, undefined, unknown_tool
 from codegen.script_text import may_exist
 from codegen.type_text import certainly_differ, kinds_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable
 
     from codegen.known_names import Known
     from codegen.script_text import Place
@@ -40,21 +38,11 @@ _INDEX = re.compile(r"cannot be called with key of type `(.+)` on object of type
 _OPERATOR = re.compile(r"between objects of type `(.+)` and `(.+)`$", re.DOTALL)
 _NAMED_PARAMETER = re.compile(r"Argument `(\w+)` does not match any known parameter of [\w ]+ `([\w.]+)`")
 _CALLEE = re.compile(r"(?:of|to) [\w ]+ `([\w.]+)`")
-_UNDEFINED = re.compile(r"Name `(\w+)` used")
 _LITERAL = r"(?:\"[^\"\\\n]*\"|'[^'\\\n]*'|-?\d+(?:\.\d*)?|True|False)"
 _LITERAL_LIST = re.compile(rf"\[\s*{_LITERAL}\s*(?:,\s*{_LITERAL}\s*)*(?:,\s*)?\]")
 _LONGEST_LIST = 2_000
-_MOST_WORDS = 1_000
 _OUTSIDE_FUNCTION = "`return` statement outside of a function"
 _SIMPLE = frozenset({"str", "int", "float", "bool", "list", "dict", "coroutine"})
-
-
-@dataclass(frozen=True, slots=True)
-class Verdict:
-    """What to say about a finding."""
-
-    message: str
-    hint: str = ""
 
 
 def verdict(finding: Finding, place: Place, known: Known) -> Verdict | None:
@@ -77,15 +65,15 @@ def _call(finding: Finding, place: Place, known: Known) -> Verdict | None:
     if unknown is not None and unknown[2] in known.parameters:
         name, function = unknown[1], unknown[2]
         takes = known.takes(function, place.before)
-        return Verdict(f"{function} has no parameter `{name}`", _nearest(name, takes, "it takes"))
+        return Verdict(f"{function} has no parameter `{name}`", nearest(name, takes, "it takes"))
     callee = _CALLEE.search(finding.message)
     hint = ""
     if callee is not None and callee[1] in known.parameters:
         takes = known.takes(callee[1], place.before)
         if finding.rule == "too-many-positional-arguments":
-            hint = f"give every argument by name: {_listed(takes)}"
+            hint = f"give every argument by name: {listed(takes)}"
         else:
-            hint = f"it takes: {_listed(takes)}"
+            hint = f"it takes: {listed(takes)}"
     return Verdict(finding.message, hint)
 
 
@@ -119,7 +107,7 @@ def _given(place: Place, called: tuple[str, str, str], known: Known) -> Verdict 
     if re.search(r"[\w)]\s*\[|\.get\(", value) and not place.is_of_call(value):
         return None
     if _certain(found, expected, value, known) or (choices and _not_chosen(found, choices)):
-        hint = f"one of: {_listed(map(repr, sorted(choices)))}" if choices else ""
+        hint = f"one of: {listed(map(repr, sorted(choices)))}" if choices else ""
         return Verdict(f"`{parameter}` of {function} must be {expected}, not {found}", hint)
     return None
 
@@ -162,7 +150,7 @@ def _key(finding: Finding, place: Place, known: Known) -> Verdict | None:
     ):
         return None
     keys = known.keys[owner]
-    return Verdict(f'{owner} has no key "{key}"', _nearest(key, keys, "its keys", quote='"'))
+    return Verdict(f'{owner} has no key "{key}"', nearest(key, keys, "its keys", quote='"'))
 
 
 def _missing_key(finding: Finding, place: Place, known: Known) -> Verdict | None:
@@ -175,17 +163,17 @@ def _missing_key(finding: Finding, place: Place, known: Known) -> Verdict | None
 def _member(finding: Finding, place: Place, known: Known) -> Verdict | None:
     tool = _TOOLS_MODULE.search(finding.message)
     if tool is not None:
-        return _unknown_tool(tool[1], tool[2], known)
+        return unknown_tool(tool[1], tool[2], known)
     unresolved = _UNRESOLVED_TOOLS.search(finding.message)
     if unresolved is not None:
-        return _unknown_tool("tools", unresolved[1], known)
+        return unknown_tool("tools", unresolved[1], known)
     named = _OBJECT.search(finding.message)
     if named is None:
         return None
     type_, attribute = named[1], named[2]
     if type_ in known.keys and attribute is not None:
         keys = known.keys[type_]
-        hint = f'it is a dict: write ["{attribute}"]' if attribute in keys else f"it is a dict with {_listed(keys)}"
+        hint = f'it is a dict: write ["{attribute}"]' if attribute in keys else f"it is a dict with {listed(keys)}"
         return Verdict(f"{type_} has no attribute `{attribute}`", hint)
     if type_ in ERROR_NAMES:
         return Verdict(finding.message, "it has server, tool, message, content and structured_content")
@@ -227,50 +215,8 @@ def _awaited(finding: Finding, place: Place, known: Known) -> Verdict | None:
     return None
 
 
-def _undefined(finding: Finding, place: Place, known: Known) -> Verdict | None:
-    named = _UNDEFINED.search(finding.message)
-    if named is None:
-        return None
-    name = named[1]
-    homes = [namespace for namespace, functions in known.functions.items() if name in functions]
-    if name in known.functions or name in ERROR_NAMES:
-        return Verdict(f"`{name}` is not imported", f"write `from tools import {name}`")
-    if name == "tools" or name in sys.stdlib_module_names:
-        return Verdict(f"`{name}` is not imported", f"write `import {name}`")
-    if homes:
-        return Verdict(f"`{name}` is not imported", f"write `from tools.{homes[0]} import {name}`")
-    words = sorted(set(re.findall(r"[^\W\d]\w*", place.script)) - {name})[:_MOST_WORDS]
-    return Verdict(f"`{name}` is not defined", _nearest(name, words, ""))
-
-
-def _unknown_tool(module: str, name: str, known: Known) -> Verdict | None:
-    if name.startswith("__"):
-        return None  # Python's own, such as `__all__`, which stubs do not spell out
-    if module == "tools":
-        near = difflib.get_close_matches(name, [*known.functions, *ERROR_NAMES], n=1, cutoff=0.6)
-        hint = f"did you mean `{near[0]}`?" if near else f"there are: {_listed(known.functions)}"
-        return Verdict(f"there is no server `{name}` in tools", hint)
-    namespace = module.removeprefix("tools.")
-    functions = known.functions.get(namespace, ())
-    return Verdict(f"there is no tool `{name}` in {module}", _nearest(name, functions, "there are"))
-
-
 def _await_hint(found: str) -> str:
     return _AWAIT if found.startswith("CoroutineType[") else ""
-
-
-def _nearest(name: str, names: Iterable[str], otherwise: str, *, quote: str = "`") -> str:
-    choices = list(names)
-    near = difflib.get_close_matches(name, choices, n=1, cutoff=0.6)
-    if near:
-        return f"did you mean {quote}{near[0]}{quote}?"
-    return f"{otherwise}: {_listed(choices)}" if otherwise else ""
-
-
-def _listed(names: Iterable[str], limit: int = 12) -> str:
-    listed = list(names)
-    more = f" and {len(listed) - limit} more" if len(listed) > limit else ""
-    return (", ".join(listed[:limit]) or "nothing") + more
 
 
 _JUDGES: dict[str, Callable[[Finding, Place, Known], Verdict | None]] = {
@@ -289,7 +235,7 @@ _JUDGES: dict[str, Callable[[Finding, Place, Known], Verdict | None]] = {
     "too-many-positional-arguments": _call,
     "unknown-argument": _call,
     "unknown-typed-dict-constructor-key": _key,
-    "unresolved-reference": _undefined,
+    "unresolved-reference": undefined,
     "unsupported-operator": _operator,
     "unused-awaitable": _awaited,
 }

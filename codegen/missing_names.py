@@ -1,0 +1,78 @@
+"""What to say of a name that is not there, and which was probably meant: a server, a tool, a key, a variable.
+
+Above: verdicts.py. Below: known_names.py.
+"""
+
+from __future__ import annotations
+
+import difflib
+import re
+import sys
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from codegen.checker_input import ERROR_NAMES
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from codegen.known_names import Known
+    from codegen.script_text import Place
+    from codegen.type_checker import Finding
+
+_UNDEFINED = re.compile(r"Name `(\w+)` used")
+_MOST_WORDS = 1_000
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What to say about a finding."""
+
+    message: str
+    hint: str = ""
+
+
+def undefined(finding: Finding, place: Place, known: Known) -> Verdict | None:
+    """Judge a name that the script uses and nothing defines."""
+    named = _UNDEFINED.search(finding.message)
+    if named is None:
+        return None
+    name = named[1]
+    homes = [namespace for namespace, functions in known.functions.items() if name in functions]
+    if name in known.functions or name in ERROR_NAMES:
+        return Verdict(f"`{name}` is not imported", f"write `from tools import {name}`")
+    if name == "tools" or name in sys.stdlib_module_names:
+        return Verdict(f"`{name}` is not imported", f"write `import {name}`")
+    if homes:
+        return Verdict(f"`{name}` is not imported", f"write `from tools.{homes[0]} import {name}`")
+    words = sorted(set(re.findall(r"[^\W\d]\w*", place.script)) - {name})[:_MOST_WORDS]
+    return Verdict(f"`{name}` is not defined", nearest(name, words, ""))
+
+
+def unknown_tool(module: str, name: str, known: Known) -> Verdict | None:
+    """Judge a server or tool that there is not; `module` is `tools` or one of its modules."""
+    if name.startswith("__"):
+        return None  # Python's own, such as `__all__`, which stubs do not spell out
+    if module == "tools":
+        near = difflib.get_close_matches(name, [*known.functions, *ERROR_NAMES], n=1, cutoff=0.6)
+        hint = f"did you mean `{near[0]}`?" if near else f"there are: {listed(known.functions)}"
+        return Verdict(f"there is no server `{name}` in tools", hint)
+    namespace = module.removeprefix("tools.")
+    functions = known.functions.get(namespace, ())
+    return Verdict(f"there is no tool `{name}` in {module}", nearest(name, functions, "there are"))
+
+
+def nearest(name: str, names: Iterable[str], otherwise: str, *, quote: str = "`") -> str:
+    """Return the nearest of the names as a question, else all of them after a word."""
+    choices = list(names)
+    near = difflib.get_close_matches(name, choices, n=1, cutoff=0.6)
+    if near:
+        return f"did you mean {quote}{near[0]}{quote}?"
+    return f"{otherwise}: {listed(choices)}" if otherwise else ""
+
+
+def listed(names: Iterable[str], limit: int = 12) -> str:
+    """Return names as a list that ends."""
+    shown = list(names)
+    more = f" and {len(shown) - limit} more" if len(shown) > limit else ""
+    return (", ".join(shown[:limit]) or "nothing") + more
