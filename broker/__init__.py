@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from broker.attempts import CallRecord
     from broker.authorization.calls import PendingCall
+    from broker.authorization.forms import Form, FormReply
     from broker.authorization.grants import Denial, Grant
     from broker.authorization.policy import PolicyConfig
     from broker.authorization.predicates import Predicate
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from broker.sessions import Session
     from broker.surface import KeptOutputs, Reply, tool_definitions
     from broker.tool_details import ToolDetails
+    from broker.upstream_requests import Sampling
 
 _MODULES = {
     "Answer": "authorization.questions",
@@ -46,6 +48,8 @@ _MODULES = {
     "ExecutionError": "envelope",
     "ExecutionResult": "envelope",
     "Extraction": "script_functions",
+    "Form": "authorization.forms",
+    "FormReply": "authorization.forms",
     "Grant": "authorization.grants",
     "KeptOutputs": "surface",
     "PatternError": "errors",
@@ -55,6 +59,7 @@ _MODULES = {
     "Question": "authorization.questions",
     "QuestionBox": "authorization.question_box",
     "Reply": "surface",
+    "Sampling": "upstream_requests",
     "ServeSettings": "server",
     "ServerConfig": "config",
     "ServerStatus": "server_status",
@@ -83,6 +88,8 @@ __all__ = [
     "ExecutionError",
     "ExecutionResult",
     "Extraction",
+    "Form",
+    "FormReply",
     "Grant",
     "KeptOutputs",
     "PatternError",
@@ -92,6 +99,7 @@ __all__ = [
     "Question",
     "QuestionBox",
     "Reply",
+    "Sampling",
     "ServeSettings",
     "ServerConfig",
     "ServerStatus",

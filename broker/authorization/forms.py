@@ -240,7 +240,7 @@ def _field(name: Any, said: Any, *, is_required: bool) -> FormField:
     else:
         raise FormError(f"the field {name} is of no kind that a form has")
     default = said.get("default")
-    if default is not None and len(str(default)) <= _TEXT_CHARACTERS and first_fault(default, schema) is None:
+    if default is not None and _is_shown_whole(str(default)) and first_fault(default, schema) is None:
         schema["default"] = default
     return FormField(name, kind, schema, options or (), is_required)
 
@@ -258,9 +258,14 @@ def _options(said: Any) -> tuple[tuple[str, str], ...] | None:
             return None
     if not 0 < len(pairs) <= MOST_OPTIONS or not all(isinstance(text, str) for pair in pairs for text in pair):
         raise FormError(f"a field has no list of at most {MOST_OPTIONS} options")
-    if any(len(value) > _TEXT_CHARACTERS for value, _ in pairs) or len({value for value, _ in pairs}) < len(pairs):
-        raise FormError("the options of a field are too long, or not different")
+    values = [value for value, _ in pairs]
+    if not all(map(_is_shown_whole, values)) or len(set(values)) < len(values):
+        raise FormError("the options of a field are not different, too long, or hold what does not show")
     return tuple((value, shown_text(title, _TEXT_CHARACTERS)) for value, title in pairs)
+
+
+def _is_shown_whole(text: str) -> bool:
+    return shown_text(text, _TEXT_CHARACTERS) == text
 
 
 def _one_of(options: tuple[tuple[str, str], ...], word: str) -> dict[str, Any]:

@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
     from datetime import datetime
 
+    from broker.authorization.argument_checks import Check
     from broker.authorization.calls import PendingCall
-    from broker.authorization.predicates import Check
 
 Scope: TypeAlias = Literal["run", "session", "always"]
 

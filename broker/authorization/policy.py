@@ -18,8 +18,8 @@ from broker.errors import PatternError
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from broker.authorization.argument_checks import Check
     from broker.authorization.calls import Caller, PendingCall, ToolFacts
-    from broker.authorization.predicates import Check
 
 Effect: TypeAlias = Literal["allow", "ask", "deny"]
 COPIED = "copied"

@@ -10,25 +10,23 @@ from __future__ import annotations
 
 import json
 import re
-import unicodedata
 from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, StrictFloat, StrictInt, ValidationError, model_validator
 from pydantic_core import PydanticCustomError
 
+from broker.authorization.argument_checks import ABSENT, all_of, compile_test
 from broker.authorization.faults import first_fault
 from broker.authorization.patterns import matcher
 from broker.errors import PatternError
 from codegen.tool_spec import canonical_json
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Mapping
 
-    Check: TypeAlias = Callable[[Any], bool]
+    from broker.authorization.argument_checks import Check
 
-ABSENT: Any = object()
 _WILDCARD = re.compile(r"[*?\[]")
-_PATH_PIECES = {"**": ".*", "*": "[^/]*", "?": "[^/]"}
 Pointer = Annotated[str, Field(pattern=r"^(/([^~/]|~[01])*)+$", max_length=1_000)]
 Number: TypeAlias = StrictInt | Annotated[StrictFloat, Field(allow_inf_nan=False)]
 _Glob = Annotated[str, Field(min_length=1, max_length=1_000)]
@@ -98,7 +96,7 @@ class Predicate:
         """
         self.tests = dict(tests)
         self._source = canonical_json({key: _dump(test) for key, test in self.tests.items()})
-        self.holds: Check = _all([_at(path, test) for path, test in self.tests.items()])
+        self.holds: Check = all_of([_at(path, test) for path, test in self.tests.items()])
         """Tells whether the arguments of a call pass every test."""
         _check_nested(self.tests)
 
@@ -150,43 +148,8 @@ def pointer(*parts: str) -> str:
     return "".join("/" + part.replace("~", "~0").replace("/", "~1") for part in parts)
 
 
-def compile_test(test: ArgumentTest) -> Check:
-    """Return a test as one function of the value, which is `ABSENT` where there is none."""
-    checks: list[Check] = []
-    if test.present is not None:
-        checks.append(_is_present if test.present else _is_absent)
-    if "equals" in test.model_fields_set:
-        checks.append(_equality(test.equals))
-    if test.one_of is not None:
-        checks.append(_any_of([_equality(value) for value in test.one_of]))
-    if test.glob is not None:
-        checks.append(_string(matcher(test.glob)))
-    if test.path is not None:
-        checks.append(_path(test.path))
-    if test.min is not None or test.max is not None:
-        checks.append(_range(test.min, test.max))
-    if test.each is not None:
-        checks.append(_each(compile_test(test.each)))
-    return _all(checks)
-
-
-def json_equal(left: Any, right: Any) -> bool:
-    """Compare as JSON: `True` and `1` are equal in Python but not here, `1` and `1.0` are."""
-    if isinstance(left, bool) or isinstance(right, bool):
-        return left is right
-    if isinstance(left, dict) and isinstance(right, dict):
-        return left.keys() == right.keys() and all(json_equal(value, right[key]) for key, value in left.items())
-    if isinstance(left, list | tuple) and isinstance(right, list | tuple):
-        return len(left) == len(right) and all(map(json_equal, left, right))
-    return bool(left == right)
-
-
 def _dump(test: ArgumentTest) -> dict[str, Any]:
     return test.model_dump(by_alias=True, exclude_unset=True, mode="json")
-
-
-def _all(checks: list[Check]) -> Check:
-    return checks[0] if len(checks) == 1 else lambda value: all(check(value) for check in checks)
 
 
 def _at(path: str, test: ArgumentTest) -> Check:
@@ -219,70 +182,6 @@ def _find(value: Any, parts: list[str]) -> Any:
         else:
             return ABSENT
     return value
-
-
-def _is_present(value: Any) -> bool:
-    return value is not ABSENT
-
-
-def _is_absent(value: Any) -> bool:
-    return value is ABSENT
-
-
-def _equality(expected: Any) -> Check:
-    if isinstance(expected, str):
-        return lambda value: type(value) is str and value == expected
-    return lambda value: json_equal(value, expected)
-
-
-def _any_of(checks: list[Check]) -> Check:
-    return lambda value: any(check(value) for check in checks)
-
-
-def _string(matches: Callable[[str], object]) -> Check:
-    return lambda value: isinstance(value, str) and bool(matches(value))
-
-
-def _path(glob: str) -> Check:
-    """`**` crosses segments, `*` and `?` do not; what could climb out matches nothing."""
-    import re2  # type: ignore[import-untyped]  # noqa: PLC0415  # publishes no types; few policies need it
-
-    pieces = (_PATH_PIECES.get(piece) or re.escape(piece) for piece in re.split(r"(\*\*|\*|\?)", glob))
-    # Several wildcards in one expression: linear time for any path.
-    expression = re2.compile(f"(?s){''.join(pieces)}")
-
-    def check(value: Any) -> bool:
-        if not isinstance(value, str) or _climbs(value):
-            return False
-        return expression.fullmatch(value.encode("utf-8", "replace")) is not None
-
-    return check
-
-
-def _climbs(path: str) -> bool:
-    """Tell whether a path could lead elsewhere than it looks, also at a server that normalises Unicode."""
-    normal = path if path.isascii() else unicodedata.normalize("NFKC", path)
-    has_other_slashes = normal.count("/") != path.count("/")
-    return has_other_slashes or "\\" in normal or "\0" in path or not {".", ".."}.isdisjoint(normal.split("/"))
-
-
-def _range(least: float | None, most: float | None) -> Check:
-    def check(value: Any) -> bool:
-        if isinstance(value, bool) or not isinstance(value, int | float):
-            return False
-        # Written so that NaN fails.
-        return (least is None or value >= least) and (most is None or value <= most)
-
-    return check
-
-
-def _each(check: Check) -> Check:
-    def each(value: Any) -> bool:
-        if isinstance(value, dict):
-            value = list(value.values())
-        return isinstance(value, list) and all(map(check, value))
-
-    return each
 
 
 def _check_nested(tests: Mapping[str, ArgumentTest]) -> None:

@@ -12,9 +12,10 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 import anyio
 
+from broker.authorization.argument_checks import json_equal
 from broker.authorization.grants import Denial, Grant, Scope
 from broker.authorization.patterns import exact_pattern
-from broker.authorization.predicates import Predicate, json_equal, pointer
+from broker.authorization.predicates import Predicate, pointer
 from broker.logging import logger
 from codegen.tool_spec import canonical_json
 

@@ -89,6 +89,8 @@ async def _about(question: Question, number: int) -> list[Choice]:
             return [_AT_ONCE[choice].model_copy(update={"group": number})]
         if choice == "edit" and (arguments := await _edited(group)) is not None:
             return [Choice.model_validate({"group": number, "decision": "alike", "arguments": arguments})]
+        if choice == "count" and (count := await _count(group)) is not None:
+            return [Choice(group=number, decision="alike", calls=count)]
         if choice == "show":
             note("\n".join(group.notes[0].definition if group.notes else ()))
         if choice == "note":
@@ -109,12 +111,24 @@ def _menu(group: CallGroup) -> list[Entry]:
         entries.append(Entry("a", title, "alike"))
     entries.append(Entry("k", "Allow calls like that for always; `codemode grants` takes it back", "always"))
     entries += [
+        Entry("c", "Allow a number of calls like that in this run", "count"),
         Entry("e", "Allow calls whose arguments pass tests that I write, in this run", "edit"),
         Entry("t", f"Allow every call of {tool} in this run", "any"),
         Entry("d", "Show the tool's definition", "show"),
         Entry("r", "Refuse, with a note for the script", "note"),
     ]
     return entries
+
+
+async def _count(group: CallGroup) -> int | None:
+    """Ask for a number of calls; None where the person gave up."""
+    text = await typed("How many calls, these included?", str(len(group.calls)), validate=_is_count)
+    return None if text is None else int(text)
+
+
+def _is_count(text: str) -> bool | str:
+    is_count = text.isascii() and text.isdecimal() and 0 < len(text) < 10 and int(text) > 0  # noqa: PLR2004  # digits
+    return is_count or "write a number from 1 on"
 
 
 async def _edited(group: CallGroup) -> dict[str, Any] | None:

@@ -6,6 +6,7 @@ process of the hostile server is left.
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import sys
@@ -378,11 +379,29 @@ async def test_a_server_that_ends_while_idle_is_there_again_for_the_next_call(be
     assert kind in {"value", UNKNOWN, "ToolUnavailableError"}
 
 
+@pytest.mark.parametrize("said", ["value", "error"])
+async def test_the_secret_that_a_server_was_given_comes_back_redacted(log, said):
+    """`call_leak_secret`: in its environment and its arguments, in a result and in an error."""
+    command = ["-I", str(HOSTILE), "call_leak_secret", "${SECRET}"]
+    server = {"command": sys.executable, "args": command, "env": {"HOSTILE_LOG": str(log)}, "mode": "legacy"}
+    text = json.dumps({"mcpServers": {"hostile": server}})
+    secret = "secret-of-the-upstream"  # noqa: S105  # of this test
+    config = Config.parse(text, source="c", folder=Path(), environment={"SECRET": secret})
+    with anyio.fail_after(60):
+        async with Broker(config, startup_seconds=12) as broker:
+            kind, value = await echo(broker, said)
+            plain = Config.parse(text.replace("${SECRET}", "a plain word"), source="c", folder=Path(), environment={})
+        async with Broker(plain, startup_seconds=12) as broker:
+            control = await echo(broker, "value")
+    assert secret not in value
+    assert (kind, "[redacted]" in value) == ("value" if said == "value" else "ToolError", True)
+    assert control == ("value", "my token is a plain word")
+
+
 def test_every_row_of_the_table_is_here():
     table = Path(__file__).parents[3] / "shared" / "hostile" / "upstream.md"
     if not table.exists():
         pytest.skip("the table is not beside this clone")
     rows = set(re.findall(r"^\| ([a-z_0-9]+) \|", table.read_text(), re.MULTILINE)) - {"behaviour"}
     here = Path(__file__).read_text()
-    redacted_elsewhere = {"call_leak_" + "secret"}
-    assert {row for row in rows if f'"{row}"' not in here} == redacted_elsewhere
+    assert {row for row in rows if f'"{row}"' not in here} == set()

@@ -8,7 +8,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from broker.authorization.predicates import Predicate, json_equal
+from broker.authorization.argument_checks import json_equal
+from broker.authorization.predicates import Predicate
 from broker.errors import PatternError
 
 HOLDS = {

@@ -110,6 +110,18 @@ def test_calls_like_these_are_allowed_and_others_asked_about(terminal, tmp_path,
     assert screen.count("The script wants to call") == 2
 
 
+def test_a_number_of_calls_is_allowed_and_then_asked_about_again(terminal, tmp_path, config):
+    (tmp_path / "loop.py").write_text("from tools import odd\nfor n in range(3): print(await odd.echo(text='same'))\n")
+    typed = [
+        (QUESTION, b"c" + ENTER),
+        ("How many calls", b"\x15none" + ENTER),
+        ("write a number", b"\x152" + ENTER),
+        (QUESTION, b"n" + ENTER),
+    ]
+    code, screen = terminal("run", "loop.py", "-c", config, typed=typed)
+    assert (code, screen.count("same\n")) == (4, 2), screen
+
+
 def test_the_definition_is_shown_before_deciding(terminal, script, config):
     typed = [(QUESTION, b"d" + ENTER), ('"description"', b"n" + ENTER)]
     code, screen = terminal("run", script, "-c", config, typed=typed)

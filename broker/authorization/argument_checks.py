@@ -1,0 +1,126 @@
+"""A test on one argument as a function of its value: what each word of the language holds for.
+
+Above: predicates.py, which has the words and puts the functions together. Below: patterns.py. Nothing is converted: `1`
+is not `"1"`, and `true` is not `1`.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from typing import TYPE_CHECKING, Any
+
+from broker.authorization.patterns import matcher
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import TypeAlias
+
+    from broker.authorization.predicates import ArgumentTest
+
+    Check: TypeAlias = Callable[[Any], bool]
+
+ABSENT: Any = object()
+"""The value of an argument that is not given."""
+
+_PATH_PIECES = {"**": ".*", "*": "[^/]*", "?": "[^/]"}
+
+
+def compile_test(test: ArgumentTest) -> Check:
+    """Return a test as one function of the value, which is `ABSENT` where there is none."""
+    checks: list[Check] = []
+    if test.present is not None:
+        checks.append(_is_present if test.present else _is_absent)
+    if "equals" in test.model_fields_set:
+        checks.append(_equality(test.equals))
+    if test.one_of is not None:
+        checks.append(_any_of([_equality(value) for value in test.one_of]))
+    if test.glob is not None:
+        checks.append(_string(matcher(test.glob)))
+    if test.path is not None:
+        checks.append(_path(test.path))
+    if test.min is not None or test.max is not None:
+        checks.append(_range(test.min, test.max))
+    if test.each is not None:
+        checks.append(_each(compile_test(test.each)))
+    return all_of(checks)
+
+
+def json_equal(left: Any, right: Any) -> bool:
+    """Compare as JSON: `True` and `1` are equal in Python but not here, `1` and `1.0` are."""
+    if isinstance(left, bool) or isinstance(right, bool):
+        return left is right
+    if isinstance(left, dict) and isinstance(right, dict):
+        return left.keys() == right.keys() and all(json_equal(value, right[key]) for key, value in left.items())
+    if isinstance(left, list | tuple) and isinstance(right, list | tuple):
+        return len(left) == len(right) and all(map(json_equal, left, right))
+    return bool(left == right)
+
+
+def all_of(checks: list[Check]) -> Check:
+    """Return what holds where all of these do."""
+    return checks[0] if len(checks) == 1 else lambda value: all(check(value) for check in checks)
+
+
+def _is_present(value: Any) -> bool:
+    return value is not ABSENT
+
+
+def _is_absent(value: Any) -> bool:
+    return value is ABSENT
+
+
+def _equality(expected: Any) -> Check:
+    if isinstance(expected, str):
+        return lambda value: type(value) is str and value == expected
+    return lambda value: json_equal(value, expected)
+
+
+def _any_of(checks: list[Check]) -> Check:
+    return lambda value: any(check(value) for check in checks)
+
+
+def _string(matches: Callable[[str], object]) -> Check:
+    return lambda value: isinstance(value, str) and bool(matches(value))
+
+
+def _path(glob: str) -> Check:
+    """`**` crosses segments, `*` and `?` do not; what could climb out matches nothing."""
+    import re2  # type: ignore[import-untyped]  # noqa: PLC0415  # publishes no types; few policies need it
+
+    pieces = (_PATH_PIECES.get(piece) or re.escape(piece) for piece in re.split(r"(\*\*|\*|\?)", glob))
+    # Several wildcards in one expression: linear time for any path.
+    expression = re2.compile(f"(?s){''.join(pieces)}")
+
+    def check(value: Any) -> bool:
+        if not isinstance(value, str) or _climbs(value):
+            return False
+        return expression.fullmatch(value.encode("utf-8", "replace")) is not None
+
+    return check
+
+
+def _climbs(path: str) -> bool:
+    """Tell whether a path could lead elsewhere than it looks, also at a server that normalises Unicode."""
+    normal = path if path.isascii() else unicodedata.normalize("NFKC", path)
+    has_other_slashes = normal.count("/") != path.count("/")
+    return has_other_slashes or "\\" in normal or "\0" in path or not {".", ".."}.isdisjoint(normal.split("/"))
+
+
+def _range(least: float | None, most: float | None) -> Check:
+    def check(value: Any) -> bool:
+        if isinstance(value, bool) or not isinstance(value, int | float):
+            return False
+        # Written so that NaN fails.
+        return (least is None or value >= least) and (most is None or value <= most)
+
+    return check
+
+
+def _each(check: Check) -> Check:
+    def each(value: Any) -> bool:
+        if isinstance(value, dict):
+            value = list(value.values())
+        return isinstance(value, list) and all(map(check, value))
+
+    return each
