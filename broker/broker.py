@@ -288,6 +288,10 @@ class Broker:
             recorder=self._recorder,
         )
 
+    def requested_run(self, request: str) -> str | None:
+        """Return the recorded run of a request that a client repeats, if it waits for somebody."""
+        return self._recorder.requested(request)
+
     def take_up_interrupted(self) -> int:
         """Go on, in the background, with the runs of this store that a crash interrupted; returns how many.
 
@@ -299,7 +303,7 @@ class Broker:
         found = [
             entry.run_id
             for entry in self._recordings.entries()
-            if entry.state == "interrupted" and entry.mode == "full" and not entry.is_imported
+            if entry.has_crashed and entry.mode == "full" and not entry.is_imported
         ]
         for run_id in found:
             self._task_group().start_soon(self._take_up, run_id, self._recordings.settings.unknown_outcome)

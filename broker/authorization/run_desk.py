@@ -54,6 +54,11 @@ def answering(answerer: Answerer) -> Iterator[None]:
         _ANSWERER.reset(token)
 
 
+def present_request() -> str:
+    """Return what a client has to repeat to go on with a run that begins now; empty where nobody can."""
+    return str(getattr(_ANSWERER.get(), "request", ""))
+
+
 class RunDesk:
     """Decides the calls of one run."""
 

@@ -12,6 +12,7 @@ from functools import cache
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
+from broker.authorization.run_desk import present_request
 from broker.errors import RecordingError
 from broker.recordings.parts import RecordedTool
 from broker.recordings.redaction import Redaction
@@ -108,6 +109,7 @@ class Recorder:
             denials=desk.book.denials,
             principal=desk.principal,
             session=desk.session,
+            request=present_request(),
             versions=_versions(),
         )
         journal = RunJournal.begin(self.recordings, Redaction(self.secret_values), beginning)
@@ -117,6 +119,17 @@ class Recorder:
         """Tell whether a run is recorded that was interrupted or is parked."""
         found = [] if self.recordings is None else self.recordings.open_entries()
         return any(entry.run_id == run_id for entry in found)
+
+    def requested(self, request: str) -> str | None:
+        """Return the run of a request that a client repeats, if it waits for somebody."""
+        entry = None if self.recordings is None else self.recordings.requested(request)
+        if entry is None or self.recordings is None:
+            return None
+        try:
+            recording = load(self.recordings, entry)
+        except RecordingError:
+            return None  # `codemode runs` says so
+        return entry.run_id if recording.has_content and recording.waits else None
 
     def waiting(self, principal: str) -> list[str]:
         """Return the runs of a principal that are parked, or waited for somebody when their process died."""

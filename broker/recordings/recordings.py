@@ -39,6 +39,10 @@ _TABLES = Tables(
                 PRIMARY KEY (recording, sha256)) STRICT, WITHOUT ROWID""",
             "CREATE INDEX recording_value_used ON recording_value_use (sha256)",
         ),
+        (
+            "ALTER TABLE recording ADD COLUMN request TEXT NOT NULL DEFAULT ''",
+            "CREATE INDEX recording_request ON recording (request) WHERE request != ''",
+        ),
     ),
 )
 
@@ -55,6 +59,7 @@ class Entry:
         calls: Calls that the script made; of an unfinished run those so far.
         characters: Size of its lines and values.
         is_imported: It was made elsewhere: what it says was allowed counts for nothing here.
+        has_crashed: Its process died; otherwise a run that is interrupted was ended on purpose.
     """
 
     id: int
@@ -67,6 +72,7 @@ class Entry:
     ended: int | None
     characters: int
     is_imported: bool
+    has_crashed: bool = False
 
 
 class Recordings:
@@ -97,8 +103,10 @@ class Recordings:
         """Close them."""
         self.close()
 
-    def begin(self, run_id: str, mode: str, filename: str, *, is_imported: bool = False) -> int:
+    def begin(self, run_id: str, mode: str, filename: str, *, is_imported: bool = False, request: str = "") -> int:
         """Make room for a run of this process, and return its number.
+
+        `request` is what a client has to repeat to go on with it.
 
         Raises:
             StoreError: It cannot be written down; nothing has been run.
@@ -106,9 +114,9 @@ class Recordings:
         with self._store.transaction():
             self._prune()
             rows = self._store.execute(
-                "INSERT INTO recording (run_id, began, mode, filename, state, owner, is_imported) "
-                "VALUES (?, ?, ?, ?, 'running', ?, ?) ON CONFLICT DO NOTHING RETURNING id",
-                (run_id, time.time_ns(), mode, filename, self._me().name, is_imported),
+                "INSERT INTO recording (run_id, began, mode, filename, state, owner, is_imported, request) "
+                "VALUES (?, ?, ?, ?, 'running', ?, ?, ?) ON CONFLICT DO NOTHING RETURNING id",
+                (run_id, time.time_ns(), mode, filename, self._me().name, is_imported, request),
             )
         if not rows:
             raise RecordingError(f"{run_id} is recorded already; `codemode recordings rm {run_id}` removes that.")
@@ -168,6 +176,12 @@ class Recordings:
             f"{_SELECT} WHERE state IN ('running', 'interrupted', 'parked') ORDER BY began DESC, id DESC"
         )
         return [entry for entry in map(self._entry, rows) if entry.state != "running"]
+
+    def requested(self, request: str) -> Entry | None:
+        """Return the newest run of a request that is parked, or whose process died."""
+        rows = self._store.execute(f"{_SELECT} WHERE request = ? ORDER BY id DESC", (request,)) if request else []
+        found = (entry for entry in map(self._entry, rows) if entry.state == "parked" or entry.has_crashed)
+        return next(found, None)
 
     def find(self, name: str) -> Entry:
         """Return the recording of a run, by its id or the beginning of it, or `last`.
@@ -234,11 +248,12 @@ class Recordings:
 
     def _entry(self, row: tuple[object, ...]) -> Entry:
         number, run_id, began, mode, filename, state, owner, calls, ended, size, imported = row
-        if state == "running" and not self._me().lives(str(owner)):
+        has_crashed = state == "running" and not self._me().lives(str(owner))
+        if has_crashed:
             state = "interrupted"
         return Entry(
             int(str(number)), str(run_id), int(str(began)), str(mode), str(filename), state,  # type: ignore[arg-type]
-            int(str(calls)), None if ended is None else int(str(ended)), int(str(size)), bool(imported),
+            int(str(calls)), None if ended is None else int(str(ended)), int(str(size)), bool(imported), has_crashed,
         )  # fmt: skip
 
     def _me(self) -> Owner:

@@ -58,6 +58,7 @@ class Beginning:
     denials: Sequence[Denial] = ()
     principal: str = ""
     session: str = ""
+    request: str = ""
 
 
 class RunJournal:
@@ -94,7 +95,7 @@ class RunJournal:
             StoreError: It cannot be written; nothing has been run.
         """
         mode = recordings.settings.mode
-        recording = recordings.begin(beginning.run_id, mode, beginning.filename)
+        recording = recordings.begin(beginning.run_id, mode, beginning.filename, request=beginning.request)
         journal = cls(recordings, redaction, recording=recording, keeps_content=mode == "full")
         journal._begun(beginning, mode)
         return journal

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from contextlib import asynccontextmanager, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
@@ -23,7 +23,7 @@ from broker import tool_descriptions
 from broker.errors import SearchError, UnknownToolError
 from broker.server.announcing import Announcer
 from broker.server.asking import Asking
-from broker.server.identity import SessionKeeper, TooManySessionsError, UnknownSessionError, principal_of_request
+from broker.server.identity import NEW, SessionKeeper, TooManySessionsError, UnknownSessionError, principal_of_request
 from broker.server.notices import Notices
 from broker.server.runs import DrainingError, NoRoomError, Runs
 from broker.server.settings import ServeSettings
@@ -92,7 +92,7 @@ class BrokerServer:
         )
         self.runs = Runs(at_once=settings.runs_at_once, waiting=settings.runs_waiting)
         self.outputs = KeptOutputs()
-        self._asking = Asking()
+        self._asking = Asking(broker.requested_run)
         self._limits = limits
         self._log_levels: dict[str, str] = {}
         self._tools = ToolsMode(broker)
@@ -146,13 +146,13 @@ class BrokerServer:
         return await self._asking.perform(ctx, params, partial(self._answer_call, ctx, params))
 
     async def _answer_call(
-        self, ctx: ServerRequestContext[_State, Any], params: t.CallToolRequestParams
+        self, ctx: ServerRequestContext[_State, Any], params: t.CallToolRequestParams, run: str | None
     ) -> t.CallToolResult:
         if self._is_tools_mode and params.name != SEARCH:
             return await self._call_directly(ctx, params.name, params.arguments or {})
         if params.name not in INPUT_SCHEMAS:
             raise MCPError(t.INVALID_PARAMS, texts.unknown_tool(params.name, list(INPUT_SCHEMAS)))
-        return _result(await self._reply(ctx, params.name, params.arguments or {}))
+        return _result(await self._reply(ctx, params.name, params.arguments or {}, run))
 
     async def _call_directly(
         self, ctx: ServerRequestContext[_State, Any], name: str, arguments: dict[str, Any]
@@ -180,28 +180,41 @@ class BrokerServer:
         finally:
             held.users -= 1
 
-    async def _reply(self, ctx: ServerRequestContext[_State, Any], name: str, arguments: dict[str, Any]) -> Reply:
+    async def _reply(
+        self, ctx: ServerRequestContext[_State, Any], name: str, arguments: dict[str, Any], run: str | None
+    ) -> Reply:
         handle = arguments.get("session")
         try:
-            held, is_new = self.sessions.find(ctx, handle if isinstance(handle, str) else None)
+            try:
+                held, is_new = self.sessions.find(ctx, handle if isinstance(handle, str) else None)
+            except UnknownSessionError:
+                if run is None:
+                    raise
+                held, is_new = self.sessions.find(ctx, NEW)  # the run outlived its session
         except (UnknownSessionError, TooManySessionsError) as error:
             return _no_session(error)
         held.users += 1
         try:
             if name != EXECUTE:
                 return await self._surface(held, is_new=is_new).dispatch(name, arguments)
-            return await self._execute(ctx, held, arguments, is_new=is_new)
+            return await self._execute(ctx, held, arguments, is_new=is_new, run=run)
         finally:
             held.users -= 1
 
     async def _execute(
-        self, ctx: ServerRequestContext[_State, Any], held: Held, arguments: dict[str, Any], *, is_new: bool
+        self,
+        ctx: ServerRequestContext[_State, Any],
+        held: Held,
+        arguments: dict[str, Any],
+        *,
+        is_new: bool,
+        run: str | None,
     ) -> Reply:
         notices = Notices(ctx, with_output=self._wants_output(ctx))
 
-        async def work(run: LiveRun[Reply]) -> Reply:
-            surface = self._surface(held, is_new=is_new)
-            return await surface.dispatch(EXECUTE, arguments, notices.watcher, stop=run.stop)
+        async def work(live: LiveRun[Reply]) -> Reply:
+            surface = replace(self._surface(held, is_new=is_new), resumes=run)
+            return await surface.dispatch(EXECUTE, arguments, notices.watcher, stop=live.stop)
 
         async with anyio.create_task_group() as telling:
             telling.start_soon(notices.send)

@@ -3,11 +3,13 @@
 Above: app.py. Below: eliciting.py, which the desks of runs ask, through `answering`, and sampling.py, through
 `way_to_client`. Until 2025-11-25 the server sends
 a request while the client's own is open. Since 2026-07-28 it answers that one with `input_required` and keeps the run;
-the client repeats its request with the answer, and is given the result or the next request.
+the client repeats its request with the answer, and is given the result or the next request. When the process died
+meanwhile, the repeated request takes up the recorded run.
 """
 
 from __future__ import annotations
 
+import hashlib
 import secrets
 from contextlib import contextmanager, nullcontext
 from contextvars import ContextVar
@@ -32,6 +34,8 @@ if TYPE_CHECKING:
 
     Request: TypeAlias = t.ElicitRequest | t.CreateMessageRequest
     Send: TypeAlias = Callable[[Request], Awaitable[t.InputResponse | None]]
+    SendAbout: TypeAlias = Callable[[Request, str], Awaitable[t.InputResponse | None]]
+    Answer: TypeAlias = Callable[[str | None], Awaitable[t.CallToolResult]]
 
 MOST_KEPT = 1_000
 """Runs that wait for a client to come back; the oldest are dropped, which refuses their calls."""
@@ -45,35 +49,44 @@ _WAY: ContextVar[Send | None] = ContextVar("_WAY", default=None)
 class Asking:
     """Answers requests whose runs may have a question."""
 
-    def __init__(self) -> None:
-        """Start with nothing that waits."""
+    def __init__(self, find: Callable[[str], str | None]) -> None:
+        """Start with nothing that waits; `find` returns the recorded run of a request, if that waits."""
         self._kept: dict[str, _Kept] = {}
+        self._find = find
 
     async def perform(
         self,
         ctx: ServerRequestContext[Any, Any],
         params: t.CallToolRequestParams,
-        answer: Callable[[], Awaitable[t.CallToolResult]],
+        answer: Answer,
     ) -> t.CallToolResult | t.InputRequiredResult:
-        """Answer a request, or go on with the one that it repeats.
+        """Answer a request, or go on with the one that it repeats; `answer` is given the recorded run to go on with.
 
         Raises:
             MCPError: It repeats no request that waits.
         """
         if params.request_state is not None:
-            return await self._go_on(params)
+            return await self._go_on(ctx, params, answer)
         if ctx.session.can_send_request:
-            with _reaching(ctx, partial(_push, ctx)):
-                return await answer()
+            request = _request(_identity(params))
+            with _reaching(ctx, partial(_push, ctx), request):
+                return await answer(self._find(request) if _has_forms(ctx) else None)
         if not (_has_forms(ctx) or _has_model(ctx)):
-            return await answer()
+            return await answer(None)
         kept = _Kept(_identity(params), ctx)
-        ctx.lifespan_context.tasks.start_soon(kept.perform, answer)
+        ctx.lifespan_context.tasks.start_soon(kept.perform, partial(answer, None))
         return await self._next(kept)
 
-    async def _go_on(self, params: t.CallToolRequestParams) -> t.CallToolResult | t.InputRequiredResult:
-        kept = self._kept.get(params.request_state or "")
-        if kept is None or kept.identity != _identity(params):
+    async def _go_on(
+        self, ctx: ServerRequestContext[Any, Any], params: t.CallToolRequestParams, answer: Answer
+    ) -> t.CallToolResult | t.InputRequiredResult:
+        state, identity = params.request_state or "", _identity(params)
+        kept = self._kept.get(state)
+        if kept is None and (run := self._find(_request(identity, state))) is not None:
+            kept = self._kept[state] = _Kept(identity, ctx, state)
+            ctx.lifespan_context.tasks.start_soon(kept.perform, partial(answer, run))
+            await kept.has_news()
+        if kept is None or kept.identity != identity:
             raise MCPError(t.INVALID_PARAMS, _GONE)
         asked = kept.asked
         response = (params.input_responses or {}).get(asked.key) if asked is not None else None
@@ -104,23 +117,31 @@ def way_to_client() -> Send | None:
 
 
 @contextmanager
-def _reaching(ctx: ServerRequestContext[Any, Any], send: Send) -> Iterator[None]:
-    """Let what begins in a block, also in tasks that it starts, reach the client; its person where it shows forms."""
+def _reaching(ctx: ServerRequestContext[Any, Any], send: SendAbout, request: str) -> Iterator[None]:
+    """Let what begins in a block, also in tasks that it starts, reach the client; its person where it shows forms.
 
-    async def show(params: t.ElicitRequestParams) -> t.ElicitResult:
-        reply = await send(t.ElicitRequest(params=params))
+    `request` is what the client can repeat.
+    """
+
+    async def show(params: t.ElicitRequestParams, about: str) -> t.ElicitResult:
+        reply = await send(t.ElicitRequest(params=params), about)
         return reply if isinstance(reply, t.ElicitResult) else t.ElicitResult(action="cancel")
 
-    token = _WAY.set(send)
+    async def send_any(request: Request) -> t.InputResponse | None:
+        return await send(request, "")
+
+    token = _WAY.set(send_any)
     try:
-        answerer = ElicitingAnswerer(show, has_urls=_has_urls(ctx)) if _has_forms(ctx) else None
+        answerer = ElicitingAnswerer(show, has_urls=_has_urls(ctx), request=request) if _has_forms(ctx) else None
         with nullcontext() if answerer is None else answering(answerer):
             yield
     finally:
         _WAY.reset(token)
 
 
-async def _push(ctx: ServerRequestContext[Any, Any], request: Request) -> t.ElicitResult | t.CreateMessageResult:
+async def _push(
+    ctx: ServerRequestContext[Any, Any], request: Request, _about: str
+) -> t.ElicitResult | t.CreateMessageResult:
     """Send a request of our own, while the client's is open."""
     metadata = ServerMessageMetadata(related_request_id=ctx.request_id)
     if isinstance(request, t.CreateMessageRequest):
@@ -137,12 +158,14 @@ class _Asked:
 
     Attributes:
         request: What it is asked.
-        key: Names it between the client and us: an answer to the one before is none to this one.
+        key: Names it between the client and us: an answer to the one before is none to this one. The same question of
+            a run that was taken up again has the same one.
     """
 
-    def __init__(self, request: Request) -> None:
+    def __init__(self, request: Request, about: str) -> None:
         self.request = request
-        self.key = f"input_{secrets.token_hex(8)}"
+        shown = canonical_json([about, request.model_dump(mode="json")])
+        self.key = f"input_{hashlib.sha256(shown.encode()).hexdigest()[:16] if about else secrets.token_hex(8)}"
         self._result: t.InputResponse | None = None
         self._answered = anyio.Event()
 
@@ -186,7 +209,7 @@ class _Kept:
 
     async def perform(self, answer: Callable[[], Awaitable[t.CallToolResult]]) -> None:
         """Answer the request, as a task of the server; its questions wait for the client."""
-        with self.scope, _reaching(self.ctx, self._send):
+        with self.scope, _reaching(self.ctx, self._send, _request(self.identity, self.state)):
             try:
                 self._result = await answer()
             except Exception as error:  # noqa: BLE001  # whoever repeats the request gets it
@@ -216,10 +239,10 @@ class _Kept:
         self._news.set()
         self._news = anyio.Event()
 
-    async def _send(self, request: Request) -> t.InputResponse | None:
+    async def _send(self, request: Request, about: str) -> t.InputResponse | None:
         """Give the client a request when it comes for it; one at a time."""
         async with self._turn:
-            self.asked = asked = _Asked(request)
+            self.asked = asked = _Asked(request, about)
             self._tell()
             try:
                 return await asked.result()
@@ -248,3 +271,8 @@ def _has_urls(ctx: ServerRequestContext[Any, Any]) -> bool:
 
 def _identity(params: t.CallToolRequestParams) -> str:
     return canonical_json([principal_of_request(), params.name, params.arguments or {}])
+
+
+def _request(identity: str, state: str = "") -> str:
+    """Return what is kept of a request, so that only who repeats it goes on with its run."""
+    return hashlib.sha256(canonical_json([identity, state]).encode()).hexdigest()

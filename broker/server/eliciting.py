@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from broker.authorization.forms import Form
     from broker.authorization.questions import Answer, CallGroup, Question
 
-    Show: TypeAlias = Callable[[t.ElicitRequestParams], Awaitable[t.ElicitResult]]
+    Show: TypeAlias = Callable[[t.ElicitRequestParams, str], Awaitable[t.ElicitResult]]
 
 NAME = "elicitation"
 """Who answered, for the audit."""
@@ -49,12 +49,16 @@ _CHOICES: dict[str, dict[str, Any]] = {
 
 
 class ElicitingAnswerer:
-    """Asks by showing forms of the protocol; `show` brings one to the client and its answer back."""
+    """Asks by showing forms of the protocol; `show` brings one to the client and its answer back.
+
+    It is also told what tells the question from every other one: empty for the question of a server.
+    """
 
     name = NAME
 
-    def __init__(self, show: Show, *, has_urls: bool) -> None:
-        """`has_urls` tells whether the client can send a person to an address."""
+    def __init__(self, show: Show, *, has_urls: bool, request: str = "") -> None:
+        """`has_urls` tells whether the client can send a person to an address; `request` is what it can repeat."""
+        self.request = request
         self._show = show
         self._has_urls = has_urls
 
@@ -64,7 +68,8 @@ class ElicitingAnswerer:
         fault = ""
         for _ in range(_TRIES):
             said = f"{fault}{message}"
-            result = await self._show(t.ElicitRequestFormParams(message=said, requested_schema=schema))
+            params = t.ElicitRequestFormParams(message=said, requested_schema=schema)
+            result = await self._show(params, question.digest)
             try:
                 return _answers(question, result)
             except PatternError as error:
@@ -80,7 +85,7 @@ class ElicitingAnswerer:
             params = t.ElicitRequestURLParams(message=form.as_text(), url=form.url)
         else:
             params = t.ElicitRequestFormParams(message=form.as_text(), requested_schema=form.schema)
-        result = await self._show(params)
+        result = await self._show(params, "")
         return FormReply(result.action, result.content or {})
 
 

@@ -9,7 +9,7 @@ import json
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
-from broker.errors import SearchError, StoreError
+from broker.errors import RecordingError, SearchError, StoreError
 from broker.json_schema import first_fault
 from broker.logging import logger
 from broker.search import Detail, Filters, SearchRequest
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     import anyio
 
     from broker.attempts import CallRecord
+    from broker.envelope import ExecutionResult
     from broker.script_functions import Extractor
     from broker.sessions import Session
     from sandbox import Limits
@@ -62,6 +63,7 @@ class Surface:
         outputs: Where output beyond the budget is kept.
         limits: Bounds of each run, the session's when None; `timeout` replaces the wall clock.
         output_tokens: How much of a run's output a reply holds.
+        resumes: The recorded run that `execute_code` goes on with, for a request that is repeated.
     """
 
     session: Session
@@ -70,6 +72,7 @@ class Surface:
     outputs: KeptOutputs = field(default_factory=KeptOutputs)
     limits: Limits | None = None
     output_tokens: int = OUTPUT_TOKENS
+    resumes: str | None = None
 
     async def dispatch(
         self,
@@ -140,6 +143,11 @@ class Surface:
                 return Reply(texts.wrong_arguments(EXECUTE, fault), is_error=True)
             limits = replace(limits, wall_seconds=float(seconds))
         try:
+            if self.resumes is not None:
+                result = await self.session.take_up(
+                    self.resumes, on_output=watcher.on_output, on_call=watcher.on_call, stop=stop
+                )
+                return self._ran(result)
             result = await self.session.execute_code(
                 given["code"],
                 limits=limits,
@@ -153,6 +161,11 @@ class Surface:
         except StoreError as error:
             logger().error("the run cannot be written down", problem=str(error))
             return Reply(texts.not_recorded(), is_error=True)
+        except RecordingError as error:
+            return Reply(texts.not_resumed(str(error)), is_error=True)
+        return self._ran(result)
+
+    def _ran(self, result: ExecutionResult) -> Reply:
         return reply_of(result, self.outputs, owner=self.owner, session=self.handle, output_tokens=self.output_tokens)
 
     def _reply(self, text: str, *, is_error: bool = False) -> Reply:

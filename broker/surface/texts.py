@@ -239,3 +239,8 @@ def not_recorded() -> str:
         "The script was stopped: the broker could not write down what it does, and what is not written down is not "
         "done. No call was made after that. Its operator has to look at the broker's log; do not run it again before."
     )
+
+
+def not_resumed(reason: str) -> str:
+    """Return that a run which waited cannot go on."""
+    return f"The script waited for a person and cannot go on: {one_line(reason, 400)} What was called stays done."

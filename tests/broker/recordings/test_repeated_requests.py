@@ -1,0 +1,117 @@
+"""A request that a client of `codemode serve` repeats after the server was killed: its run goes on, in both eras."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import anyio
+import mcp.types as t
+import pytest
+from mcp import Client, MCPError, StdioServerParameters, stdio_client
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+pytestmark = pytest.mark.anyio
+
+HERE = Path(__file__).parent
+CODEMODE = Path(sys.executable).with_name("codemode")
+CODE = """
+from tools import counting
+print("first", await counting.log(n=1))
+await counting.log(n=2)
+"""
+
+
+def accept(**content) -> t.ElicitResult:
+    return t.ElicitResult(action="accept", content=content)
+
+
+@pytest.fixture
+def served(tmp_path, data_home):
+    """Connects a client to a server process of its own; `kill` in the block ends that as `kill -9` does."""
+    log = tmp_path / "calls.log"
+    server = {"command": sys.executable, "args": [str(HERE / "counting_server.py")], "env": {"CALL_LOG": str(log)}}
+    (tmp_path / "mcp.json").write_text(json.dumps({"mcpServers": {"counting": server}}))
+    pid = tmp_path / "pid"
+    command = f'echo $$ > "{pid}"; exec "{CODEMODE}" serve --config "{tmp_path / "mcp.json"}"'
+    environment = {"PATH": os.environ["PATH"], "HOME": os.environ["HOME"], "XDG_DATA_HOME": data_home}
+    parameters = StdioServerParameters(command="sh", args=["-c", command], env=environment)
+
+    @asynccontextmanager
+    async def connect(mode, person):
+        with anyio.fail_after(90):
+            async with Client(stdio_client(parameters), mode=mode, elicitation_callback=person) as client:
+                await client.call_tool("get_tool_details", {"tools": ["counting.log"]})
+                yield client, lambda: os.kill(int(pid.read_text()), 9)
+
+    connect.log = log  # type: ignore[attr-defined]
+    return connect
+
+
+async def never(_ctx, _params) -> t.ElicitResult:
+    raise AssertionError("nobody is asked here")
+
+
+async def test_the_answer_to_a_form_of_a_killed_server_takes_its_run_up(served):
+    yes = accept(tool_1="allow these calls")
+
+    async def call(client, **more):
+        return await client.session.call_tool("execute_code", {"code": CODE}, allow_input_required=True, **more)
+
+    async with served("auto", never) as (client, kill):
+        first = await call(client)
+        assert isinstance(first, t.InputRequiredResult)
+        [key] = first.input_requests or {}
+        second = await call(client, input_responses={key: yes}, request_state=first.request_state)
+        assert isinstance(second, t.InputRequiredResult)
+        kill()
+    assert served.log.read_text().split() == ["1"]
+    async with served("auto", never) as (client, _):
+        [key] = second.input_requests or {}
+        with pytest.raises(MCPError, match="of no run that waits"):
+            await client.session.call_tool(
+                "execute_code",
+                {"code": "1"},
+                input_responses={key: yes},
+                request_state=second.request_state,
+                allow_input_required=True,
+            )
+        # The answer to the question before is none to this one: it is asked again.
+        [old] = first.input_requests or {}
+        asked = await call(client, input_responses={old: yes}, request_state=second.request_state)
+        assert isinstance(asked, t.InputRequiredResult)
+        assert asked.input_requests == second.input_requests
+        done = await call(client, input_responses={key: yes}, request_state=second.request_state)
+        assert isinstance(done, t.CallToolResult)
+        envelope = done.structured_content or {}
+        assert (envelope["outcome"], envelope["value"], envelope["stdout"]) == ("completed", 2, "first 1\n")
+    assert served.log.read_text().split() == ["1", "2"]
+
+
+async def test_an_older_client_that_calls_again_is_asked_again_and_nothing_is_repeated(served):
+    forms: list[str] = []
+    killing: list[Callable[[], None]] = []
+
+    async def person(_ctx, params) -> t.ElicitResult:
+        forms.append(params.message)
+        if len(forms) == 2:
+            killing[0]()
+            await anyio.sleep_forever()
+        return accept(tool_1="allow these calls")
+
+    async with served("legacy", person) as (client, kill):
+        killing.append(kill)
+        with pytest.raises(MCPError, match="Connection closed"):
+            await client.call_tool("execute_code", {"code": CODE})
+    assert served.log.read_text().split() == ["1"]
+    async with served("legacy", person) as (client, _):
+        result = await client.call_tool("execute_code", {"code": CODE})
+    assert (result.structured_content or {})["value"] == 2
+    assert ["n=1" in forms[0], *("n=2" in form for form in forms[1:])] == [True, True, True]
+    assert served.log.read_text().split() == ["1", "2"]
