@@ -7,6 +7,7 @@ import json
 import statistics
 import subprocess
 import sys
+import tempfile
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -16,6 +17,7 @@ from mcp import Client, StdioServerParameters
 from mcp.server import MCPServer
 
 from broker import Broker, BrokerServer, Config, ExecutionResult, Grant, ServerConfig, ServeSettings
+from broker.store import Store
 from sandbox import Sandbox
 
 if TYPE_CHECKING:
@@ -82,26 +84,32 @@ def report(what: str, goal: str, found: str) -> None:
 
 async def stub_calls() -> None:
     """A stub call beside `Client.call_tool`, both to a server of this process."""
-    server = desk()
     for isolation in ISOLATIONS:
-        sandbox = Sandbox(isolation=isolation)
-        async with Broker(servers={"desk": server}, sandbox=sandbox) as broker, Client(server) as client:
-            session = broker.session(grants=[Grant("*")])
-            await session.get_tool_details(["desk.add"])
+        await _stub_calls(isolation, None, "nothing written")
+        with tempfile.TemporaryDirectory() as folder, Store(Path(folder) / "broker.sqlite3") as store:
+            await _stub_calls(isolation, store, "recorded and audited")
 
-            async def scripted(session: Any = session) -> None:
-                result = await session.execute_code(ADD.format(count=CALLS), check="off")
-                expect_completed(result)
 
-            async def direct(client: Any = client) -> None:
-                for number in range(CALLS):
-                    await client.call_tool("add", {"a": number, "b": 1})
+async def _stub_calls(isolation: Literal["thread", "process"], store: Store | None, kept: str) -> None:
+    server = desk()
+    sandbox = Sandbox(isolation=isolation)
+    async with Broker(servers={"desk": server}, sandbox=sandbox, store=store) as broker, Client(server) as client:
+        session = broker.session(grants=[Grant("*")])
+        await session.get_tool_details(["desk.add"])
 
-            ours, theirs = await side_by_side(scripted, direct)
-            processor = await computed(scripted) / await computed(direct)
-        per_call = f"{ours / CALLS * 1e6:.0f} us against {theirs / CALLS * 1e6:.0f} us: {ours / theirs:.2f}"
-        per_call += f"; processor time of this process {processor:.2f}"
-        report(f"stub call to a server of this process, {isolation} isolation", "1.3", per_call)
+        async def scripted() -> None:
+            result = await session.execute_code(ADD.format(count=CALLS), check="off")
+            expect_completed(result)
+
+        async def direct() -> None:
+            for number in range(CALLS):
+                await client.call_tool("add", {"a": number, "b": 1})
+
+        ours, theirs = await side_by_side(scripted, direct)
+        processor = await computed(scripted) / await computed(direct)
+    per_call = f"{ours / CALLS * 1e6:.0f} us against {theirs / CALLS * 1e6:.0f} us: {ours / theirs:.2f}"
+    per_call += f"; processor time of this process {processor:.2f}"
+    report(f"stub call to a server of this process, {isolation} isolation, {kept}", "1.3", per_call)
 
 
 async def stdio_script() -> None:
