@@ -295,8 +295,9 @@ class Broker:
     def take_up_interrupted(self) -> int:
         """Go on, in the background, with the runs of this store that a crash interrupted; returns how many.
 
-        Nobody is asked: a run with a question, or with a call of unknown outcome that the config would ask about, is
-        parked.
+        Each goes on for the principal and under the session's name that it began with; one that was stopped on purpose
+        is left alone. Nobody is asked: a run with a question, or with a call of unknown outcome that the config would
+        ask about, is parked.
         """
         if self._recordings is None:
             return 0
@@ -311,7 +312,10 @@ class Broker:
 
     async def _take_up(self, run_id: str, unknown: UnknownOutcome) -> None:
         try:
-            result = await self.session(parks=True).take_up(run_id, unknown=unknown)
+            _, recording = self._recorder.find(run_id)
+            begun = recording.begun
+            session = self.session(name=begun.session, principal=begun.principal, parks=True)
+            result = await session.take_up(run_id, unknown=unknown)
         except BrokerError as error:
             logger().warning("a run was not taken up", run=run_id, reason=str(error))
         else:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import anyio.lowlevel
 import pytest
 
 from broker import Denial, Grant, PolicyConfig, Verdict
@@ -153,6 +154,26 @@ async def test_a_quota_for_a_run_goes_on_counting(world):
     again = await resume(result.run_id, policy=policy)
     assert again.value == result.value
     assert calls == [("add", 3, 0)]
+
+
+async def test_a_run_is_taken_up_for_its_own_principal_and_not_where_it_was_stopped_on_purpose(world):
+    opened, crash, calls, recordings, store = world("opened", "crash", "calls", "recordings", "store")
+    rule = {"tools": ["desk.*"], "principals": ["ada"], "sessions": ["hers"], "effect": "allow"}
+    policy = PolicyConfig.model_validate({"rules": [rule]})
+    async with opened(policy=policy) as broker:
+        session = broker.session(principal="ada", name="hers")
+        assert (await session.execute_code(LOOP, describe_references=True)).value == list(range(6))
+    crash("answered", 4)
+    store.execute("UPDATE recording SET state = 'interrupted', owner = ''")
+    calls.clear()
+    async with opened(policy=policy) as broker:
+        assert broker.take_up_interrupted() == 0
+        store.execute("UPDATE recording SET state = 'running', owner = 'gone'")
+        assert broker.take_up_interrupted() == 1
+        while recordings.find("last").state in {"running", "interrupted"}:
+            await anyio.lowlevel.checkpoint()
+    assert recordings.find("last").state == "completed"
+    assert calls == [("add", 4, 0), ("add", 5, 0)]
 
 
 async def test_what_resume_was_given_holds_after_the_next_crash(world):
