@@ -88,7 +88,7 @@ def remove_image(
     verbose: Verbose = False,
     log_json: LogJson = False,
 ) -> None:
-    """Remove an image and its lock, or a compiled image that nobody uses at this moment."""
+    """Remove an image with its lock, or one that is compiled."""
     from broker.cli import image as command
 
     start(command.remove, command.RemoveRequest(name, compiled), verbose=verbose, log_json=log_json)
