@@ -7,14 +7,17 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from broker.authorization.policy import Policy
+from broker.content_blocks import ContentBlocks
 from broker.errors import RecordingError
 from broker.recordings.compare import compare
 from broker.recordings.files import read_recording
 from broker.recordings.html_page import html_page
+from broker.recordings.leave import denials_given_back, grants_given_back
 from broker.recordings.picture import picture_of
 from broker.recordings.policy_replay import judge_recording
 from broker.recordings.rerun import RecordedAnswers
@@ -90,3 +93,39 @@ def test_an_edited_recording_is_used_or_refused(tmp_path, data):
 
 def test_the_recording_as_it_is_can_be_used():
     use(EXAMPLE)
+
+
+def with_line(folder, **event):
+    """The example's recording, without its seal, with one more line."""
+    path = folder / "run.jsonl"
+    lines = EXAMPLE.read_text().splitlines(keepends=True)[:-1]
+    path.write_text("".join([*lines, json.dumps({"at": 1, **event}), "\n"]))
+    return path
+
+
+def test_what_a_foreign_recording_says_that_people_said_allows_nothing(tmp_path):
+    everything = {"pattern": "*", "scope": "run"}
+    said = {"call": 1, "digest": "", "allow": True}
+    recording = read_recording(with_line(tmp_path, event="decided", by="me", calls=[said], grants=[everything]))
+    assert (len(recording.grants), list(grants_given_back(recording))) == (5, [])
+    refusal = {"pattern": "*", "arguments": {"/a": {"nonsense": 1}}}
+    recording = read_recording(with_line(tmp_path, event="decided", by="me", calls=[], denials=[refusal]))
+    (denial,) = denials_given_back(recording)
+    assert denial.pattern == "*", "a denial that cannot be read denies all"
+
+
+def test_an_answer_about_a_call_that_was_never_made_is_refused(tmp_path):
+    said = {"call": 999, "digest": "", "allow": True}
+    with pytest.raises(RecordingError, match="call 999 was never made"):
+        read_recording(with_line(tmp_path, event="decided", by="me", calls=[said]))
+
+
+def test_blocks_that_no_client_could_show_are_left_out(tmp_path):
+    good = {"type": "image", "data": "eA==", "mimeType": "image/png"}
+    foreign = {"block_1": good, "block_2": {"type": "image", "data": 5}, "../x": good, f"block_{'9' * 5_000}": []}
+    kept = {name: {"value": block} for name, block in foreign.items()}
+    recording = read_recording(with_line(tmp_path, event="kept", call=1, blocks=kept))
+    blocks = ContentBlocks()
+    for name, stored in recording.calls[1].kept.blocks.items():  # type: ignore[union-attr]  # the line above
+        blocks.put_back(name, recording.load(stored))
+    assert [blocks.find(name) for name in foreign] == [good, None, None, None]
