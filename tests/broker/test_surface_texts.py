@@ -66,6 +66,7 @@ CASES = {
     "next_page": lambda name: texts.next_page("abc"),  # noqa: ARG005
     "no_resource": texts.no_resource,
     "not_recorded": lambda name: texts.not_recorded(),  # noqa: ARG005
+    "not_resumed": texts.not_resumed,
 }
 
 
