@@ -12,7 +12,7 @@ from broker.errors import SearchError
 from broker.search.index import KeywordIndex
 from broker.search.pages import Mode, SearchPage, SearchRequest
 from broker.search.patterns import matching
-from broker.search.vectors import VectorIndex, fuse
+from broker.search.vectors import MEANING_WEIGHT, VectorIndex, fuse
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Collection, Iterable, Sequence
@@ -128,7 +128,7 @@ class ToolSearch:
     async def _hybrid(self, query: str, admits: Callable[[ToolSpec], bool] | None, count: int) -> list[ToolSpec]:
         near = await self._meaning(query, admits)
         deep = max(count, _FUSED)
-        return fuse([self._keyword(query, admits, deep)[:deep], near[:deep]])
+        return fuse([(self._keyword(query, admits, deep)[:deep], 1.0), (near[:deep], MEANING_WEIGHT)])
 
     async def _judged(self, query: str, found: list[ToolSpec]) -> tuple[list[ToolSpec], tuple[str, ...]]:
         """Let the ranker reorder the first candidates; what it leaves out follows, what it invents is dropped."""

@@ -21,6 +21,10 @@ if TYPE_CHECKING:
 
 BATCH = 64
 _EMBEDDED_CHARACTERS = 1_000
+_FUSION_CONSTANT = 10.0
+MEANING_WEIGHT = 0.5
+"""What the ranking of a small model counts against that by words, found on half of the benchmark's queries."""
+
 _VECTORS = (
     "CREATE TABLE vectors (model TEXT NOT NULL, digest TEXT NOT NULL, vector BLOB NOT NULL,"
     " PRIMARY KEY (model, digest)) STRICT, WITHOUT ROWID"
@@ -128,14 +132,14 @@ def embedded_text(spec: ToolSpec) -> str:
     return f"{text[:_EMBEDDED_CHARACTERS]} ({parameters})"
 
 
-def fuse(rankings: Iterable[Sequence[ToolSpec]], *, constant: float = 60.0) -> list[ToolSpec]:
-    """Return the tools of several rankings by reciprocal rank fusion, best first."""
+def fuse(rankings: Iterable[tuple[Sequence[ToolSpec], float]]) -> list[ToolSpec]:
+    """Return the tools of several rankings, each with its weight, by reciprocal rank fusion, best first."""
     scores: dict[str, float] = {}
     specs: dict[str, ToolSpec] = {}
-    for ranking in rankings:
+    for ranking, weight in rankings:
         for rank, spec in enumerate(ranking, start=1):
             specs[spec.digest] = spec
-            scores[spec.digest] = scores.get(spec.digest, 0.0) + 1.0 / (constant + rank)
+            scores[spec.digest] = scores.get(spec.digest, 0.0) + weight / (_FUSION_CONSTANT + rank)
     return [specs[digest] for digest in sorted(specs, key=lambda digest: -scores[digest])]
 
 
