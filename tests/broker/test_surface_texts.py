@@ -93,6 +93,9 @@ CALLS = {
     ),
     "call_not_described": lambda name: call_texts.call_not_described("git.log", "git.log", name),
     "bad_arguments": lambda name: call_texts.bad_arguments("git.log", f"repo_path: {name} is not of type 'string'"),
+    "no_parameter": lambda name: call_texts.no_parameter("git.log", [name] * 4),
+    "taken_back": lambda name: call_texts.taken_back("git.log"),  # noqa: ARG005
+    "input_refused": lambda name: call_texts.input_refused("git", "nobody is there"),  # noqa: ARG005
     "unavailable": lambda name: call_texts.unavailable("git", f"it ended at once: {one_line(name, 200)}"),
     "not_found": lambda name: call_texts.not_found(f"git.{name}", ["git.git_log", "git.git_show"]),
     "not_written_down": lambda name: call_texts.not_written_down("git.log"),  # noqa: ARG005  # none in it
