@@ -64,7 +64,7 @@ async def connect(
         )
         await stack.enter_async_context(session)
         await _negotiate(session, mode)
-        connection.begin(session, dispatcher)
+        connection.begin(session, raw)
         yield
 
 

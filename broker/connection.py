@@ -16,13 +16,13 @@ from mcp import ClientSession, MCPError
 from mcp.client.subscriptions import listen
 from mcp.types.version import MODERN_PROTOCOL_VERSIONS
 
-from broker.raw_dispatcher import RAW
+from broker.raw_dispatcher import RAW, RawDispatcher
 from broker.upstream_requests import RefusedError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from mcp.shared.dispatcher import CallOptions, Dispatcher, ProgressFnT
+    from mcp.shared.dispatcher import CallOptions, ProgressFnT
 
     from broker.upstream_requests import Reply, UpstreamRequests
 
@@ -51,7 +51,7 @@ class Connection:
     reason: str = ""
     http_status: int | None = None
     _session: ClientSession | None = None
-    _wire: Dispatcher[Any] | None = None
+    _wire: RawDispatcher | None = None
 
     @property
     def session(self) -> ClientSession:
@@ -66,12 +66,12 @@ class Connection:
         return self.session.protocol_version or ""
 
     @property
-    def _dispatcher(self) -> Dispatcher[Any]:
+    def _dispatcher(self) -> RawDispatcher:
         if self._wire is None:
             raise RuntimeError("the connection is not open")
         return self._wire
 
-    def begin(self, session: ClientSession, wire: Dispatcher[Any]) -> None:
+    def begin(self, session: ClientSession, wire: RawDispatcher) -> None:
         """Take the session that was negotiated, and what carries it."""
         self._session, self._wire = session, wire
 
@@ -89,7 +89,7 @@ class Connection:
             MCPError: The server answered with an error, or the connection ended.
         """
         result = await self.session.list_tools(params=t.PaginatedRequestParams(cursor=cursor))
-        raw = (result.meta or {})[RAW]
+        raw = self._dispatcher.take((result.meta or {})[RAW])
         offered = (result.meta or {})["offered"]
         forbidden = frozenset(offered) - {tool.name for tool in result.tools}
         return Page(raw.get("tools"), forbidden, raw.get("nextCursor"))

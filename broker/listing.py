@@ -18,6 +18,9 @@ if TYPE_CHECKING:
     from broker.connection import Connection, Page
 
 NAME_CHARACTERS = 256
+DEPTH = 200
+"""How deep a definition may be nested: about what parsers of JSON commonly take."""
+
 _MOST_PROBLEMS = 20
 
 
@@ -90,29 +93,19 @@ def _take(page: Page, server: str, settings: ServerConfig, tools: dict[str, Tool
 
 def spec_of(server: str, tool: Any) -> ToolSpec | str:
     """Return the specification of a tool as received, or what is wrong with it."""
-    if not isinstance(tool, dict):
-        return "it is not a JSON object"
-    name = tool.get("name")
-    if not isinstance(name, str) or not name:
-        return "it has no name"
-    if len(name) > NAME_CHARACTERS:
-        return f"its name is longer than {NAME_CHARACTERS} characters"
-    if not isinstance(tool.get("inputSchema"), dict):
-        return "its inputSchema is not a JSON object"
-    output = tool.get("outputSchema")
-    if output is not None and not isinstance(output, dict):
-        return "its outputSchema is not a JSON object"
+    if fault := _fault_of(tool):
+        return fault
     hints = tool.get("annotations")
     hints = hints if isinstance(hints, dict) else {}
     title = tool.get("title") or hints.get("title")
     description = tool.get("description")
     return ToolSpec(
         server=server,
-        name=name,
+        name=tool["name"],
         title=title if isinstance(title, str) else None,
         description=description if isinstance(description, str) else "",
         input_schema=tool["inputSchema"],
-        output_schema=output,
+        output_schema=tool.get("outputSchema"),
         annotations=ToolAnnotations(
             read_only=_hint(hints, "readOnlyHint"),
             destructive=_hint(hints, "destructiveHint"),
@@ -120,6 +113,31 @@ def spec_of(server: str, tool: Any) -> ToolSpec | str:
             open_world=_hint(hints, "openWorldHint"),
         ),
     )
+
+
+def _fault_of(tool: Any) -> str:
+    if not isinstance(tool, dict):
+        return "it is not a JSON object"
+    name = tool.get("name")
+    if not isinstance(name, str) or not name:
+        return "it has no name"
+    if len(name) > NAME_CHARACTERS:
+        return f"its name is longer than {NAME_CHARACTERS} characters"
+    for schema in ("inputSchema", "outputSchema"):
+        if not isinstance(tool.get(schema), dict) and (schema == "inputSchema" or tool.get(schema) is not None):
+            return f"its {schema} is not a JSON object"
+    return f"it is nested deeper than {DEPTH} levels" if _is_deeper(tool, DEPTH) else ""
+
+
+def _is_deeper(value: Any, levels: int) -> bool:
+    """Tell whether lists and objects are nested deeper than so many levels, without recursion."""
+    level = [value]
+    for _ in range(levels):
+        inside = [list(one.values()) if isinstance(one, dict) else one for one in level if isinstance(one, dict | list)]
+        level = [one for many in inside for one in many]
+        if not level:
+            return False
+    return True
 
 
 def _hint(hints: dict[str, Any], key: str) -> bool | None:

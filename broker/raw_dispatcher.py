@@ -1,11 +1,12 @@
 """Stands between the SDK's session and the wire: listings of tools pass by the SDK's validation.
 
 Above: connecting.py. Below: the SDK's dispatchers. The SDK refuses a whole listing for one malformed tool; what came
-travels in `_meta`.
+is kept here for whoever asked.
 """
 
 from __future__ import annotations
 
+import itertools
 from typing import TYPE_CHECKING, Any
 
 import anyio
@@ -13,7 +14,6 @@ import mcp.types as t
 from mcp.shared.dispatcher import CallOptions, Dispatcher
 from mcp.types.methods import validate_server_result
 from mcp.types.version import HANDSHAKE_PROTOCOL_VERSIONS
-from pydantic import ValidationError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from mcp.shared.dispatcher import OnNotify, OnNotifyIntercept, OnRequest
 
 RAW = "codemode.raw"
-"""Where in `_meta` the true answer is."""
+"""Where in `_meta` the number is under which the true answer is kept."""
 
 # Long enough for an interpreter that starts slowly; a server that stays silent is asked the older way after it.
 _PROBE_SECONDS = 6.0
@@ -38,11 +38,17 @@ class RawDispatcher(Dispatcher[Any]):
         """Forward to `inner`; `version` tells the negotiated revision once there is one."""
         self._inner = inner
         self._version = version
+        self._numbers = itertools.count()
+        self._answers: dict[int, dict[str, Any]] = {}
+
+    def take(self, number: int) -> dict[str, Any]:
+        """Return a true answer, once."""
+        return self._answers.pop(number)
 
     async def send_raw_request(
         self, method: str, params: Mapping[str, Any] | None, opts: CallOptions | None = None
     ) -> dict[str, Any]:
-        """Send a request; the true answer of `tools/list` travels in `_meta`."""
+        """Send a request; the true answer of `tools/list` is kept, under the number in `_meta`."""
         if method == "server/discover":
             opts = {**(opts or {}), "timeout": _PROBE_SECONDS}
         raw = await self._inner.send_raw_request(method, params, opts)
@@ -55,7 +61,10 @@ class RawDispatcher(Dispatcher[Any]):
         answer: dict[str, Any] = {"tools": kept, "resultType": "complete", "ttlMs": 0, "cacheScope": "private"}
         if isinstance(cursor := raw.get("nextCursor"), str):
             answer["nextCursor"] = cursor
-        answer["_meta"] = {RAW: raw, "offered": [tool["name"] for tool in kept]}
+        # Not in `_meta` itself: the SDK writes that out, and what came may be nested deeper than it can.
+        number = next(self._numbers)
+        self._answers[number] = raw
+        answer["_meta"] = {RAW: number, "offered": [tool["name"] for tool in kept]}
         return answer
 
     async def notify(self, method: str, params: Mapping[str, Any] | None, opts: CallOptions | None = None) -> None:
@@ -79,6 +88,6 @@ def _is_valid(tool: Any, version: str) -> bool:
     try:
         validate_server_result("tools/list", version, page)
         t.Tool.model_validate(tool, by_name=False)
-    except (ValidationError, RecursionError):
+    except (ValueError, RecursionError):
         return False
     return True

@@ -327,6 +327,15 @@ def list_collide_shadow(params: dict[str, Any]) -> Any:
     return {"tools": [tool(name) for name in names]}
 
 
+def list_one_deep(params: dict[str, Any]) -> Any:
+    """A tool that a parser may read, but little else can walk, beside a usual one."""
+    del params
+    schema: Any = {}
+    for _ in range(300):
+        schema = {"items": schema}
+    return {"tools": [{"name": "deep", "inputSchema": schema}, tool()]}
+
+
 def list_not_list(params: dict[str, Any]) -> Any:
     del params
     return {"tools": {}}
@@ -353,7 +362,7 @@ def list_schemas_dir(params: dict[str, Any]) -> Any:
 def list_deep(params: dict[str, Any]) -> Any:
     """A schema nested so deep that no usual parser reads it."""
     del params
-    raw = '{"a":' * 5_000 + "{}" + "}" * 5_000
+    raw = '{"a":' * 100_000 + "{}" + "}" * 100_000
     write(f'{{"jsonrpc":"2.0","id":{state["list_id"]},"result":{{"tools":[{raw}]}}}}\n'.encode())
     return None
 
