@@ -23,39 +23,43 @@ def install(manifest: dict, bridge) -> None:
     In a kernel the modules of earlier scripts learn what has been described since.
     """
     tools = sys.modules.get("tools")
-    if not (isinstance(tools, _Tools) and tools.serves(bridge)):
+    if not (isinstance(tools, _Tools) and tools.__serves__(bridge)):
         tools = _Tools(bridge)
-    tools.fill(manifest)
+    tools.__fill__(manifest)
     sys.modules["tools"] = tools
-    for name, namespace in tools.namespaces.items():
+    for name, namespace in tools.__namespaces__.items():
         sys.modules[f"tools.{name}"] = namespace
 
 
 class _Tools(types.ModuleType):
+    """Its own attributes have two underscores on both sides, as those of a namespace: no server or tool is named so."""
+
     def __init__(self, bridge):
         super().__init__("tools", "The tools this script may call, one module for each MCP server.")
         self.__path__ = []
         self.__dict__.update(tool_errors.TREE)
-        self._bridge = bridge
-        self.namespaces = {}
+        self.__bridge__ = bridge
+        self.__namespaces__ = {}
 
-    def serves(self, bridge):
-        return self._bridge is bridge
+    def __serves__(self, bridge):
+        return self.__bridge__ is bridge
 
-    def fill(self, manifest):
-        for name in self.namespaces.keys() - manifest.keys():
+    def __fill__(self, manifest):
+        for name in self.__namespaces__.keys() - manifest.keys():
             self.__dict__.pop(name, None)
             sys.modules.pop(f"tools.{name}", None)
-        self.namespaces = {name: self.namespaces.get(name) or _Namespace(name, self._bridge) for name in manifest}
-        for name, namespace in self.namespaces.items():
-            namespace.fill(manifest[name])
-        self.__all__ = [*self.namespaces, *tool_errors.TREE]
-        self.__dict__.update(self.namespaces)
+        self.__namespaces__ = {
+            name: self.__namespaces__.get(name) or _Namespace(name, self.__bridge__) for name in manifest
+        }
+        for name, namespace in self.__namespaces__.items():
+            namespace.__fill__(manifest[name])
+        self.__all__ = [*self.__namespaces__, *tool_errors.TREE]
+        self.__dict__.update(self.__namespaces__)
 
     def __getattr__(self, name):
         _refuse_dunder(self, name)
         raise tool_errors.ToolNotFoundError(
-            f"there is no server {name!r} in tools. {_nearest(name, self.namespaces, 'Servers')}"
+            f"there is no server {name!r} in tools. {_nearest(name, self.__namespaces__, 'Servers')}"
         )
 
     def __dir__(self):
@@ -65,37 +69,38 @@ class _Tools(types.ModuleType):
 class _Namespace(types.ModuleType):
     def __init__(self, name, bridge):
         super().__init__(f"tools.{name}")
-        self._short_name = name
-        self._functions = {}
-        self._bridge = bridge
+        self.__short_name__ = name
+        self.__functions__ = {}
+        self.__bridge__ = bridge
         self.__all__ = []
 
-    def fill(self, entry):
+    def __fill__(self, entry):
         for name in self.__all__:
             self.__dict__.pop(name, None)
         self.__doc__ = entry.get("doc")
-        self._functions = entry["functions"]
-        self._is_partial = entry.get("partial", False)
-        self._types = {typed for function in self._functions.values() for typed in function.get("types", ())}
-        self.__all__ = [*self._functions, *self._types]
+        self.__functions__ = entry["functions"]
+        self.__is_partial__ = entry.get("partial", False)
+        self.__types__ = {typed for function in self.__functions__.values() for typed in function.get("types", ())}
+        self.__all__ = [*self.__functions__, *self.__types__]
 
     def __getattr__(self, name):
-        entry = self._functions.get(name)
+        entry = self.__functions__.get(name)
         if entry is not None:
             if entry["described"]:
-                made = _Described(self._short_name, name, entry, self._bridge)
+                made = _Described(self.__short_name__, name, entry, self.__bridge__)
             else:
-                made = _Listed(self._short_name, name, entry)
-        elif name in self._types:
+                made = _Listed(self.__short_name__, name, entry)
+        elif name in self.__types__:
             made = typing.TypedDict(name, {})
         else:
             _refuse_dunder(self, name)
-            if self._is_partial:
-                fetch = f"get_tool_details({json.dumps([f'{self._short_name}.{name}'])})"
-                return _Listed(self._short_name, name, {"fetch": fetch})
+            if self.__is_partial__:
+                fetch = f"get_tool_details({json.dumps([f'{self.__short_name__}.{name}'])})"
+                return _Listed(self.__short_name__, name, {"fetch": fetch})
+            near = _nearest(name, self.__functions__, "Tools")
             raise tool_errors.ToolNotFoundError(
-                f"there is no tool {name!r} in tools.{self._short_name}. {_nearest(name, self._functions, 'Tools')}",
-                server=self._short_name,
+                f"there is no tool {name!r} in tools.{self.__short_name__}. {near}",
+                server=self.__short_name__,
                 tool=name,
             )
         setattr(self, name, made)

@@ -121,6 +121,15 @@ async def test_of_a_partial_namespace_what_is_not_told_of_may_be_there_undescrib
     assert (await raised(run, "from tools import good\ngood.__wrapped__", manifest=partial)).type == "AttributeError"
 
 
+async def test_servers_and_tools_may_be_named_like_what_the_modules_are_made_of(run, manifest):
+    names = ("fill", "serves", "namespaces", "_functions", "_types", "_bridge", "_short_name", "_Namespace__fill")
+    functions = dict.fromkeys(names, manifest["good"]["functions"]["echo"])
+    servers = {name: {"doc": "", "functions": functions} for name in names}
+    script = "import tools\nfrom tools import " + ", ".join(names)
+    script += "".join(f"\nassert await tools.{one}.{two}(text='x') == 'x'" for one in names for two in names)
+    assert (await run(script, manifest=servers)).outcome == Completed(None)
+
+
 async def test_an_import_of_an_unknown_tool_suggests_the_nearest(run):
     outcome = await raised(run, "from tools.good import ecko")
     assert outcome.type == "ImportError"
