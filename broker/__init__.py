@@ -9,7 +9,6 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from broker.attempts import CallRecord
     from broker.authorization.calls import PendingCall
     from broker.authorization.forms import Form, FormReply
     from broker.authorization.grants import Denial, Grant
@@ -18,18 +17,19 @@ if TYPE_CHECKING:
     from broker.authorization.question_box import QuestionBox
     from broker.authorization.questions import Answer, Answerer, Question, Verdict
     from broker.broker import Broker
-    from broker.catalog import Catalog, CatalogEntry
+    from broker.calls.attempts import CallRecord
+    from broker.calls.script_functions import Extraction
     from broker.config import Config, ServerConfig
-    from broker.envelope import ExecutionError, ExecutionResult
+    from broker.disclosure.tool_details import ToolDetails
     from broker.errors import BrokerError, ConfigError, PatternError, UnknownToolError, UpstreamError
-    from broker.script_check import CheckedScript, CheckMode
-    from broker.script_functions import Extraction
+    from broker.runs.envelope import ExecutionError, ExecutionResult
+    from broker.runs.script_check import CheckedScript, CheckMode
     from broker.server import BrokerServer, ServeSettings
-    from broker.server_status import ServerStatus
     from broker.sessions import Session
     from broker.surface import KeptOutputs, Reply, tool_definitions
-    from broker.tool_details import ToolDetails
-    from broker.upstream_requests import Sampling
+    from broker.tools.catalog import Catalog, CatalogEntry
+    from broker.upstreams.server_status import ServerStatus
+    from broker.upstreams.upstream_requests import Sampling
 
 _MODULES = {
     "Answer": "authorization.questions",
@@ -37,17 +37,17 @@ _MODULES = {
     "Broker": "broker",
     "BrokerError": "errors",
     "BrokerServer": "server",
-    "CallRecord": "attempts",
-    "Catalog": "catalog",
-    "CatalogEntry": "catalog",
-    "CheckMode": "script_check",
-    "CheckedScript": "script_check",
+    "CallRecord": "calls.attempts",
+    "Catalog": "tools.catalog",
+    "CatalogEntry": "tools.catalog",
+    "CheckMode": "runs.script_check",
+    "CheckedScript": "runs.script_check",
     "Config": "config",
     "ConfigError": "errors",
     "Denial": "authorization.grants",
-    "ExecutionError": "envelope",
-    "ExecutionResult": "envelope",
-    "Extraction": "script_functions",
+    "ExecutionError": "runs.envelope",
+    "ExecutionResult": "runs.envelope",
+    "Extraction": "calls.script_functions",
     "Form": "authorization.forms",
     "FormReply": "authorization.forms",
     "Grant": "authorization.grants",
@@ -59,12 +59,12 @@ _MODULES = {
     "Question": "authorization.questions",
     "QuestionBox": "authorization.question_box",
     "Reply": "surface",
-    "Sampling": "upstream_requests",
+    "Sampling": "upstreams.upstream_requests",
     "ServeSettings": "server",
     "ServerConfig": "config",
-    "ServerStatus": "server_status",
+    "ServerStatus": "upstreams.server_status",
     "Session": "sessions",
-    "ToolDetails": "tool_details",
+    "ToolDetails": "disclosure.tool_details",
     "UnknownToolError": "errors",
     "UpstreamError": "errors",
     "Verdict": "authorization.questions",

@@ -26,9 +26,9 @@ from broker.logging import logger
 from broker.recordings.recorder import Recorder
 from broker.recordings.recordings import Recordings
 from broker.redaction import Redactor, redacted_definition
-from broker.server_process import end_process, start_process
 from broker.sessions import Session
-from broker.tool_shelf import ToolShelf
+from broker.tools.tool_shelf import ToolShelf
+from broker.upstreams.server_process import end_process, start_process
 from codegen.plain_text import one_line
 from sandbox import Sandbox, SandboxError
 
@@ -40,18 +40,18 @@ if TYPE_CHECKING:
 
     from broker.authorization.grants import Grant
     from broker.authorization.questions import Answerer
-    from broker.catalog import Catalog
-    from broker.categories import Categories
-    from broker.connecting import InProcessServer
-    from broker.listing import Listing
+    from broker.calls.script_functions import Extractor
     from broker.recordings.resuming import UnknownOutcome
-    from broker.script_functions import Extractor
     from broker.search import Embedder, Ranker
-    from broker.server_status import ServerStatus
     from broker.store import Store
     from broker.tiers import CallStatistics, Tiers
-    from broker.upstream import Upstream
-    from broker.upstream_requests import Sampler
+    from broker.tools.catalog import Catalog
+    from broker.tools.categories import Categories
+    from broker.upstreams.connecting import InProcessServer
+    from broker.upstreams.listing import Listing
+    from broker.upstreams.server_status import ServerStatus
+    from broker.upstreams.upstream import Upstream
+    from broker.upstreams.upstream_requests import Sampler
 
 STARTUP_SECONDS = 10.0
 
@@ -357,10 +357,10 @@ class Broker:
                     with suppress(OSError):  # the upstream meets it again, and says so
                         started[name] = await start_process(target)
                         unclaimed.push_async_callback(end_process, started[name])
-            module = await anyio.to_thread.run_sync(import_module, "broker.upstream")
+            module = await anyio.to_thread.run_sync(import_module, "broker.upstreams.upstream")
             for name, target in self._targets.items():
                 if isinstance(target, Sequence):
-                    target = import_module("broker.functions").functions_server(name, target)  # noqa: PLW2901  # as tools
+                    target = import_module("broker.upstreams.functions").functions_server(name, target)  # noqa: PLW2901  # as tools
                 self._upstreams[name] = module.Upstream(
                     name,
                     target,

@@ -22,12 +22,12 @@ from pydantic_core import PydanticCustomError
 from broker.audit_settings import AuditSettings
 from broker.authorization.faults import policy_problems
 from broker.authorization.policy import Label, PolicyConfig
-from broker.disclosure_config import DisclosureConfig, ToolPattern
+from broker.disclosure.disclosure_config import DisclosureConfig, ToolPattern
 from broker.errors import ConfigError
-from broker.oauth_settings import OAuthClient  # noqa: TC001  # pydantic reads it
 from broker.recordings.settings import RecordingSettings
 from broker.sandbox_settings import SandboxSettings
 from broker.server.settings import ServeSettings
+from broker.upstreams.oauth_settings import OAuthClient  # noqa: TC001  # pydantic reads it
 from broker.variables import Expansion
 
 if TYPE_CHECKING:

@@ -9,14 +9,14 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from broker.authorization.question_box import QuestionBox
-from broker.direct_calls import DirectCalls, DirectResult
-from broker.disclosure import Disclosure
-from broker.execution import Execution, Watching
-from broker.parking import Parking
-from broker.preparation import Preparation
+from broker.calls.direct_calls import DirectCalls, DirectResult
+from broker.disclosure.disclosure import Disclosure
 from broker.recordings.recorder import Recorder
 from broker.redaction import Redactor
-from broker.script_check import CHECK_MODES
+from broker.runs.execution import Execution, Watching
+from broker.runs.parking import Parking
+from broker.runs.preparation import Preparation
+from broker.runs.script_check import CHECK_MODES
 from broker.surface.dispatch import Surface, Watcher
 
 if TYPE_CHECKING:
@@ -26,21 +26,21 @@ if TYPE_CHECKING:
     from anyio.abc import TaskGroup
     from mcp.shared.dispatcher import ProgressFnT
 
-    from broker.attempts import CallRecord
     from broker.authorization.desk import ConsentDesk
     from broker.authorization.grants import Grant
     from broker.authorization.questions import GivenAnswers
-    from broker.catalog import CatalogEntry
-    from broker.envelope import ExecutionResult
+    from broker.calls.attempts import CallRecord
+    from broker.calls.script_functions import Extractor
+    from broker.disclosure.tool_details import ToolDetails
     from broker.recordings.resuming import UnknownAnswerer, UnknownOutcome
-    from broker.script_check import CheckedScript, CheckMode
-    from broker.script_functions import Extractor
+    from broker.runs.envelope import ExecutionResult
+    from broker.runs.script_check import CheckedScript, CheckMode
     from broker.search import SearchPage, SearchRequest
     from broker.surface import Reply
     from broker.tiers import TierPage
-    from broker.tool_details import ToolDetails
-    from broker.tool_shelf import ToolShelf
-    from broker.upstream import Upstream
+    from broker.tools.catalog import CatalogEntry
+    from broker.tools.tool_shelf import ToolShelf
+    from broker.upstreams.upstream import Upstream
     from sandbox import Call, Completion, Limits, Sandbox
 
 

@@ -18,12 +18,12 @@ from rich.console import Console
 from rich.table import Table
 
 from benchmarks.search.corpus import CORPORA, many_tools
-from broker.catalog import Catalog
-from broker.categories import Categories
+from broker.disclosure.tool_descriptions import minimal
 from broker.tiers import CallStatistics, Tiers, TierScores, token_counter
 from broker.tiers.items import full_item
 from broker.tiers.pages import BUDGETS, Tier, compact
-from broker.tool_descriptions import minimal
+from broker.tools.catalog import Catalog
+from broker.tools.categories import Categories
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -18,7 +18,7 @@ from broker.authorization.patterns import literal
 from broker.authorization.policy import Policy
 from broker.authorization.quotas import Quotas
 from broker.authorization.run_desk import RunDesk
-from broker.call_journal import NoCallJournal
+from broker.calls.call_journal import NoCallJournal
 from broker.errors import StoreError
 from broker.logging import logger
 
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from broker.authorization.grants import Grant, Held
     from broker.authorization.kept_grants import KeptGrants
     from broker.authorization.questions import Answerer
-    from broker.call_journal import CallJournal
+    from broker.calls.call_journal import CallJournal
     from codegen import ToolSpec
 
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol
 from urllib.parse import urlsplit
 
 from broker.authorization.shown import shown_text
-from broker.json_schema import first_fault
+from broker.calls.json_schema import first_fault
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping

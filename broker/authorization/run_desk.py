@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from broker.authorization.flow import FlowState
     from broker.authorization.forms import Form
     from broker.authorization.questions import Answer, Answerer
-    from broker.call_journal import CallJournal
+    from broker.calls.call_journal import CallJournal
     from broker.recordings.parts import CallAnswer
 
 # The calls of one step reach the desk within a few turns of the event loop.

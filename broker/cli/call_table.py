@@ -13,7 +13,7 @@ from codegen.plain_text import one_line
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from broker.attempts import CallRecord
+    from broker.calls.attempts import CallRecord
 
 MOST_ROWS = 12
 """Calls that are still listed one by one."""

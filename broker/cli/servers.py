@@ -14,7 +14,7 @@ from codegen.plain_text import one_line
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from broker.server_status import ServerStatus
+    from broker.upstreams.server_status import ServerStatus
 
 SAID_CHARACTERS = 300
 

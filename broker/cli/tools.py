@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-    from broker.catalog import CatalogEntry
+    from broker.tools.catalog import CatalogEntry
     from codegen import ToolAnnotations, ToolSpec
 
 NAME_CHARACTERS = 130

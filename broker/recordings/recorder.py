@@ -28,9 +28,9 @@ if TYPE_CHECKING:
     from typing import Self
 
     from broker.authorization.desk import ConsentDesk
-    from broker.catalog import CatalogEntry
     from broker.recordings.recording import Recording
     from broker.recordings.recordings import Entry, Recordings
+    from broker.tools.catalog import CatalogEntry
     from sandbox import Limits
 
 

@@ -12,7 +12,7 @@ from dataclasses import asdict, dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from broker.call_journal import NoCallJournal
+from broker.calls.call_journal import NoCallJournal
 from broker.errors import RecordingError
 from broker.recordings.events import VERSION
 from broker.recordings.leave import recorded_denial, recorded_grant

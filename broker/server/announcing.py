@@ -21,8 +21,8 @@ from broker.logging import logger
 if TYPE_CHECKING:
     from mcp.server import ServerRequestContext
 
-    from broker.catalog import Catalog
     from broker.server.tools_mode import ToolsMode
+    from broker.tools.catalog import Catalog
 
 PAUSE_SECONDS = 1.0
 _MOST_CONNECTIONS = 1_000

@@ -19,7 +19,7 @@ from mcp import MCPError
 from mcp.server import NotificationOptions, Server
 from mcp.types.version import MODERN_PROTOCOL_VERSIONS
 
-from broker import tool_descriptions
+from broker.disclosure import tool_descriptions
 from broker.errors import SearchError, UnknownToolError
 from broker.server.announcing import Announcer
 from broker.server.asking import Asking
@@ -39,10 +39,10 @@ if TYPE_CHECKING:
     from mcp.server import ServerRequestContext
 
     from broker.broker import Broker
+    from broker.disclosure.tool_descriptions import Selection
     from broker.server.identity import Held
     from broker.server.runs import LiveRun
     from broker.sessions import Session
-    from broker.tool_descriptions import Selection
     from sandbox import Limits
 
 NOT_FOUND_BEFORE_2026 = -32002

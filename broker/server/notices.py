@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from mcp.server import ServerRequestContext
     from mcp.types import LoggingLevel
 
-    from broker.attempts import CallRecord
+    from broker.calls.attempts import CallRecord
 
 BACKLOG_PIECES = 1_000
 """Printed pieces that wait for a slow client; older ones are dropped."""

@@ -17,7 +17,7 @@ from broker.server.asking import way_to_client
 if TYPE_CHECKING:
     from mcp.server import ServerRequestContext
 
-    from broker.script_functions import Extraction, Extractor
+    from broker.calls.script_functions import Extraction, Extractor
 
 ANSWER_TOKENS = 4_000
 

@@ -1,6 +1,6 @@
 """Mode `tools`: the tools themselves, listed with a line each, for clients that write no scripts.
 
-The server role of the extension in `broker.tool_descriptions`. Above: app.py. Below: the broker's catalog, and
+The server role of the extension in disclosure/tool_descriptions.py. Above: app.py. Below: the broker's catalog, and
 sessions, which describe tools and make calls. The listing has the same three tools at its head, whatever is connected;
 tools of lazy servers are reached through them, so that it does not change when such a server comes or goes.
 """
@@ -10,11 +10,8 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
-from broker.json_schema import first_fault
-from broker.search.pages import cursor_at, offset_of
-from broker.surface import texts
-from broker.surface.definitions import DETAILS, INPUT_SCHEMAS, SEARCH
-from broker.tool_descriptions import (
+from broker.calls.json_schema import first_fault
+from broker.disclosure.tool_descriptions import (
     AVAILABLE,
     MOST_TOOLS,
     SYSTEM_PROMPT,
@@ -25,7 +22,10 @@ from broker.tool_descriptions import (
     too_many_fetches,
     unknown_entry,
 )
-from broker.tool_details import definition, hints_of
+from broker.disclosure.tool_details import definition, hints_of
+from broker.search.pages import cursor_at, offset_of
+from broker.surface import texts
+from broker.surface.definitions import DETAILS, INPUT_SCHEMAS, SEARCH
 from codegen.plain_text import one_line
 
 if TYPE_CHECKING:
@@ -34,10 +34,10 @@ if TYPE_CHECKING:
     from mcp.shared.dispatcher import ProgressFnT
 
     from broker.broker import Broker
-    from broker.catalog import CatalogEntry
-    from broker.direct_calls import DirectResult
+    from broker.calls.direct_calls import DirectResult
     from broker.errors import UnknownToolError
     from broker.sessions import Session
+    from broker.tools.catalog import CatalogEntry
 
 CALL = "call_tool"
 SESSION_KEY = "codemode/session"

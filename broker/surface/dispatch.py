@@ -9,8 +9,8 @@ import json
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
+from broker.calls.json_schema import first_fault
 from broker.errors import RecordingError, SearchError, StoreError
-from broker.json_schema import first_fault
 from broker.logging import logger
 from broker.search import Detail, Filters, SearchRequest
 from broker.surface import texts
@@ -25,9 +25,9 @@ if TYPE_CHECKING:
 
     import anyio
 
-    from broker.attempts import CallRecord
-    from broker.envelope import ExecutionResult
-    from broker.script_functions import Extractor
+    from broker.calls.attempts import CallRecord
+    from broker.calls.script_functions import Extractor
+    from broker.runs.envelope import ExecutionResult
     from broker.sessions import Session
     from sandbox import Limits
 

@@ -14,7 +14,7 @@ from broker.surface import texts
 from broker.surface.outputs import output_uri
 
 if TYPE_CHECKING:
-    from broker.envelope import ExecutionResult
+    from broker.runs.envelope import ExecutionResult
     from broker.surface.outputs import KeptOutputs
 
 OUTPUT_TOKENS = 6_000

@@ -17,9 +17,9 @@ from codegen.plain_text import one_line
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from broker.attempts import CallRecord
-    from broker.envelope import StoppedBy
-    from broker.tool_details import ToolDetails
+    from broker.calls.attempts import CallRecord
+    from broker.disclosure.tool_details import ToolDetails
+    from broker.runs.envelope import StoppedBy
 
 MESSAGE_CHARACTERS = 800
 """No text of ours is longer."""

@@ -9,15 +9,15 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any
 
-from broker.tool_details import definition
+from broker.disclosure.tool_details import definition
 from codegen.plain_text import one_line
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from broker.catalog import CatalogEntry
     from broker.tiers.scores import ToolScore
     from broker.tiers.statistics import ToolStatistics
+    from broker.tools.catalog import CatalogEntry
 
 SENTENCE_CHARACTERS = 160
 HOT_CHARACTERS = 260

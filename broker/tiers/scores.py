@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-    from broker.catalog import Catalog, CatalogEntry
     from broker.tiers.statistics import CallStatistics, ToolStatistics
+    from broker.tools.catalog import Catalog, CatalogEntry
 
 POPULAR_CALLS = 100
 """So many calls are the most that counts."""

@@ -20,11 +20,11 @@ from broker.tiers.tokens import token_counter
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from broker.catalog import Catalog, CatalogEntry
-    from broker.categories import Categories
     from broker.tiers.scores import TierScores
     from broker.tiers.statistics import CallStatistics
     from broker.tiers.tokens import TokenCounter
+    from broker.tools.catalog import Catalog, CatalogEntry
+    from broker.tools.categories import Categories
 
 HOT_TOOLS = 15
 POPULAR_TOOLS = 3

@@ -11,12 +11,12 @@ import anyio
 import pytest
 
 from broker.config import ServerConfig
-from broker.upstream import Upstream
+from broker.upstreams.upstream import Upstream
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable
 
-    from broker.listing import Listing
+    from broker.upstreams.listing import Listing
 
 FAULTY = Path(__file__).parent / "servers" / "faulty.py"
 

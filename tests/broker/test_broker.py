@@ -12,8 +12,8 @@ from mcp.server import MCPServer
 from mcp.server.mcpserver.exceptions import ToolError
 
 from broker import Broker, Config, Denial, ExecutionError, ExecutionResult, Grant, Question
-from broker.attempts import CallRecord
-from broker.envelope import StoppedBy
+from broker.calls.attempts import CallRecord
+from broker.runs.envelope import StoppedBy
 from sandbox import Limits
 
 pytestmark = pytest.mark.anyio

@@ -11,18 +11,19 @@ from pathlib import Path
 
 import pytest
 
-from broker import Denial, PolicyConfig, call_texts
-from broker.attempts import CallRecord
+from broker import Denial, PolicyConfig
 from broker.authorization.calls import PendingCall
 from broker.authorization.decision import Ask, Deny, authorize
 from broker.authorization.flow import FlowState
 from broker.authorization.grants import GrantBook
 from broker.authorization.policy import Policy, Rule
 from broker.authorization.waiting import nobody_answers
-from broker.envelope import StoppedBy
+from broker.calls import call_texts
+from broker.calls.attempts import CallRecord
+from broker.disclosure.tool_details import ToolDetails
+from broker.runs.envelope import StoppedBy
 from broker.surface import texts
 from broker.surface.texts import MESSAGE_CHARACTERS
-from broker.tool_details import ToolDetails
 from codegen.plain_text import one_line
 
 SNAPSHOT = Path(__file__).with_name("surface_texts.txt")

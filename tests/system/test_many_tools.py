@@ -12,8 +12,8 @@ import pytest
 
 from benchmarks.search.corpus import CORPORA, many_tools
 from broker import Broker, Config, Grant, ServerConfig
+from broker.disclosure.tool_details import definition
 from broker.search import Filters, SearchRequest
-from broker.tool_details import definition
 
 pytestmark = pytest.mark.anyio
 

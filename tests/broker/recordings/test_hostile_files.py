@@ -12,7 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from broker.authorization.policy import Policy
-from broker.content_blocks import ContentBlocks
+from broker.calls.content_blocks import ContentBlocks
 from broker.errors import RecordingError
 from broker.recordings.compare import compare
 from broker.recordings.files import read_recording

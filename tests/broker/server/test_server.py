@@ -10,7 +10,7 @@ import mcp.types as t
 import pytest
 from mcp import Client, MCPError
 
-from broker.envelope import ExecutionResult
+from broker.runs.envelope import ExecutionResult
 from broker.surface import texts, tool_definitions
 
 pytestmark = pytest.mark.anyio

@@ -13,7 +13,7 @@ from mcp import Client, MCPError
 from mcp import types as t
 
 from broker import Broker, Config, Grant
-from broker.disclosure_config import DisclosureConfig
+from broker.disclosure.disclosure_config import DisclosureConfig
 from broker.server import BrokerServer, ServeSettings
 
 pytestmark = pytest.mark.anyio

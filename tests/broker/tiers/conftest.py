@@ -7,9 +7,9 @@ from collections import defaultdict
 import pytest
 
 from benchmarks.search.corpus import CORPORA, many_tools
-from broker.catalog import Catalog
-from broker.categories import Categories
 from broker.tiers import CallStatistics, Tiers, TierScores
+from broker.tools.catalog import Catalog
+from broker.tools.categories import Categories
 
 TOOLS = 5_000
 

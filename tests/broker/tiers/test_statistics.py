@@ -4,10 +4,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from broker.catalog import Catalog
 from broker.store import Store
 from broker.tiers import CallStatistics, TierScores, ToolStatistics
 from broker.tiers.scores import score
+from broker.tools.catalog import Catalog
 from codegen import ToolAnnotations, ToolSpec
 
 NOW = 1_000_000_000.0

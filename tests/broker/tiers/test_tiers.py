@@ -11,12 +11,12 @@ from hypothesis import strategies as st
 from mcp.server import MCPServer
 
 from broker import Broker
-from broker.catalog import Catalog
-from broker.categories import Categories
 from broker.errors import SearchError, UnknownToolError
 from broker.tiers import CallStatistics, Tiers, TierScores, token_counter
 from broker.tiers.pages import BUDGETS, Tier, compact
 from broker.tiers.tokens import ESTIMATE, estimate
+from broker.tools.catalog import Catalog
+from broker.tools.categories import Categories
 from codegen import ToolAnnotations, ToolSpec
 
 

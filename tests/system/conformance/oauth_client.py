@@ -17,8 +17,8 @@ import httpx2
 
 from broker import Broker, Config, Grant, ServerConfig
 from broker.errors import LoginError
-from broker.oauth import login
-from broker.oauth_settings import OAuthClient
+from broker.upstreams.oauth import login
+from broker.upstreams.oauth_settings import OAuthClient
 
 SECONDS = 20
 

@@ -1,0 +1,166 @@
+"""One attempt of a script to call a tool, from its first word to its end: what the envelope and the audit say of it.
+
+Above: tool_calls.py, which carries it along. Below: audit.py. The audit is written before the call is sent; a call
+that cannot be written down is not made.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from dataclasses import dataclass, field
+from functools import partial
+from typing import TYPE_CHECKING, Any, Literal
+
+from pydantic import BaseModel, ConfigDict
+
+from broker.authorization.decision import Deny
+from broker.errors import StoreError
+from broker.logging import logger
+from sandbox import Completion, Failed, Returned
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from broker.audit import AuditLog
+    from broker.authorization.calls import PendingCall
+    from broker.authorization.decision import Allow, Basis
+    from broker.calls.call_journal import CallJournal
+    from broker.recordings.recording import CallStory
+
+DecisionName = Literal["allowed", "denied", "undecided"]
+Status = Literal[
+    "ok",
+    "tool_error",
+    "refused",
+    "bad_arguments",
+    "not_described",
+    "not_found",
+    "unavailable",
+    "timeout",
+    "outcome_unknown",
+    "bad_result",
+    "cancelled",
+    "waiting",
+]
+
+# The exception of a script for each way in which a call fails, and the word for it in the record.
+_STATUS_OF_KIND: Mapping[str, Status] = {
+    "ToolError": "tool_error",
+    "ToolRefusedError": "refused",
+    "ToolArgumentsError": "bad_arguments",
+    "ToolDescriptionRequired": "not_described",
+    "ToolNotFoundError": "not_found",
+    "ToolUnavailableError": "unavailable",
+    "ToolTimeoutError": "timeout",
+    "ToolOutcomeUnknown": "outcome_unknown",
+    "ToolResultError": "bad_result",
+}
+
+
+class CallRecord(BaseModel):
+    """One attempt of a script to call a tool.
+
+    Attributes:
+        server: The server's name in the config; the script's own word where there is no such server.
+        tool: The tool's original name; the script's own word where there is no such tool.
+        decision: `undecided` when the call ended before it came to a decision.
+        status: How it ended.
+        duration_ms: From the script's call to its answer, questions included.
+    """
+
+    model_config = ConfigDict(extra="forbid")
+
+    server: str
+    tool: str
+    decision: DecisionName = "undecided"
+    status: Status = "cancelled"
+    duration_ms: float = 0.0
+
+
+@dataclass(slots=True)
+class Attempt:
+    """A call that is being answered.
+
+    Attributes:
+        call: What is asked for.
+        record: What the envelope says of it.
+        audit: Where it is written down; None where nothing is.
+        grant_id: The grant that it uses, where one allows it.
+        allowance: What allows it.
+    """
+
+    call: PendingCall
+    record: CallRecord
+    audit: AuditLog | None = None
+    grant_id: str = ""
+    allowance: Allow | None = None
+    _basis: Basis | None = None
+    _number: int | None = None
+    _began: float = field(default_factory=time.monotonic)
+
+    @property
+    def by(self) -> str:
+        """What decided it, in words."""
+        return "" if self._basis is None else f"{self._basis.kind}: {self._basis.name}"
+
+    def decided(self, decision: Allow | Deny) -> None:
+        """Take note of what decided it."""
+        self._basis = decision.basis
+        self.allowance = None if isinstance(decision, Deny) else decision
+        held = None if self.allowance is None else self.allowance.held
+        self.grant_id = "" if held is None else held.id
+
+    def allow(self) -> bool:
+        """Write down that it is about to be sent; tell whether that could be done."""
+        self.record.decision = "allowed"
+        if self.audit is None:
+            return True
+        try:
+            self._number = self.audit.attempt(self.call, decision="allowed", basis=self._basis)
+        except StoreError as error:
+            logger().error("the audit cannot be written", problem=str(error))
+            self.record.decision = "denied"
+            return False
+        return True
+
+    def end(self, completion: Completion | None, journal: CallJournal) -> None:
+        """Note how it ended, None when it was cut off, and have that written down with the next line of the journal."""
+        record = self.record
+        if completion is not None:
+            record.status = _status(completion)
+        record.duration_ms = round((time.monotonic() - self._began) * 1_000, 3)
+        if self.audit is None:
+            return
+        if self._number is None:
+            attempt = partial(self.audit.attempt, decision=record.decision, basis=self._basis, status=record.status)
+            journal.with_next(partial(attempt, self.call))
+        else:
+            result = partial(self.audit.result, status=record.status, duration_ms=record.duration_ms)
+            journal.with_next(partial(result, self.call, self._number, result_bytes=_size(completion)))
+
+
+def record_of(story: CallStory, result: dict[str, Any]) -> CallRecord:
+    """Return the record of a call that was answered before its run was resumed."""
+    server, _, tool = story.call.function.partition(".")
+    error = result.get("error")
+    return CallRecord(
+        server=story.sent.server if story.sent else server,
+        tool=story.sent.tool if story.sent else tool,
+        decision="allowed" if story.sent else "denied" if story.denied else "undecided",
+        status=_STATUS_OF_KIND.get(error["kind"], "tool_error") if error else "ok",
+        duration_ms=round((story.answered.at - story.made) / 1e6, 3) if story.answered else 0.0,
+    )
+
+
+def _status(completion: Completion) -> Status:
+    if isinstance(completion, Returned):
+        return "ok"
+    return _STATUS_OF_KIND.get(completion.kind, "tool_error")
+
+
+def _size(completion: Completion | None) -> int:
+    if completion is None:
+        return 0
+    given = completion.message if isinstance(completion, Failed) else completion.value
+    return len(json.dumps(given))

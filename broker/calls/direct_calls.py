@@ -1,0 +1,88 @@
+"""One call of a client that writes no scripts, with the server's answer as it came.
+
+Above: sessions.py. Below: tool_calls.py, so that a direct call passes the same checks in the same order as a call of a
+script: known, described, arguments that fit, decided, sent once.
+"""
+
+from __future__ import annotations
+
+import secrets
+from contextlib import closing
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from broker.calls.tool_calls import ToolCalls
+from broker.calls.tool_results import failure
+from sandbox import Call, Completion, Failed, Returned, Stopwatch
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from mcp.shared.dispatcher import ProgressFnT
+
+    from broker.authorization.desk import ConsentDesk
+    from broker.calls.attempts import CallRecord
+    from broker.disclosure.disclosure import Disclosure
+    from broker.redaction import Redactor
+    from broker.tools.catalog import Catalog, CatalogEntry
+    from broker.upstreams.upstream import Upstream
+
+_BLOCKS = 1_000
+
+
+@dataclass(frozen=True, slots=True)
+class DirectResult:
+    """How a direct call ended.
+
+    Attributes:
+        answer: The server's `CallToolResult` as it came, whose `isError` may be set; None when there is none.
+        failed: Why there is none.
+        record: What was decided and how long it took.
+    """
+
+    answer: dict[str, Any] | None
+    failed: Failed | None
+    record: CallRecord
+
+
+@dataclass(frozen=True, kw_only=True)
+class DirectCalls:
+    """Makes direct calls in one session."""
+
+    catalog: Catalog
+    upstreams: Mapping[str, Upstream]
+    desk: ConsentDesk
+    disclosure: Disclosure
+    redact: Redactor
+
+    async def call(
+        self, entry: CatalogEntry, arguments: dict[str, Any], on_progress: ProgressFnT | None = None
+    ) -> DirectResult:
+        """Make one call. Never raises for what a server can cause."""
+        desk = self.desk.for_run(f"call_{secrets.token_hex(8)}", is_direct=True)
+        with closing(desk):
+            calls = ToolCalls(
+                catalog=self.catalog,
+                upstreams=self.upstreams,
+                desk=desk,
+                disclosure=self.disclosure,
+                stopwatch=Stopwatch(),
+                redact=self.redact,
+                convert=_as_sent,
+                on_progress=on_progress,
+            )
+            completion = await calls.answer(Call(1, entry.python_name, arguments))
+        record = calls.records[0]
+        if isinstance(completion, Returned):
+            return DirectResult(self.redact.value(completion.value), None, record)
+        return DirectResult(None, completion, record)
+
+
+def _as_sent(raw: dict[str, Any], entry: CatalogEntry) -> Completion:
+    """Let through what the protocol allows a server to answer; a question to a person is not among it."""
+    content = raw.get("content", [])
+    is_whole = raw.get("resultType", "complete") == "complete"
+    if not is_whole or not isinstance(content, list) or len(content) > _BLOCKS:
+        text = f"{entry.qualified_name} sent an answer that cannot be passed on. It may have acted."
+        return failure("ToolResultError", text, entry)
+    return Returned({key: raw[key] for key in ("content", "structuredContent", "isError") if key in raw})

@@ -1,0 +1,142 @@
+"""Values checked against the schemas of servers, within a bound on the work.
+
+Above: tool_calls.py for arguments, tool_results.py for results. Below: plain_schemas.py, which settles what is plain in
+a fraction of the time, and jsonschema. Schemas were written by a server, and may be made to run for ever, so they are
+checked with three differences:
+
+- `pattern` and `patternProperties` are not looked at: a regular expression is a program of the server's;
+- a `$ref` leads only into the same document, never to a file or the network;
+- after a number of steps the check gives up. A check that cannot be finished finds nothing: it protects
+  scripts from surprises, it does not protect the server, which checks its own arguments.
+"""
+
+from __future__ import annotations
+
+import json
+from contextvars import ContextVar
+from functools import cached_property, lru_cache
+from typing import TYPE_CHECKING, Any
+
+from jsonschema import Draft202012Validator, ValidationError, validators
+from jsonschema.exceptions import best_match
+from jsonschema.validators import validator_for
+from referencing import Registry
+
+from broker.calls.plain_schemas import PlainSchema
+from codegen.plain_text import one_line
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+STEPS = 50_000
+_MESSAGE_CHARACTERS = 300
+_PATH_CHARACTERS = 120
+
+_steps_left: ContextVar[int] = ContextVar("_steps_left", default=STEPS)
+
+
+class _UnfinishedError(Exception):
+    """The bound on steps was reached."""
+
+
+def first_fault(value: Any, schema: Any) -> str | None:
+    """Return what is wrong with a JSON value, as `at path: what`, or None when nothing is found."""
+    if not isinstance(schema, dict):
+        return None
+    compiled = _compiled_schemas.of(schema)
+    if compiled.plain is not None and compiled.plain.fits(value):
+        return None
+    _steps_left.set(STEPS)
+    try:
+        error = best_match(compiled.validator.iter_errors(value))
+    except Exception:  # noqa: BLE001  # a broken schema raises anything: RecursionError, Unresolvable, TypeError
+        return None
+    return None if error is None else _sentence(error)
+
+
+class _Compiled:
+    """One schema, ready to be asked; the validator is made when it is first needed."""
+
+    def __init__(self, schema: dict[str, Any]) -> None:
+        self.plain = PlainSchema.of(schema)
+        # Kept, so that its id is not given to another.
+        self._schema = schema
+
+    @cached_property
+    def validator(self) -> Any:
+        """Judges what is not plain, and says what is wrong."""
+        validator = _bounded(validator_for(self._schema, default=Draft202012Validator))
+        return validator(self._schema, registry=Registry())
+
+
+class _CompiledSchemas:
+    """The schemas used last, by identity: a schema is never changed once it was received."""
+
+    def __init__(self, entries: int) -> None:
+        """Hold at most `entries` of them."""
+        self._entries = entries
+        self._compiled: dict[int, _Compiled] = {}
+
+    def of(self, schema: dict[str, Any]) -> _Compiled:
+        """Return a schema as it was compiled."""
+        found = self._compiled.get(id(schema))
+        if found is None:
+            if len(self._compiled) >= self._entries:
+                self._compiled.pop(next(iter(self._compiled)))
+            found = self._compiled[id(schema)] = _Compiled(schema)
+        return found
+
+
+_compiled_schemas = _CompiledSchemas(4_096)
+
+
+def _sentence(error: ValidationError) -> str:
+    path = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in error.absolute_path)
+    message = one_line(error.message, _MESSAGE_CHARACTERS)
+    return f"{one_line(path.lstrip('.'), _PATH_CHARACTERS)}: {message}" if path else message
+
+
+@lru_cache(maxsize=16)
+def _bounded(validator: Any) -> Any:
+    """Return a class of jsonschema with each keyword counted and the dangerous ones replaced."""
+    keywords = {name: _counted(check) for name, check in validator.VALIDATORS.items()}
+    for name in ("pattern", "patternProperties", "format"):
+        keywords[name] = _nothing
+    keywords["uniqueItems"] = _unique_items
+    for name in ("additionalProperties", "unevaluatedProperties"):
+        if name in keywords:
+            keywords[name] = _without_patterns(keywords[name])
+    return validators.extend(validator, keywords)  # type: ignore[no-untyped-call]  # untyped in the stubs
+
+
+def _counted(check: Callable[..., Any]) -> Callable[..., Iterator[ValidationError]]:
+    def counted(validator: Any, value: Any, instance: Any, schema: Any) -> Iterator[ValidationError]:
+        left = _steps_left.get()
+        if left <= 0:
+            raise _UnfinishedError
+        _steps_left.set(left - 1)
+        yield from check(validator, value, instance, schema) or ()
+
+    return counted
+
+
+def _nothing(_validator: Any, _value: Any, _instance: Any, _schema: Any) -> Iterator[ValidationError]:
+    return iter(())
+
+
+def _without_patterns(check: Callable[..., Any]) -> Callable[..., Iterator[ValidationError]]:
+    """Which properties are additional depends on patterns; where there are any, nothing is said."""
+
+    def checked(validator: Any, value: Any, instance: Any, schema: Any) -> Iterator[ValidationError]:
+        if "patternProperties" not in schema:
+            yield from check(validator, value, instance, schema)
+
+    return checked
+
+
+def _unique_items(_validator: Any, value: Any, instance: Any, _schema: Any) -> Iterator[ValidationError]:
+    """Compare by canonical text: the library compares every pair of items that cannot be sorted."""
+    if value is True and isinstance(instance, list):
+        texts = {json.dumps(item, sort_keys=True) for item in instance}
+        if len(texts) != len(instance):
+            yield ValidationError("has items that are not unique")

@@ -1,0 +1,302 @@
+"""The one path from a stub in a script to `tools/call` at a server.
+
+Above: execution.py hands `ToolCalls.answer` to the sandbox. Below: catalog, consent, upstreams. In this order,
+and a call that fails a step goes no further: resolve the name, check that the tool is described, check the
+arguments, decide, send once, convert the result. Every attempt leaves a record, the cancelled ones too.
+Nothing else in the code base calls `Upstream.call_tool`.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, assert_never
+
+from broker.authorization.calls import PendingCall, ToolFacts
+from broker.authorization.decision import Allow, Ask, Deny
+from broker.authorization.forms import Person
+from broker.calls import call_texts
+from broker.calls.attempts import Attempt, CallRecord, record_of
+from broker.calls.call_journal import NoCallJournal
+from broker.calls.host_paths import hide_host_paths, hide_in_details
+from broker.calls.json_schema import first_fault
+from broker.calls.tool_results import completion_of, failure, quoted
+from broker.errors import (
+    CallTimeoutError,
+    InputRefusedError,
+    OutcomeUnknownError,
+    ReplyError,
+    ToolRejectedError,
+    UnavailableError,
+    UpstreamError,
+)
+from broker.redaction import Redactor
+from broker.tools.tool_changes import what_changed
+from sandbox import Call, Completion, Failed, Returned
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from mcp.shared.dispatcher import ProgressFnT
+
+    from broker.authorization.forms import Form, FormReply
+    from broker.authorization.run_desk import RunDesk
+    from broker.calls.call_journal import CallJournal
+    from broker.calls.content_blocks import ContentBlocks
+    from broker.disclosure.disclosure import Disclosure
+    from broker.recordings.recording import Recording
+    from broker.tools.catalog import Catalog, CatalogEntry
+    from broker.upstreams.upstream import Upstream
+    from sandbox import Stopwatch
+
+
+_KIND_OF_ERROR: Mapping[type[UpstreamError], str] = {
+    UnavailableError: "ToolUnavailableError",
+    CallTimeoutError: "ToolTimeoutError",
+    OutcomeUnknownError: "ToolOutcomeUnknown",
+    ReplyError: "ToolResultError",
+    InputRefusedError: "ToolError",
+}
+
+
+class _NobodyThereError(Exception):
+    """A call waits for a person who is not there."""
+
+
+class ToolCalls:
+    """Answers the calls of one run and keeps their records."""
+
+    def __init__(  # noqa: PLR0913 - the parts of a run; the execution and direct calls put them together
+        self,
+        *,
+        catalog: Catalog,
+        upstreams: Mapping[str, Upstream],
+        desk: RunDesk,
+        disclosure: Disclosure,
+        stopwatch: Stopwatch,
+        redact: Redactor | None = None,
+        on_call: Callable[[CallRecord, int, int], None] | None = None,
+        blocks: ContentBlocks | None = None,
+        on_progress: ProgressFnT | None = None,
+        journal: CallJournal | None = None,
+        convert: Callable[[dict[str, Any], CatalogEntry], Completion] | None = None,
+    ) -> None:
+        """Take what decides about calls; `stopwatch` stands still while a person is asked.
+
+        `on_call` is told of each call that has ended, with the numbers of calls ended and made; it must not raise.
+        `blocks` keeps images and the like for the script to display. `convert` makes something else than a script's
+        value out of a server's result; it must not raise. `on_progress` is told how far a server says it is.
+        """
+        self._records: dict[int, CallRecord] = {}
+        self._catalog = catalog
+        self._upstreams = upstreams
+        self._desk = desk
+        self._disclosure = disclosure
+        self._stopwatch = stopwatch
+        self._redact = redact or Redactor(())
+        self._journal = journal or NoCallJournal()
+        self._on_call = on_call
+        self._blocks = blocks
+        self._on_progress = on_progress
+        self._convert = convert
+        self._ended = 0
+
+    @property
+    def records(self) -> list[CallRecord]:
+        """The calls in the order in which the script made them."""
+        return [self._records[number] for number in sorted(self._records)]
+
+    def restore(self, before: Recording) -> None:
+        """Put the calls of a run that is resumed on record, those sent in its quotas, and what the script was given."""
+        for number, story in before.calls.items():
+            if "." not in story.call.function:
+                continue
+            entry = self._catalog.by_python_name(story.call.function)
+            result = None if story.answered is None else before.answer(story.answered)
+            if result is not None:
+                self._records[number] = record_of(story, result)
+            if entry is not None and story.sent is not None:
+                call = Call(number, story.call.function, before.load(story.call.arguments))
+                pending = self._pending(call, entry, CallRecord(server=entry.spec.server, tool=entry.spec.name))
+                self._desk.count_again(pending)
+                if result is not None:
+                    self._desk.receive(pending, result)
+
+    async def answer(self, call: Call) -> Completion | None:
+        """Answer one call of the script. Never raises for what a script or a server can cause.
+
+        None is no answer for now: the call waits for a person who is not there.
+        """
+        entry = self._catalog.by_python_name(call.function)
+        namespace, _, function = call.function.partition(".")
+        if entry is not None:
+            record = CallRecord(server=entry.spec.server, tool=entry.spec.name)
+        else:
+            record = CallRecord(server=self._catalog.server_of(namespace) or namespace, tool=function)
+        pending = self._pending(call, entry, record)
+        attempt = Attempt(pending, record, self._desk.audit)
+        # Before anything is sent, so that a call that is cut off is on record.
+        self._records[call.id] = record
+        completion: Completion | None = None
+        try:
+            completion = self._cleaned(await self._answer(call, entry, attempt), call)
+        except _NobodyThereError:
+            record.status = "waiting"
+        finally:
+            attempt.end(completion, self._journal)
+            self._ended += 1
+            if self._on_call is not None:
+                self._on_call(record, self._ended, len(self._records))
+        return completion
+
+    def _cleaned(self, completion: Completion, call: Call) -> Completion:
+        """Return a completion without secrets, and without paths of the host that the script did not name."""
+        if isinstance(completion, Returned):
+            return Returned(self._redact.value(completion.value))
+        return Failed(
+            completion.kind,
+            self._redact(hide_host_paths(completion.message, call.arguments)),
+            self._redact.value(hide_in_details(completion.details, call.arguments)),
+        )
+
+    async def _answer(self, call: Call, entry: CatalogEntry | None, attempt: Attempt) -> Completion:
+        if entry is None:
+            return self._not_found(call, attempt.record)
+        if not self._disclosure.is_described(entry):
+            return _needs_description(entry, self._disclosure.changed(entry))
+        fault = first_fault(call.arguments, entry.spec.input_schema)
+        if fault is not None:
+            return failure("ToolArgumentsError", call_texts.bad_arguments(entry.python_name, fault), entry)
+        unnamed = _unnamed(call.arguments, entry)
+        if unnamed:
+            return failure("ToolArgumentsError", call_texts.no_parameter(entry.python_name, unnamed), entry)
+        refusal = await self._refusal(call, entry, attempt)
+        if refusal is not None:
+            return refusal
+        return await self._send(call, entry, attempt)
+
+    def _pending(self, call: Call, entry: CatalogEntry | None, record: CallRecord) -> PendingCall:
+        if entry is None:
+            return PendingCall(record.server, record.tool, "", call.arguments, caller=self._desk.caller)
+        spec = entry.spec
+        settings = self._upstreams[spec.server].settings
+        labels = self._desk.labels_of(settings.labels)
+        facts = ToolFacts.of(spec, trust_annotations=settings.trust_annotations, labels=labels)
+        return PendingCall(spec.server, spec.name, spec.digest, call.arguments, facts, self._desk.caller)
+
+    async def _refusal(self, call: Call, entry: CatalogEntry, attempt: Attempt) -> Failed | None:
+        decision = self._desk.decide_now(attempt.call, order=call.id)
+        if isinstance(decision, Ask):
+            self._journal.asked(call.id)
+            if self._desk.leave(attempt.call, decision, order=call.id):
+                raise _NobodyThereError
+            with self._stopwatch.paused():
+                said = await self._desk.decide(attempt.call, order=call.id)
+            if said is None:
+                raise _NobodyThereError
+            decision = said
+        attempt.decided(decision)
+        match decision:
+            case Allow():
+                attempt.record.decision = "allowed"
+                return None
+            case Deny(reason):
+                attempt.record.decision = "denied"
+                self._journal.denied(call.id, reason)
+                return failure("ToolRefusedError", reason, entry)
+        assert_never(decision)
+
+    async def _send(self, call: Call, entry: CatalogEntry, attempt: Attempt) -> Completion:
+        spec, pending = entry.spec, attempt.call
+        try:
+            async with self._desk.turn(pending):
+                overtaken = self._overtaken(call, entry, attempt)
+                if overtaken is not None:
+                    return overtaken
+                with self._journal.together():
+                    if not attempt.allow():
+                        return failure("ToolRefusedError", call_texts.not_written_down(entry.qualified_name), entry)
+                    self._journal.sent(
+                        call.id,
+                        server=spec.server,
+                        tool=spec.name,
+                        digest=spec.digest,
+                        by=attempt.by,
+                        grant_id=attempt.grant_id,
+                    )
+                upstream = self._upstreams[spec.server]
+                raw = await upstream.call_tool(
+                    spec.name,
+                    pending.arguments,
+                    on_progress=self._on_progress,
+                    run=pending.caller.run,
+                    person=self._person(spec.name),
+                )
+        except ToolRejectedError as error:
+            said = quoted(spec.server, error.server_text)
+            completion: Completion = failure("ToolError", f"{error} {said}", entry)
+        except UpstreamError as error:
+            return failure(_KIND_OF_ERROR[type(error)], str(error), entry)
+        else:
+            completion = (
+                completion_of(raw, entry, blocks=self._blocks) if self._convert is None else self._convert(raw, entry)
+            )
+        if self._blocks is not None and (kept := self._blocks.take_new()):
+            self._journal.kept(call.id, kept)
+        self._desk.receive(pending, _received(completion))
+        return completion
+
+    def _overtaken(self, call: Call, entry: CatalogEntry, attempt: Attempt) -> Failed | None:
+        """Refuse what has changed since it was allowed: a person, or its turn, may have taken their time."""
+        now = self._catalog.by_python_name(call.function)
+        if now is None or now.spec.digest != entry.spec.digest:
+            return _needs_description(entry, what_changed(entry.spec, now.spec if now is not None else None))
+        if attempt.allowance is None or self._desk.still_allows(attempt.allowance):
+            return None
+        attempt.record.decision = "denied"
+        reason = call_texts.taken_back(entry.qualified_name)
+        self._journal.denied(call.id, reason)
+        return failure("ToolRefusedError", reason, entry)
+
+    def _person(self, tool: str) -> Person | None:
+        """Return who can be asked what the server wants to know during a call."""
+        desk = self._desk
+        return Person(tool, desk.answer_timeout_seconds, self._fill) if desk.shows_forms else None
+
+    async def _fill(self, form: Form) -> FormReply:
+        with self._stopwatch.paused():
+            return await self._desk.fill(form)
+
+    def _not_found(self, call: Call, record: CallRecord) -> Failed:
+        """The guest knows only listed tools, so this is a server that is down or a tool that has gone."""
+        details = {"server": record.server, "tool": record.tool}
+        upstream = self._upstreams.get(record.server)
+        if upstream is not None and (problem := upstream.status.problem) is not None:
+            return Failed("ToolUnavailableError", call_texts.unavailable(record.server, problem), details)
+        near = self._catalog.suggest(call.function)
+        return Failed("ToolNotFoundError", call_texts.not_found(call.function, near), details)
+
+
+def _needs_description(entry: CatalogEntry, changed: str) -> Failed:
+    text = call_texts.call_not_described(entry.python_name, entry.qualified_name, changed)
+    return failure("ToolDescriptionRequired", text, entry)
+
+
+def _unnamed(arguments: Mapping[str, Any], entry: CatalogEntry) -> list[str]:
+    """Return arguments that the tool does not name, where it takes no others; a question would not show their like.
+
+    The guest checks its stubs by the same rule; this is for what did not come through them.
+    """
+    schema = entry.spec.input_schema
+    properties = schema.get("properties") if isinstance(schema, dict) else None
+    unnamed = arguments.keys() - (properties.keys() if isinstance(properties, dict) else ())
+    if not unnamed:
+        return []
+    stub = entry.stub()
+    named = {parameter.key for parameter in stub.parameters}
+    return [] if stub.accepts_extra else sorted(unnamed - named)
+
+
+def _received(completion: Completion) -> Any:
+    """Return what a script is given of a server."""
+    if isinstance(completion, Returned):
+        return completion.value
+    return [completion.message, completion.details]

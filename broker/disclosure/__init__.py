@@ -1,0 +1,1 @@
+"""What was described to a session, and the one way to describe it."""

@@ -1,0 +1,198 @@
+"""Which tools were described to one session, and the one way to describe them.
+
+Above: sessions.py, for `get_tool_details`, a search at detail `full` and the resource of descriptions; and
+execution.py, for a person who runs a script with all it names. Below: the catalog. Nothing is described by being
+listed, found or completed. The state is kept by tool and digest: when a server changes a tool, its description
+lapses. What may be called is decided by authorization and never here.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import anyio
+import anyio.to_thread
+
+from broker.disclosure.tool_details import ToolDetails, definitions, stub_text
+from broker.errors import UpstreamError
+from broker.logging import logger
+from broker.redaction import Redactor, redacted_definition
+from broker.tools.tool_changes import what_changed
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping, Sequence
+
+    from broker.tools.catalog import Catalog, CatalogEntry
+    from broker.upstreams.upstream import Upstream
+    from codegen import ToolSpec
+
+
+FETCHES_PER_MINUTE = 120
+
+
+class FetchRate:
+    """How often one session may fetch: a bucket that is full at first and fills up within a minute."""
+
+    def __init__(self, per_minute: int) -> None:
+        """Start full."""
+        self._per_second = per_minute / 60
+        self._most = self._left = float(per_minute)
+        self._at = 0.0
+
+    def take(self, now: float) -> float:
+        """Take one; return 0, or the seconds to wait where none is left."""
+        self._left = min(self._most, self._left + (now - self._at) * self._per_second)
+        self._at = now
+        if self._left < 1:
+            return (1 - self._left) / self._per_second
+        self._left -= 1
+        return 0.0
+
+
+class Disclosure:
+    """The descriptions of one session."""
+
+    def __init__(
+        self,
+        catalog: Catalog,
+        upstreams: Mapping[str, Upstream],
+        on_described: Callable[[ToolSpec], None] | None = None,
+        *,
+        fetches_per_minute: int = FETCHES_PER_MINUTE,
+        describes_all: Callable[[], bool] = bool,
+        redact: Redactor | None = None,
+    ) -> None:
+        """Start with nothing described.
+
+        Args:
+            catalog: Whose tools.
+            upstreams: The servers that are waited for.
+            on_described: Is told of each definition that is described.
+            fetches_per_minute: How often descriptions may be fetched.
+            describes_all: Tells whether all tools are described from the start now (config `auto`).
+            redact: Takes secrets out of definitions that are read from servers.
+        """
+        self._redact = redact or Redactor(())
+        self._describes_all = describes_all
+        self._fetches = FetchRate(fetches_per_minute)
+        self._catalog = catalog
+        self._upstreams = upstreams
+        self._on_described = on_described
+        self._described: dict[str, ToolSpec] = {}
+
+    def is_described(self, entry: CatalogEntry) -> bool:
+        """Tell whether the present definition of a tool was described to this session."""
+        described = self._described.get(entry.qualified_name)
+        if described is None and entry.is_complete and self._describes_all():
+            # The first definition counts as delivered at the start; a changed one has to be fetched like any other.
+            self._mark([entry])
+            return True
+        return described is not None and described.digest == entry.spec.digest
+
+    def described(self) -> list[CatalogEntry]:
+        """Return every tool whose present definition was described; quick where these are few of many."""
+        all_are = self._describes_all()
+        candidates = self._catalog.tools if all_are else map(self._catalog.find, tuple(self._described))
+        return [entry for entry in candidates if entry is not None and self.is_described(entry)]
+
+    def changed(self, entry: CatalogEntry) -> str:
+        """Return what is different since a tool was described; empty when it was not, or is as described."""
+        described = self._described.get(entry.qualified_name)
+        return what_changed(described, entry.spec) if described is not None else ""
+
+    @property
+    def lapsed(self) -> dict[str, str]:
+        """Tools whose description has lapsed since, by qualified name, each with what is different."""
+        now = {name: self._catalog.find(name) for name in self._described}
+        said = {name: what_changed(self._described[name], entry.spec if entry else None) for name, entry in now.items()}
+        return {name: text for name, text in said.items() if text}
+
+    async def deliver(self, names: Sequence[str], *, with_definitions: bool = False) -> ToolDetails:
+        """Describe tools by their qualified names or their names in scripts; from then on they are described.
+
+        A name that no tool has is reported in the answer, beside the others.
+        """
+        wait = self._fetches.take(anyio.current_time())
+        if wait > 0:
+            problem = f"Too many descriptions were fetched; try again in {wait:.0f} s"
+            return ToolDetails("", (), {}, unavailable=dict.fromkeys(names, problem), retry_after_seconds=wait)
+        await self.settle(names)
+        entries: dict[str, CatalogEntry] = {}
+        unknown: dict[str, tuple[str, ...]] = {}
+        ambiguous: dict[str, tuple[str, ...]] = {}
+        unavailable: dict[str, str] = {}
+        for name in dict.fromkeys(names):
+            entry = self._catalog.find(name)
+            if entry is not None:
+                entries[entry.qualified_name] = entry
+            elif problem := self._problem_behind(name):
+                unavailable[name] = problem
+            elif several := self._catalog.bearing(name):
+                ambiguous[name] = several
+            else:
+                unknown[name] = self._catalog.suggest(name)
+        changed = {name: text for name, entry in entries.items() if (text := self.changed(entry))}
+        described = await self.describe(entries.values())
+        for name in entries.keys() - {entry.qualified_name for entry in described}:
+            unavailable[name] = f"{entries[name].spec.server} does not describe it now"
+        return ToolDetails(
+            await anyio.to_thread.run_sync(stub_text, described),
+            tuple(entry.qualified_name for entry in described),
+            unknown,
+            ambiguous,
+            unavailable,
+            definitions(described) if with_definitions else {},
+            changed,
+            namespaces=tuple(sorted({entry.namespace for entry in described})),
+        )
+
+    async def describe(self, entries: Iterable[CatalogEntry]) -> list[CatalogEntry]:
+        """Mark tools as described and return them. The caller delivers what is returned, or stands for the reader.
+
+        Left out are tools of which no more than a line is known and whose server does not describe them now.
+        """
+        described = [entry for entry in await self._completed(list(entries)) if entry.is_complete]
+        self._mark(described)
+        return described
+
+    def _mark(self, entries: Iterable[CatalogEntry]) -> None:
+        for entry in entries:
+            self._described[entry.qualified_name] = entry.spec
+            if self._on_described is not None:
+                self._on_described(entry.spec)
+
+    async def _completed(self, entries: list[CatalogEntry]) -> list[CatalogEntry]:
+        """Read the definitions of tools that were listed with a line each, from the servers that do so."""
+        partial: dict[str, list[str]] = {}
+        for entry in entries:
+            if not entry.is_complete:
+                partial.setdefault(entry.spec.server, []).append(entry.spec.name)
+        if not partial:
+            return entries
+        async with anyio.create_task_group() as tasks:
+            for server, names in partial.items():
+                tasks.start_soon(self._complete, server, names)
+        return [self._catalog.find(entry.qualified_name) or entry for entry in entries]
+
+    async def _complete(self, server: str, names: list[str]) -> None:
+        try:
+            specs = await self._upstreams[server].read_descriptions(names)
+        except UpstreamError as error:
+            logger().warning("descriptions failed", server=server, reason=str(error))
+            return
+        self._catalog.complete(server, [redacted_definition(spec, self._redact) for spec in specs])
+
+    async def settle(self, names: Iterable[str]) -> None:
+        """Wait for the servers that these names begin with."""
+        prefixes = {name.partition(".")[0] for name in names}
+        servers = {self._catalog.server_of(prefix) or prefix for prefix in prefixes}
+        async with anyio.create_task_group() as tasks:
+            for server in servers & self._upstreams.keys():
+                tasks.start_soon(self._upstreams[server].needed)
+
+    def _problem_behind(self, name: str) -> str:
+        """Return why the server that a name begins with knows no tools now; empty when there is no such server."""
+        prefix = name.partition(".")[0]
+        upstream = self._upstreams.get(self._catalog.server_of(prefix) or prefix)
+        problem = upstream.status.problem if upstream is not None else None
+        return f"{upstream.name} is not available: {problem}" if upstream is not None and problem else ""

@@ -1,0 +1,84 @@
+"""The full descriptions of tools, as text and as JSON.
+
+Above: disclosure.py, which delivers them. Below: the stubs of codegen. The stub text is what a model reads and
+the type checker checks; the JSON is what the server said, for clients that want no scripts.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from codegen import render_module
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from broker.tools.catalog import CatalogEntry
+    from codegen import Stub, ToolSpec
+
+_HINTS = {
+    "readOnlyHint": "read_only",
+    "destructiveHint": "destructive",
+    "idempotentHint": "idempotent",
+    "openWorldHint": "open_world",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class ToolDetails:
+    """The full descriptions of the tools asked for, and why there is none of the others.
+
+    Attributes:
+        source: Stub text, one module for each server; written for a model or a type checker.
+        described: Qualified names of the tools that are described to the session from now on.
+        unknown: Names that no tool has, each with the nearest ones.
+        ambiguous: Bare names that tools of several servers have, each with their qualified names.
+        unavailable: Names of tools that cannot be fetched now, each with what is wrong with the server.
+        definitions: Where JSON was asked for, the definition of each described tool by its qualified name.
+        retry_after_seconds: When to try again, where the session has fetched too often; 0 otherwise.
+        changed: Of described tools whose earlier description had lapsed, what is different now.
+        namespaces: What a script imports from `tools` for the described tools.
+    """
+
+    source: str
+    described: tuple[str, ...]
+    unknown: Mapping[str, tuple[str, ...]]
+    ambiguous: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    unavailable: Mapping[str, str] = field(default_factory=dict)
+    definitions: Mapping[str, dict[str, Any]] = field(default_factory=dict)
+    changed: Mapping[str, str] = field(default_factory=dict)
+    retry_after_seconds: float = 0.0
+    namespaces: tuple[str, ...] = ()
+
+
+def stub_text(entries: Iterable[CatalogEntry]) -> str:
+    """Return the stubs of these tools, one module for each server; a new tool may take a tenth of a second."""
+    stubs: dict[str, list[Stub]] = {}
+    for entry in entries:
+        stubs.setdefault(entry.namespace, []).append(entry.stub())
+    return "\n\n".join(render_module(namespace, stubs[namespace]) for namespace in sorted(stubs))
+
+
+def definitions(entries: Sequence[CatalogEntry]) -> dict[str, dict[str, Any]]:
+    """Return the definitions of these tools as MCP writes them, under their qualified names."""
+    return {entry.qualified_name: definition(entry.spec, entry.qualified_name) for entry in entries}
+
+
+def definition(spec: ToolSpec, name: str) -> dict[str, Any]:
+    """Return a tool's definition as MCP writes it, under the name by which it is offered."""
+    said: dict[str, Any] = {"name": name}
+    if spec.title:
+        said["title"] = spec.title
+    said |= {"description": spec.description, "inputSchema": spec.input_schema}
+    if spec.output_schema is not None:
+        said["outputSchema"] = spec.output_schema
+    hints = hints_of(spec)
+    return {**said, "annotations": hints} if hints else said
+
+
+def hints_of(spec: ToolSpec) -> dict[str, bool]:
+    """Return what a server says of a tool's effects, as MCP writes it."""
+    return {
+        key: hint for key, attribute in _HINTS.items() if (hint := getattr(spec.annotations, attribute)) is not None
+    }

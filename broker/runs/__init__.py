@@ -1,0 +1,1 @@
+"""One run of a script: prepared, checked, carried out, parked, and put in its envelope."""

@@ -1,0 +1,228 @@
+"""One run of a script: prepared, checked, begun or taken up again, carried out, and put in its envelope.
+
+Above: sessions.py. Below: preparation.py, the sandbox, tool_calls.py for its calls, envelope.py.
+"""
+
+from __future__ import annotations
+
+import secrets
+import time
+from contextlib import closing
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import anyio
+
+from broker.calls.content_blocks import ContentBlocks
+from broker.calls.script_functions import ScriptFunctions
+from broker.calls.tool_calls import ToolCalls
+from broker.errors import RecordingError
+from broker.recordings.resuming import UnknownCalls, check_resumable, give_back
+from broker.recordings.run_journal import RunJournal
+from broker.runs.envelope import envelope_of, redacted_outcome
+from broker.runs.run_output import RunOutput
+from broker.runs.script_check import not_started, warning
+from sandbox import Parked, Raised, Stopped, Stopwatch
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from broker.authorization.desk import ConsentDesk
+    from broker.authorization.questions import GivenAnswers
+    from broker.calls.attempts import CallRecord
+    from broker.calls.script_functions import Extractor
+    from broker.recordings.recorder import RecordedRun, Recorder
+    from broker.recordings.resuming import UnknownAnswerer, UnknownOutcome
+    from broker.redaction import Redactor
+    from broker.runs.envelope import ExecutionResult
+    from broker.runs.preparation import Preparation
+    from broker.runs.script_check import CheckMode
+    from broker.tools.catalog import CatalogEntry
+    from sandbox import Call, Completion, Limits, Reference
+
+
+@dataclass(frozen=True)
+class Watching:
+    """Who is told of a run as it goes on, and may stop it or answer its calls; as of `Session.execute_code`."""
+
+    on_output: Callable[[str, str], None] | None = None
+    on_call: Callable[[CallRecord, int, int], None] | None = None
+    stop: anyio.CancelScope | None = None
+    known_answers: Callable[[Call], Completion | None] | None = None
+    extractor: Extractor | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Execution:
+    """What a run of one session works with."""
+
+    preparation: Preparation
+    desk: ConsentDesk
+    redact: Redactor
+    recorder: Recorder
+    extractor: Extractor | None = None
+
+    async def run(
+        self,
+        script: str,
+        *,
+        limits: Limits | None,
+        filename: str,
+        watching: Watching,
+        describe_references: bool,
+        check_mode: CheckMode,
+    ) -> ExecutionResult:
+        """Run a script; whatever it does is in the result."""
+        began = time.monotonic()
+        run_id = f"run_{secrets.token_hex(8)}"
+        found = await self.preparation.read(script, filename, describe_references=describe_references)
+        if isinstance(found, Raised | Stopped):
+            return envelope_of(found, run_id, began)
+        manifest = await self.preparation.manifest(script, found)
+        mistakes = await self.preparation.mistakes(script, found, manifest) if check_mode != "off" else ()
+        if check_mode == "error" and mistakes:
+            return envelope_of(not_started(mistakes), run_id, began)
+        warned = warning(mistakes) if mistakes else ""
+        if warned and watching.on_output is not None:
+            watching.on_output("stderr", warned)
+        recorded = self.recorder.begin(
+            run_id,
+            script,
+            filename=filename,
+            manifest=manifest,
+            limits=limits or self.preparation.sandbox.limits,
+            image=self.preparation.sandbox.image_digest,
+            described=[
+                self._known(entry)
+                for entry in self.preparation.named(found)
+                if self.preparation.disclosure.is_described(entry)
+            ],
+            desk=self.desk,
+        )
+        with recorded:
+            return await self._carry_out(
+                script,
+                recorded,
+                manifest=manifest,
+                filename=filename,
+                limits=limits,
+                watching=watching,
+                warned=warned,
+            )
+
+    async def resume(
+        self,
+        name: str,
+        *,
+        watching: Watching,
+        policy: UnknownOutcome,
+        ask: UnknownAnswerer | None,
+        given: GivenAnswers | None = None,
+    ) -> ExecutionResult:
+        """Go on with a run that was interrupted or is parked; `given` answers the question that it waits for.
+
+        Raises:
+            RecordingError: It cannot go on here; the text says why.
+        """
+        _, found = self.recorder.find(name)
+        check_resumable(found, self.preparation.sandbox.image_digest)
+        await self.preparation.need({tool.server for tool in found.begun.tools})
+        entries = [self.preparation.catalog.by_python_name(tool.function) for tool in found.begun.tools]
+        await self.preparation.disclosure.describe([entry for entry in entries if entry is not None])
+        with self.recorder.resume(name, image=self.preparation.sandbox.image_digest, desk=self.desk) as recorded:
+            if recorded.before is None:
+                raise RecordingError(f"{name} has no past")
+            return await self._carry_out(
+                recorded.before.script,
+                recorded,
+                manifest=recorded.before.load(recorded.before.begun.manifest),
+                filename=recorded.before.begun.filename,
+                limits=recorded.before.limits,
+                watching=watching,
+                unknown=UnknownCalls(recorded.before, policy, ask, self.desk.parks),
+                given=given,
+            )
+
+    async def _carry_out(
+        self,
+        script: str,
+        recorded: RecordedRun,
+        *,
+        manifest: Mapping[str, Any],
+        filename: str,
+        limits: Limits | None,
+        watching: Watching,
+        warned: str = "",
+        unknown: UnknownCalls | None = None,
+        given: GivenAnswers | None = None,
+    ) -> ExecutionResult:
+        """Run a script that may start, or go on with one from where its past ends."""
+        began = time.monotonic()
+        stopwatch, blocks = Stopwatch(recorded.past.elapsed_seconds), ContentBlocks()
+        desk = self.desk.for_run(recorded.run_id, script, journal=recorded.journal)
+        prepared = self.preparation
+        calls = ToolCalls(
+            catalog=prepared.catalog,
+            upstreams=prepared.upstreams,
+            desk=desk,
+            disclosure=prepared.disclosure,
+            stopwatch=stopwatch,
+            redact=self.redact,
+            on_call=watching.on_call,
+            blocks=blocks,
+            journal=recorded.journal,
+        )
+        functions = ScriptFunctions(blocks, watching.extractor or self.extractor)
+        if recorded.before is not None and isinstance(recorded.journal, RunJournal):
+            give_back(recorded.before, desk, recorded.journal)
+            calls.restore(recorded.before)
+            functions.restore(recorded.before)
+        if given is not None:
+            desk.take(given.question, given.answers, given.by)
+
+        async def answer(call: Call) -> Completion | None:
+            known = None if watching.known_answers is None else watching.known_answers(call)
+            if known is not None:
+                return known
+            # A tool is called by namespace and name; what has no namespace is asked of us.
+            return await (calls.answer if "." in call.function else functions.answer)(call)
+
+        printed = RunOutput(watching.on_output, self.redact)
+        with closing(desk), watching.stop or anyio.CancelScope() as scope:
+            ended = await self.preparation.sandbox.run(
+                script,
+                answer=answer if unknown is None else unknown.around(answer),
+                manifest=manifest,
+                filename=filename,
+                limits=limits,
+                on_output=printed.add,
+                stopwatch=stopwatch,
+                seed=recorded.seed,
+                wall_ns=recorded.wall_ns,
+                journal=recorded.journal,
+                past=recorded.past,
+            )
+        printed.end()
+        if scope.cancelled_caught:
+            ended = printed.result(stopwatch.elapsed, len(calls.records))
+        return envelope_of(
+            redacted_outcome(ended.outcome, self.redact),
+            recorded.run_id,
+            began,
+            calls=calls.records,
+            stdout=self.redact(ended.stdout),
+            stderr=warned + self.redact(ended.stderr),
+            usage=ended.usage,
+            blocks=blocks,
+            question=desk.question if isinstance(ended.outcome, Parked) else None,
+        )
+
+    def _described(self, found: Sequence[Reference]) -> list[tuple[CatalogEntry, bool, frozenset[str]]]:
+        """Return what is recorded of the tools that a script names and that are described."""
+        named = self.preparation.named(found)
+        return [self._known(entry) for entry in named if self.preparation.disclosure.is_described(entry)]
+
+    def _known(self, entry: CatalogEntry) -> tuple[CatalogEntry, bool, frozenset[str]]:
+        """Return a tool with what the operator says of its server."""
+        settings = self.preparation.upstreams[entry.spec.server].settings
+        return entry, settings.trust_annotations, self.desk.policy.labels_of(settings.labels)

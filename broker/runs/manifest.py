@@ -1,0 +1,66 @@
+"""What a guest is told of the catalog before a script starts: the stubs of described tools, and the names of others.
+
+Above: execution.py. Below: the catalog and what is described of it. Its shape is in `sandbox/guest/stubs.py`.
+"""
+
+from __future__ import annotations
+
+import unicodedata
+from typing import TYPE_CHECKING, Any
+
+from broker.calls.call_texts import fetch_request
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from broker.disclosure.disclosure import Disclosure
+    from broker.tools.catalog import Catalog, CatalogEntry
+    from broker.upstreams.upstream import Upstream
+    from sandbox import Reference
+
+
+def manifest_of(
+    script: str,
+    found: Sequence[Reference],
+    catalog: Catalog,
+    upstreams: Mapping[str, Upstream],
+    disclosure: Disclosure,
+) -> dict[str, Any]:
+    """Return the manifest for a script that names what was `found`; it may have to generate stubs.
+
+    Servers whose names are not in the script's text are told of with their described tools alone: each function costs
+    a guest 5 µs, and a catalog may have ten thousand. A name that the script puts together at run time is then one of
+    those or not described, which the guest says.
+    """
+    text = unicodedata.normalize("NFKC", script)
+    takes_all = not found and "tools" in text
+    described: dict[str, list[CatalogEntry]] = {}
+    for entry in disclosure.described():
+        described.setdefault(entry.spec.server, []).append(entry)
+    manifest: dict[str, Any] = {}
+    for server, namespace in catalog.namespaces.items():
+        if upstreams[server].settings.disabled:
+            continue
+        is_whole = takes_all or namespace in text
+        entries = catalog.of_server(server) if is_whole else described.get(server, ())
+        functions = {entry.function: _function(entry, disclosure) for entry in entries}
+        manifest[namespace] = {"doc": f"The tools of the server {server}.", "functions": functions}
+        if not is_whole:
+            manifest[namespace]["partial"] = True
+        elif upstreams[server].status.problem is not None:
+            _stand_in(functions, namespace, found)
+    return manifest
+
+
+def _function(entry: CatalogEntry, disclosure: Disclosure) -> dict[str, Any]:
+    if disclosure.is_described(entry):
+        return entry.stub().manifest_entry()
+    return {"described": False, "fetch": fetch_request([entry.qualified_name])}
+
+
+def _stand_in(functions: dict[str, Any], namespace: str, found: Sequence[Reference]) -> None:
+    """Let a script call what it names of a server that is down: the call says that it is, and can be caught."""
+    for reference in found:
+        if reference.namespace == namespace and reference.function is not None and reference.function != "*":
+            entry = {"described": True, "doc": "", "parameters": [], "accepts_extra": True, "types": []}
+            functions.setdefault(reference.function, entry)

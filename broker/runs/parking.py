@@ -1,0 +1,145 @@
+"""Runs that go on without anybody waiting for them: parked while a question is open, and taken up again.
+
+Above: sessions.py. Below: question_box.py, and the task group of the broker, in which the runs live. Of a parked run
+that is recorded nothing is kept but its question; the answer takes it up. One that is not recorded waits in memory.
+"""
+
+from __future__ import annotations
+
+from contextvars import ContextVar
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, TypeAlias
+
+import anyio
+
+from broker.authorization.question_box import Later
+from broker.authorization.question_text import as_text
+from broker.authorization.questions import GivenAnswers
+from broker.authorization.run_desk import answering
+from broker.runs.envelope import ExecutionResult, WaitsFor
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+
+    from anyio.abc import TaskGroup
+
+    from broker.authorization.question_box import OpenQuestion, QuestionBox
+    from broker.calls.attempts import CallRecord
+
+    Note: TypeAlias = Callable[[CallRecord], None]
+    Work: TypeAlias = Callable[[Note], Awaitable[ExecutionResult]]
+    TakeUp: TypeAlias = Callable[[str, GivenAnswers, Note], Awaitable[ExecutionResult]]
+
+MOST_KEPT = 1_000
+"""Runs that are parked, or have ended and were not asked for again; the oldest that have ended are forgotten."""
+
+
+@dataclass(slots=True, eq=False)
+class _Live:
+    run: str = ""
+    shown: str = ""
+    calls: list[CallRecord] = field(default_factory=list)
+    result: ExecutionResult | None = None
+    error: Exception | None = None
+    woken: anyio.Event = field(default_factory=anyio.Event)
+    scope: anyio.CancelScope = field(default_factory=anyio.CancelScope)
+
+    def wake(self) -> None:
+        self.woken.set()
+        self.woken = anyio.Event()
+
+
+_LIVE: ContextVar[_Live | None] = ContextVar("_LIVE", default=None)
+
+
+class Parking:
+    """The runs of one session whose questions are kept in a box."""
+
+    def __init__(self, box: QuestionBox, tasks: Callable[[], TaskGroup], take_up: TakeUp) -> None:
+        """Listen to the box; `tasks` returns where runs live, and `take_up` goes on with one that is recorded."""
+        self._box = box
+        self._tasks = tasks
+        self._take_up = take_up
+        self._kept: dict[str, _Live] = {}
+        box.on_open = _opened
+
+    async def run(self, work: Work) -> ExecutionResult:
+        """Do the work of a run, which tells of each call that has ended, until it ends or is parked."""
+        live = _Live()
+        self._tasks().start_soon(self._perform, live, work)
+        try:
+            return await self._next(live)
+        except anyio.get_cancelled_exc_class():
+            live.scope.cancel()
+            raise
+
+    def begin(self, run: str, work: Work) -> None:
+        """Do the work of a run that nobody waits for; `resume` may come for it."""
+        live = _Live(run)
+        self._keep(live)
+        self._tasks().start_soon(self._perform, live, work)
+
+    def __contains__(self, run: str) -> bool:
+        """Tell whether `resume` knows a run."""
+        return run in self._kept
+
+    async def resume(self, run: str) -> ExecutionResult:
+        """Wait until a run that was parked ends, or is parked with another question.
+
+        Raises:
+            KeyError: No such run is parked, or its result was fetched.
+        """
+        return await self._next(self._kept[run])
+
+    async def _perform(self, live: _Live, work: Work) -> None:
+        _LIVE.set(live)
+        with live.scope, answering(Later(self._box)):
+            try:
+                result = await work(live.calls.append)
+                while result.waits_for is not None:
+                    live.calls = list(result.calls)
+                    question = result.waits_for.asked
+                    given = GivenAnswers(question, await self._box.answer(question), self._box.name)
+                    result = await self._take_up(result.run_id, given, live.calls.append)
+                live.result = result
+            except Exception as error:  # noqa: BLE001  # whoever waits for the run gets it
+                live.error = error
+        live.wake()
+
+    async def _next(self, live: _Live) -> ExecutionResult:
+        while live.result is None and live.error is None:
+            asked = self._box.of_run(live.run) if live.run else None
+            if asked is not None and asked.id != live.shown:
+                live.shown = asked.id
+                self._keep(live)
+                return _parked(live, asked)
+            await live.woken.wait()
+        self._kept.pop(live.run, None)
+        if live.error is not None:
+            raise live.error
+        return live.result  # type: ignore[return-value]  # there is no error
+
+    def _keep(self, live: _Live) -> None:
+        self._kept[live.run] = live
+        for run, kept in list(self._kept.items())[: max(0, len(self._kept) - MOST_KEPT)]:
+            if kept.result is not None:
+                del self._kept[run]
+
+
+def _opened(asked: OpenQuestion) -> None:
+    """Wake whoever waits for the run to which the present task belongs."""
+    live = _LIVE.get()
+    if live is not None:
+        live.run = asked.run
+        live.wake()
+
+
+def _parked(live: _Live, asked: OpenQuestion) -> ExecutionResult:
+    return ExecutionResult(
+        outcome="parked",
+        calls=list(live.calls),
+        usage={},
+        run_id=live.run,
+        duration_ms=0.0,
+        waits_for=WaitsFor(question=asked.id, text=as_text(asked.question), calls=len(asked.question.calls)),
+    )

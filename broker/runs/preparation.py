@@ -1,0 +1,152 @@
+"""A script before it is run: what it names, whether that is described and used right, what the guest is told of it.
+
+Above: execution.py. Below: the sandbox, which reads scripts, disclosure.py, manifest.py and script_check.py. The host
+never parses a script; what it names is found inside a guest.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import anyio
+
+from broker.calls.call_texts import script_not_described
+from broker.logging import logger
+from broker.runs.manifest import manifest_of
+from broker.runs.script_check import CheckedScript, diagnostics_of, stops, unreadable
+from codegen import CheckerError
+from sandbox import Raised, Stopped
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from broker.disclosure.disclosure import Disclosure
+    from broker.tools.catalog import Catalog, CatalogEntry
+    from broker.upstreams.upstream import Upstream
+    from codegen import Diagnostic
+    from sandbox import Reference, Sandbox
+
+_WHOLE_SERVER = {None, "*"}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Preparation:
+    """What the scripts of one session are prepared with."""
+
+    sandbox: Sandbox
+    catalog: Catalog
+    upstreams: Mapping[str, Upstream]
+    disclosure: Disclosure
+
+    async def check(self, script: str, *, describe_references: bool) -> CheckedScript:
+        """Check a script without running it.
+
+        Raises:
+            CheckerError: The type checker cannot be run.
+        """
+        found = await self.sandbox.references(script)
+        if isinstance(found, Raised | Stopped):
+            return CheckedScript((unreadable(found, script),))
+        await self._settle(found)
+        if describe_references:
+            await self.disclosure.describe(self.named(found))
+        manifest = await self.manifest(script, found)
+        diagnostics = await self._diagnostics(script, found, manifest)
+        servers = {self.catalog.server_of(reference.namespace) or "" for reference in found}
+        down = [name for name in sorted(servers & self.upstreams.keys()) if self.upstreams[name].status.problem]
+        return CheckedScript(diagnostics, tuple(down))
+
+    async def read(
+        self, script: str, filename: str, *, describe_references: bool
+    ) -> Sequence[Reference] | Raised | Stopped:
+        """Return what a script names when all of that is described, else why it cannot start."""
+        # What is not there in the text cannot be named; a name that is made up at run time is found by no reading.
+        if "tools" not in script:
+            return ()
+        found = await self.sandbox.references(script)
+        if isinstance(found, Raised | Stopped):
+            return _with_filename(found, filename)
+        await self._settle(found)
+        undescribed = [entry for entry in self.named(found) if not self.disclosure.is_described(entry)]
+        if undescribed and not describe_references:
+            changed = [text for entry in undescribed if (text := self._change_of(entry))]
+            return _description_required(undescribed, found, changed)
+        await self.disclosure.describe(undescribed)
+        return found
+
+    async def manifest(self, script: str, found: Sequence[Reference]) -> dict[str, Any]:
+        """Return what the guest is told about the tools."""
+        # In a thread: a stub that was never made before takes milliseconds.
+        return await anyio.to_thread.run_sync(manifest_of, script, found, self.catalog, self.upstreams, self.disclosure)
+
+    async def mistakes(
+        self, script: str, found: Sequence[Reference], manifest: Mapping[str, Any]
+    ) -> Sequence[Diagnostic]:
+        """Return what is wrong with a script, for a run: a check that cannot be made does not keep it from running."""
+        if not found:
+            return ()
+        try:
+            diagnostics = await self._diagnostics(script, found, manifest)
+        except CheckerError as error:
+            logger().warning("the script was not checked", reason=str(error))
+            return ()
+        return diagnostics if stops(diagnostics) else ()
+
+    async def _diagnostics(
+        self, script: str, found: Sequence[Reference], manifest: Mapping[str, Any]
+    ) -> tuple[Diagnostic, ...]:
+        """Check a script against the described tools of the servers that it names; others exist by name only."""
+        servers = {self.catalog.server_of(reference.namespace) or "" for reference in found}
+        entries = [entry for server in sorted(servers) for entry in self.catalog.of_server(server)]
+        described = [entry for entry in entries if self.disclosure.is_described(entry)]
+        listed = {namespace: tuple(entry["functions"]) for namespace, entry in manifest.items()}
+        return await diagnostics_of(script, described, listed)
+
+    async def _settle(self, found: Sequence[Reference]) -> None:
+        """Wait for the servers that the script names, and for no other."""
+        await self.need({self.catalog.server_of(reference.namespace) or "" for reference in found})
+
+    async def need(self, servers: set[str]) -> None:
+        """Wait for servers, which connects those that are asleep."""
+        async with anyio.create_task_group() as tasks:
+            for server in servers & self.upstreams.keys():
+                tasks.start_soon(self.upstreams[server].needed)
+
+    def _change_of(self, entry: CatalogEntry) -> str:
+        text = self.disclosure.changed(entry)
+        return f"{entry.python_name} {text}" if text else ""
+
+    def named(self, found: Sequence[Reference]) -> list[CatalogEntry]:
+        """Return the tools that a script names; all of a server when it names the server and none of its tools."""
+        precise = {reference.namespace for reference in found if reference.function not in _WHOLE_SERVER}
+        entries: dict[str, CatalogEntry] = {}
+        for reference in found:
+            if reference.function not in _WHOLE_SERVER:
+                entry = self.catalog.by_python_name(f"{reference.namespace}.{reference.function}")
+                found_entries = [entry] if entry is not None else []
+            elif reference.namespace in precise and reference.function is None:
+                found_entries = []
+            else:
+                server = self.catalog.server_of(reference.namespace)
+                found_entries = list(self.catalog.of_server(server)) if server is not None else []
+            entries |= {one.python_name: one for one in found_entries}
+        return list(entries.values())
+
+
+def _with_filename(outcome: Raised | Stopped, filename: str) -> Raised | Stopped:
+    """References are parsed under the default name; tracebacks show the script's own."""
+    if isinstance(outcome, Stopped):
+        return outcome
+    renamed = outcome.traceback.replace('File "script.py"', f'File "{filename}"')
+    return Raised(outcome.type, outcome.message, renamed)
+
+
+def _description_required(entries: list[CatalogEntry], found: Sequence[Reference], changed: Sequence[str]) -> Raised:
+    lines = {f"{reference.namespace}.{reference.function}": reference.line for reference in reversed(found)}
+    places = [
+        f"{entry.python_name} (line {lines[entry.python_name]})" if entry.python_name in lines else entry.python_name
+        for entry in entries
+    ]
+    message = script_not_described(places, [entry.qualified_name for entry in entries], changed)
+    return Raised("ToolDescriptionRequired", message, f"ToolDescriptionRequired: {message}\n")

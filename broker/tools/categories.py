@@ -1,0 +1,107 @@
+"""What tools are grouped by: the operator's categories, the groups of servers, or else names.
+
+Above: searches with a category, and the pages of tiers. Below: the catalog. Without a word of the config a small
+server is one category by its name, and a large one is divided by the first word that tells its tools apart, as
+`azure/storage`.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from fnmatch import fnmatchcase
+from typing import TYPE_CHECKING
+
+from broker.search.words import words
+from broker.tools.near_names import unknown_name
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from broker.tools.catalog import Catalog, CatalogEntry
+    from codegen import ToolSpec
+
+LARGE_SERVER = 30
+"""From so many tools on a server is divided."""
+
+_LEAST = 3
+_OTHER = "other"
+
+
+class Categories:
+    """The categories of a catalog's tools, found anew when its tools change."""
+
+    def __init__(
+        self,
+        catalog: Catalog,
+        *,
+        patterns: Mapping[str, Sequence[str]] | None = None,
+        groups: Mapping[str, str] | None = None,
+    ) -> None:
+        """Take what the config says.
+
+        Args:
+            catalog: Whose tools.
+            patterns: For each category of the operator, patterns of `server.tool`.
+            groups: For each server that has one, its category.
+        """
+        self._catalog = catalog
+        self._patterns = patterns or {}
+        self._groups = groups or {}
+        self._revision = -1
+        self._members: dict[str, tuple[CatalogEntry, ...]] = {}
+        self._of: dict[str, tuple[str, ...]] = {}
+
+    def of(self, spec: ToolSpec) -> tuple[str, ...]:
+        """Return the categories of a tool of the catalog; at least one."""
+        self._refresh()
+        return self._of.get(spec.qualified_name, (spec.server,))
+
+    def members(self) -> Mapping[str, tuple[CatalogEntry, ...]]:
+        """Return every category that has tools, by name, with its tools by name."""
+        self._refresh()
+        return self._members
+
+    def unknown(self, name: str) -> str:
+        """Return the sentence that there is no category of this name, with the nearest ones."""
+        return unknown_name("category", name, self.members())
+
+    def _refresh(self) -> None:
+        if self._revision == self._catalog.revision:
+            return
+        self._revision = self._catalog.revision
+        members: dict[str, list[CatalogEntry]] = {}
+        self._of = {}
+        for server in self._catalog.namespaces:
+            for entry, derived in _derived(server, self._catalog.of_server(server)).items():
+                name = entry.qualified_name
+                said = tuple(category for category, patterns in self._patterns.items() if _matches(name, patterns))
+                self._of[name] = said or (self._groups.get(server, derived),)
+                for category in self._of[name]:
+                    members.setdefault(category, []).append(entry)
+        self._members = {
+            name: tuple(sorted(members[name], key=lambda entry: entry.qualified_name)) for name in sorted(members)
+        }
+
+
+def _matches(name: str, patterns: Sequence[str]) -> bool:
+    return any(fnmatchcase(name, pattern) for pattern in patterns)
+
+
+def _derived(server: str, entries: Sequence[CatalogEntry]) -> dict[CatalogEntry, str]:
+    if len(entries) < LARGE_SERVER:
+        return dict.fromkeys(entries, server)
+    named = {entry: words(entry.spec.name) for entry in entries}
+    depth = _common(list(named.values()))
+    first = {entry: parts[depth] if len(parts) > depth else _OTHER for entry, parts in named.items()}
+    counts = Counter(first.values())
+    return {entry: f"{server}/{word if counts[word] >= _LEAST else _OTHER}" for entry, word in first.items()}
+
+
+def _common(names: Sequence[Sequence[str]]) -> int:
+    """Count the words that all names begin with: `git_log` and `git_status` share one."""
+    depth = 0
+    for column in zip(*names, strict=False):
+        if len(set(column)) > 1:
+            break
+        depth += 1
+    return depth

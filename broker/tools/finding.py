@@ -1,0 +1,159 @@
+"""`search_tools`: a search of the catalog that knows of servers which are down, asleep or still connecting.
+
+Above: sessions.py. Below: the catalog's search, and the owner tasks of the servers. A lazy server that a search
+names, or whose line says something of the query, is connected first; the others are named. Nothing is described by a
+search: a page at detail `full` says which tools it was asked for.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import anyio
+
+from broker.search.lexicon import stop_stems
+from broker.search.pages import Filters, Mode
+from broker.search.queries import QUERY_CHARACTERS
+from broker.search.words import stems
+from broker.tools.near_names import unknown_name
+from codegen.plain_text import one_line
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping
+
+    from broker.search import SearchPage, SearchRequest
+    from broker.tiers import Tiers
+    from broker.tools.catalog import Catalog
+    from broker.tools.categories import Categories
+    from broker.upstreams.server_status import ServerStatus
+    from broker.upstreams.upstream import Upstream
+
+WAKE_SECONDS = 15.0
+"""How long a search waits for servers that it has to connect."""
+
+START_SECONDS = 3.0
+"""How long a search waits for servers that are being started: an agent often searches at once."""
+
+_NAMED = 5
+_CATEGORIES = 20
+_LEAST = 2
+_PROBLEM_CHARACTERS = 160
+
+
+class Finder:
+    """Searches the tools of all servers."""
+
+    def __init__(
+        self,
+        catalog: Catalog,
+        upstreams: Mapping[str, Upstream],
+        categories: Categories,
+        tiers: Tiers,
+        *,
+        mode: Mode = Mode.AUTO,
+    ) -> None:
+        """Search in this catalog; `mode` is meant where a request says `auto`."""
+        self.tiers = tiers
+        """The same tools to look through instead of searching."""
+        self._catalog = catalog
+        self._upstreams = upstreams
+        self._categories = categories
+        self._mode = mode
+
+    async def search(self, request: SearchRequest) -> SearchPage:
+        """Return a page of tools.
+
+        Raises:
+            SearchError: The search cannot be done as asked; the text says what to change.
+        """
+        request.offset()  # a wrong cursor or limit wakes nobody
+        servers, notes = self._servers(request)
+        filters = replace(request.filters, servers=servers)
+        request = replace(request, filters=filters, mode=self._mode if request.mode is Mode.AUTO else request.mode)
+        asked = self._upstreams.keys() if servers is None else servers
+        await self._wake(asked, request)
+        await self._let_start(asked)
+        page = await self._catalog.tool_search.search(request)
+        notes += [*self._about_servers(asked), *self._about_category(request), *self._overview(request)]
+        return replace(page, notes=(*page.notes, *notes))
+
+    def _servers(self, request: SearchRequest) -> tuple[tuple[str, ...] | None, list[str]]:
+        """Return the servers that are meant, which may be named as scripts name them, and what is said of others."""
+        if request.filters.servers is None:
+            return None, []
+        known = self._catalog.namespaces
+        asked = [name if name in known else self._catalog.server_of(name) or name for name in request.filters.servers]
+        notes = [unknown_name("server", name, known) for name in asked if name not in known]
+        return tuple(name for name in asked if name in known), notes
+
+    async def _wake(self, servers: Iterable[str], request: SearchRequest) -> None:
+        named = request.filters.servers is not None
+        wanted = set(stems(request.query[:QUERY_CHARACTERS])) - stop_stems()
+        chosen = [
+            upstream
+            for name in servers
+            if (upstream := self._upstreams.get(name)) and (named or _never_seen(upstream.status, wanted))
+        ]
+        with anyio.move_on_after(WAKE_SECONDS):
+            async with anyio.create_task_group() as tasks:
+                for upstream in chosen:
+                    tasks.start_soon(upstream.needed)
+
+    async def _let_start(self, servers: Iterable[str]) -> None:
+        with anyio.move_on_after(START_SECONDS):
+            async with anyio.create_task_group() as tasks:
+                for name in servers:
+                    upstream = self._upstreams.get(name)
+                    if upstream is not None and _is_starting(upstream.status):
+                        tasks.start_soon(upstream.settled)
+
+    def _about_servers(self, asked: Iterable[str]) -> Iterator[str]:
+        statuses = [self._upstreams[name].status for name in asked if name in self._upstreams]
+        down = [status for status in statuses if status.problem]
+        for status in down[:_NAMED]:
+            problem = one_line(status.problem, _PROBLEM_CHARACTERS)
+            held = f"its {status.tool_count} tools" if status.tool_count else "its tools are not among these; others"
+            yield f"{status.name} is not available: {problem}; {held} were searched."
+        if len(down) > _NAMED:
+            yield f"{len(down) - _NAMED} more servers are not available."
+        slow = [status.name for status in statuses if status.state == "connecting" and not status.problem]
+        if slow:
+            yield f"Still connecting: {_few(slow)}. Search again to see their tools."
+        asleep = [_line(status) for status in statuses if status.state == "asleep" and not status.tool_count]
+        if asleep:
+            yield f"Not connected yet, search with server=… to look into one: {_few(asleep)}."
+
+    def _about_category(self, request: SearchRequest) -> Iterator[str]:
+        category = request.filters.category
+        if category is not None and category not in self._categories.members():
+            yield self._categories.unknown(category)
+
+    def _overview(self, request: SearchRequest) -> Iterator[str]:
+        """Name the categories below the first page of a listing that asks for nothing in particular."""
+        members = self._categories.members()
+        if request.query.strip() or request.filters != Filters() or request.cursor is not None or len(members) < _LEAST:
+            return
+        largest = sorted(members, key=lambda name: (-len(members[name]), name))
+        more = f" and {len(largest) - _CATEGORIES} more" if len(largest) > _CATEGORIES else ""
+        named = ", ".join(f"{one_line(name, 60)} ({len(members[name])})" for name in largest[:_CATEGORIES])
+        yield f"Categories, with category=…: {named}{more}."
+
+
+def _is_starting(status: ServerStatus) -> bool:
+    return status.state == "connecting" and not status.problem and not status.tool_count
+
+
+def _never_seen(status: ServerStatus, wanted: set[str]) -> bool:
+    """Tell whether a lazy server of which no tool is known may have something for these stems."""
+    said = {*stems(status.name), *stems(status.about or "")}
+    return status.is_lazy and not status.tool_count and not wanted.isdisjoint(said)
+
+
+def _line(status: ServerStatus) -> str:
+    return f"{status.name} ({one_line(status.about, 100)})" if status.about else status.name
+
+
+def _few(names: list[str]) -> str:
+    more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
+    return ", ".join(names[:_NAMED]) + more

@@ -1,0 +1,71 @@
+"""The tools whose names look like one that no tool has.
+
+Above: the catalog. Below: difflib, which compares with the hundred names that share most pairs of characters:
+with all of ten thousand it would take a second.
+"""
+
+from __future__ import annotations
+
+import difflib
+import heapq
+from typing import TYPE_CHECKING
+
+from codegen.plain_text import one_line
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from broker.tools.catalog import CatalogEntry
+
+SUGGESTIONS = 3
+_COMPARED = 100
+_NAME_CHARACTERS = 300
+
+
+class NearNames:
+    """Names of tools with their pairs of characters, read when first needed."""
+
+    def __init__(self) -> None:
+        """Start with nothing read."""
+        self._pairs: dict[str, frozenset[str]] | None = None
+        self._bare: dict[str, str] = {}
+
+    def forget(self) -> None:
+        """Read the names again next time: they have changed."""
+        self._pairs = None
+
+    def suggest(self, name: str, tools: Sequence[CatalogEntry]) -> tuple[str, ...]:
+        """Return the qualified names nearest to a name, best first; a bare tool name counts as well."""
+        wanted = name.lower()[:_NAME_CHARACTERS]
+        bare = wanted.rpartition(".")[2]
+        same = [tool.qualified_name for tool in tools if bare in {tool.spec.name.lower(), tool.function.lower()}]
+        pairs = self._read(tools)
+        alike = _pairs(wanted)
+        likely = heapq.nlargest(_COMPARED, pairs, key=lambda one: _likeness(alike, pairs[one]))
+        names = {one.lower(): one for one in likely}
+        near = [names[match] for match in difflib.get_close_matches(wanted, names, n=SUGGESTIONS)]
+        bare_names = {self._bare[one]: one for one in likely}
+        near += [bare_names[match] for match in difflib.get_close_matches(bare, bare_names, n=SUGGESTIONS)]
+        return tuple(dict.fromkeys([*same, *near]))[:SUGGESTIONS]
+
+    def _read(self, tools: Iterable[CatalogEntry]) -> dict[str, frozenset[str]]:
+        if self._pairs is None:
+            self._pairs = {tool.qualified_name: _pairs(tool.qualified_name.lower()) for tool in tools}
+            self._bare = {tool.qualified_name: tool.spec.name.lower() for tool in tools}
+        return self._pairs
+
+
+def unknown_name(kind: str, name: str, known: Iterable[str]) -> str:
+    """Return the sentence that there is no server or category of a name, with the nearest ones."""
+    near = difflib.get_close_matches(name, known, n=SUGGESTIONS)
+    hint = f" Did you mean {' or '.join(near)}?" if near else ""
+    return f"There is no {kind} {one_line(name, 80)!r}.{hint}"
+
+
+def _pairs(text: str) -> frozenset[str]:
+    text = text[:_NAME_CHARACTERS]
+    return frozenset(text[at : at + 2] for at in range(len(text) - 1))
+
+
+def _likeness(one: frozenset[str], other: frozenset[str]) -> float:
+    return 2 * len(one & other) / (len(one) + len(other) or 1)

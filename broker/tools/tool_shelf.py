@@ -1,0 +1,104 @@
+"""The tools of a broker with all that they are found by: catalog, categories, statistics, tiers, search.
+
+Above: broker.py makes one, keeps its scores and hands its finder to sessions. Below: the modules of each.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import anyio
+
+from broker.disclosure.disclosure_config import load_embedder
+from broker.recordings.inference import InferredResults
+from broker.search import Mode, ToolSearch, VectorStore
+from broker.tiers import CallStatistics, Tiers, TierScores
+from broker.tools.catalog import Catalog
+from broker.tools.categories import Categories
+from broker.tools.finding import Finder
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from broker.config import Config
+    from broker.search import Embedder, Ranker
+    from broker.store import Store
+    from broker.upstreams.upstream import Upstream
+
+SCORES_SECONDS = 30.0
+"""How often the statistics of calls are written and tools ranked anew."""
+
+
+class ToolShelf:
+    """The tools of one broker.
+
+    Attributes:
+        catalog: All that are known now.
+        categories: What they are grouped by.
+        statistics: The calls that each got.
+        tiers: Hot list, categories, summaries and whole definitions.
+        finder: `search_tools`.
+        fetches_per_minute: How often a session may fetch descriptions.
+        may_describe_all: Whether the config says `auto`.
+    """
+
+    def __init__(
+        self,
+        config: Config,
+        servers: Iterable[str],
+        upstreams: Mapping[str, Upstream],
+        *,
+        store: Store | None = None,
+        embedder: Embedder | None = None,
+        ranker: Ranker | None = None,
+    ) -> None:
+        """Start with no tool; the arguments are those of the broker.
+
+        Raises:
+            ConfigError: The embedder of the config cannot be had.
+        """
+        settings = config.disclosure
+        embedder = embedder or load_embedder(settings)
+        search = ToolSearch(
+            embedder=embedder,
+            vectors=VectorStore(store) if embedder is not None else None,
+            ranker=ranker,
+            # Both are made from the catalog below.
+            categories=lambda spec: self.categories.of(spec),  # noqa: PLW0108
+            score=lambda spec: self._scores.of_name(spec.qualified_name).score,
+        )
+        self.catalog = Catalog(servers, tool_search=search)
+        if store is not None:
+            inferred = InferredResults(store)
+            self.catalog.inferred_of = lambda spec: inferred.find(spec.server, spec.name, spec.digest)
+        groups = {name: server.group for name, server in config.servers.items() if server.group is not None}
+        self.categories = Categories(self.catalog, patterns=settings.categories, groups=groups)
+        self.statistics = CallStatistics(store)
+        self._scores = TierScores(self.catalog, self.statistics)
+        self.tiers = Tiers(self.catalog, self.categories, self.statistics, self._scores)
+        self.fetches_per_minute = settings.fetches_per_minute
+        self.may_describe_all = settings.describe == "auto"
+        self._room = int(settings.context_share * settings.context_tokens)
+        self._judged_at, self._fits = -1, False
+        self.finder = Finder(self.catalog, upstreams, self.categories, self.tiers, mode=Mode(settings.search))
+
+    def describes_all(self) -> bool:
+        """Tell whether all tools are described from the start: the config says `auto`, and they fit now."""
+        if self.may_describe_all and self._judged_at != self.catalog.revision:
+            self._judged_at = self.catalog.revision
+            self._fits = self.tiers.fit(self.catalog.tools, self._room)
+        return self._fits
+
+    def note_call(self, server: str, tool: str, is_success: bool, seconds: float) -> None:  # noqa: FBT001
+        """Count a call that was sent to a server."""
+        self.statistics.note(server, tool, is_success=is_success, seconds=seconds)
+
+    async def keep_scores(self) -> None:
+        """Write statistics and rank the tools anew, now and then and when cancelled."""
+        try:
+            while True:
+                await anyio.sleep(SCORES_SECONDS)
+                if self.statistics.flush():
+                    self._scores.recompute()
+        finally:
+            self.statistics.flush()

@@ -1,0 +1,179 @@
+"""Opens a connection to a server: a transport, then the protocol's revision.
+
+Above: upstream.py. Below: the SDK's session over our own transport for child processes, and the SDK's for HTTP and for
+servers in this process.
+"""
+
+from __future__ import annotations
+
+from contextlib import AsyncExitStack, asynccontextmanager
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+
+import anyio
+import httpx2
+import mcp.types as t
+from mcp import ClientSession, MCPError
+from mcp.client.streamable_http import streamable_http_client
+from mcp.server import MCPServer, Server
+from mcp.server.runner import modern_on_request
+from mcp.shared.direct_dispatcher import create_direct_dispatcher_pair
+from mcp.shared.jsonrpc_dispatcher import JSONRPCDispatcher
+from mcp.shared.memory import create_client_server_memory_streams
+from mcp.types.version import LATEST_MODERN_VERSION
+from pydantic import ValidationError
+
+from broker.upstreams.raw_dispatcher import RawDispatcher
+from broker.upstreams.stdio import LINE_BYTES, stdio_streams
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+
+    from anyio.abc import Process
+    from mcp.client._transport import TransportStreams
+    from mcp.shared.dispatcher import Dispatcher
+
+    from broker.config import ServerConfig
+    from broker.upstreams.connection import Connection
+
+Mode: TypeAlias = Literal["auto", "legacy", "2026-07-28"]
+InProcessServer: TypeAlias = "Server[Any] | MCPServer"
+
+_UNAUTHORIZED = frozenset({401, 403})
+
+
+@asynccontextmanager
+async def connect(
+    target: ServerConfig | InProcessServer, mode: Mode, connection: Connection, process: Process | None = None
+) -> AsyncIterator[None]:
+    """Open and negotiate `connection`; everything behind it is gone when the block ends.
+
+    `process` is the server where it has been started already.
+
+    Raises:
+        Exception: Whatever the transport meets, often in exception groups; `explain` puts it into words.
+    """
+    async with AsyncExitStack() as stack:
+        dispatcher = await _open(stack, target, mode, connection, process)
+        raw = RawDispatcher(dispatcher, lambda: session.protocol_version)
+        requests = connection.requests
+        session = ClientSession(
+            dispatcher=raw,
+            message_handler=connection.on_message,
+            elicitation_callback=connection.elicit if requests is not None and requests.elicits else None,
+            sampling_callback=connection.sample if requests is not None and requests.sampler is not None else None,
+        )
+        await stack.enter_async_context(session)
+        await _negotiate(session, mode)
+        connection.begin(session, raw)
+        yield
+
+
+async def _negotiate(session: ClientSession, mode: Mode) -> None:
+    """Settle the protocol revision. Anything but a clear modern answer leads to the older handshake."""
+    if mode == "legacy":
+        await session.initialize()
+        return
+    if mode != "auto":
+        session.adopt(
+            t.DiscoverResult(
+                supported_versions=[LATEST_MODERN_VERSION],
+                capabilities=t.ServerCapabilities(tools=t.ToolsCapability(list_changed=True)),
+                result_type="complete",
+                ttl_ms=0,
+                cache_scope="public",
+            )
+        )
+        return
+    try:
+        await session.discover()
+    except MCPError:
+        # No code is proof of a closed connection: servers use -32000 for errors of their own.
+        await _handshake_after_probe(session)
+    except (ValidationError, RuntimeError):
+        await session.initialize()
+
+
+async def _handshake_after_probe(session: ClientSession) -> None:
+    try:
+        await session.initialize()
+    except MCPError as error:
+        if error.code != t.UNSUPPORTED_PROTOCOL_VERSION:
+            raise
+        # A slow start: the probe was answered too late, and made the connection a modern one.
+        await session.discover()
+
+
+async def _open(
+    stack: AsyncExitStack,
+    target: ServerConfig | InProcessServer,
+    mode: Mode,
+    connection: Connection,
+    process: Process | None,
+) -> Dispatcher[Any]:
+    if isinstance(target, (Server, MCPServer)):
+        # The SDK's own client reaches in the same way; there is no public accessor.
+        server = target._lowlevel_server if isinstance(target, MCPServer) else target  # noqa: SLF001
+        if mode == "legacy":
+            return JSONRPCDispatcher(*await stack.enter_async_context(_memory_streams(server)))
+        return await _direct(stack, server)
+    if target.command is not None:
+        streams = await stack.enter_async_context(stdio_streams(target, connection.end, process))
+    else:
+        streams = await _http_streams(stack, target, connection)
+    return JSONRPCDispatcher(*streams)
+
+
+async def _authentication(config: ServerConfig, connection: Connection) -> httpx2.Auth | None:
+    if config.oauth is None:
+        return None
+    from broker.upstreams.oauth import authentication  # noqa: PLC0415  # few servers need it
+
+    return await authentication(config, connection.on_secret)
+
+
+async def _http_streams(stack: AsyncExitStack, config: ServerConfig, connection: Connection) -> TransportStreams:
+    async def note_status(response: httpx2.Response) -> None:
+        if response.status_code in _UNAUTHORIZED:
+            connection.http_status = response.status_code
+
+    client = httpx2.AsyncClient(
+        headers=config.headers,
+        auth=await _authentication(config, connection),
+        # Reading has no limit of its own: every call has a deadline, and a subscription stays quiet for long.
+        timeout=httpx2.Timeout(config.connect_timeout_seconds, read=None),
+        event_hooks={"response": [note_status]},
+    )
+    await stack.enter_async_context(client)
+    return await stack.enter_async_context(
+        streamable_http_client(config.url or "", http_client=client, max_sse_event_size=LINE_BYTES)
+    )
+
+
+@asynccontextmanager
+async def _memory_streams(server: Server[Any]) -> AsyncIterator[TransportStreams]:
+    """Run a server of this process behind streams, as the older handshake needs them."""
+    async with (
+        create_client_server_memory_streams() as ((read, write), (server_read, server_write)),
+        anyio.create_task_group() as tasks,
+    ):
+
+        async def serve() -> None:
+            await server.run(server_read, server_write, server.create_initialization_options())
+
+        tasks.start_soon(serve)
+        yield read, write
+        tasks.cancel_scope.cancel()
+
+
+async def _direct(stack: AsyncExitStack, server: Server[Any]) -> Dispatcher[Any]:
+    """Call a server of this process without any encoding."""
+    state = await stack.enter_async_context(server.lifespan(server))
+    ours, theirs = create_direct_dispatcher_pair(raise_handler_exceptions=False)
+    tasks = await stack.enter_async_context(anyio.create_task_group())
+    stack.callback(theirs.close)
+
+    async def drop(*_: Any) -> None:
+        """The revision has no notifications from client to server."""
+
+    await tasks.start(theirs.run, modern_on_request(server, state), drop)
+    return ours

@@ -1,0 +1,205 @@
+"""One open connection to one server, to ask it for its tools, to run one, and to answer what it asks.
+
+Above: upstream.py, which owns it, and connecting.py, which opens it. Below: the SDK's session. Answers are handed on as
+the JSON objects that came: the SDK refuses a whole listing for one malformed tool, and results that a tolerant reader
+can still use.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import anyio
+import mcp.types as t
+from mcp import ClientSession, MCPError
+from mcp.client.subscriptions import listen
+from mcp.types.version import MODERN_PROTOCOL_VERSIONS
+
+from broker.upstreams.raw_dispatcher import RAW, RawDispatcher
+from broker.upstreams.upstream_requests import RefusedError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from mcp.shared.dispatcher import CallOptions, ProgressFnT
+
+    from broker.upstreams.upstream_requests import Reply, UpstreamRequests
+
+_RESOURCE_PAGES = 5
+_REFUSED = t.ErrorData(code=t.INVALID_REQUEST, message="Refused.")
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """One page of a listing: tools as received, the names the protocol forbids to use, the next cursor."""
+
+    tools: Any
+    forbidden: frozenset[str]
+    cursor: Any
+
+
+@dataclass
+class Connection:
+    """An open connection. `ended` is set, with `reason`, when it is of no further use."""
+
+    on_tools_changed: Callable[[], None]
+    on_end: Callable[[], None]
+    on_secret: Callable[[str], None] | None = None
+    requests: UpstreamRequests | None = None
+    ended: anyio.Event = field(default_factory=anyio.Event)
+    reason: str = ""
+    http_status: int | None = None
+    _session: ClientSession | None = None
+    _wire: RawDispatcher | None = None
+
+    @property
+    def session(self) -> ClientSession:
+        """The SDK's session."""
+        if self._session is None:
+            raise RuntimeError("the connection is not open")
+        return self._session
+
+    @property
+    def protocol_version(self) -> str:
+        """The negotiated revision."""
+        return self.session.protocol_version or ""
+
+    @property
+    def _dispatcher(self) -> RawDispatcher:
+        if self._wire is None:
+            raise RuntimeError("the connection is not open")
+        return self._wire
+
+    def begin(self, session: ClientSession, wire: RawDispatcher) -> None:
+        """Take the session that was negotiated, and what carries it."""
+        self._session, self._wire = session, wire
+
+    def end(self, reason: str) -> None:
+        """Mark the connection as of no further use; the first reason stays."""
+        self.reason = self.reason or reason
+        if not self.ended.is_set():
+            self.ended.set()
+            self.on_end()
+
+    async def list_page(self, cursor: str | None) -> Page:
+        """Ask for one page of tools.
+
+        Raises:
+            MCPError: The server answered with an error, or the connection ended.
+        """
+        result = await self.session.list_tools(params=t.PaginatedRequestParams(cursor=cursor))
+        raw = self._dispatcher.take((result.meta or {})[RAW])
+        offered = (result.meta or {})["offered"]
+        forbidden = frozenset(offered) - {tool.name for tool in result.tools}
+        return Page(raw.get("tools"), forbidden, raw.get("nextCursor"))
+
+    async def call_tool(
+        self,
+        name: str,
+        arguments: dict[str, Any],
+        on_progress: ProgressFnT | None = None,
+        replies: Mapping[str, Reply] | None = None,
+        state: str | None = None,
+        *,
+        may_ask: bool = False,
+    ) -> dict[str, Any]:
+        """Send `tools/call` once and return the result as it came, unchecked.
+
+        `replies` and `state` answer the questions that the call was answered with before. `may_ask` tells a server of
+        2026-07-28 that there is a person for its questions; older ones are told when they are connected.
+
+        Raises:
+            MCPError: The server answered with an error, or the connection ended.
+        """
+        # Not through the session's models: they would check what is ours, and an answer that is judged elsewhere.
+        params: dict[str, Any] = {"name": name, "arguments": arguments}
+        if replies is not None:
+            answers = {
+                key: one.model_dump(by_alias=True, mode="json", exclude_none=True) for key, one in replies.items()
+            }
+            params["inputResponses"] = answers
+        if state is not None:
+            params["requestState"] = state
+        options: CallOptions = {} if on_progress is None else {"on_progress": on_progress}
+        # Revision, client, headers; there is no public way.
+        self.session._stamp({"method": "tools/call", "params": params}, options)  # noqa: SLF001
+        if not may_ask:
+            _take_back_elicitation(params.get("_meta", {}))
+        return await self._dispatcher.send_raw_request("tools/call", params, options)
+
+    async def list_resources(self) -> list[t.Resource]:
+        """Return the resources of the first pages, none where the server has none.
+
+        Raises:
+            MCPError: The server answered with an error, or the connection ended.
+        """
+        capabilities = self.session.server_capabilities
+        if capabilities is None or capabilities.resources is None:
+            return []
+        found: list[t.Resource] = []
+        cursor: str | None = None
+        for _ in range(_RESOURCE_PAGES):
+            page = await self.session.list_resources(params=t.PaginatedRequestParams(cursor=cursor))
+            found += page.resources
+            cursor = page.next_cursor
+            if cursor is None:
+                break
+        return found
+
+    async def read_resource(self, uri: str) -> list[str]:
+        """Return the texts of a resource.
+
+        Raises:
+            MCPError: The server answered with an error, or the connection ended.
+        """
+        result = await self.session.read_resource(uri)
+        return [one.text for one in result.contents if isinstance(one, t.TextResourceContents)]
+
+    async def watch_tools(self) -> None:
+        """Report changed listings on a connection of 2026-07-28 until it ends; older ones notify unasked."""
+        if self.protocol_version not in MODERN_PROTOCOL_VERSIONS:
+            return
+        capabilities = self.session.server_capabilities
+        if capabilities is None or capabilities.tools is None or not capabilities.tools.list_changed:
+            return
+        # A server that offers the notification and refuses the subscription is used without it.
+        try:
+            async with listen(self.session, tools_list_changed=True) as events:
+                async for _ in events:
+                    self.on_tools_changed()
+        except (MCPError, RuntimeError, TimeoutError):
+            return
+
+    async def elicit(self, context: Any, params: t.ElicitRequestParams) -> t.ElicitResult | t.ErrorData:
+        """Answer a server of an older revision that asks a person; the SDK declares that this may be done."""
+        del context
+        answer = await self._requested("elicitation/create", params)
+        return answer if isinstance(answer, t.ElicitResult | t.ErrorData) else _REFUSED
+
+    async def sample(self, context: Any, params: t.CreateMessageRequestParams) -> t.CreateMessageResult | t.ErrorData:
+        """Answer a server of an older revision that asks a model."""
+        del context
+        answer = await self._requested("sampling/createMessage", params)
+        return answer if isinstance(answer, t.CreateMessageResult | t.ErrorData) else _REFUSED
+
+    async def _requested(self, method: str, params: t.RequestParams) -> Reply | t.ErrorData:
+        if self.requests is None:
+            return _REFUSED
+        try:
+            asked = params.model_dump(by_alias=True, mode="json", exclude_none=True)
+            return await self.requests.pushed(method, asked)
+        except RefusedError as error:
+            return t.ErrorData(code=t.INVALID_REQUEST, message=f"Refused: {error}.")
+
+    async def on_message(self, message: Any) -> None:
+        """Take what the server sends unasked; all but changed listings is dropped."""
+        if isinstance(message, t.ToolListChangedNotification):
+            self.on_tools_changed()
+
+
+def _take_back_elicitation(meta: dict[str, Any]) -> None:
+    """Change what the connection says of itself for a call during which nobody can be asked."""
+    capabilities = meta.get(t.CLIENT_CAPABILITIES_META_KEY)
+    if isinstance(capabilities, dict):
+        meta[t.CLIENT_CAPABILITIES_META_KEY] = {k: one for k, one in capabilities.items() if k != "elicitation"}

@@ -1,0 +1,389 @@
+"""One upstream server: a task that owns its connection, and the calls that others make over it.
+
+Above: broker.py starts the task; tool_calls.py is the only caller of `call_tool`. Below: connection.py. The
+SDK wants a connection closed by the task that opened it, hence the owner task; calls may come from any task.
+A call is sent at most once: whatever becomes of it, nothing here repeats it.
+"""
+
+from __future__ import annotations
+
+import math
+import random
+from dataclasses import replace
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import anyio
+from mcp import MCPError
+from mcp.types import CONNECTION_CLOSED, INVALID_REQUEST, METHOD_NOT_FOUND, REQUEST_TIMEOUT
+from mcp.types.version import MODERN_PROTOCOL_VERSIONS
+from pydantic import ValidationError
+
+from broker.calls import call_texts
+from broker.config import ServerConfig
+from broker.errors import (
+    CallTimeoutError,
+    InputRefusedError,
+    OutcomeUnknownError,
+    ReplyError,
+    ToolRejectedError,
+    UnavailableError,
+)
+from broker.logging import logger
+from broker.redaction import Redactor
+from broker.upstreams.connecting import InProcessServer, connect
+from broker.upstreams.connection import Connection
+from broker.upstreams.explain import Trouble, explain
+from broker.upstreams.listing import Listing, list_tools
+from broker.upstreams.remote_descriptions import RemoteDescriptions
+from broker.upstreams.server_status import ServerStatus
+from broker.upstreams.stdio import LINE_BYTES
+from broker.upstreams.upstream_requests import OpenCall, RefusedError, UpstreamRequests
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from anyio.abc import Process
+    from mcp.shared.dispatcher import ProgressFnT
+
+    from broker.authorization.forms import Person
+    from broker.upstreams.server_status import State
+    from broker.upstreams.upstream_requests import Sampler
+    from codegen import ToolSpec
+
+FIRST_DELAY_SECONDS = 0.5
+LONGEST_DELAY_SECONDS = 60.0
+_STEADY_SECONDS = 30.0
+_LISTING_PAUSE_SECONDS = 1.0
+_LAZY_RETRY_SECONDS = 5.0
+
+
+class Upstream:
+    """One configured server. `run` is its owner task."""
+
+    def __init__(
+        self,
+        name: str,
+        target: ServerConfig | InProcessServer,
+        on_listing: Callable[[str, Listing], None],
+        *,
+        on_call: Callable[[str, str, bool, float], None] | None = None,
+        redact: Callable[[str], str] = str,
+        process: Process | None = None,
+        sampler: Sampler | None = None,
+    ) -> None:
+        """Call `on_listing` with the server's name whenever its tools have been listed.
+
+        `on_call` is told of every call that was sent: server, tool, whether it succeeded, the seconds it took.
+        `redact` takes secrets out of texts in which a server may have put them. `process` is the server where it
+        has been started already. `sampler` answers its requests for a model.
+        """
+        self._process = process
+        self.name = name
+        # A server of this process is the embedding program's own.
+        self.settings = (
+            target if isinstance(target, ServerConfig) else ServerConfig(command="in-process", elicitation=True)
+        )
+        self._target = target
+        self._on_listing = on_listing
+        self._on_call = on_call
+        self._redact = redact
+        self._requests = UpstreamRequests(
+            name,
+            elicits=self.settings.elicitation,
+            sampler=sampler,
+            redact=redact.value if isinstance(redact, Redactor) else lambda value: value,
+        )
+        self._listing = Listing((), ())
+        self._descriptions = RemoteDescriptions(name, self._note_change)
+        self._connection: Connection | None = None
+        self._protocol_version: str | None = None
+        self._state: State = "disabled" if self.settings.disabled else "asleep" if self.settings.lazy else "connecting"
+        self._trouble: Trouble | None = None
+        self._settled = anyio.Event()
+        self._tools_changed = anyio.Event()
+        self._mode = self.settings.mode
+        self._wanted = anyio.Event()
+        self._open_calls = 0
+        self._used_at = self._failed_at = -math.inf
+        if self.settings.disabled or self.settings.lazy:
+            self._settled.set()
+        if not self.settings.lazy:
+            self._wanted.set()
+
+    @property
+    def status(self) -> ServerStatus:
+        """How the server is doing now."""
+        version = self._protocol_version
+        trouble = self._trouble if self._state in {"down", "connecting"} else None
+        return ServerStatus(
+            name=self.name,
+            state=self._state,
+            protocol_version=version,
+            era=None if version is None else "2026" if version in MODERN_PROTOCOL_VERSIONS else "2025",
+            tool_count=len(self._listing.tools),
+            problem=trouble.problem if trouble else None,
+            what_to_do=trouble.what_to_do if trouble else None,
+            warnings=self._listing.problems,
+            is_lazy=self.settings.lazy,
+            about=self.settings.about,
+        )
+
+    async def settled(self) -> None:
+        """Wait until the running attempt to connect has succeeded or failed."""
+        await self._settled.wait()
+
+    async def needed(self) -> None:
+        """Wait as `settled` does, for a server that is needed now: a lazy one is connected first."""
+        self._used_at = anyio.current_time()
+        is_failing = self._state == "down" and self._used_at - self._failed_at < _LAZY_RETRY_SECONDS
+        if not is_failing:
+            self._wanted.set()
+            if self.settings.lazy and self._state in {"asleep", "down"}:
+                self._state, self._settled = "connecting", anyio.Event()
+        await self._settled.wait()
+
+    def rest(self) -> bool:
+        """Disconnect a lazy server that nobody uses now; tell whether that is done."""
+        if not self.settings.lazy or self._open_calls or self._connection is None:
+            return False
+        self._wanted = anyio.Event()
+        self._connection.end("it is not needed now")
+        return True
+
+    async def run(self) -> None:
+        """Keep the server connected until cancelled: the owner task. Never raises for the server's faults."""
+        delay = FIRST_DELAY_SECONDS
+        try:
+            while not self.settings.disabled:
+                await self._wanted.wait()
+                began = anyio.current_time()
+                self._state = "connecting"
+                was_ready = await self._attempt()
+                if self.settings.lazy and self._sleeps(was_ready=was_ready):
+                    delay = FIRST_DELAY_SECONDS
+                    continue
+                steady = was_ready and anyio.current_time() - began >= _STEADY_SECONDS
+                delay = FIRST_DELAY_SECONDS if steady else min(delay * 2, LONGEST_DELAY_SECONDS)
+                await anyio.sleep(delay * random.uniform(0.5, 1.0))  # noqa: S311  # jitter
+        finally:
+            self._state = "disabled" if self.settings.disabled else "stopped"
+            self._settled.set()
+
+    def _sleeps(self, *, was_ready: bool) -> bool:
+        """Tell whether a lazy server that is not connected any more waits to be needed again."""
+        if not was_ready:
+            self._failed_at, self._wanted = anyio.current_time(), anyio.Event()
+        elif not self._wanted.is_set():
+            self._state, self._trouble = "asleep", None
+            self._settled.set()
+        return not self._wanted.is_set()
+
+    async def _attempt(self) -> bool:
+        """Connect and stay until the connection ends; tell whether it became ready."""
+        ready = False
+        connection = Connection(
+            self._note_change,
+            self._lose_connection,
+            self._redact.learn if isinstance(self._redact, Redactor) else None,
+            self._requests,
+        )
+        process, self._process = self._process, None
+        error: Exception | None = None
+        # The deadline holds until the tools are listed; then the scope only frames the connection.
+        with anyio.CancelScope(deadline=anyio.current_time() + self.settings.connect_timeout_seconds) as scope:
+            try:
+                async with connect(self._target, self._mode, connection, process):
+                    await self._list(connection)
+                    scope.deadline = math.inf
+                    ready = True
+                    self._become_ready(connection)
+                    await self._serve(connection)
+            except Exception as caught:  # noqa: BLE001  # one server's fault must not reach the others
+                error = caught
+            finally:
+                self._lose_connection()
+        timed_out = scope.cancelled_caught and not ready
+        trouble = explain(self.settings, connection, error, timed_out=timed_out)
+        self._trouble = replace(trouble, problem=self._redact(trouble.problem))
+        self._protocol_version = None
+        if self._wanted.is_set():
+            logger().warning("server is down", server=self.name, problem=self._trouble.problem)
+        if not ready:
+            self._state = "down"
+            self._settled.set()
+        return ready
+
+    def _lose_connection(self) -> None:
+        """Turn away from a connection that has ended: calls now wait for the next one, for a while."""
+        if self._connection is not None:
+            self._connection = None
+            self._state, self._settled = "connecting", anyio.Event()
+
+    async def _serve(self, connection: Connection) -> None:
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(connection.watch_tools)
+            tasks.start_soon(self._list_again_when_changed, connection)
+            if self.settings.lazy:
+                tasks.start_soon(self._rest_when_idle)
+            await connection.ended.wait()
+            tasks.cancel_scope.cancel()
+
+    async def _rest_when_idle(self) -> None:
+        seconds = self.settings.idle_seconds
+        is_resting = False
+        while not is_resting:
+            await anyio.sleep(max(self._used_at + seconds - anyio.current_time(), seconds / 10))
+            is_resting = anyio.current_time() >= self._used_at + seconds and self.rest()
+
+    def _become_ready(self, connection: Connection) -> None:
+        self._connection = connection
+        self._used_at = anyio.current_time()
+        self._protocol_version = connection.protocol_version
+        if self._mode == "auto" and connection.protocol_version not in MODERN_PROTOCOL_VERSIONS:
+            self._mode = "legacy"  # asked once: some servers are silent to what they do not know
+        self._state, self._trouble = "ready", None
+        logger().info("server is ready", server=self.name, protocol=connection.protocol_version)
+        self._settled.set()
+
+    async def _list(self, connection: Connection) -> None:
+        try:
+            listing = await list_tools(connection, self.name, self.settings)
+        except MCPError as error:
+            if error.code != METHOD_NOT_FOUND:
+                raise
+            listing = Listing((), ("it offers no tools",))
+        self._listing = await self._descriptions.complete(connection, listing)
+        for problem in self._listing.problems:
+            logger().warning("listing", server=self.name, problem=problem)
+        self._on_listing(self.name, self._listing)
+
+    async def read_descriptions(self, names: Sequence[str]) -> list[ToolSpec]:
+        """Return the full definitions of tools that were listed with a line each; those not to be had are left out.
+
+        Raises:
+            UpstreamError: The server could not be asked.
+        """
+        connection = await self._ready_connection()
+        self._open_calls += 1
+        try:
+            with anyio.fail_after(self.settings.call_timeout_seconds):
+                return await self._descriptions.read(connection, names)
+        except TimeoutError:
+            raise UnavailableError(self.name, f"{self.name} did not describe its tools in time.") from None
+        except (MCPError, ValidationError, RuntimeError) as error:
+            logger().warning("descriptions failed", server=self.name, error=type(error).__name__)
+            raise UnavailableError(self.name, f"{self.name} did not describe its tools.") from None
+        finally:
+            self._open_calls -= 1
+            self._used_at = anyio.current_time()
+
+    def _note_change(self) -> None:
+        self._tools_changed.set()
+
+    async def _list_again_when_changed(self, connection: Connection) -> None:
+        """List again after a change, at most once a second however many changes are announced."""
+        while True:
+            await self._tools_changed.wait()
+            self._tools_changed = anyio.Event()
+            try:
+                with anyio.fail_after(self.settings.connect_timeout_seconds):
+                    await self._list(connection)
+            except (MCPError, ReplyError, TimeoutError) as error:
+                logger().warning("listing failed", server=self.name, error=type(error).__name__)
+            await anyio.sleep(_LISTING_PAUSE_SECONDS)
+
+    async def call_tool(
+        self,
+        name: str,
+        arguments: dict[str, Any],
+        *,
+        timeout_seconds: float | None = None,
+        on_progress: ProgressFnT | None = None,
+        run: str = "",
+        person: Person | None = None,
+    ) -> dict[str, Any]:
+        """Send one call, at most once, and return the result as the server sent it.
+
+        Waits first for a connection that is being made. Cancelling it cancels the call at the server. What the server
+        asks meanwhile goes to `person`; one whose answer to the call is a question is told the answer to that.
+
+        Raises:
+            UpstreamError: One of its subclasses, by what is known about the call.
+        """
+        self._open_calls += 1
+        try:
+            return await self._call_tool(OpenCall(run, person), name, arguments, timeout_seconds, on_progress)
+        finally:
+            self._open_calls -= 1
+            self._used_at = anyio.current_time()
+
+    async def _call_tool(
+        self,
+        call: OpenCall,
+        name: str,
+        arguments: dict[str, Any],
+        timeout_seconds: float | None,
+        on_progress: ProgressFnT | None,
+    ) -> dict[str, Any]:
+        connection = await self._ready_connection()
+        seconds = timeout_seconds or self.settings.call_timeout_seconds
+        began, is_success = anyio.current_time(), False
+        try:
+            send = partial(connection.call_tool, name, arguments, on_progress, may_ask=call.person is not None)
+            with anyio.fail_after(seconds) as call.scope, self._requests.during(call):
+                if self._descriptions.has_read(name):
+                    result = await self._descriptions.call(
+                        connection, name, lambda: self._requests.completed(call, send)
+                    )
+                else:
+                    result = await self._requests.completed(call, send)
+            is_success = result.get("isError") is not True
+            return result  # noqa: TRY300 - its errors are told apart below
+        except TimeoutError:
+            raise CallTimeoutError(
+                self.name,
+                call_texts.no_answer(self.name, seconds),
+            ) from None
+        except RefusedError as error:
+            raise InputRefusedError(self.name, call_texts.input_refused(self.name, str(error))) from None
+        except MCPError as error:
+            raise self._call_error(connection, error) from None
+        except (ValidationError, RuntimeError, RecursionError) as error:
+            logger().warning("bad reply", server=self.name, error=type(error).__name__)
+            raise ReplyError(self.name, call_texts.bad_answer(self.name)) from None
+        finally:
+            if self._on_call is not None:
+                self._on_call(self.name, name, is_success, anyio.current_time() - began)
+
+    async def _ready_connection(self) -> Connection:
+        if self._connection is None:
+            with anyio.move_on_after(self.settings.connect_timeout_seconds):
+                await self.needed()
+        connection = self._connection
+        if connection is None or connection.ended.is_set():
+            raise UnavailableError(self.name, self._why_unavailable())
+        return connection
+
+    def _why_unavailable(self) -> str:
+        problem = self._trouble.problem if self._trouble else f"it is {self._state}"
+        return call_texts.unavailable(self.name, problem)
+
+    def _call_error(self, connection: Connection, error: MCPError) -> Exception:
+        """Tell an answer of the server from a failure of the transport, which the SDK reports alike."""
+        session_gone = error.code == INVALID_REQUEST and error.message == "Session terminated"
+        if session_gone or (error.code == CONNECTION_CLOSED and error.message == "Connection closed"):
+            connection.end("it closed the connection")
+            return self._unknown_outcome(connection.reason)
+        if error.code == CONNECTION_CLOSED and self.settings.url is not None and "SSE stream" in error.message:
+            over = "exceeded" in error.message
+            return self._unknown_outcome(f"its answer is over our bound of {LINE_BYTES} bytes" if over else "no answer")
+        if error.code == REQUEST_TIMEOUT:
+            return CallTimeoutError(self.name, call_texts.reported_timeout(self.name))
+        return ToolRejectedError(self.name, error.code, error.message)
+
+    def _unknown_outcome(self, reason: str) -> OutcomeUnknownError:
+        return OutcomeUnknownError(
+            self.name,
+            call_texts.lost_answer(self.name, self._redact(reason)),
+        )

@@ -1,0 +1,69 @@
+from __future__ import annotations
+
+import pytest
+
+from broker.calls.json_schema import first_fault
+
+OBJECT = {"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"]}
+
+FAULTS = {
+    "fits": ({"n": 1}, OBJECT, None),
+    "missing": ({}, OBJECT, "'n' is a required property"),
+    "wrong type": ({"n": "x"}, OBJECT, "n: 'x' is not of type 'integer'"),
+    "in a list": (
+        {"a": [1, "x"]},
+        {"properties": {"a": {"items": {"type": "integer"}}}},
+        "a[1]: 'x' is not of type 'integer'",
+    ),
+    "unknown key": (
+        {"m": 1},
+        {"properties": {}, "additionalProperties": False},
+        "Additional properties are not allowed ('m' was unexpected)",
+    ),
+    "patterns are not looked at": (
+        {"m": 1},
+        {"patternProperties": {"^m": {}}, "additionalProperties": False},
+        None,
+    ),
+    "an expression without end": ("a" * 40 + "!", {"pattern": "^(a+)+$"}, None),
+    "a reference within": (
+        {"n": "x"},
+        {"properties": {"n": {"$ref": "#/$defs/n"}}, "$defs": {"n": {"type": "integer"}}},
+        "n: 'x' is not of type 'integer'",
+    ),
+    "a reference to itself": ({}, {"$ref": "#"}, None),
+    "a reference to a file": ({}, {"$ref": "file:///etc/passwd"}, None),
+    "a reference to a host": ({}, {"$ref": "http://127.0.0.1:9/schema.json"}, None),
+    "a schema that is none": ({}, {"type": 5}, None),
+    "a dialect that is none": ({"n": "x"}, {**OBJECT, "$schema": "nonsense"}, "n: 'x' is not of type 'integer'"),
+    "not even an object": ({}, 5, None),
+    "unique items": ([{"a": 1}, {"a": 1}], {"uniqueItems": True}, "has items that are not unique"),
+    "draft 7": (
+        [1, "x"],
+        {"$schema": "http://json-schema.org/draft-07/schema#", "items": [{}, {"type": "integer"}]},
+        "[1]: 'x' is not of type 'integer'",
+    ),
+}
+
+
+@pytest.mark.parametrize(("value", "schema", "fault"), FAULTS.values(), ids=FAULTS.keys())
+def test_the_first_fault_is_named(value, schema, fault):
+    assert first_fault(value, schema) == fault
+
+
+def test_a_schema_that_multiplies_its_own_work_is_given_up():
+    schema: dict[str, object] = {"not": {}}
+    for _ in range(40):
+        schema = {"anyOf": [schema, schema]}
+    assert first_fault(1, schema) is None
+
+
+def test_many_items_that_must_be_unique_are_checked():
+    assert first_fault([{"n": index} for index in range(20_000)], {"uniqueItems": True}) is None
+
+
+def test_the_text_of_a_fault_is_bounded_and_inert():
+    fault = first_fault({"\x1b[31m" + "k" * 10_000: 1}, {"additionalProperties": {"type": "string"}})
+    assert fault is not None
+    assert len(fault) < 500
+    assert "\x1b" not in fault

@@ -1,0 +1,166 @@
+from __future__ import annotations
+
+import json
+import math
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from broker.calls.tool_results import ResultBounds, completion_of
+from broker.tools.catalog import Catalog
+from codegen import ToolAnnotations, ToolSpec
+from sandbox import Failed, Returned
+
+POINT = {"type": "object", "properties": {"x": {"type": "number"}}, "required": ["x"]}
+WRAPPED = {
+    "type": "object",
+    "properties": {"result": {"type": "array", "items": {"type": "integer"}}},
+    "required": ["result"],
+    "x-fastmcp-wrap-result": True,
+}
+BASE64 = "aGVsbG8="
+
+
+def tool(output_schema=None):
+    catalog = Catalog(["srv"])
+    spec = ToolSpec("srv", "do", None, "", {"type": "object"}, output_schema, ToolAnnotations())
+    catalog.replace("srv", [spec])
+    return catalog.lookup("srv.do")
+
+
+def text(value):
+    return {"type": "text", "text": value}
+
+
+VALUES = {
+    "structured": (POINT, {"structuredContent": {"x": 1}, "content": [text("ignored")]}, {"x": 1}),
+    "structured, wrapped": (WRAPPED, {"structuredContent": {"result": [1, 2]}, "content": []}, [1, 2]),
+    "only its text": (POINT, {"content": [text('{"x": 1}')]}, {"x": 1}),
+    "structured without a schema": (None, {"structuredContent": {"x": 1}, "content": [text("t")]}, {"x": 1}),
+    "text": (None, {"content": [text("hello")]}, "hello"),
+    "text that is JSON": (None, {"content": [text('{"x": 1}')]}, '{"x": 1}'),
+    "no block": (None, {"content": []}, ""),
+    "no content": (None, {}, ""),
+    "two texts": (None, {"content": [text("a"), text("b")]}, [text("a"), text("b")]),
+    "image": (
+        None,
+        {"content": [{"type": "image", "data": BASE64, "mimeType": "image/png"}]},
+        [{"type": "image", "mime_type": "image/png", "size": 5}],
+    ),
+    "text and audio": (
+        None,
+        {"content": [text("a"), {"type": "audio", "data": BASE64, "mimeType": "audio/wav"}]},
+        [text("a"), {"type": "audio", "mime_type": "audio/wav", "size": 5}],
+    ),
+    "resource with text": (
+        None,
+        {"content": [{"type": "resource", "resource": {"uri": "a://b", "text": "hé", "mimeType": "text/plain"}}]},
+        [{"type": "resource", "uri": "a://b", "mime_type": "text/plain", "size": 3, "text": "hé"}],
+    ),
+    "resource with bytes": (
+        None,
+        {"content": [{"type": "resource", "resource": {"uri": "a://b", "blob": BASE64}}]},
+        [{"type": "resource", "uri": "a://b", "mime_type": None, "size": 5}],
+    ),
+    "link": (
+        None,
+        {"content": [{"type": "resource_link", "uri": "a://b", "name": "b", "size": 7}]},
+        [{"type": "resource_link", "uri": "a://b", "name": "b", "mime_type": None, "size": 7}],
+    ),
+    "kinds of block that we do not know": (
+        None,
+        {"content": [{"type": "hologram", "data": BASE64}, 5]},
+        [{"type": "hologram"}, {"type": "unknown"}],
+    ),
+    "numbers that JSON lacks": (
+        None,
+        {"structuredContent": {"a": math.nan, "b": [math.inf, -math.inf, 1.5]}},
+        {"a": None, "b": [None, None, 1.5]},
+    ),
+    "lone surrogates": (None, {"content": [text("a\ud800b")]}, "a?b"),
+}
+
+
+@pytest.mark.parametrize(("schema", "raw", "value"), VALUES.values(), ids=VALUES.keys())
+def test_a_result_becomes_a_value(schema, raw, value):
+    assert completion_of(raw, tool(schema)) == Returned(value)
+
+
+FAILURES = {
+    "breaks its schema": (
+        POINT,
+        {"structuredContent": {"x": "one"}, "content": []},
+        "does not fit the tool's outputSchema: x: 'one' is not of type 'number'",
+    ),
+    "breaks its schema when wrapped": (
+        WRAPPED,
+        {"structuredContent": {"result": ["a"]}, "content": []},
+        "does not fit the tool's outputSchema: result[0]: 'a' is not of type 'integer'",
+    ),
+    "nothing structured": (
+        POINT,
+        {"content": [text("sorry")]},
+        "has no structuredContent, though the tool has an outputSchema",
+    ),
+    "content of another kind": (None, {"content": "text"}, "has no list of at most 1000 content blocks"),
+    "unknown resultType": (None, {"content": [], "resultType": "frobnicate"}, "has a resultType that we do not know"),
+    "too large": (None, {"content": [text("x" * 5_000_000)]}, "is larger than 4194304 bytes"),
+    "too deep": (None, {"structuredContent": json.loads("[" * 100 + "]" * 100)}, "is nested deeper than 60 levels"),
+    "too many": (None, {"structuredContent": [[]] * 300_000}, "has more than 200000 values"),
+    "too long a number": (None, {"structuredContent": [10**5000]}, "has an integer of more than 4096 bits"),
+}
+
+
+@pytest.mark.parametrize(("schema", "raw", "what"), FAILURES.values(), ids=FAILURES.keys())
+def test_a_result_that_cannot_be_used_fails_the_call(schema, raw, what):
+    assert completion_of(raw, tool(schema)) == Failed(
+        "ToolResultError",
+        f"The result of srv.do {what}. The call was made and is not repeated.",
+        {"server": "srv", "tool": "do"},
+    )
+
+
+def test_an_error_of_the_tool_is_a_tool_error_with_the_text_of_the_server():
+    raw = {"isError": True, "content": [text("no such\x1b[31m repo")], "structuredContent": {"code": 7}}
+    assert completion_of(raw, tool(POINT)) == Failed(
+        "ToolError",
+        "[text of srv] no such repo",
+        {
+            "server": "srv",
+            "tool": "do",
+            "content": [text("no such\x1b[31m repo")],
+            "structured_content": {"code": 7},
+        },
+    )
+
+
+def test_the_text_of_an_error_is_bounded():
+    completion = completion_of({"isError": True, "content": [text("x" * 100_000)]}, tool())
+    assert isinstance(completion, Failed)
+    assert len(completion.message) < 2_100
+
+
+def test_a_question_of_the_server_is_not_answered():
+    completion = completion_of({"resultType": "input_required", "inputRequests": {}}, tool())
+    assert isinstance(completion, Failed)
+    assert (completion.kind, "has a resultType that we do not know" in completion.message) == ("ToolResultError", True)
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(),
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(), inner, max_size=4),
+    max_leaves=20,
+)
+
+
+@given(
+    st.fixed_dictionaries(
+        {}, optional={"content": JSON, "structuredContent": JSON, "isError": JSON, "resultType": JSON}
+    ),
+    st.sampled_from([None, POINT, WRAPPED]),
+)
+def test_whatever_a_server_sends_the_guest_gets_valid_json(raw, schema):
+    completion = completion_of(raw, tool(schema), ResultBounds(value_bytes=10_000))
+    value = completion.value if isinstance(completion, Returned) else [completion.message, completion.details]
+    json.dumps(value, allow_nan=False).encode()

@@ -1,0 +1,109 @@
+"""What counts as described, what ends it, and what is said then."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from broker.disclosure.disclosure import Disclosure
+from broker.tools.catalog import Catalog
+from codegen import ToolAnnotations, ToolSpec
+
+pytestmark = pytest.mark.anyio
+
+
+def spec(server: str, name: str, description: str = "Does it", **properties: object) -> ToolSpec:
+    schema = {"type": "object", "properties": properties}
+    return ToolSpec(server, name, None, description, schema, None, ToolAnnotations(read_only=True))
+
+
+LOG = spec("git", "git_log", "Shows the history", count={"type": "integer"})
+
+
+@pytest.fixture
+def catalog():
+    catalog = Catalog(["git", "hub"])
+    catalog.replace("git", [LOG, spec("git", "git_status"), spec("git", "search")])
+    catalog.replace("hub", [spec("hub", "search")])
+    return catalog
+
+
+@pytest.fixture
+def disclosure(catalog):
+    return Disclosure(catalog, {})
+
+
+async def test_nothing_is_described_by_being_listed_or_found(catalog, disclosure):
+    assert catalog.search("history")
+    assert catalog.lookup("git.git_log").stub()
+    assert not any(disclosure.is_described(entry) for entry in catalog)
+
+
+async def test_delivering_describes_what_was_asked_for_and_no_more(catalog, disclosure):
+    details = await disclosure.deliver(["git.git_log"])
+    assert "async def git_log(" in details.source
+    assert details.described == ("git.git_log",)
+    assert [entry.qualified_name for entry in catalog if disclosure.is_described(entry)] == ["git.git_log"]
+
+
+async def test_definitions_are_delivered_on_request_alone(disclosure):
+    assert (await disclosure.deliver(["git.git_log"])).definitions == {}
+    details = await disclosure.deliver(["git.git_log"], with_definitions=True)
+    assert details.definitions["git.git_log"] == {
+        "name": "git.git_log",
+        "description": "Shows the history",
+        "inputSchema": {"type": "object", "properties": {"count": {"type": "integer"}}},
+        "annotations": {"readOnlyHint": True},
+    }
+
+
+async def test_names_that_no_tool_has_are_told_apart(disclosure):
+    details = await disclosure.deliver(["git.git_lgo", "search", "git.git_log", "git.git_log"])
+    assert details.described == ("git.git_log",)
+    assert details.unknown == {"git.git_lgo": ("git.git_log", "git.git_status")}
+    assert details.ambiguous == {"search": ("git.search", "hub.search")}
+
+
+async def test_a_changed_tool_is_not_described_any_more_and_says_what_changed(catalog, disclosure):
+    await disclosure.deliver(["git.git_log", "git.git_status"])
+    changes = catalog.replace("git", [replace(LOG, description="Erases the history"), spec("git", "git_status")])
+    assert [(change.before.name, change.text) for change in changes] == [
+        ("git_log", "changed: its description"),
+        ("search", "it is not offered any more"),
+    ]
+    assert not disclosure.is_described(catalog.lookup("git.git_log"))
+    assert disclosure.is_described(catalog.lookup("git.git_status"))
+    assert disclosure.lapsed == {"git.git_log": "changed: its description"}
+    details = await disclosure.deliver(["git.git_log"])
+    assert details.changed == {"git.git_log": "changed: its description"}
+    assert disclosure.is_described(catalog.lookup("git.git_log"))
+    assert disclosure.lapsed == {}
+
+
+async def test_a_description_outlives_a_reconnect_with_equal_digests(catalog, disclosure):
+    await disclosure.deliver(["git.git_log"])
+    catalog.replace("git", [])
+    assert disclosure.lapsed == {"git.git_log": "it is not offered any more"}
+    catalog.replace("git", [LOG])
+    assert disclosure.is_described(catalog.lookup("git.git_log"))
+
+
+async def test_a_listing_that_says_nothing_new_changes_nothing(catalog):
+    before, revision = catalog.tools, catalog.revision
+    copies = [replace(entry.spec) for entry in catalog.of_server("git")]
+    assert catalog.replace("git", copies) == ()
+    assert catalog.revision == revision
+    assert all(one is other for one, other in zip(before, catalog.tools, strict=True))
+
+
+@given(names=st.lists(st.text(max_size=40), max_size=5))
+async def test_any_name_gives_an_answer_and_describes_nothing_else(names):
+    catalog = Catalog(["git"])
+    catalog.replace("git", [LOG])
+    disclosure = Disclosure(catalog, {})
+    details = await disclosure.deliver(names)
+    assert set(details.described) <= {"git.git_log"}
+    assert set(details.unknown) | set(details.ambiguous) | set(details.unavailable) | {"git.git_log"} >= set(names)

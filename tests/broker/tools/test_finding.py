@@ -1,0 +1,281 @@
+"""`search_tools` over servers that are ready, asleep, slow or down."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import anyio
+import pytest
+from mcp.server import MCPServer
+
+from broker import Broker, Config, Grant
+from broker.disclosure.disclosure_config import DisclosureConfig
+from broker.errors import ConfigError, SearchError
+from broker.search import Detail, Filters, Mode, SearchRequest
+from broker.tiers import Tier
+from broker.tiers.pages import BUDGETS
+from broker.tools.catalog import Catalog
+from broker.tools.categories import Categories
+from codegen import ToolAnnotations, ToolSpec
+
+pytestmark = pytest.mark.anyio
+
+TOOL = ToolSpec("desk", "t", None, "Does it.", {}, None, ToolAnnotations())
+
+
+@pytest.fixture(autouse=True)
+async def deadline():
+    with anyio.fail_after(60):
+        yield
+
+
+@pytest.fixture
+def desk():
+    server = MCPServer("desk")
+
+    @server.tool()
+    def add(a: int, b: int) -> int:
+        """Adds two numbers."""
+        return a + b
+
+    @server.tool()
+    def note(text: str) -> str:
+        """Keeps a note."""
+        return text
+
+    return server
+
+
+async def test_a_search_at_detail_full_asks_for_the_fetch_and_makes_none(desk):
+    async with Broker(servers={"desk": desk}) as broker:
+        session = broker.session()
+        page = await session.search(SearchRequest(query="numbers", detail=Detail.FULL))
+        assert page.to_describe == ("desk.add",)
+        assert not session.is_described(broker.catalog.lookup("desk.add"))
+        details = await session.get_tool_details(page.to_describe)
+        assert "async def add(*, a: int, b: int)" in details.source
+        assert session.is_described(broker.catalog.lookup("desk.add"))
+
+
+async def test_a_server_that_is_down_is_said_to_be_and_the_others_are_searched(desk, faulty):
+    async with Broker(Config(servers={"gone": faulty("exits")}), servers={"desk": desk}) as broker:
+        page = await broker.session().search(SearchRequest(query="note"))
+        assert [spec.qualified_name for spec in page.tools] == ["desk.note"]
+        assert page.notes == (
+            (
+                "gone is not available: it exited with code 3; its last words: missing the setting PROJECT; its tools "
+                "are not among these; others were searched."
+            ),
+        )
+
+
+async def test_servers_that_are_being_started_are_searched_too_and_one_that_stays_silent_is_named(desk, faulty):
+    config = Config(servers={"silent": faulty("silent", connect_timeout_seconds=600), "parrot": faulty("plain")})
+    async with Broker(config, servers={"desk": desk}, startup_seconds=0) as broker:
+        page = await broker.session().search(SearchRequest(query="echo"))
+        assert "parrot.echo" in [spec.qualified_name for spec in page.tools]
+        assert page.notes == ("Still connecting: silent. Search again to see their tools.",)
+
+
+@pytest.mark.parametrize(
+    ("request_", "state"),
+    [
+        (SearchRequest(query="numbers"), "asleep"),
+        (SearchRequest(query="echo something"), "ready"),
+        (SearchRequest(query="say", filters=Filters(servers=["parrot"])), "ready"),
+        (SearchRequest(query="say", filters=Filters(servers=["desk"])), "asleep"),
+    ],
+)
+async def test_a_lazy_server_is_connected_when_a_search_looks_into_it(desk, faulty, request_, state):
+    servers = {"parrot": faulty("plain", lazy=True, about="echoes what it hears")}
+    async with Broker(Config(servers=servers), servers={"desk": desk}) as broker:
+        page = await broker.session().search(request_)
+        assert broker.server_statuses()[0].state == state
+        found = [spec.qualified_name for spec in page.tools]
+        assert ("parrot.echo" in found) == (state == "ready")
+        if state == "asleep" and request_.filters.servers is None:
+            assert page.notes == (
+                "Not connected yet, search with server=… to look into one: parrot (echoes what it hears).",
+            )
+
+
+async def test_names_that_are_wrong_in_a_filter_are_said_with_the_nearest(desk):
+    async with Broker(servers={"my-desk": desk}) as broker:
+        session = broker.session()
+        page = await session.search(SearchRequest(query="note", filters=Filters(servers=["my_desk"])))
+        assert (len(page.tools), page.notes) == (1, ())
+        page = await session.search(SearchRequest(query="note", filters=Filters(servers=["my-dsk"])))
+        assert (page.tools, page.notes) == ((), ("There is no server 'my-dsk'. Did you mean my-desk?",))
+        page = await session.search(SearchRequest(query="note", filters=Filters(category="my-dask")))
+        assert page.notes == ("There is no category 'my-dask'. Did you mean my-desk?",)
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        SearchRequest(query="x", limit=0),
+        SearchRequest(query="x", limit=True),
+        SearchRequest(query="x", cursor="???"),
+        SearchRequest(query="(", mode=Mode.REGEX),
+        SearchRequest(query="x", mode=Mode.HYBRID),
+    ],
+)
+async def test_what_cannot_be_searched_for_is_a_clear_error(desk, wrong):
+    async with Broker(servers={"desk": desk}) as broker:
+        with pytest.raises(SearchError):
+            await broker.session().search(wrong)
+
+
+async def test_categories_come_from_the_config_then_groups_then_names(desk, faulty):
+    config = Config(
+        servers={"parrot": faulty("plain", group="birds"), "other": faulty("plain")},
+        disclosure=DisclosureConfig(categories={"sums": ("desk.a*",), "words": ("desk.note", "*.echo2")}),
+    )
+    async with Broker(config, servers={"desk": desk}) as broker:
+        members = {name: [e.qualified_name for e in found] for name, found in broker.categories.members().items()}
+        assert members == {
+            "birds": ["parrot.echo"],
+            "other": ["other.echo"],
+            "sums": ["desk.add"],
+            "words": ["desk.note"],
+        }
+        page = await broker.session().search(SearchRequest(query="", filters=Filters(category="sums")))
+        assert [spec.name for spec in page.tools] == ["add"]
+
+
+class Letters:
+    """Vectors of how often each letter occurs."""
+
+    model = "letters"
+
+    async def embed(self, texts):
+        return [[text.lower().count(letter) + 0.01 for letter in "abcdefghijklmnopqrstuvwxyz"] for text in texts]
+
+
+async def test_the_config_may_name_an_embedder(desk):
+    config = Config(disclosure=DisclosureConfig(embedder=f"{__name__}:Letters", search="hybrid"))
+    async with Broker(config, servers={"desk": desk}) as broker:
+        page = await broker.session().search(SearchRequest(query="numerals"))
+        assert {spec.name for spec in page.tools} == {"add", "note"}
+    keyword = Config(disclosure=DisclosureConfig(embedder="no.such:Thing", search="keyword"))
+    async with Broker(keyword, servers={"desk": desk}) as broker:
+        assert not (await broker.session().search(SearchRequest(query="qqq"))).tools
+
+
+@pytest.mark.parametrize(
+    ("settings", "said"),
+    [
+        ({"embedder": "no_such_module:Thing"}, "disclosure.embedder: no_such_module:Thing cannot be used: ModuleNot"),
+        ({"search": "hybrid"}, "disclosure.search: is 'hybrid', which needs 'embedder'"),
+    ],
+)
+async def test_an_embedder_that_cannot_be_had_is_an_error_of_the_config(settings, said):
+    with pytest.raises(ConfigError) as caught:
+        Broker(Config(disclosure=DisclosureConfig(**settings)))
+    assert str(caught.value).startswith(said)
+
+
+async def test_a_ranker_of_the_host_decides_the_order(desk):
+    async def backwards(_query, candidates):
+        return [spec.qualified_name for spec in reversed(candidates)]
+
+    async with Broker(servers={"desk": desk}, ranker=backwards) as broker:
+        page = await broker.session().search(SearchRequest(query="note numbers"))
+        plain = broker.catalog.search("note numbers")
+        assert [spec.name for spec in page.tools] == [entry.spec.name for entry in reversed(plain)]
+
+
+async def test_a_large_server_is_divided_by_what_tells_its_tools_apart():
+    names = [f"az_{area}_{n}" for area in ("storage", "sql") for n in range(20)] + ["az_odd_one", "az"]
+    catalog = Catalog(["azure"])
+    catalog.replace("azure", [ToolSpec("azure", n, None, "", {}, None, ToolAnnotations()) for n in names])
+    members = Categories(catalog).members()
+    assert {name: len(found) for name, found in members.items()} == {
+        "azure/other": 2,
+        "azure/sql": 20,
+        "azure/storage": 20,
+    }
+
+
+async def test_an_empty_query_lists_the_tools_that_are_used_first_and_names_the_categories(desk, faulty):
+    async with Broker(Config(servers={"parrot": faulty("plain")}), servers={"desk": desk}) as broker:
+        session = broker.session()
+        page = await session.search(SearchRequest(query=""))
+        assert [spec.qualified_name for spec in page.tools] == ["desk.add", "desk.note", "parrot.echo"]
+        assert page.notes == ("Categories, with category=…: desk (2), parrot (1).",)
+        broker.statistics.note("parrot", "echo", is_success=True, seconds=0.01)
+        broker._shelf._scores.recompute()
+        page = await session.search(SearchRequest(query="", limit=1))
+        assert [spec.name for spec in page.tools] == ["echo"]
+        following = await session.search(SearchRequest(query="", limit=1, cursor=page.next_cursor))
+        assert ([spec.name for spec in following.tools], following.notes) == (["add"], ())
+
+
+async def test_searching_a_category_for_nothing_gives_summaries_with_parameters_and_describes_nothing(desk):
+    async with Broker(servers={"desk": desk}) as broker:
+        session = broker.session(grants=[Grant("*")])
+        first = await session.dispatch("search_tools", {"query": "", "category": "desk", "limit": 1})
+        line, more = first.text.splitlines()
+        assert line == "desk.add(a, b) -> result: Adds two numbers."
+        assert not session.is_described(broker.catalog.lookup("desk.add"))
+        cursor = more.partition('cursor="')[2].partition('"')[0]
+        arguments = {"query": "", "category": "desk", "limit": 1, "cursor": cursor}
+        assert (await session.dispatch("search_tools", arguments)).text == "desk.note(text) -> result: Keeps a note."
+        by_words = await session.dispatch("search_tools", {"query": "numbers", "category": "desk"})
+        assert by_words.text == "desk.add: Adds two numbers."
+
+
+async def test_summaries_stay_within_their_budget_and_go_on_where_it_ended(desk):
+    async with Broker(servers={"desk": desk}) as broker:
+        long: dict[str, object] = {f"parameter_{number}_{'x' * 40}": {} for number in range(20)}
+        specs = [replace(TOOL, name=f"t{n:03}", input_schema={"properties": long}) for n in range(100)]
+        broker.catalog.replace("desk", specs)
+        session, seen, cursor, pages = broker.session(), [], None, 0
+        while cursor is not None or not pages:
+            arguments = {"query": "", "category": "desk/other", "limit": 200} | ({"cursor": cursor} if cursor else {})
+            text = (await session.dispatch("search_tools", arguments)).text
+            assert broker.tiers.counter.count(text) <= BUDGETS[Tier.SUMMARIES]
+            seen += [line.partition("(")[0] for line in text.splitlines() if line.startswith("desk.")]
+            cursor = text.partition('cursor="')[2].partition('"')[0] or None
+            pages += 1
+        assert seen == [f"desk.{spec.name}" for spec in specs]
+        assert pages > 1
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "numbers " + " ".join(f"w{number:x}" for number in range(100_000)),
+        "numbers " + "a" * 1_000_000,
+        'numbers NEAR(add, 5) OR "x" AND -y* ^z {col: a}',
+        "numbers \0 \ud800 🧮 e" + "\u0301" * 1_000,
+        "numbers " + "<" * 100_000,
+    ],
+)
+async def test_no_character_of_a_query_is_special(desk, query):
+    async with Broker(servers={"desk": desk}) as broker:
+        reply = await broker.session().dispatch("search_tools", {"query": query})
+        assert (reply.text, reply.is_error) == ("desk.add: Adds two numbers.", False)
+
+
+async def test_only_the_beginning_of_a_query_is_read(desk, faulty):
+    async with Broker(
+        Config(servers={"zoo": faulty("plain", lazy=True, about="zebras")}), servers={"desk": desk}
+    ) as broker:
+        far = "numbers " + "x " * 1_000
+        for query, state in ((f"{far} zebras", "asleep"), (f"zebras {far}", "ready")):
+            await broker.session().search(SearchRequest(query=query))
+            assert {status.name: status.state for status in broker.server_statuses()}["zoo"] == state
+
+
+async def test_a_fetch_of_no_tool_and_of_ten_thousand_says_what_to_change(desk):
+    async with Broker(servers={"desk": desk}) as broker:
+        session = broker.session()
+        none = await session.dispatch("get_tool_details", {"tools": []})
+        assert none.is_error
+        assert none.text.startswith("get_tool_details was not called: tools: name at least one")
+        names = ["desk.add", "desk.add", *(f"desk.t{number}" for number in range(10_000))]
+        many = await session.dispatch("get_tool_details", {"tools": names})
+        assert not many.is_error
+        assert many.text.endswith("the last 9901 were left out: at most 100 are fetched at a time.")
+        assert "async def add" in many.text

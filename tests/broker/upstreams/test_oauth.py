@@ -1,0 +1,199 @@
+"""OAuth against the SDK's own authorization server: a login with a redirect, and tokens that are kept."""
+
+from __future__ import annotations
+
+import json
+import socket
+import time
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import anyio
+import httpx2
+import pytest
+import uvicorn
+from mcp.server import MCPServer
+from mcp.server.auth.provider import (
+    AccessToken,
+    AuthorizationCode,
+    OAuthAuthorizationServerProvider,
+    RefreshToken,
+    construct_redirect_uri,
+)
+from mcp.server.auth.settings import AuthSettings, ClientRegistrationOptions
+from mcp.shared.auth import OAuthToken
+from pydantic import AnyHttpUrl
+
+from broker import Broker, Config, ConfigError, Grant
+from broker.config import ServerConfig
+from broker.errors import LoginError
+from broker.upstreams.oauth import KeptTokens, login
+from broker.upstreams.oauth_settings import OAuthClient
+
+TOKEN = "access-token-of-the-tests"  # noqa: S105  # of a server in this process
+
+pytestmark = pytest.mark.anyio
+
+
+@pytest.fixture(params=["asyncio"])
+def anyio_backend(request):
+    """The HTTP server needs asyncio."""
+    return request.param
+
+
+@pytest.fixture(autouse=True)
+def own_folder(monkeypatch, tmp_path):
+    """Tokens go to a file of the test: this machine's keyring, if it has one, is left alone."""
+    monkeypatch.setattr("broker.upstreams.oauth.tokens_folder", lambda: tmp_path / "tokens")
+    monkeypatch.setattr("broker.keyrings.password", lambda *_: None)
+    monkeypatch.setattr("broker.keyrings.keep", lambda *_: False)
+    monkeypatch.setattr("broker.keyrings.forget", lambda *_: None)
+    return tmp_path
+
+
+class Issuer(OAuthAuthorizationServerProvider[AuthorizationCode, RefreshToken, AccessToken]):
+    """Gives everybody a code at once, and one token."""
+
+    def __init__(self):
+        self.clients = {}
+        self.codes = {}
+        self.refuses = False
+
+    async def get_client(self, client_id):
+        return self.clients.get(client_id)
+
+    async def register_client(self, client_info):
+        self.clients[client_info.client_id] = client_info
+
+    async def authorize(self, client, params):
+        if self.refuses:
+            return construct_redirect_uri(str(params.redirect_uri), error="access_denied", state=params.state)
+        code = AuthorizationCode(
+            code="c" * 40,
+            scopes=params.scopes or [],
+            expires_at=time.time() + 60,
+            client_id=client.client_id,
+            code_challenge=params.code_challenge,
+            redirect_uri=params.redirect_uri,
+            redirect_uri_provided_explicitly=params.redirect_uri_provided_explicitly,
+            resource=params.resource,
+        )
+        self.codes[code.code] = code
+        return construct_redirect_uri(str(params.redirect_uri), code=code.code, state=params.state)
+
+    async def load_authorization_code(self, _client, authorization_code):
+        return self.codes.get(authorization_code)
+
+    async def exchange_authorization_code(self, _client, _authorization_code):
+        return OAuthToken(access_token=TOKEN, token_type="Bearer", expires_in=3600)  # noqa: S106  # a word of OAuth
+
+    async def load_refresh_token(self, _client, _refresh_token):
+        return None
+
+    async def exchange_refresh_token(self, _client, _refresh_token, _scopes):
+        raise NotImplementedError
+
+    async def revoke_token(self, _token):
+        raise NotImplementedError
+
+    async def load_access_token(self, token):
+        return AccessToken(token=token, client_id="any", scopes=[]) if token == TOKEN else None
+
+
+@asynccontextmanager
+async def serving(issuer):
+    sock = socket.socket()
+    sock.bind(("127.0.0.1", 0))
+    base = f"http://127.0.0.1:{sock.getsockname()[1]}"
+    server = MCPServer(
+        "web",
+        auth_server_provider=issuer,
+        auth=AuthSettings(
+            issuer_url=AnyHttpUrl(base),
+            validate_token_resource=False,
+            resource_server_url=AnyHttpUrl(f"{base}/mcp"),
+            client_registration_options=ClientRegistrationOptions(enabled=True),
+        ),
+    )
+
+    @server.tool(structured_output=False)
+    def tell() -> str:
+        """Tells the token it was called with."""
+        return f"your token is {TOKEN}"
+
+    http = uvicorn.Server(
+        uvicorn.Config(server.streamable_http_app(), log_level="critical", timeout_graceful_shutdown=1)
+    )
+    with anyio.fail_after(60):
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(http.serve, [sock])
+            while not http.started:
+                await anyio.lowlevel.checkpoint()
+            yield ServerConfig(url=f"{base}/mcp", oauth=OAuthClient(), connect_timeout_seconds=20)
+            http.should_exit = True
+    sock.close()
+
+
+@asynccontextmanager
+async def browser():
+    """Follows what it is shown, as a person's browser would."""
+    async with anyio.create_task_group() as tasks:
+
+        async def visit(url):
+            async with httpx2.AsyncClient(follow_redirects=True) as client:
+                await client.get(url)
+
+        yield lambda url: tasks.start_soon(visit, url)
+
+
+async def test_after_a_login_calls_carry_the_token_and_nothing_else_does(own_folder):
+    script = "from tools import web\nawait web.tell()"
+    async with serving(Issuer()) as settings, browser() as show:
+        await login(settings, show)
+        async with Broker(Config(servers={"web": settings})) as broker:
+            assert broker.server_statuses()[0].problem is None
+            result = await broker.session(grants=[Grant("*")]).execute_code(script, describe_references=True)
+    assert result.value == "your token is [redacted]"
+    [kept] = (own_folder / "tokens").iterdir()
+    assert json.loads(kept.read_text())["tokens"]["access_token"] == TOKEN
+    assert (kept.stat().st_mode & 0o777, kept.parent.stat().st_mode & 0o777) == (0o600, 0o700)
+
+
+async def test_without_a_login_the_server_is_down_and_says_what_to_do():
+    async with serving(Issuer()) as settings, Broker(Config(servers={"web": settings})) as broker:
+        status = broker.server_statuses()[0]
+    assert (status.problem, status.what_to_do) == (
+        "it wants a login",
+        "Log in with `codemode mcp login` and its name.",
+    )
+
+
+async def test_a_login_that_is_refused_is_explained_and_keeps_nothing():
+    issuer = Issuer()
+    issuer.refuses = True
+    async with serving(issuer) as settings, browser() as show:
+        with pytest.raises(LoginError, match="the authorization server refused: access_denied"):
+            await login(settings, show)
+        assert await KeptTokens(settings.url or "").get_tokens() is None
+
+
+async def test_a_login_that_nobody_comes_to_ends(monkeypatch):
+    monkeypatch.setattr("broker.upstreams.oauth.LOGIN_SECONDS", 0.2)
+    async with serving(Issuer()) as settings:
+        with pytest.raises(LoginError, match=r"nobody logged in within 0.2 s"):
+            await login(settings, lambda _url: None)
+
+
+async def test_damaged_tokens_are_none(own_folder):
+    storage = KeptTokens("http://x/mcp")
+    await storage.set_tokens(OAuthToken(access_token="a", token_type="Bearer"))  # noqa: S106
+    [kept] = (own_folder / "tokens").iterdir()
+    for text in ("", "[]", '{"tokens": 5}'):
+        kept.write_text(text)
+        assert await storage.get_tokens() is None
+
+
+def test_client_credentials_need_what_they_are():
+    text = '{"mcpServers": {"a": {"url": "https://a.example/mcp", "oauth": {"grant": "client_credentials"}}}}'
+    with pytest.raises(ConfigError, match="client_credentials needs client_id, client_secret, issuer"):
+        Config.parse(text, source="c", folder=Path(), environment={})

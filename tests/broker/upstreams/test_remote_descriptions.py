@@ -1,0 +1,133 @@
+"""Servers that list a line for each tool and describe them in a resource, which is read when it is needed."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import anyio
+import anyio.lowlevel
+import pytest
+
+from broker import Broker, Config, Grant, ServerConfig
+from broker.upstreams.remote_descriptions import wants_description
+
+pytestmark = pytest.mark.anyio
+
+DESCRIBED = Path(__file__).parents[1] / "servers" / "described.py"
+
+
+@pytest.fixture(autouse=True)
+async def deadline():
+    with anyio.fail_after(60):
+        yield
+
+
+@pytest.fixture
+def log(tmp_path):
+    return tmp_path / "calls.log"
+
+
+@pytest.fixture
+def opened(log):
+    def make(mode="plain", **settings) -> Broker:
+        config = ServerConfig(
+            command=sys.executable,
+            args=("-I", str(DESCRIBED), mode),
+            env={"CALLS_LOG": str(log)},
+            mode="legacy",
+            **settings,
+        )
+        return Broker(Config(servers={"post": config}))
+
+    return make
+
+
+def lines(log) -> list[str]:
+    return log.read_text().splitlines() if log.exists() else []
+
+
+async def test_the_catalog_has_lines_until_a_description_is_asked_for(opened, log):
+    async with opened() as broker:
+        entry = broker.catalog.lookup("post.send_mail")
+        assert (entry.is_complete, entry.spec.description) == (False, "Sends a mail to one person.")
+        assert lines(log) == []
+        session = broker.session()
+        details = await session.get_tool_details(["post.send_mail"])
+        assert lines(log) == ["read send_mail"]
+        assert "to: str" in details.source
+        assert "A mail to nobody is an error." in details.source
+        assert '{"to": "a@example.com"}' in details.source
+        assert broker.catalog.lookup("post.send_mail").is_complete
+        assert not broker.catalog.lookup("post.count_mails").is_complete
+
+
+async def test_one_read_describes_all_that_are_asked_for_and_authorizes_their_calls(opened, log):
+    async with opened() as broker:
+        session = broker.session(grants=[Grant("post.*")])
+        script = "from tools import post\nawait post.count_mails()\nawait post.send_mail(to='a')"
+        assert "ToolDescriptionRequired" in str((await session.execute_code(script)).error)
+        assert lines(log) == []
+        result = await session.execute_code(script, describe_references=True)
+        assert (result.outcome, result.value) == ("completed", "done"), result.error
+        assert lines(log) == ["read count_mails,send_mail", "call count_mails {}", 'call send_mail {"to": "a"}']
+
+
+async def test_a_list_of_definitions_is_understood_as_well(opened):
+    async with opened("as_list") as broker:
+        details = await broker.session().get_tool_details(["post.send_mail"])
+        assert details.described == ("post.send_mail",)
+
+
+async def test_a_server_that_forgot_is_read_and_called_once_more(opened, log):
+    async with opened() as broker:
+        session = broker.session(grants=[Grant("post.*")])
+        await session.get_tool_details(["post.send_mail"])
+        await session.call_directly("post.send_mail", {"to": "a", "text": "forget"})
+        result = await session.call_directly("post.send_mail", {"to": "b"})
+        assert result.failed is None
+        assert [line.partition(" ")[0] for line in lines(log)] == ["read", "call", "read", "call"]
+
+
+async def test_a_tool_that_changed_meanwhile_is_not_called_again(opened, log):
+    async with opened() as broker:
+        session = broker.session(grants=[Grant("post.*")])
+        await session.get_tool_details(["post.send_mail"])
+        await session.call_directly("post.send_mail", {"to": "a", "text": "change"})
+        result = await session.call_directly("post.send_mail", {"to": "b"})
+        assert result.failed is not None
+        assert "has changed since it was described. Nothing was executed" in result.failed.message
+        assert [line for line in lines(log) if line.startswith("call")] == [
+            'call send_mail {"to": "a", "text": "change"}'
+        ]
+        while session.is_described(broker.catalog.lookup("post.send_mail")):
+            await anyio.lowlevel.checkpoint()
+        assert session.lapsed["post.send_mail"] == "changed: its description"
+
+
+async def test_descriptions_outlive_a_rest_of_the_server_and_its_calls_are_taken_again(opened, log):
+    async with opened(lazy=True) as broker:
+        session = broker.session(grants=[Grant("post.*")])
+        await session.get_tool_details(["post.send_mail"])
+        broker.rest_lazy_servers()
+        result = await session.call_directly("post.send_mail", {"to": "a"})
+        assert result.failed is None
+        assert session.is_described(broker.catalog.lookup("post.send_mail"))
+        assert lines(log) == ["read send_mail", "read send_mail", 'call send_mail {"to": "a"}']
+
+
+@pytest.mark.parametrize(
+    ("answer", "wants"),
+    [
+        ({"isError": True, "structuredContent": {"error": {"code": "TOOL_DESCRIPTION_REQUIRED"}}}, True),
+        ({"isError": True, "content": [{"type": "text", "text": '{"code": "TOOL_DESCRIPTION_REQUIRED"}'}]}, True),
+        ({"isError": True, "content": [{"type": "text", "text": '{"error": "TOOL_DESCRIPTION_REQUIRED"}'}]}, True),
+        ({"content": [{"type": "text", "text": '{"error": "TOOL_DESCRIPTION_REQUIRED"}'}]}, False),
+        ({"isError": True, "content": [{"type": "text", "text": "TOOL_DESCRIPTION_REQUIRED"}]}, False),
+        ({"isError": True, "content": [5, {"text": 5}, {"type": "text", "text": "{" * 9}]}, False),
+        ({"isError": True, "content": "x"}, False),
+        (["isError"], False),
+    ],
+)
+async def test_only_the_code_of_an_error_says_that_nothing_was_executed(answer, wants):
+    assert wants_description(answer) is wants

@@ -1,0 +1,327 @@
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import anyio
+import pytest
+from mcp.server import MCPServer
+from mcp.server.mcpserver import Context  # noqa: TC002  # read at run time
+
+from broker.config import ServerConfig
+from broker.errors import (
+    CallTimeoutError,
+    OutcomeUnknownError,
+    ToolRejectedError,
+    UnavailableError,
+)
+
+if TYPE_CHECKING:
+    from broker.upstreams.listing import Listing
+
+pytestmark = pytest.mark.anyio
+
+
+@pytest.fixture(autouse=True)
+async def deadline():
+    with anyio.fail_after(60):
+        yield
+
+
+def text_of(reply):
+    return reply["content"][0]["text"]
+
+
+async def until(condition) -> None:
+    """Wait for a state that another task brings about; the caller's deadline bounds it."""
+    while not condition():
+        await anyio.lowlevel.checkpoint()
+
+
+UNUSABLE = {
+    "exits": (
+        "it exited with code 3; its last words: missing the setting PROJECT",
+        "Run its command by hand to see why.",
+    ),
+    "bad_version": ("it speaks no protocol version that we know", "Update the server."),
+    "not_a_list": ("faulty answered tools/list without a list of tools", "This is a fault of the server."),
+}
+
+
+@pytest.mark.parametrize("behaviour", UNUSABLE)
+async def test_a_server_that_cannot_be_used_says_why(faulty, running, behaviour):
+    async with running(faulty(behaviour)) as upstream:
+        problem, what_to_do = UNUSABLE[behaviour]
+        assert (upstream.status.state, upstream.status.problem) == ("down", problem)
+        assert upstream.status.what_to_do == what_to_do
+        with pytest.raises(UnavailableError) as caught:
+            await upstream.call_tool("echo", {})
+    assert str(caught.value) == f"faulty is not available: {problem}. Nothing was sent."
+
+
+async def test_a_server_that_never_answers_is_given_up_after_its_timeout(faulty, running):
+    async with running(faulty("silent", connect_timeout_seconds=0.5)) as upstream:
+        assert upstream.status.problem == "it did not become ready within 0.5 s"
+
+
+MISSING: dict[str, tuple[dict[str, Any], str, str]] = {
+    "command": (
+        {"command": "no-such-program"},
+        "the command 'no-such-program' was not found",
+        "Install it, or give its full path as 'command'.",
+    ),
+    "folder": (
+        {"command": "python3", "cwd": "/no/such/folder"},
+        "its working directory does not exist",
+        "Correct 'cwd'.",
+    ),
+    "permission": (
+        {"command": "/etc/passwd"},
+        "the command '/etc/passwd' may not be run",
+        "Make the file executable, or correct 'command'.",
+    ),
+    "url": (
+        {"url": "http://127.0.0.1:1/mcp"},
+        "nothing answers at its URL",
+        "Start the server or correct 'url'.",
+    ),
+}
+
+
+@pytest.mark.parametrize("missing", MISSING)
+async def test_what_is_missing_is_named(running, missing):
+    settings, problem, what_to_do = MISSING[missing]
+    async with running(ServerConfig(**settings)) as upstream:
+        assert (upstream.status.problem, upstream.status.what_to_do) == (problem, what_to_do)
+
+
+async def test_a_banner_on_stdout_is_harmless(faulty, running):
+    async with running(faulty("banner")) as upstream:
+        assert text_of(await upstream.call_tool("echo", {"text": "hi"})) == "hi"
+
+
+async def test_malformed_tools_are_left_out_and_named(faulty, running):
+    listings: list[Listing] = []
+    async with running(faulty("malformed_tools"), listings) as upstream:
+        assert [spec.name for spec in listings[0].tools] == ["empty_schema", "array_output", "echo"]
+        assert upstream.status.warnings == (
+            "left out tool 1 of a page: it is not a JSON object",
+            "left out tool 2 of a page: it is not a JSON object",
+            "left out tool 3 of a page: it has no name",
+            "left out tool 4 of a page: it has no name",
+            "left out the tool 'no_schema': its inputSchema is not a JSON object",
+            "left out the tool 'list_output': its outputSchema is not a JSON object",
+            "left out a second tool named 'echo'",
+        )
+        assert text_of(await upstream.call_tool("echo", {"text": "hi"})) == "hi"
+
+
+LISTINGS = {
+    "endless_pages": (
+        {"max_pages": 5},
+        5,
+        ("more than 5 pages of tools are offered; raise max_pages to use the others",),
+    ),
+    "same_cursor": (
+        {},
+        1,
+        ("left out a second tool named 'echo'", "its pages of tools go round; the listing was cut there"),
+    ),
+    "empty_cursor": ({}, 2, ()),
+    "many_tools": (
+        {"max_tools": 10},
+        10,
+        ("more than 10 tools are offered; raise max_tools to use the others",),
+    ),
+}
+
+
+@pytest.mark.parametrize("behaviour", LISTINGS)
+async def test_listings_are_bounded(faulty, running, behaviour):
+    settings, count, warnings = LISTINGS[behaviour]
+    async with running(faulty(behaviour, **settings)) as upstream:
+        assert upstream.status.tool_count == count
+        assert upstream.status.warnings == warnings
+
+
+async def test_a_death_during_a_call_is_reported_once_and_the_server_comes_back(faulty, running, tmp_path):
+    log = tmp_path / "calls"
+    async with running(faulty("dies_in_call", env={"CALLS_LOG": str(log)})) as upstream:
+        with pytest.raises(OutcomeUnknownError) as caught:
+            await upstream.call_tool("echo", {"text": "die"})
+        assert str(caught.value) == (
+            "The answer of faulty was lost: it was ended by SIGKILL; its last words: no space left on device. The call "
+            "was sent and may have taken effect. It is not repeated; check before you call again."
+        )
+        assert text_of(await upstream.call_tool("echo", {"text": "again"})) == "again"
+    assert log.read_text().splitlines() == ['{"text": "die"}', '{"text": "again"}']
+
+
+async def test_a_call_that_is_not_answered_times_out_and_is_cancelled_at_the_server(faulty, running, tmp_path):
+    log = tmp_path / "calls"
+    target = faulty("hangs_in_call", env={"CALLS_LOG": str(log)}, call_timeout_seconds=0.3)
+    async with running(target) as upstream:
+        with pytest.raises(CallTimeoutError) as caught:
+            await upstream.call_tool("echo", {"text": "hang"})
+        assert str(caught.value) == (
+            "faulty did not answer within 0.3 s. The call was cancelled; the server may have acted. Check before "
+            "you repeat it."
+        )
+        assert text_of(await upstream.call_tool("echo", {"text": "hi"})) == "hi"
+    assert log.read_text().splitlines() == ['{"text": "hang"}', "cancelled", '{"text": "hi"}']
+
+
+async def test_a_line_without_end_ends_the_connection(faulty, running):
+    async with running(faulty("endless_line")) as upstream:
+        with pytest.raises(OutcomeUnknownError, match="a message over the bound of 8388608 bytes"):
+            await upstream.call_tool("echo", {"text": "hi"})
+
+
+async def test_a_message_that_is_not_json_rpc_ends_the_connection_at_once(faulty, running):
+    async with running(faulty("broken_reply")) as upstream:
+        with pytest.raises(OutcomeUnknownError, match="it sent a message that is not JSON-RPC"):
+            await upstream.call_tool("echo", {"text": "hi"})
+
+
+async def test_a_json_rpc_error_keeps_the_words_of_the_server_apart(faulty, running):
+    async with running(faulty("rpc_error")) as upstream:
+        with pytest.raises(ToolRejectedError) as caught:
+            await upstream.call_tool("echo", {"text": "hi"})
+    assert str(caught.value) == "faulty answered with JSON-RPC error -32602."
+    assert caught.value.server_text == "\x1b[31mno such thing"
+
+
+async def test_a_flood_on_stderr_blocks_nothing(faulty, running):
+    async with running(faulty("stderr_flood")) as upstream:
+        assert text_of(await upstream.call_tool("echo", {"text": "hi"})) == "hi"
+
+
+async def test_a_child_sees_a_minimal_environment(faulty, running, monkeypatch):
+    monkeypatch.setenv("BROKER_TOKEN", "not-for-children")
+    async with running(faulty("echo_environment", env={"MINE": "1"})) as upstream:
+        environment = text_of(await upstream.call_tool("echo", {}))
+    assert "not-for-children" not in environment
+    assert '"MINE": "1"' in environment
+
+
+async def test_a_changed_listing_is_listed_again(faulty, running):
+    listings: list[Listing] = []
+    async with running(faulty("changes_listing"), listings) as upstream:
+        await upstream.call_tool("echo", {"text": "hi"})
+        await until(lambda: len(listings) == 2)
+        before, after = (listing.tools[0] for listing in listings)
+    assert (before.description, after.description) == ("Says it again", "Says it once more")
+    assert before.digest != after.digest
+
+
+async def test_a_child_that_ignores_signals_and_its_own_children_are_gone_afterwards(faulty, running):
+    async with running(faulty("ignores_signals")) as upstream:
+        assert upstream.status.state == "ready"
+        group = await anyio.to_thread.run_sync(_groups_of_children)
+        assert group
+    assert not await anyio.to_thread.run_sync(_groups_of_children)
+
+
+def _groups_of_children() -> set[int]:
+    """The process groups that run the server with this behaviour."""
+    groups = set()
+    for entry in Path("/proc").iterdir():
+        try:
+            if entry.name.isdigit() and b"ignores_signals" in (entry / "cmdline").read_bytes():
+                groups.add(os.getpgid(int(entry.name)))
+        except (FileNotFoundError, ProcessLookupError, PermissionError):
+            continue
+    return groups
+
+
+async def test_a_disabled_server_is_not_started(running, faulty):
+    async with running(faulty("exits", disabled=True)) as upstream:
+        assert upstream.status.state == "disabled"
+        with pytest.raises(UnavailableError, match="it is disabled"):
+            await upstream.call_tool("echo", {})
+
+
+async def test_calls_on_one_connection_run_at_the_same_time(running):
+    server = MCPServer("meeting")
+    arrived = [anyio.Event(), anyio.Event()]
+
+    @server.tool()
+    async def meet(number: int) -> str:
+        arrived[number].set()
+        await arrived[1 - number].wait()
+        return "met"
+
+    async with running(server) as upstream, anyio.create_task_group() as tasks:
+        for number in range(2):
+            tasks.start_soon(upstream.call_tool, "meet", {"number": number})
+
+
+@pytest.mark.parametrize("mode", ["auto", "legacy"])
+async def test_cancelling_a_call_cancels_it_at_the_server(running, mode):
+    server = MCPServer("slow")
+    started, cancelled = anyio.Event(), anyio.Event()
+
+    @server.tool()
+    async def wait() -> None:
+        started.set()
+        try:
+            await anyio.sleep_forever()
+        finally:
+            cancelled.set()
+
+    async with running(server) as upstream:
+        upstream._mode = mode
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(upstream.call_tool, "wait", {})
+            await started.wait()
+            tasks.cancel_scope.cancel()
+        await cancelled.wait()
+
+
+async def test_a_server_in_this_process_is_reached_without_a_process(running):
+    server = MCPServer("here")
+
+    @server.tool()
+    def add(a: int, b: int) -> int:
+        return a + b
+
+    async with running(server) as upstream:
+        assert (upstream.status.state, upstream.status.era) == ("ready", "2026")
+        assert (await upstream.call_tool("add", {"a": 1, "b": 2}))["structuredContent"] == {"result": 3}
+
+
+@pytest.mark.parametrize(
+    ("settings", "names"),
+    [
+        ({"allow_tools": ["echo1?"]}, [f"echo{index}" for index in range(10, 20)]),
+        ({"allow_tools": []}, []),
+        ({"allow_tools": ["echo1", "echo2"], "hide_tools": ["*2"]}, ["echo1"]),
+        ({"hide_tools": ["echo?", "echo[1-4]?"]}, []),
+        ({"hide_tools": ["echo?", "echo[2-4]?"], "max_tools": 10}, [f"echo{index}" for index in range(10, 20)]),
+    ],
+)
+async def test_the_config_says_which_tools_of_a_server_are_used(running, faulty, settings, names):
+    listings: list[Listing] = []
+    async with running(faulty("many_tools", **settings), listings):
+        assert [tool.name for tool in listings[0].tools] == names
+        assert listings[0].problems == ()
+
+
+async def test_a_storm_of_changes_in_the_newer_era_is_listed_a_few_times(running):
+    server = MCPServer("stormy")
+
+    @server.tool()
+    async def storm(ctx: Context) -> str:
+        """Announces that the tools have changed, again and again."""
+        for _ in range(500):
+            await ctx.notify_tools_changed()
+        return "over"
+
+    listings: list[Listing] = []
+    async with running(server, listings) as upstream:
+        assert upstream.status.era == "2026"
+        for _ in range(3):
+            await upstream.call_tool("storm", {})
+        await until(lambda: len(listings) > 1)
+        assert len(listings) <= 4

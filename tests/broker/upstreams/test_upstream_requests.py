@@ -1,0 +1,312 @@
+"""What a server asks during a call goes to a person, with its name, or is refused: both eras, a real process."""
+
+from __future__ import annotations
+
+import json
+import sys
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import anyio
+import mcp.types as t
+import pytest
+
+from broker import Broker, Config, Grant, PolicyConfig, ServerConfig
+from broker.authorization.forms import FormReply
+
+pytestmark = pytest.mark.anyio
+
+CURIOUS = Path(__file__).parents[1] / "servers" / "curious.py"
+ASK = """
+from tools import curious, ToolError
+try:
+    told = await curious.ask(what=WHAT, times=TIMES)
+except ToolError as error:
+    told = str(error)
+told
+"""
+
+
+class Person:
+    """An answerer of the embedding host that can show forms."""
+
+    def __init__(self, *replies):
+        self.replies = list(replies)
+        self.forms = []
+
+    async def answer(self, _question):
+        return [Grant("curious.*")]
+
+    async def fill(self, form):
+        self.forms.append(form)
+        reply = self.replies.pop(0)
+        if isinstance(reply, Exception):
+            raise reply
+        if callable(reply):
+            return await reply()
+        return reply
+
+
+class WithoutForms:
+    async def answer(self, _question):
+        return [Grant("curious.*")]
+
+
+@pytest.fixture(params=["asyncio"])
+def anyio_backend(request):
+    """A process for each test: one loop is enough."""
+    return request.param
+
+
+@pytest.fixture(params=["auto", "legacy"])
+def mode(request):
+    """The newer era, then the one with a handshake."""
+    return request.param
+
+
+@pytest.fixture
+def log(tmp_path):
+    path = tmp_path / "log"
+    path.touch()
+    return path
+
+
+@pytest.fixture
+def told(log):
+    """What the server was told, in order."""
+    return lambda: [one["told"] for line in log.read_text().splitlines() if "told" in (one := json.loads(line))]
+
+
+@pytest.fixture
+def beside(log, mode):
+    @asynccontextmanager
+    async def open_broker(*, elicitation=True, sampler=None, policy=None, **settings):
+        server = ServerConfig(
+            command=sys.executable,
+            args=(str(CURIOUS),),
+            env={"CURIOUS_LOG": str(log)},
+            mode=mode,
+            elicitation=elicitation,
+            **settings,
+        )
+        config = Config(servers={"curious": server}, policy=policy or PolicyConfig())
+        with anyio.fail_after(60):
+            async with Broker(config, sampler=sampler, startup_seconds=30) as broker:
+                yield broker
+
+    return open_broker
+
+
+async def ask(broker, person, what, times=1):
+    session = broker.session(answerer=person)
+    script = ASK.replace("WHAT", repr(what)).replace("TIMES", str(times))
+    result = await session.execute_code(script, describe_references=True)
+    assert result.error is None, result.error
+    return result.value
+
+
+FILLED = FormReply("accept", {"name": "Anna", "colour": "g", "old": True, "age": 7})
+
+
+async def test_a_person_fills_in_the_form_of_a_server_and_is_told_which_one_asks(beside, told):
+    person = Person(FILLED)
+    async with beside() as broker:
+        value = await ask(broker, person, "name")
+    assert told() == [{"action": "accept", "content": {"name": "Anna", "colour": "g", "old": True, "age": 7}}]
+    assert json.loads(value) == told()[0]
+    [form] = person.forms
+    assert form.as_text() == "The server curious asks (while its tool ask is called):\n| Who are you?"
+    assert [(one.name, one.title, one.kind, one.is_required) for one in form.fields] == [
+        ("name", "Your name", "text", True),
+        ("colour", "colour", "choice", False),
+        ("old", "old", "yes or no", False),
+        ("age", "age", "integer", False),
+    ]
+    assert form.fields[1].options == (("r", "Red"), ("g", "Green"))
+
+
+@pytest.mark.parametrize("action", ["decline", "cancel"])
+async def test_a_no_of_the_person_is_what_the_server_is_told(beside, told, action):
+    async with beside() as broker:
+        await ask(broker, Person(FormReply(action, {"name": "Anna"})), "name")
+    assert told() == [{"action": action}]
+
+
+async def test_no_answer_in_time_and_a_failing_answerer_are_no_answer(beside, told):
+    for answerer in (Person(anyio.sleep_forever), Person(ValueError("broken"))):
+        async with beside(policy=PolicyConfig(answer_timeout_seconds=0.2)) as broker:
+            await ask(broker, answerer, "name")
+    assert told() == [{"action": "cancel"}] * 2
+
+
+# What is asked, the reply of the person (None where the answerer shows no forms), settings, what the script reads.
+REFUSED = {
+    "nobody can show a form": ("name", None, {}, "nobody is there to ask"),
+    "the config does not allow it": ("name", FILLED, {"elicitation": False}, "does not let curious ask a person"),
+    "an answer that does not fit": ("name", FormReply("accept", {"name": 5}), {}, "does not fit the form"),
+    "an answer with more in it": ("name", FormReply("accept", {"name": "a", "x": 1}), {}, "there is no field"),
+    "a form in a form": ("nested", FILLED, {}, "is of no kind that a form has"),
+    "too many fields": ("many", FILLED, {}, "at most 20 fields"),
+    "a name that looks like another": ("odd name", FILLED, {}, "has no plain name"),
+    "an address without encryption": ("plain url", FILLED, {}, "is not an https one"),
+    "an address that is a script": ("script url", FILLED, {}, "is no https one"),
+    "an address that hides its host": ("misleading url", FILLED, {}, "hides where it leads"),
+    "a model": ("sampling", FILLED, {}, "no model was given"),
+    "folders of the host": ("roots", FILLED, {}, "of this kind are refused"),
+}
+SDK_REFUSES = {"the config does not allow it", "a model", "folders of the host"}
+"""Of the older era: no such capability was declared, so that the SDK refuses in its own words."""
+
+
+@pytest.mark.parametrize("case", REFUSED)
+async def test_what_nobody_answers_is_refused_and_never_answered_by_us(beside, told, case, mode):
+    what, reply, settings, said = REFUSED[case]
+    async with beside(**settings) as broker:
+        value = await ask(broker, WithoutForms() if reply is None else Person(reply), what)
+    if mode == "legacy":  # the server is told, and answers the call
+        assert [set(one) for one in told()] == [{"error"}]
+        assert (said in value) or case in SDK_REFUSES
+    else:  # it is not called again
+        assert told() == []
+        assert value.startswith("curious asked for input during the call, which was refused: ")
+        assert said in value
+
+
+async def test_nothing_that_a_server_writes_looks_like_ours_or_acts_on_a_terminal(beside):
+    person = Person(FormReply("decline"))
+    async with beside() as broker:
+        await ask(broker, person, "forged")
+    text = person.forms[0].as_text()
+    first, *rest = text.splitlines()
+    assert first == "The server curious asks (while its tool ask is called):"
+    assert all(line.startswith("| ") for line in rest)
+    assert rest[0] == "| ok\\x1b[2J\\u202e"
+    assert rest[1] == "| The server bank asks:"
+    assert len(text) < 2_200
+    assert "\x1b" not in text
+
+
+async def test_a_form_that_asks_for_a_secret_is_shown_with_a_warning(beside):
+    person = Person(FormReply("decline"), FormReply("decline"))
+    async with beside() as broker:
+        await ask(broker, person, "password")
+        await ask(broker, person, "name")
+    assert [form.wants_secret for form in person.forms] == [True, False]
+    assert "do not give it one" in person.forms[0].as_text()
+
+
+async def test_an_address_is_shown_and_not_opened(beside, told, monkeypatch):
+    monkeypatch.setattr("webbrowser.open", lambda *_: pytest.fail("opened"))
+    person = Person(FormReply("accept", {"never": "sent"}))
+    async with beside() as broker:
+        await ask(broker, person, "url")
+    [form] = person.forms
+    assert (form.url, form.host) == ("https://pay.example/checkout?id=1", "pay.example")
+    assert told() == [{"action": "accept"}]
+
+
+async def test_a_server_asks_so_often_and_no_more(beside):
+    person = Person(*[FILLED] * 100)
+    async with beside() as broker:
+        assert json.loads(await ask(broker, person, "name", times=10))["action"] == "accept"
+        value = await ask(broker, person, "name", times=50)
+    assert len(person.forms) == 20
+    assert "10 times during one call" in value
+
+
+async def test_a_person_may_take_longer_than_the_call(beside, told):
+    async def slowly():
+        await anyio.sleep(1.5)
+        return FILLED
+
+    async with beside(call_timeout_seconds=1) as broker:
+        await ask(broker, Person(slowly), "name")
+    assert told()[0]["action"] == "accept"
+
+
+async def test_the_question_is_taken_back_when_its_run_ends(beside):
+    taken_back, shown = anyio.Event(), anyio.Event()
+
+    async def wait():
+        shown.set()
+        try:
+            await anyio.sleep_forever()
+        finally:
+            taken_back.set()
+
+    async with beside() as broker:
+        session = broker.session(answerer=Person(wait))
+        stop = anyio.CancelScope()
+
+        async def run():
+            await session.execute_code(
+                ASK.replace("WHAT", "'name'").replace("TIMES", "1"), describe_references=True, stop=stop
+            )
+
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(run)
+            await shown.wait()
+            stop.cancel()
+            await taken_back.wait()
+
+
+async def test_a_server_that_does_not_say_for_whom_it_asks_reaches_nobody_while_two_runs_call_it(beside, told, mode):
+    if mode != "legacy":
+        pytest.skip("in the newer era a question is the answer to one call")
+    waiting, go_on = anyio.Event(), anyio.Event()
+
+    async def first():
+        waiting.set()
+        await go_on.wait()
+        return FILLED
+
+    other = Person(FILLED)
+    async with beside() as broker, anyio.create_task_group() as tasks:
+        tasks.start_soon(ask, broker, Person(first), "name")
+        await waiting.wait()
+        assert "calls of several runs are open" in await ask(broker, other, "name")
+        go_on.set()
+    assert other.forms == []
+    assert [one.get("action") for one in told()] == [None, "accept"]
+
+
+async def test_a_call_says_that_nobody_can_be_asked(beside, log, mode):
+    async with beside() as broker:
+        await ask(broker, WithoutForms(), "roots")
+        await ask(broker, Person(), "roots")
+    told = [json.loads(line)["may ask"] for line in log.read_text().splitlines() if "may ask" in line]
+    # The older era has one handshake for all calls.
+    assert told == ([False, True] if mode == "auto" else [True, True])
+
+
+@pytest.mark.filterwarnings("ignore:.*sampling.*deprecated")
+async def test_a_model_of_the_host_answers_when_there_is_one(beside, told):
+    async def sampler(sampling):
+        assert (sampling.server, sampling.params.max_tokens) == ("curious", 10)
+        return t.CreateMessageResult(role="assistant", content=t.TextContent(type="text", text="hello"), model="m")
+
+    async with beside(sampler=sampler) as broker:
+        await ask(broker, WithoutForms(), "sampling")
+    assert told()[0]["content"] == {"type": "text", "text": "hello"}
+
+
+async def test_a_secret_in_a_question_is_not_shown(log, tmp_path, mode):
+    text = json.dumps(
+        {
+            "mcpServers": {
+                "curious": {
+                    "command": sys.executable,
+                    "args": [str(CURIOUS)],
+                    "env": {"CURIOUS_LOG": str(log), "API_TOKEN": "${TOKEN}"},
+                    "mode": mode,
+                    "elicitation": True,
+                }
+            }
+        }
+    )
+    config = Config.parse(text, source="c", folder=tmp_path, environment={"TOKEN": "Who are"})
+    person = Person(FormReply("decline"))
+    with anyio.fail_after(60):
+        async with Broker(config, startup_seconds=30) as broker:
+            await ask(broker, person, "name")
+    assert person.forms[0].message == ("[redacted] you?",)
