@@ -48,6 +48,10 @@ MAX_ALTERNATIVES = 32
 # Beside a reference or alternatives these say nothing that those do not say themselves.
 _SLIGHT = frozenset({"type", "additionalProperties"})
 _SCALARS = frozenset({"string", "integer", "number", "boolean", "null"})
+_OTHERS_THAN_OBJECTS: tuple[ClosedType, ...] = (
+    *({"type": name} for name in ("string", "number", "boolean", "null")),
+    {"type": "array", "items": {}},
+)
 
 
 class Closing:
@@ -145,7 +149,13 @@ class Closing:
             neighbours = {key: value for key, value in schema.items() if key not in {"$ref", "$dynamicRef"}}
             whole = {**neighbours, "allOf": [*branches_of(neighbours, "allOf"), target]}
             return self._once(schema, self._whole.without_all_of(whole), words, depth)
-        return self._once(target, target, reference_words(reference, words), depth)
+        closed = self._once(target, target, reference_words(reference, words), depth)
+        # MCP's schemas say that their root is an object. One that does not say so is plain JSON Schema, where keywords
+        # of objects allow every other kind of value as well.
+        is_bare_root = target is self._references.document and isinstance(target, dict) and "type" not in target
+        if is_bare_root and list(implied_types(target)) == ["object"]:
+            return any_of([closed, *_OTHERS_THAN_OBJECTS])
+        return closed
 
     def _joined(self, schema: dict[str, Any], words: tuple[str, ...], depth: int) -> ClosedType:
         parts = branches_of(schema, "allOf")

@@ -101,6 +101,12 @@ def test_a_result_object_with_one_key_of_its_own_stays() -> None:
     assert not made.unwraps_result
 
 
+def test_a_root_without_type_that_refers_to_itself_takes_every_other_kind_there() -> None:
+    bare = {"properties": {"foo": {"$ref": "#"}}, "additionalProperties": False}
+    assert "foo: LookFoo | str | float | bool | list[Any] | None" in result(bare).source
+    assert "foo: LookFoo\n" in result({"type": "object", **bare}).source
+
+
 def test_recursive_references_become_recursive_types() -> None:
     made = result(
         {
