@@ -92,9 +92,15 @@ class CompiledImage:
         self._prove(Proof(hashlib.sha256(code).hexdigest(), ""))
 
     def remove(self) -> None:
-        """Removes the file, its proof and the note of its use; who has mapped it keeps what is mapped."""
-        for path in (self.path, self._proof, self.use):
+        """Removes the file and its proof. The note of its use stays: its lock is that of the next such image too."""
+        for path in (self.path, self._proof):
             path.unlink(missing_ok=True)
+
+    def remove_partial(self) -> None:
+        """Removes what a writer left that was killed; for whoever holds the lock."""
+        for path in self.path.parent.glob(f"{self.path.stem}*.partial"):
+            with contextlib.suppress(OSError):
+                path.unlink()
 
     @contextlib.contextmanager
     def locked(self) -> Iterator[None]:

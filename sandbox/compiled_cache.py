@@ -74,14 +74,17 @@ class Use:
         """Notes it; where that can't be written, the image may be given up meanwhile, and is compiled again."""
         self._note = -1
         with contextlib.suppress(OSError):
-            self._note = os.open(image.use, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+            # For reading too: NFS gives no shared lock on a file that is open for writing alone.
+            self._note = os.open(image.use, os.O_RDWR | os.O_CREAT | os.O_TRUNC, 0o600)
             if sys.platform != "win32":
                 fcntl.flock(self._note, fcntl.LOCK_SH)
             os.write(self._note, WASMTIME.encode())
 
     def __del__(self) -> None:
-        """Lets go of it."""
+        """Notes when it was used last, and lets go of it."""
         if self._note >= 0:
+            with contextlib.suppress(OSError, NotImplementedError, TypeError):  # Windows dates no descriptors
+                os.utime(self._note)
             os.close(self._note)
 
 
@@ -93,7 +96,7 @@ def cached_images(cache: Path | None = None, proofs: Path | None = None) -> tupl
             stat = path.stat()
             note = CompiledImage(path, proofs_folder(proofs)).use
             used = note.stat().st_mtime if note.exists() else stat.st_mtime
-            made_by = note.read_text("ascii") if note.exists() else ""
+            made_by = note.read_text("ascii", "replace") if note.exists() else ""
             found.append(CachedImage(path.stem, stat.st_size, used, made_by))
     return tuple(sorted(found, key=lambda one: (-one.used, one.key)))
 
@@ -107,10 +110,14 @@ def remove_cached(key: str, cache: Path | None = None, proofs: Path | None = Non
     image = CompiledImage(cache_folder(cache) / f"{key}.cwasm", proofs_folder(proofs))
     if key not in {one.key for one in cached_images(cache, proofs)}:
         raise ImageError(f"there is no compiled image {key!r}")
-    with _unused(image) as is_unused:
-        if not is_unused:
-            raise ImageError(f"the compiled image {key} is used at this moment: end what runs scripts on it first")
-        image.remove()
+    try:
+        image.use.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        with _unused(image) as is_unused:
+            if not is_unused:
+                raise ImageError(f"the compiled image {key} is used at this moment: end what runs scripts on it first")
+            image.remove()
+    except OSError as error:
+        raise ImageError(f"the compiled image {key} can't be removed: {error.strerror}") from None
 
 
 def prune(cache: Path | None = None, proofs: Path | None = None) -> None:

@@ -144,7 +144,7 @@ def _compile_pin(staging: Path) -> Path | None:
 def _run(staging: Path, made: Path, program: str, preload: dict[str, str]) -> subprocess.CompletedProcess[str]:
     app = staging / "app"
     command = [
-        sys.executable, "-c", program, "--wit-path", str(app / "guest" / "world.wit"), "--world", "guest",
+        sys.executable, "-P", "-c", program, "--wit-path", str(app / "guest" / "world.wit"), "--world", "guest",
         "componentize", "guest.main",
         "--python-path", str(app), "--python-path", str(staging / "packages"), "--output", str(made),
     ]  # fmt: skip
@@ -156,7 +156,8 @@ def _linked(staging: Path, made: Path) -> Path:
     """Links the component's libraries; as a process, because a build environment can't import this package."""
     shutil.copytree(LINKER, staging / LINKER.name, ignore=shutil.ignore_patterns("__pycache__"))
     linked = staging / "linked.wasm"
-    command = [sys.executable, "-m", LINKER.name, str(made), str(linked)]
+    # -P: nothing of the folder that the build was started in is imported.
+    command = [sys.executable, "-P", "-m", LINKER.name, str(made), str(linked)]
     environment = os.environ | {"PYTHONPATH": str(staging)}
     finished = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)  # noqa: S603
     if finished.returncode != 0:

@@ -86,6 +86,7 @@ def load_image(
             mapped = compiled.map()  # by now another process may have compiled it
             if mapped is None:
                 prune(path.parent, proofs)
+                compiled.remove_partial()
                 compiled.write(_compile(component, digest))
                 mapped = compiled.map()
     if mapped is None:

@@ -14,6 +14,7 @@ from .component import (
     MODULE,
     TABLE,
     Definition,
+    UnsupportedComponentError,
     instance_from,
     instance_of,
     read_component,
@@ -28,13 +29,19 @@ if TYPE_CHECKING:
 
 
 def link(data: bytes) -> bytes:
-    """Returns the component with its libraries linked."""
+    """Returns the component with its libraries linked.
+
+    Raises:
+        UnsupportedComponentError: It is made in a way that is not known here; so do the modules beside this one.
+    """
     definitions = read_component(data)
     parts = [
         Part(read_module(one.of.module), one) for one in definitions if one.sort == INSTANCE and one.of is not None
     ]
     base = next(part for part in parts if part.module.has_memory)
     libraries = [part for part in parts if part.module.is_library]
+    if any(part.module.has_data for part in libraries):
+        raise UnsupportedComponentError("a library with data of its own")
     linking = Linking([base, *libraries])
     inside = {part.instance for part in libraries}
     # Making an instance may do something by itself, such as to fill a table.
@@ -53,6 +60,8 @@ def link(data: bytes) -> bytes:
     instance = instance_of(code, {OUTSIDE: outside})
     replaced = {one: taken_out(FUNCTION, instance, name) for one, name in moved.items()}
     kept |= _used_by(functions, inside)
+    if not inside.isdisjoint(kept):
+        raise UnsupportedComponentError("a library that another module takes whole")
     waiting = [code, given["table"], given["memory"], outside, instance, *replaced.values()]
     written: list[Definition] = []
     for one in definitions:

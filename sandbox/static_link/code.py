@@ -20,7 +20,6 @@ CALL, CALL_INDIRECT, GET_GLOBAL, SET_GLOBAL, FUNCTION_REFERENCE, CONSTANT, ADD, 
     0x6A,
     0x0B,
 )
-BLOCK_OF_TYPE = 0x02
 _BRANCH_TABLE = 0x0E
 _BLOCKS = (0x02, 0x03, 0x04)
 
@@ -72,7 +71,7 @@ def uses(body: bytes) -> list[Use]:
             for _ in range(reader.number() + 1):
                 reader.number()
         elif instruction in (CALL, GET_GLOBAL, SET_GLOBAL, FUNCTION_REFERENCE, *_BLOCKS):
-            index = reader.number()
+            index = _type_of_block(reader) if instruction in _BLOCKS else reader.number()
             found.append(Use(begin, reader.position, instruction, index))
         elif instruction == CALL_INDIRECT:
             index = reader.number()
@@ -81,3 +80,10 @@ def uses(body: bytes) -> list[Use]:
             found.append(Use(begin, reader.position, instruction, index))
         else:
             raise UnknownCodeError(f"instruction {instruction:#x}")
+
+
+def _type_of_block(reader: Reader) -> int:
+    index = reader.signed()
+    if index < 0:
+        raise UnknownCodeError("a block with a result of another type")
+    return index

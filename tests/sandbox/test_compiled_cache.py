@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import os
+import shutil
 import time
 
 import pytest
@@ -59,6 +60,9 @@ def test_an_old_image_that_is_used_stays_until_its_user_is_gone(cache):
     del use
     gc.collect()
     prune(cache / "cache", cache / "proofs")
+    assert keys(cache) == ["old"], "it was used until now"
+    os.utime(image.use, (0, 0))
+    prune(cache / "cache", cache / "proofs")
     assert keys(cache) == []
 
 
@@ -76,3 +80,20 @@ def test_an_image_is_removed_by_its_key_and_no_other_file_is(cache):
     for key in ("one", "../proofs/one"):
         with pytest.raises(ImageError, match="there is no compiled image"):
             remove_cached(key, cache / "cache", cache / "proofs")
+
+
+def test_a_damaged_note_or_none_keeps_nothing_from_being_listed_and_removed(cache):
+    compiled(cache, "damaged", days_ago=1).use.write_bytes(b"\xff")
+    prune(cache / "cache", cache / "proofs")
+    assert keys(cache) == ["damaged"]
+    shutil.rmtree(cache / "proofs")
+    remove_cached("damaged", cache / "cache", cache / "proofs")
+    assert keys(cache) == []
+
+
+def test_what_a_killed_writer_left_goes_with_the_next_one(cache):
+    image = compiled(cache, "one", days_ago=1)
+    (cache / "cache" / "oneabc.partial").write_bytes(b"half")
+    with image.locked():
+        image.remove_partial()
+    assert [path.name for path in (cache / "cache").iterdir()] == ["one.cwasm"]
