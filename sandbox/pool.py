@@ -90,7 +90,7 @@ class Spares:
         instance.close()
 
     def free(self, instance: Instance) -> None:
-        """Frees one that was used. The thread does it: giving memory back takes as long as many a run."""
+        """Frees one that was used, in a worker; the thread does it: giving memory back takes as long as many a run."""
         with self._change:
             if self._pool is not None and not self._is_closed:
                 self._used.append(instance)

@@ -244,7 +244,7 @@ class Sandbox:
         instance = self._spares.take()
         if instance is None:
             instance = await self._threads.run(partial(Instance, image))
-        return ThreadIsolate(instance, self._threads, self._spares.free)
+        return ThreadIsolate(instance, self._threads)
 
     def _loaded(self) -> Image:
         if self._image is None:
