@@ -21,7 +21,9 @@ _TELLING_FORMATS = frozenset({"date", "date-time", "duration", "email", "ipv4", 
 _FORMATS_OF_NUMBERS = frozenset({"double", "float", "int32", "int64"})
 _LINK = re.compile(r"\[([^\[\]]{1,80})\]\((?:https?:/)?/[^()\s]{1,300}\)")
 _SENTENCE_END = re.compile(r"(?<=[.!?])(?<!e\.g\.)(?<!i\.e\.)(?<!etc\.)(?<!vs\.)\s+(?=[A-Z`(])")
-_ADDRESS = re.compile(r"ur[il]|link|href", re.IGNORECASE)
+# Between words: letters on one side at most, or a change of case, as in `imageUrl` and `HTMLUrl`.
+_EDGE = r"(?:(?<![A-Za-z])|(?![A-Za-z])|(?<=[a-z])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z]))"
+_NUMBER = re.compile(r"(?<![A-Za-z\d])\d+(?:\.\d+)?")
 _LARGEST_EXACT = 2**53 - 1
 # Limits of the number types of other languages.
 _LIMITS_OF_TYPES = frozenset({2**31 - 1, -(2**31), 2**32 - 1})
@@ -48,7 +50,7 @@ def note_of(key: str, schema: Any, detail: Detail) -> str:
     description = worth_saying(described(schema, detail), key)
     facts = constraints_of(schema) if detail.has_bounds else [_range(schema, "minimum", "maximum", "")]
     facts += _kind(schema)
-    joined = ", ".join(dict.fromkeys(fact for fact in facts if fact and not _mentioned(fact, f"{key} {description}")))
+    joined = ", ".join(dict.fromkeys(fact for fact in facts if fact and not _mentioned(fact, key, description)))
     return f"{description} ({joined})" if description and joined else description or joined
 
 
@@ -122,11 +124,14 @@ def _pattern(schema: dict[str, Any]) -> str:
     return f"/{shown}/" if shown else ""
 
 
-def _mentioned(fact: str, description: str) -> bool:
-    """Tell whether every number (or the whole fact, without numbers) stands in the description already."""
-    if fact == "uri":
-        return _ADDRESS.search(description) is not None
-    numbers = re.findall(r"\d+(?:\.\d+)?", fact)
-    if fact.startswith("/") or not numbers:
-        return fact.strip("/").lower() in description.lower()
-    return all(re.search(rf"(?<![\d.]){re.escape(number)}(?![\d])", description) for number in numbers)
+def _mentioned(fact: str, key: str, description: str) -> bool:
+    """Tell whether the description has every number of a fact; of one without numbers, whether it or the key has it."""
+    numbers = [] if fact.startswith("/") else _NUMBER.findall(fact)
+    if numbers:
+        return all(_has_number(description, number) for number in numbers)
+    words = "ur[il]|link|href" if fact == "uri" else re.escape(fact.strip("/"))
+    return re.search(f"{_EDGE}(?i:{words}){_EDGE}", f"{key} {description}") is not None
+
+
+def _has_number(text: str, number: str) -> bool:
+    return re.search(rf"(?<![A-Za-z\d.]){re.escape(number)}(?:\.0+)?(?!\.?\d)", text) is not None

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from codegen import Stub, render_module
 from codegen.generate import build_stub
+from codegen.notes import PARAMETER, note_of
 from tests.codegen.definitions import tool_spec
 from tests.codegen.test_attacks import NASTY
 
@@ -100,6 +101,63 @@ def test_a_result_is_told_without_the_bounds_of_its_texts() -> None:
     got = build_stub(tool_spec({"name": "t", "outputSchema": schema}), namespace="n", function="t").source
     assert "code: str = ..., # Airport (<= 5 chars, /^[a-z]$/)" in given
     assert "code: str # Airport\n share: float # 0..1\n" in got
+
+
+def told(key: str, **schema: Any) -> str:
+    return note_of(key, {"type": "string", **schema}, PARAMETER)
+
+
+@pytest.mark.parametrize(
+    ("key", "format_"),
+    [
+        ("updated_since", "date"),
+        ("candidate", "date"),
+        ("mandateID", "date"),
+        ("runtime", "time"),
+        ("during", "uri"),
+        ("hourly", "uri"),
+        ("hyperlinked", "uri"),
+        ("range_4", "ipv4"),
+    ],
+)
+def test_a_format_whose_letters_stand_inside_a_word_is_told(key: str, format_: str) -> None:
+    assert told(key, format=format_) == format_
+    assert told("x", description=f"What is {key}", format=format_) == f"What is {key} ({format_})"
+
+
+@pytest.mark.parametrize(
+    ("key", "format_"),
+    [
+        ("date", "date"),
+        ("date_2", "date"),
+        ("startDate", "date"),
+        ("UTCDate", "date"),
+        ("date1of2", "date"),
+        ("imageUrl", "uri"),
+        ("image_url", "uri"),
+        ("callbackURI", "uri"),
+        ("hrefOfPage", "uri"),
+        ("permanent-link", "uri"),
+        ("sourceIPv4", "ipv4"),
+    ],
+)
+def test_a_format_that_a_word_says_is_not_told(key: str, format_: str) -> None:
+    assert told(key, format=format_) == ""
+    assert told("x", description=f"What is {key}", format=format_) == f"What is {key}"
+
+
+def test_unique_is_told_unless_a_word_says_it() -> None:
+    assert told("unique_ids", uniqueItems=True) == ""
+    assert told("uniqueness", uniqueItems=True) == "unique"
+
+
+def test_a_number_is_told_unless_it_stands_in_the_description_as_one() -> None:
+    assert told("player1_score", minimum=1) == ">= 1"
+    for description in ("Goals of player1", "About 1.5", "At least 10", "Up to 0.1"):
+        assert told("goals", description=description, minimum=1) == f"{description} (>= 1)"
+    for description in ("At least 1", "From 1. Or so", "1..9", "1.0 or more", "Over 1s"):
+        assert told("goals", description=description, minimum=1) == description
+    assert told("share", description="From 0.0-1.0", minimum=0, maximum=1) == "From 0.0-1.0"
 
 
 def test_classes_under_other_names_keep_their_notes_and_keys() -> None:
