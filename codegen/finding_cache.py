@@ -21,8 +21,9 @@ if TYPE_CHECKING:
 
 _Found: TypeAlias = "tuple[Finding, ...]"
 
-# A script made for it has thousands of findings; such are asked for again.
-_MOST_FINDINGS_KEPT = 50
+# A script made for it has thousands of findings, or long ones; such are asked for again.
+_MOST_CHARACTERS_KEPT = 10_000
+_CHARACTERS_BESIDE_A_MESSAGE = 100
 
 
 class FindingCache:
@@ -64,9 +65,14 @@ class FindingCache:
             future.set_result(tuple(findings(script, package)))
         except BaseException as error:  # noqa: BLE001  # raised again by `future.result`, here and where others wait
             future.set_exception(error)
-        if future.exception() is not None or len(future.result()) > _MOST_FINDINGS_KEPT:
+        if future.exception() is not None or _size(future.result()) > _MOST_CHARACTERS_KEPT:
             with self._lock:
                 self._futures.pop(key, None)
+
+
+def _size(found: _Found) -> int:
+    """Return about how many characters findings take."""
+    return sum(_CHARACTERS_BESIDE_A_MESSAGE + len(one.message) for one in found)
 
 
 def _key(script: str, package: Mapping[str, str]) -> bytes:

@@ -88,8 +88,11 @@ def test_what_was_asked_for_longest_ago_is_forgotten(checker: Checker) -> None:
     assert checker.asked == ["1", "2", "3", "2"]
 
 
-def test_a_script_with_very_many_findings_is_not_kept(checker: Checker) -> None:
+@pytest.mark.parametrize(
+    ("line", "kept", "not_kept"), [("missing\n", 60, 90), ("a" * 3_000 + "\n", 4, 5)], ids=["many", "long"]
+)
+def test_findings_that_take_much_room_are_not_kept(checker: Checker, line: str, kept: int, not_kept: int) -> None:
     cache = FindingCache()
-    for _ in range(2):
-        assert len(cache.findings("missing\n" * 51, PACKAGE)) == 51
-    assert len(checker.asked) == 2
+    for count in (kept, kept, not_kept, not_kept):
+        assert len(cache.findings(line * count, PACKAGE)) == count
+    assert checker.asked == [line * count for count in (kept, not_kept, not_kept)]
