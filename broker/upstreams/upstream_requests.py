@@ -206,9 +206,8 @@ class UpstreamRequests:
             reply = await person.fill(form)
         if reply.action != "accept" or form.url:
             return t.ElicitResult(action=reply.action)
-        fault = form.fault(reply.content)
-        if fault is not None:
-            raise RefusedError(f"the answer does not fit the form: {fault}")
+        if form.fault(reply.content) is not None:
+            raise RefusedError("the answer does not fit the form")  # what is wrong would quote the person
         return t.ElicitResult(action="accept", content=dict(reply.content))
 
     async def _sample(self, call: OpenCall, params: Mapping[str, Any]) -> t.CreateMessageResult:

@@ -144,7 +144,7 @@ REFUSED = {
     "nobody can show a form": ("name", None, {}, "nobody is there to ask"),
     "the config does not allow it": ("name", FILLED, {"elicitation": False}, "does not let curious ask a person"),
     "an answer that does not fit": ("name", FormReply("accept", {"name": 5}), {}, "does not fit the form"),
-    "an answer with more in it": ("name", FormReply("accept", {"name": "a", "x": 1}), {}, "there is no field"),
+    "an answer with more in it": ("name", FormReply("accept", {"name": "a", "x": 1}), {}, "does not fit the form"),
     "a form in a form": ("nested", FILLED, {}, "is of no kind that a form has"),
     "too many fields": ("many", FILLED, {}, "at most 20 fields"),
     "a name that looks like another": ("odd name", FILLED, {}, "has no plain name"),
@@ -170,6 +170,15 @@ async def test_what_nobody_answers_is_refused_and_never_answered_by_us(beside, t
         assert told() == []
         assert value.startswith("curious asked for input during the call, which was refused: ")
         assert said in value
+
+
+async def test_an_answer_that_does_not_fit_is_told_to_nobody(beside, log):
+    async with beside() as broker:
+        for content in ({"name": "my own words, far too long"}, {"name": "a", "my own words": 1}):
+            value = await ask(broker, Person(FormReply("accept", content)), "name")
+            assert value
+            assert "my own words" not in value
+    assert "my own words" not in log.read_text()
 
 
 async def test_nothing_that_a_server_writes_looks_like_ours_or_acts_on_a_terminal(beside):
