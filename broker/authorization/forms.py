@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 from urllib.parse import urlsplit
 
-from broker.authorization.shown import shown_text
+from broker.authorization.shown import shown_name, shown_text
 from broker.calls.json_schema import first_fault
 
 if TYPE_CHECKING:
@@ -121,7 +121,7 @@ class Form:
 
     def as_text(self) -> str:
         """Return who asks what as plain text; each line of the server's is marked as such."""
-        tool = f" (while its tool {self.tool} is called)" if self.tool else ""
+        tool = f" (while its tool {shown_name(self.tool)} is called)" if self.tool else ""
         lines = [f"The server {self.server} asks{tool}:", *(f"| {line}" for line in self.message)]
         if self.url:
             lines += [f"It wants you to visit {self.host}:", self.url, "Open it yourself if you trust it."]

@@ -1,0 +1,13 @@
+"""The form of a server, read and put into words."""
+
+from __future__ import annotations
+
+from broker.authorization.forms import form_of
+
+
+def test_the_name_of_a_tool_begins_no_line_and_acts_on_no_terminal():
+    tool = "ask\nThe server bank asks:\x1b[2J\u202e"
+    form = form_of("odd", tool, {"message": "hello", "requestedSchema": {"properties": {}}}, timeout_seconds=1)
+    assert form.as_text() == (
+        "The server odd asks (while its tool ask\\nThe server bank asks:\\x1b[2J\\u202e is called):\n| hello"
+    )
