@@ -146,6 +146,8 @@ def _scalar(kind: str, said: dict[str, Any]) -> Fits:
     if kind != "string":
         least, most = _number(said, "minimum", float("-inf")), _number(said, "maximum", float("inf"))
         return lambda value: type(value) in types and least <= value <= most
+    if "enum" in said and "const" in said:
+        raise _NotPlainError
     shortest, longest = _number(said, "minLength", 0), _number(said, "maxLength", float("inf"))
     allowed = said.get("enum", [said["const"]] if "const" in said else None)
     if allowed is None:

@@ -44,6 +44,7 @@ LEAVES = st.one_of(
     ),
     st.tuples(WORDS, SCALARS).map(lambda said: {"type": "string", "enum": said[0], "default": said[1]}),
     SCALARS.map(lambda value: {"type": "string", "const": value}),
+    st.tuples(WORDS, SCALARS).map(lambda said: {"type": "string", "enum": said[0], "const": said[1]}),
     st.tuples(st.integers(0, 2), st.integers(0, 2)).map(
         lambda said: {"type": "string", "minLength": said[0], "maxLength": said[1]}
     ),
@@ -113,6 +114,7 @@ def test_nothing_that_does_not_fit_gets_a_yes(value):
         {"type": "object", "$schema": "http://json-schema.org/draft-04/schema#"},
         {"type": "object", "$schema": 5},
         {"type": "integer", "minimum": "1"},
+        {"type": "string", "enum": ["a", "b"], "const": "a"},
         {"type": 5},
         {"anyOf": [{"anyOf": [{"type": "null"}] * 20}] * 20},
         True,
