@@ -74,9 +74,10 @@ class ConsentDesk:
 
     def revoke(self, grant_id: str) -> bool:
         """Take a grant back; tell whether it was held."""
+        was_held = self.book.revoke(grant_id)
         for run in self.open_runs:
             run.journal.revoked(grant_id)
-        return self.book.revoke(grant_id)
+        return was_held
 
     def give(self, grant: Grant, *, run: str, by: str) -> Held:
         """Take in a grant that somebody gave in a run; what is for always is kept where there is a store."""

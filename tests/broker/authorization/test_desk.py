@@ -14,6 +14,8 @@ from broker.authorization.grants import Denial, Grant
 from broker.authorization.policy import Policy, PolicyConfig
 from broker.authorization.questions import Verdict
 from broker.authorization.quotas import Quotas
+from broker.calls.call_journal import NoCallJournal
+from broker.errors import StoreError
 from codegen import ToolAnnotations, ToolSpec
 
 pytestmark = pytest.mark.anyio
@@ -167,6 +169,18 @@ async def test_a_grant_that_is_revoked_refuses_the_next_call():
     assert session.book.revoke(session.book.held[0].id)
     assert "nobody has allowed it" in said(await desk.decide(call("git_add")))
     assert not session.book.revoke("g1")
+
+
+async def test_a_grant_is_revoked_also_where_that_cannot_be_written_down():
+    class FullDisk(NoCallJournal):
+        def revoked(self, grant_id):
+            raise StoreError(f"the disk is full: {grant_id}")
+
+    session = ConsentDesk([Grant("git.*")])
+    desk = session.for_run("run_1", journal=FullDisk())
+    with pytest.raises(StoreError):
+        session.revoke("g1")
+    assert "nobody has allowed it" in said(await desk.decide(call("git_add")))
 
 
 async def test_a_grant_given_beforehand_asks_nobody():
