@@ -114,8 +114,8 @@ class ConsentDesk:
         """Tell whether a grant that was used has not been taken back since, here or elsewhere."""
         if not self.book.holds(held):
             return False
-        is_counted = held.grant.calls is not None  # its last use removes it
-        if is_counted or held.grant.scope != "always" or self.kept is None or not held.id.startswith(KEPT):
+        is_used_up = held.calls_left < 1  # its last use has removed it
+        if is_used_up or held.grant.scope != "always" or self.kept is None or not held.id.startswith(KEPT):
             return True
         try:
             return self.kept.is_kept(held.id)

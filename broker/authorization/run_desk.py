@@ -187,8 +187,10 @@ class RunDesk:
         """Return the labels of a server, which has `own` ones or those of the policy."""
         return self._desk.policy.labels_of(own)
 
-    def still_allows(self, decision: Allow) -> bool:
-        """Tell whether what allowed a call was not taken back while the call waited for its turn."""
+    def still_allows(self, call: PendingCall, decision: Allow) -> bool:
+        """Tell whether what allowed a call was not taken back, nor the call denied, while it waited for its turn."""
+        if self._desk.book.denial_of(call) is not None:
+            return False
         return decision.held is None or self._desk.still_holds(decision.held)
 
     def turn(self, call: PendingCall) -> AbstractAsyncContextManager[None]:

@@ -249,7 +249,7 @@ class ToolCalls:
         now = self._catalog.by_python_name(call.function)
         if now is None or now.spec.digest != entry.spec.digest:
             return _needs_description(entry, what_changed(entry.spec, now.spec if now is not None else None))
-        if attempt.allowance is None or self._desk.still_allows(attempt.allowance):
+        if attempt.allowance is None or self._desk.still_allows(attempt.call, attempt.allowance):
             return None
         attempt.record.decision = "denied"
         reason = call_texts.taken_back(entry.qualified_name)

@@ -171,6 +171,18 @@ async def test_a_grant_that_is_revoked_refuses_the_next_call():
     assert not session.book.revoke("g1")
 
 
+async def test_a_call_that_waits_for_its_turn_is_not_made_once_it_is_denied():
+    policy = Policy(PolicyConfig.model_validate({"rules": [{"tools": "mail.*", "effect": "allow"}]}))
+    session = ConsentDesk([Grant("git.*")], policy=policy)
+    desk = session.for_run("run_1")
+    waiting = [call("git_push"), call("git_add"), PendingCall("mail", "send", "sha256:1", {})]
+    allowed = [(one, by) for one in waiting if isinstance(by := await desk.decide(one), Allow)]
+    assert [desk.still_allows(*one) for one in allowed] == [True, True, True]
+    for denied in ("git.git_push", "mail.*"):
+        session.book.deny(Denial(denied))
+    assert [desk.still_allows(*one) for one in allowed] == [False, True, False]
+
+
 async def test_a_grant_is_revoked_also_where_that_cannot_be_written_down():
     class FullDisk(NoCallJournal):
         def revoked(self, grant_id):

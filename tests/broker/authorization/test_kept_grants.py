@@ -103,6 +103,25 @@ async def test_revoked_by_another_process_the_next_call_is_refused(store, tmp_pa
     assert (await decide(desk(store), call(path="a")))[0] == "Deny"
 
 
+@pytest.mark.parametrize("calls", [None, 3])
+async def test_revoked_by_another_process_a_call_that_waits_for_its_turn_is_not_made(store, tmp_path, calls):
+    grant = Grant("files.wr[*]te", spec().digest, calls=calls, scope="always")
+    kept_id = KeptGrants(store, {"files": IDENTITY}).keep(grant, spec(), principal="", by="person")
+    run = desk(store).for_run("run_1")
+    allowed = await run.decide(call(path="a"))
+    assert run.still_allows(call(path="a"), allowed)
+    with Store(tmp_path / "broker.sqlite3") as elsewhere:
+        KeptGrants(elsewhere).revoke(kept_id)
+    assert not run.still_allows(call(path="a"), allowed)
+
+
+async def test_the_last_call_of_a_count_may_wait_for_its_turn(store):
+    grant = Grant("files.wr[*]te", spec().digest, calls=1, scope="always")
+    KeptGrants(store, {"files": IDENTITY}).keep(grant, spec(), principal="", by="person")
+    run = desk(store).for_run("run_1")
+    assert run.still_allows(call(path="a"), await run.decide(call(path="a")))
+
+
 async def test_without_a_store_it_holds_for_the_session():
     session = ConsentDesk((), Person())
     session.see(spec())
