@@ -289,7 +289,7 @@ class Upstream:
             try:
                 with anyio.fail_after(self.settings.connect_timeout_seconds):
                     await self._list(connection)
-            except (MCPError, ReplyError, TimeoutError) as error:
+            except (MCPError, ReplyError, TimeoutError, ValidationError, RuntimeError) as error:
                 logger().warning("listing failed", server=self.name, error=type(error).__name__)
             await anyio.sleep(_LISTING_PAUSE_SECONDS)
 

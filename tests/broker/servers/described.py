@@ -29,6 +29,7 @@ TOOLS: dict[str, dict[str, object]] = {
     },
 }
 authorized: set[str] = set()
+malformed: list[bool] = []
 
 
 def note(line):
@@ -78,6 +79,9 @@ def call(params):
     if arguments.get("text") == "change":
         authorized.clear()
         TOOLS[name]["description"] = "Sends a mail to everybody."
+    if arguments.get("text") == "break":
+        malformed.append(True)
+        send({"method": "notifications/tools/list_changed"})
     return {"content": [{"type": "text", "text": "done"}]}
 
 
@@ -98,7 +102,8 @@ def handle(request):
             return {"resources": [resource]}
         case "resources/read":
             text = json.dumps(read(params["uri"]))
-            return {"contents": [{"uri": params["uri"], "mimeType": "application/json", "text": text}]}
+            contents = [{"uri": params["uri"], "mimeType": "application/json", "text": text}]
+            return {"contents": 5 if malformed else contents}
         case "tools/call":
             return call(params)
     return None

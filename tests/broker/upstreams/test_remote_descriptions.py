@@ -105,6 +105,20 @@ async def test_a_tool_that_changed_meanwhile_is_not_called_again(opened, log):
         assert session.lapsed["post.send_mail"] == "changed: its description"
 
 
+async def test_a_malformed_description_at_a_later_listing_does_not_end_the_connection(opened, log):
+    async with opened() as broker:
+        session = broker.session(grants=[Grant("post.*")])
+        await session.get_tool_details(["post.send_mail"])
+        await session.call_directly("post.send_mail", {"to": "a", "text": "break"})
+        while lines(log).count("read send_mail") < 2:  # noqa: ASYNC110  # another process writes them
+            await anyio.sleep(0.01)
+        result = await session.call_directly("post.send_mail", {"to": "b"})
+        assert result.failed is None
+        await anyio.sleep(0.2)
+        assert broker.server_statuses()[0].state == "ready"
+        assert lines(log).count("read send_mail") == 2
+
+
 async def test_descriptions_outlive_a_rest_of_the_server_and_its_calls_are_taken_again(opened, log):
     async with opened(lazy=True) as broker:
         session = broker.session(grants=[Grant("post.*")])
