@@ -222,7 +222,9 @@ def _field(name: Any, said: Any, *, is_required: bool) -> FormField:
         if isinstance(text := said.get(key), str)
     }
     schema |= {
-        key: said[key] for key, kind in _BOUNDS.items() if isinstance(said.get(key), kind) and said[key] is not True
+        key: said[key]
+        for key, kind in _BOUNDS.items()
+        if isinstance(said.get(key), kind) and not isinstance(said[key], bool)
     }
     if isinstance(said.get("format"), str) and said["format"] in _FORMATS:
         schema["format"] = said["format"]

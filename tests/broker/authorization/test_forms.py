@@ -11,3 +11,10 @@ def test_the_name_of_a_tool_begins_no_line_and_acts_on_no_terminal():
     assert form.as_text() == (
         "The server odd asks (while its tool ask\\nThe server bank asks:\\x1b[2J\\u202e is called):\n| hello"
     )
+
+
+def test_a_bound_is_a_number():
+    said = {"type": "integer", "minimum": False, "maximum": True}
+    params = {"message": "hello", "requestedSchema": {"properties": {"age": said, "size": {**said, "minimum": 0}}}}
+    form = form_of("odd", "ask", params, timeout_seconds=1)
+    assert [dict(one.schema) for one in form.fields] == [{"type": "integer"}, {"type": "integer", "minimum": 0}]
