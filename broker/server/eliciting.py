@@ -1,7 +1,8 @@
 """The person behind a client as answerer: questions about calls, and the questions of servers, as elicitation.
 
 Above: asking.py, which knows how a form reaches the client in each era. Below: choices.py, forms.py. Whatever a client
-sends back that is not one of the choices is a refusal; tests that cannot be used are asked for again.
+sends back that is not one of the choices, or no number of calls, is a refusal; tests that cannot be used are asked for
+again.
 """
 
 from __future__ import annotations
@@ -139,12 +140,14 @@ def _answers(question: Question, result: t.ElicitResult) -> tuple[Answer, ...]:
     def chosen(name: str, group: int | None) -> Choice:
         choice = {"group": group, "note": note, **_CHOICES.get(str(content.get(name)), _CHOICES["refuse"])}
         calls = content.get(f"{name}_calls")
-        if isinstance(calls, int) and not isinstance(calls, bool):
-            if calls < 1:
-                return Choice(group=group, decision="deny", note=note)
-            choice["calls"] = calls
+        if isinstance(calls, float) and calls.is_integer():
+            calls = int(calls)
         tests = content.get(f"{name}_tests")
-        if choice["decision"] == "alike" and isinstance(tests, str) and tests.strip():
+        # Taken for left out, either would allow more than its person meant.
+        if not (calls in (None, "") or _is_count(calls)) or not isinstance(tests, str | None):
+            return Choice(group=group, decision="deny", note=note)
+        choice["calls"] = calls or None
+        if choice["decision"] == "alike" and tests is not None and tests.strip():
             choice["arguments"] = _tests(tests)
         return Choice.model_validate(choice)
 
@@ -152,6 +155,10 @@ def _answers(question: Question, result: t.ElicitResult) -> tuple[Answer, ...]:
     if count > MOST_FIELDS:
         return answers_of(question, [chosen("all", None)])
     return answers_of(question, [chosen(f"tool_{number + 1}", number) for number in range(count)])
+
+
+def _is_count(value: Any) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and value >= 1
 
 
 def _tests(text: str) -> dict[str, Any]:

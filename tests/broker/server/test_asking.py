@@ -10,8 +10,11 @@ import pytest
 from mcp import Client, MCPError
 
 from broker import Broker, PolicyConfig
+from broker.authorization.calls import PendingCall
 from broker.authorization.policy import Policy
+from broker.authorization.questions import Question, Verdict
 from broker.server import BrokerServer, ServeSettings
+from broker.server.eliciting import _answers
 
 pytestmark = pytest.mark.anyio
 
@@ -208,12 +211,29 @@ async def test_tests_that_cannot_be_used_are_asked_for_again_and_allow_nothing(a
     assert person.forms[1].message.startswith("These tests cannot be used: ")
 
 
-async def test_a_count_that_is_none_is_a_refusal(asked, session_of, calls):
-    async with asked(Person(accept(tool_1="allow these calls", tool_1_calls=0))) as client:
-        session = await session_of(client)
-        await describe(client, session)
-        await run(client, session, "from tools import desk\nawait desk.add(a=1)")
-    assert calls == []
+def answer_to(**content):
+    """Return what a form says about the one call that it was shown for."""
+    [answer] = _answers(Question((PendingCall("desk", "add", "sha256:1", {"a": 1}),)), accept(**content))
+    return answer
+
+
+EVERY = "allow every call of the tool in this run"
+LIKE = "allow calls like these in this run"
+
+
+@pytest.mark.parametrize("calls", [0, -1, 2.5, "3", "many", True, False, ["3"], float("nan"), float("inf")])
+@pytest.mark.parametrize("choice", [EVERY, LIKE, "allow these calls"])
+def test_a_count_that_is_none_is_a_refusal(choice, calls):
+    assert answer_to(tool_1=choice, tool_1_calls=calls) == Verdict((0,), allow=False)
+
+
+def test_a_count_may_be_left_out_or_written_as_any_number():
+    assert [answer_to(tool_1=EVERY, tool_1_calls=calls).calls for calls in (3, 3.0, "", None)] == [3, 3, None, None]
+
+
+@pytest.mark.parametrize("tests", [["x"], [], 0, 1.5, True, False])
+def test_tests_that_are_no_text_are_a_refusal(tests):
+    assert answer_to(tool_1=LIKE, tool_1_tests=tests) == Verdict((0,), allow=False)
 
 
 @pytest.mark.parametrize("mode", ["auto"])
