@@ -316,7 +316,7 @@ class Broker:
             begun = recording.begun
             session = self.session(name=begun.session, principal=begun.principal, parks=True)
             result = await session.take_up(run_id, unknown=unknown)
-        except BrokerError as error:
+        except (BrokerError, SandboxError) as error:
             logger().warning("a run was not taken up", run=run_id, reason=str(error))
         else:
             logger().info("a run was taken up", run=run_id, outcome=result.outcome)

@@ -7,13 +7,14 @@ from __future__ import annotations
 
 import secrets
 import time
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cache
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
 from broker.authorization.run_desk import present_request
-from broker.errors import RecordingError
+from broker.errors import RecordingError, StoreError
 from broker.recordings.parts import RecordedTool
 from broker.recordings.redaction import Redaction
 from broker.recordings.resuming import check_resumable
@@ -168,15 +169,22 @@ class Recorder:
             raise RecordingError("this broker keeps no recordings")
         check_resumable(recording, image)
         self.recordings.claim(entry)
-        # Read again: until it was claimed, another process may have taken it further.
-        recording = load(self.recordings, entry)
+        try:
+            # Read again: until it was claimed, another process may have taken it further.
+            return self._taken_up(self.recordings, load(self.recordings, entry), desk)
+        except BaseException:
+            with suppress(StoreError):
+                self.recordings.settle(entry.id, "interrupted", entry.calls)
+            raise
+
+    def _taken_up(self, recordings: Recordings, recording: Recording, desk: ConsentDesk) -> RecordedRun:
         begun = recording.begun
         return RecordedRun(
             run_id=begun.run_id,
             seed=begun.seed,
             wall_ns=begun.wall_ns,
             journal=RunJournal.resume(
-                self.recordings,
+                recordings,
                 Redaction(self.secret_values),
                 recording,
                 [held for held in desk.book.held if held.grant.scope != "run"],

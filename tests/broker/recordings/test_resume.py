@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import anyio
 import anyio.lowlevel
 import pytest
 
@@ -10,7 +11,7 @@ from broker.errors import RecordingError
 from broker.recordings.recordings import Recordings
 from broker.recordings.settings import RecordingSettings
 from broker.recordings.transfer import export, import_file, load
-from sandbox import Completed
+from sandbox import Completed, WorkerError
 
 pytestmark = pytest.mark.anyio
 
@@ -203,3 +204,40 @@ async def test_a_broker_takes_up_interrupted_runs_by_itself_and_parks_what_nobod
             await anyio.lowlevel.checkpoint()
     assert recordings.find("last").state == "parked"
     assert len(calls) == 8, "the two that had not been sent"
+
+
+async def test_a_run_that_could_not_be_taken_up_can_be_later(world, monkeypatch):
+    run, opened, cut, recordings = world("run", "opened", "cut", "recordings")
+    result = await run(SCRIPT)
+    cut(2)
+
+    def broken(*_, **__):
+        raise RecordingError("it makes no sense")
+
+    async with opened() as broker:
+        session = broker.session(grants=[Grant("desk.add")])
+        with monkeypatch.context() as patched:
+            patched.setattr("broker.recordings.recorder.past_of", broken)
+            with pytest.raises(RecordingError, match="it makes no sense"):
+                await session.take_up(result.run_id)
+        entry = recordings.find(result.run_id)
+        assert (entry.state, entry.has_crashed) == ("interrupted", False)
+        assert (await session.take_up(result.run_id)).value == result.value
+
+
+async def test_a_sandbox_that_cannot_be_opened_does_not_end_a_broker_that_takes_up_runs(world, monkeypatch):
+    run, opened, cut, recordings = world("run", "opened", "cut", "recordings")
+    await run(SCRIPT)
+    cut(2)
+    tried = anyio.Event()
+
+    async def unable():
+        tried.set()
+        raise WorkerError("no process can be started")
+
+    async with opened(resume="automatic") as broker:
+        monkeypatch.setattr(broker, "_open_sandbox", unable)
+        assert broker.take_up_interrupted() == 1
+        await tried.wait()
+        await anyio.lowlevel.checkpoint()
+    assert recordings.find("last").has_crashed
