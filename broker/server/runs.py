@@ -17,6 +17,9 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
+REPORT_SECONDS = 5.0
+"""How long runs that are stopped have to report that: what prepares one, as a wait for a server, heeds no stop."""
+
 
 class NoRoomError(Exception):
     """Too many runs wait."""
@@ -55,6 +58,10 @@ class LiveRun(Generic[T]):
         if self._error is not None:
             raise self._error
         return self._value  # type: ignore[return-value]  # set wherever there is no error
+
+    def drop(self) -> None:
+        """End the work at once; whoever waits for the result learns that the server is about to end."""
+        self._drop.cancel()
 
     async def perform(self, work: Callable[[LiveRun[T]], Awaitable[T]], slots: anyio.Semaphore) -> None:
         """Do the work, as a task of the server."""
@@ -109,7 +116,7 @@ class Runs:
                 self._all_ended.set()
 
     async def drain(self, grace_seconds: float) -> None:
-        """Start nothing more; let runs go on for so long, then stop them, and wait until they have reported that."""
+        """Start nothing more; let runs go on for so long, then stop them, and drop those that do not report that."""
         self._draining = True
         if not self._live:
             return
@@ -118,5 +125,9 @@ class Runs:
             await self._all_ended.wait()
         for live in list(self._live):
             live.stop.cancel()
+        with anyio.move_on_after(REPORT_SECONDS):
+            await self._all_ended.wait()
+        for live in list(self._live):
+            live.drop()
         if self._live:
             await self._all_ended.wait()

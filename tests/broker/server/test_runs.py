@@ -1,0 +1,37 @@
+"""The runs of a server, without the server."""
+
+from __future__ import annotations
+
+import anyio
+import pytest
+
+from broker.server import runs as module
+from broker.server.runs import DrainingError, Runs
+
+pytestmark = pytest.mark.anyio
+
+
+async def test_a_run_that_heeds_no_stop_is_dropped_when_the_server_ends(monkeypatch):
+    monkeypatch.setattr(module, "REPORT_SECONDS", 0.01)
+    runs, started = Runs(at_once=1, waiting=1), anyio.Event()
+    ended: list[int] = []
+
+    async def work(_live):
+        started.set()
+        await anyio.sleep_forever()
+
+    async def wait():
+        with pytest.raises(DrainingError):
+            await runs.perform(tasks, work)
+        ended.append(1)
+
+    with anyio.fail_after(10):
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(wait)
+            tasks.start_soon(wait)
+            await started.wait()
+            await anyio.wait_all_tasks_blocked()
+            assert len(runs) == 2
+            await runs.drain(0)
+            assert len(runs) == 0
+    assert len(ended) == 2
