@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from broker.tools.catalog import Catalog
 
 PAUSE_SECONDS = 1.0
+SEND_SECONDS = 5.0
+"""How long a client may take to read an announcement before it misses that one."""
 _MOST_CONNECTIONS = 1_000
 
 
@@ -64,12 +66,17 @@ class Announcer:
 
     async def _tell(self) -> None:
         await self._bus.publish(ToolsListChanged())
-        for name, session in list(self._older.items()):
-            try:
+        async with anyio.create_task_group() as tasks:
+            for name, session in list(self._older.items()):
+                tasks.start_soon(self._tell_one, name, session)
+
+    async def _tell_one(self, name: str, session: Any) -> None:
+        try:
+            with anyio.move_on_after(SEND_SECONDS):
                 await session.send_tool_list_changed()
-            except (MCPError, RuntimeError, anyio.ClosedResourceError, anyio.BrokenResourceError) as error:
-                logger().debug("a client is gone", error=type(error).__name__)
-                self._older.pop(name, None)
+        except (MCPError, RuntimeError, anyio.ClosedResourceError, anyio.BrokenResourceError) as error:
+            logger().debug("a client is gone", error=type(error).__name__)
+            self._older.pop(name, None)
 
     def _fingerprint(self) -> str:
         document = json.dumps(self._tools.listed(), sort_keys=True)
