@@ -92,11 +92,7 @@ class Execution:
             manifest=manifest,
             limits=limits or self.preparation.sandbox.limits,
             image=self.preparation.sandbox.image_digest,
-            described=[
-                self._known(entry)
-                for entry in self.preparation.named(found)
-                if self.preparation.disclosure.is_described(entry)
-            ],
+            described=self._described(found),
             desk=self.desk,
         )
         with recorded:
