@@ -60,6 +60,8 @@ class QuestionBox:
         """Begin empty; `name` is who answers, for the audit, and `on_open` is told of each question."""
         self.name = name
         self.on_open = on_open
+        self.wake: Callable[[OpenQuestion], None] | None = None
+        """Told first: whoever waits for the runs of a session. The same for all sessions of the box."""
         self._open: dict[str, OpenQuestion] = {}
 
     @property
@@ -81,8 +83,9 @@ class QuestionBox:
         asked = OpenQuestion(f"q_{secrets.token_hex(16)}", question.calls[0].caller.run, question)
         self._open[asked.id] = asked
         try:
-            if self.on_open is not None:
-                self.on_open(asked)
+            for tell in (self.wake, self.on_open):
+                if tell is not None:
+                    tell(asked)
             return await asked.answers()
         finally:
             del self._open[asked.id]

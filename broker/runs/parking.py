@@ -61,7 +61,7 @@ class Parking:
         self._tasks = tasks
         self._take_up = take_up
         self._kept: dict[str, _Live] = {}
-        box.on_open = _opened
+        box.wake = _opened
 
     async def run(self, work: Work) -> ExecutionResult:
         """Do the work of a run, which tells of each call that has ended, until it ends or is parked."""
@@ -122,7 +122,7 @@ class Parking:
     def _keep(self, live: _Live) -> None:
         self._kept[live.run] = live
         for run, kept in list(self._kept.items())[: max(0, len(self._kept) - MOST_KEPT)]:
-            if kept.result is not None:
+            if kept.result is not None or kept.error is not None:
                 del self._kept[run]
 
 

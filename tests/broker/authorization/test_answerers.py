@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING
 
 import anyio
 import httpx2
@@ -12,6 +13,9 @@ from mcp.server import MCPServer
 from broker import Broker, Config, Grant, PolicyConfig, QuestionBox, Verdict
 from broker.authorization.choices import Choice, answers_of
 from broker.authorization.http_answers import answers_app
+
+if TYPE_CHECKING:
+    from broker.authorization.question_box import OpenQuestion
 
 pytestmark = pytest.mark.anyio
 
@@ -92,6 +96,14 @@ async def test_with_nobody_there_yet_the_run_is_parked_and_taken_up_again(opened
             await session.resume(parked.run_id)
 
 
+async def test_who_made_the_box_is_told_of_its_questions_when_runs_are_parked(opened):
+    told: list[OpenQuestion] = []
+    box = QuestionBox(on_open=told.append)
+    async with opened(box) as session:
+        parked = await session.execute_code(SCRIPT, describe_references=True, park=True)
+        assert (parked.outcome, told) == ("parked", list(box.open))
+
+
 async def test_a_parked_run_that_nobody_answers_goes_on_with_a_refusal(opened, calls):
     box = QuestionBox()
     script = "from tools import desk\nawait desk.note(text='x')"
@@ -147,7 +159,6 @@ async def client(box, token=TOKEN):
 async def test_an_http_endpoint_answers(opened, calls):
     box = QuestionBox("http")
     asked = anyio.Event()
-    box.on_open = lambda _: asked.set()
     results = []
 
     async def run(session):
