@@ -291,6 +291,7 @@ class Session:
         unknown: UnknownOutcome = "fail",
         ask_unknown: UnknownAnswerer | None = None,
         stop: anyio.CancelScope | None = None,
+        extractor: Extractor | None = None,
     ) -> ExecutionResult:
         """Go on with a recorded run that was interrupted or is parked; what it was allowed then it still is.
 
@@ -304,12 +305,13 @@ class Session:
                 person is asked whether to send it again, or it is repeated where the tool is marked idempotent.
             ask_unknown: Who is asked; without, such a call fails.
             stop: As of `execute_code`.
+            extractor: As of `execute_code`.
 
         Raises:
             RecordingError: There is no such run, it has ended, or it cannot go on here; the text says why.
         """
         execution = await self._execution()
-        watching = Watching(on_output, on_call, stop)
+        watching = Watching(on_output, on_call, stop, extractor=extractor)
         return await execution.resume(run, watching=watching, policy=unknown, ask=ask_unknown)
 
     async def check_code(self, script: str, *, describe_references: bool = False) -> CheckedScript:

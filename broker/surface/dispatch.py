@@ -145,7 +145,11 @@ class Surface:
         try:
             if self.resumes is not None:
                 result = await self.session.take_up(
-                    self.resumes, on_output=watcher.on_output, on_call=watcher.on_call, stop=stop
+                    self.resumes,
+                    on_output=watcher.on_output,
+                    on_call=watcher.on_call,
+                    stop=stop,
+                    extractor=watcher.extractor,
                 )
                 return self._ran(result)
             result = await self.session.execute_code(

@@ -241,3 +241,16 @@ async def test_a_sandbox_that_cannot_be_opened_does_not_end_a_broker_that_takes_
         await tried.wait()
         await anyio.lowlevel.checkpoint()
     assert recordings.find("last").has_crashed
+
+
+async def test_a_run_that_goes_on_asks_the_model_that_it_is_given(run, opened, cut):
+    result = await run("from tools import desk\nawait desk.add(a=1)\nawait extract('thirty-six', int)")
+    cut(2)
+
+    async def model(_extraction):
+        return 36
+
+    async with opened() as broker:
+        session = broker.session(grants=[Grant("desk.add")])
+        resumed = await session.take_up(result.run_id, extractor=model)
+    assert resumed.value == 36
