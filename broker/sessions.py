@@ -5,6 +5,7 @@ Above: `Broker.session`. Below: disclosure.py and execution.py.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -209,18 +210,21 @@ class Session:
         if park and self._parking is None:
             raise ValueError("a run can be parked only where the session's answerer is a QuestionBox")
         execution = await self._execution()
+        watching = Watching(on_output, on_call, known_answers=self.known_answers, extractor=extractor)
 
         async def work(note: Callable[[CallRecord], None] | None = None) -> ExecutionResult:
             return await execution.run(
                 script,
                 limits=limits,
                 filename=filename,
-                watching=Watching(on_output, _both(on_call, note), stop, self.known_answers, extractor),
+                watching=replace(watching, on_call=_both(on_call, note), stop=stop),
                 describe_references=describe_references,
                 check_mode=check,
             )
 
-        return await (self._parking.run(work) if park and self._parking is not None else work())
+        if park and self._parking is not None:
+            return await self._parking.run(work, partial(self._go_on, watching=watching))
+        return await work()
 
     async def resume(self, run_id: str) -> ExecutionResult:
         """Wait until a parked run ends, or is parked with its next question, also one of before a restart.
@@ -254,10 +258,15 @@ class Session:
         return waiting
 
     async def _go_on(
-        self, run_id: str, given: GivenAnswers | None, note: Callable[[CallRecord], None]
+        self,
+        run_id: str,
+        given: GivenAnswers | None,
+        note: Callable[[CallRecord], None],
+        watching: Watching | None = None,
     ) -> ExecutionResult:
         execution = await self._execution()
-        watching = Watching(on_call=lambda record, _ended, _made: note(record))
+        watching = watching or Watching()
+        watching = replace(watching, on_call=_both(watching.on_call, note))
         return await execution.resume(run_id, watching=watching, policy="fail", ask=None, given=given)
 
     def revoke(self, grant_id: str) -> bool:

@@ -63,10 +63,13 @@ class Parking:
         self._kept: dict[str, _Live] = {}
         box.wake = _opened
 
-    async def run(self, work: Work) -> ExecutionResult:
-        """Do the work of a run, which tells of each call that has ended, until it ends or is parked."""
+    async def run(self, work: Work, take_up: TakeUp | None = None) -> ExecutionResult:
+        """Do the work of a run, which tells of each call that has ended, until it ends or is parked.
+
+        `take_up` goes on with it in the place of the constructor's.
+        """
         live = _Live()
-        self._tasks().start_soon(self._perform, live, work)
+        self._tasks().start_soon(self._perform, live, work, take_up or self._take_up)
         try:
             return await self._next(live)
         except anyio.get_cancelled_exc_class():
@@ -77,7 +80,7 @@ class Parking:
         """Do the work of a run that nobody waits for; `resume` may come for it."""
         live = _Live(run)
         self._keep(live)
-        self._tasks().start_soon(self._perform, live, work)
+        self._tasks().start_soon(self._perform, live, work, self._take_up)
 
     def __contains__(self, run: str) -> bool:
         """Tell whether `resume` knows a run."""
@@ -91,7 +94,7 @@ class Parking:
         """
         return await self._next(self._kept[run])
 
-    async def _perform(self, live: _Live, work: Work) -> None:
+    async def _perform(self, live: _Live, work: Work, take_up: TakeUp) -> None:
         _LIVE.set(live)
         with live.scope, answering(Later(self._box)):
             try:
@@ -100,7 +103,7 @@ class Parking:
                     live.calls = list(result.calls)
                     question = result.waits_for.asked
                     given = GivenAnswers(question, await self._box.answer(question), self._box.name)
-                    result = await self._take_up(result.run_id, given, live.calls.append)
+                    result = await take_up(result.run_id, given, live.calls.append)
                 live.result = result
             except Exception as error:  # noqa: BLE001  # whoever waits for the run gets it
                 live.error = error

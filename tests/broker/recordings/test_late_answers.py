@@ -151,3 +151,29 @@ async def test_a_tool_that_changed_before_the_answer_came_is_asked_about_again(o
         [asked] = box.open
         box.reply(asked.id, [Verdict((0,), allow=True)])
         assert (await session.resume(parked.run_id)).value == 3
+
+
+@pytest.mark.anyio
+async def test_who_watches_a_run_and_its_model_are_those_that_it_began_with(opened):
+    script = "from tools import desk\nprint(await desk.add(a=1))\nawait extract('thirty-six', int)"
+    printed: list[str] = []
+    called: list[str] = []
+
+    async def model(_extraction):
+        return 36
+
+    async with opened() as broker:
+        box = QuestionBox()
+        session = broker.session(answerer=box)
+        parked = await session.execute_code(
+            script,
+            describe_references=True,
+            park=True,
+            on_output=lambda _, text: printed.append(text),
+            on_call=lambda record, _ended, _made: called.append(record.status),
+            extractor=model,
+        )
+        [asked] = box.open
+        box.reply(asked.id, [Verdict((0,), allow=True)])
+        assert (await session.resume(parked.run_id)).value == 36
+    assert ("".join(printed), called) == ("3\n", ["waiting", "ok"])
