@@ -230,13 +230,13 @@ class Session:
         """Wait until a parked run ends, or is parked with its next question, also one of before a restart.
 
         Raises:
-            KeyError: No such run is parked here, or its result was fetched.
+            KeyError: No such run of the session's principal is parked here, or its result was fetched.
             RecordingError: It is recorded, and cannot go on here; the text says why.
         """
         if self._parking is None:
             raise KeyError(run_id)
         if run_id not in self._parking:
-            if not self._recorder.is_open(run_id):
+            if not self._recorder.is_open(run_id, self._desk.principal):
                 raise KeyError(run_id)
             return await self._parking.run(partial(self._go_on, run_id, None))
         return await self._parking.resume(run_id)

@@ -24,7 +24,7 @@ from broker.recordings.transfer import load
 from sandbox import Past
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
     from types import TracebackType
     from typing import Self
 
@@ -116,10 +116,9 @@ class Recorder:
         journal = RunJournal.begin(self.recordings, Redaction(self.secret_values), beginning)
         return RecordedRun(run_id=run_id, seed=seed, wall_ns=wall_ns, journal=journal)
 
-    def is_open(self, run_id: str) -> bool:
-        """Tell whether a run is recorded that was interrupted or is parked."""
-        found = [] if self.recordings is None else self.recordings.open_entries()
-        return any(entry.run_id == run_id for entry in found)
+    def is_open(self, run_id: str, principal: str) -> bool:
+        """Tell whether a run of a principal is recorded here that was interrupted or is parked."""
+        return any(recording.begun.run_id == run_id for recording in self._open_of(principal))
 
     def requested(self, request: str) -> str | None:
         """Return the run of a request that a client repeats, if it waits for somebody."""
@@ -134,17 +133,22 @@ class Recorder:
 
     def waiting(self, principal: str) -> list[str]:
         """Return the runs of a principal that are parked, or waited for somebody when their process died."""
+        found = self._open_of(principal)
+        return [recording.begun.run_id for recording in found if recording.has_content and recording.waits]
+
+    def _open_of(self, principal: str) -> Iterator[Recording]:
+        """Yield the recordings of a principal's open runs; an imported one only says whose it is."""
         if self.recordings is None:
-            return []
-        found = []
+            return
         for entry in self.recordings.open_entries():
+            if entry.is_imported:
+                continue
             try:
                 recording = load(self.recordings, entry)
             except RecordingError:
                 continue  # `codemode runs` says so
-            if recording.has_content and recording.waits and recording.begun.principal == principal:
-                found.append(entry.run_id)
-        return found
+            if recording.begun.principal == principal:
+                yield recording
 
     def find(self, name: str) -> tuple[Entry, Recording]:
         """Return the recording of a run.

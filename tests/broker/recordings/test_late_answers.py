@@ -135,6 +135,28 @@ async def test_a_parked_run_is_not_in_memory_and_the_library_goes_on_with_it(ope
 
 
 @pytest.mark.anyio
+async def test_only_its_principal_and_no_import_goes_on_with_a_parked_run(opened, recordings, store):
+    script = "from tools import desk\nawait desk.add(a=1)"
+    async with opened() as broker:
+        session = broker.session(answerer=QuestionBox(), principal="ada")
+        parked = await session.execute_code(script, describe_references=True, park=True)
+    async with opened() as broker:
+        bob = broker.session(answerer=QuestionBox(), principal="bob")
+        assert bob.take_up_parked() == []
+        with pytest.raises(KeyError):
+            await bob.resume(parked.run_id)
+        ada = broker.session(answerer=QuestionBox(), principal="ada")
+        assert (await ada.resume(parked.run_id)).outcome == "parked"
+    store.execute("UPDATE recording SET is_imported = 1")
+    async with opened() as broker:
+        ada = broker.session(answerer=QuestionBox(), principal="ada")
+        assert ada.take_up_parked() == []
+        with pytest.raises(KeyError):
+            await ada.resume(parked.run_id)
+    assert recordings.find(parked.run_id).state == "parked"
+
+
+@pytest.mark.anyio
 async def test_a_tool_that_changed_before_the_answer_came_is_asked_about_again(opened, calls):
     async with opened() as broker:
         box = QuestionBox()
