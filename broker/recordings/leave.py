@@ -19,9 +19,10 @@ from broker.errors import PatternError
 from broker.recordings.parts import RecordedDenial, RecordedGrant
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
-    from broker.authorization.grants import Held
+    from broker.authorization.grants import GrantBook, Held
+    from broker.recordings.parts import RecordedTool
     from broker.recordings.recording import Recording
 
 
@@ -38,6 +39,24 @@ class GivenBack:
     number: int
     grant: Grant
     by: str
+
+
+def grants_to_record(book: GrantBook, tools: Sequence[RecordedTool]) -> list[Held]:
+    """Return the session's grants that are written down for a run of these tools.
+
+    One without a digest that has lapsed for one of them is left out: it would come back for the changed tool.
+    """
+    return [held for held in book.held if held.grant.scope != "run" and not _has_lapsed(held, book, tools)]
+
+
+def _has_lapsed(held: Held, book: GrantBook, tools: Sequence[RecordedTool]) -> bool:
+    if held.grant.digest is not None:
+        return False  # it comes back for that definition alone
+    named = [(f"{tool.server}.{tool.tool}", tool.digest) for tool in tools]
+    return any(
+        fnmatchcase(name, held.grant.pattern) and book.definitions.pinned(name, held.sequence) not in {None, digest}
+        for name, digest in named
+    )
 
 
 def recorded_grant(held: Held) -> RecordedGrant:

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from broker.authorization.run_desk import present_request
 from broker.errors import RecordingError, StoreError
+from broker.recordings.leave import grants_to_record
 from broker.recordings.parts import RecordedTool
 from broker.recordings.redaction import Redaction
 from broker.recordings.resuming import check_resumable
@@ -95,6 +96,7 @@ class Recorder:
         seed, wall_ns = secrets.randbits(64), time.time_ns()
         if self.recordings is None or self.recordings.settings.mode == "off":
             return RecordedRun(run_id=run_id, seed=seed, wall_ns=wall_ns, journal=UnrecordedRun())
+        tools = [_tool(*one) for one in described]
         beginning = Beginning(
             run_id=run_id,
             filename=filename,
@@ -104,9 +106,9 @@ class Recorder:
             wall_ns=wall_ns,
             limits=limits,
             image=image,
-            tools=[_tool(*one) for one in described],
+            tools=tools,
             policy=desk.policy.config.model_dump(mode="json", by_alias=True),
-            grants=[held for held in desk.book.held if held.grant.scope != "run"],
+            grants=grants_to_record(desk.book, tools),
             denials=desk.book.denials,
             principal=desk.principal,
             session=desk.session,
@@ -191,7 +193,7 @@ class Recorder:
                 recordings,
                 Redaction(self.secret_values),
                 recording,
-                [held for held in desk.book.held if held.grant.scope != "run"],
+                grants_to_record(desk.book, begun.tools),
             ),
             past=past_of(recording, goes_on=True),
             before=recording,

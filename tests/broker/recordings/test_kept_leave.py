@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import anyio.lowlevel
 import pytest
 
@@ -139,6 +141,22 @@ async def test_a_grant_holds_for_the_definition_that_was_shown_and_in_no_other_s
     assert (await resume(result.run_id, parks=True)).outcome == "parked"
     recordings.remove([entry.id])
     import_file(recordings, tmp_path / "run.jsonl")
+    assert (await resume(result.run_id, parks=True)).outcome == "parked"
+    assert calls == []
+
+
+async def test_a_grant_that_lapsed_before_the_run_began_is_not_given_back(world):
+    opened, resume, crash, calls, recordings = world("opened", "resume", "crash", "calls", "recordings")
+    async with opened() as broker:
+        yes = Person(Choice(decision="these"))
+        session = broker.session(grants=[Grant("desk.*")], answerer=yes)
+        await broker.wait_until_settled()
+        session._desk.see(replace(broker.catalog.lookup("desk.add").spec, description="Was another."))
+        result = await session.execute_code("from tools import desk\nawait desk.add(a=1)", describe_references=True)
+        assert (result.value, len(yes.asked)) == (3, 1)
+    assert load(recordings, recordings.find("last")).grants == []
+    crash("asked", 1)
+    calls.clear()
     assert (await resume(result.run_id, parks=True)).outcome == "parked"
     assert calls == []
 
