@@ -63,6 +63,7 @@ class ConsentDesk:
         self.clock = clock
         self.open_runs: set[RunDesk] = set()
         self._flow = FlowState()
+        self._taken_back: set[str] = set()
         self._kept_definitions: dict[str, ToolSpec] = {}
         for one in kept.held_by(principal) if kept is not None else ():
             self.book.add(one.grant, by=one.by, grant_id=one.id)
@@ -73,11 +74,22 @@ class ConsentDesk:
         self.book.definitions.see(spec)
 
     def revoke(self, grant_id: str) -> bool:
-        """Take a grant back; tell whether it was held."""
-        was_held = self.book.revoke(grant_id)
+        """Take a grant back, with the copies that runs which were taken up again hold; tell whether it was held."""
+        text = next((str(held.grant) for held in self.book.held if held.id == grant_id), None)
+        if text is None:
+            return False
+        self._taken_back.add(text)
+        taken = [held.id for held in self.book.held if held.id == grant_id or held.stands_for == text]
+        for one in taken:
+            self.book.revoke(one)
         for run in self.open_runs:
-            run.journal.revoked(grant_id)
-        return was_held
+            for one in taken:
+                run.journal.revoked(one)
+        return True
+
+    def was_taken_back(self, grant: Grant) -> bool:
+        """Tell whether a grant like this one was taken back in this session, so that no run brings it back."""
+        return str(grant) in self._taken_back
 
     def give(self, grant: Grant, *, run: str, by: str) -> Held:
         """Take in a grant that somebody gave in a run; what is for always is kept where there is a store."""

@@ -113,6 +113,8 @@ class Held:
     calls_left: float
     by: str
     title: str
+    stands_for: str = ""
+    """The grant of which a run that was taken up again holds this copy, as text."""
 
     def covers(self, call: PendingCall, labels: frozenset[str], now: float) -> bool:
         """Tell whether it holds for a call of a tool that it is known to match."""
@@ -155,7 +157,15 @@ class GrantBook:
         """The denials that hold for the session."""
         return tuple(denial for denial, _ in self._denials if denial.scope == "session")
 
-    def add(self, grant: Grant, *, run: str = "", by: str = "beforehand", grant_id: str | None = None) -> Held:
+    def add(
+        self,
+        grant: Grant,
+        *,
+        run: str = "",
+        by: str = "beforehand",
+        grant_id: str | None = None,
+        stands_for: str = "",
+    ) -> Held:
         """Take in a grant that was given in a run by somebody, or beforehand."""
         self._number += 1
         held = Held(
@@ -168,6 +178,7 @@ class GrantBook:
             calls_left=grant.calls if grant.calls is not None else math.inf,
             by=by,
             title=f"{grant_id or f'g{self._number}'} {grant}",
+            stands_for=stands_for,
         )
         self._held[held.id] = held
         self._candidates.clear()

@@ -201,9 +201,14 @@ class RunDesk:
         """Note what a script is given of a server."""
         self.flow.receive(call, value)
 
-    def give_back(self, grant: Grant, *, by: str) -> str:
-        """Hold a grant that the run had before it was interrupted; return its id."""
-        return self._desk.book.add(grant, run=self.caller.run, by=by).id
+    def give_back(self, grant: Grant, *, of: Grant, by: str) -> str | None:
+        """Hold what is left of a grant that the run had before it was interrupted; return its id.
+
+        None where that was taken back since.
+        """
+        if self._desk.was_taken_back(of):
+            return None
+        return self._desk.book.add(grant, run=self.caller.run, by=by, stands_for=str(of)).id
 
     def deny(self, denial: Denial) -> None:
         """Take in a denial that the run had before it was interrupted."""

@@ -33,11 +33,13 @@ class GivenBack:
     Attributes:
         number: Which of the recording's.
         grant: For how many calls it is good still, and for what.
+        of: The grant as it was given.
         by: Who gave it.
     """
 
     number: int
     grant: Grant
+    of: Grant
     by: str
 
 
@@ -117,13 +119,14 @@ def grants_given_back(recording: Recording) -> Iterator[GivenBack]:
         if left is not None and (left < 1 or not is_exact(recorded.pattern)):
             continue
         try:
-            grant = replace(grant_of(recorded.model_copy(update={"calls": left})), scope="run")
+            given = grant_of(recorded)
         except PatternError:
             continue  # none of ours: it is asked about again
         for tool in recording.begun.tools:
             name = f"{tool.server}.{tool.tool}"
-            if fnmatchcase(name, grant.pattern) and grant.digest in {None, tool.digest}:
-                yield GivenBack(number, replace(grant, pattern=exact_pattern(name), digest=tool.digest), recorded.by)
+            if fnmatchcase(name, given.pattern) and given.digest in {None, tool.digest}:
+                grant = replace(given, pattern=exact_pattern(name), digest=tool.digest, calls=left, scope="run")
+                yield GivenBack(number, grant, given, recorded.by)
 
 
 def denials_given_back(recording: Recording) -> Iterator[Denial]:

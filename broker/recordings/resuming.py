@@ -117,7 +117,7 @@ def check_resumable(recording: Recording, image: str) -> None:
 def give_back(recording: Recording, desk: RunDesk, journal: RunJournal) -> None:
     """Let a run that goes on have what people had said: its grants with what is left of them, denials, answers."""
     for given in grants_given_back(recording):
-        journal.given_back(desk.give_back(given.grant, by=given.by), given.number)
+        journal.given_back(desk.give_back(given.grant, of=given.of, by=given.by), given.number)
     for denial in denials_given_back(recording):
         desk.deny(denial)
     for story in recording.calls.values():

@@ -128,6 +128,41 @@ async def test_a_grant_that_was_revoked_is_not_given_back(world):
     assert (again.outcome, calls) == ("parked", [])
 
 
+async def test_a_session_grant_that_is_revoked_while_its_run_is_parked_is_not_given_back(world):
+    opened, resume, calls = world("opened", "resume", "calls")
+    script = "from tools import desk\nawait desk.echo(text='x')\nawait desk.add(a=1)"
+    async with opened() as broker:
+        session = broker.session(grants=[Grant("desk.add")], parks=True)
+        parked = await session.execute_code(script, describe_references=True)
+        assert session.revoke("g1")
+        session._desk.book.add(Grant("desk.echo"))
+        again = await session.take_up(parked.run_id)
+        assert (parked.outcome, again.outcome, calls) == ("parked", "parked", [("echo", "x")])
+    # Nor later, by a process that knows nothing of it.
+    later = await resume(parked.run_id, parks=True)
+    assert (later.outcome, calls) == ("parked", [("echo", "x")])
+
+
+async def test_a_session_grant_that_is_revoked_while_its_run_goes_on_again_is_revoked_in_it(world):
+    opened, calls = world("opened", "calls")
+    async with opened() as broker:
+        session = broker.session(grants=[Grant("desk.add")], parks=True)
+        script = LOOP.replace("done = []", "done = []\nawait desk.echo(text='x')")
+        parked = await session.execute_code(script, describe_references=True)
+        session._desk.book.add(Grant("desk.echo"))
+        held = []
+
+        def revoke(_record, ended, _made):
+            if ended == 3:
+                held.append(len(session.grants))
+                assert session.revoke("g1")
+                held.append(len(session.grants))
+
+        again = await session.take_up(parked.run_id, on_call=revoke)
+    assert (again.outcome, held) == ("parked", [3, 1])
+    assert calls == [("echo", "x"), ("add", 0, 0), ("add", 1, 0)]
+
+
 async def test_a_grant_holds_for_the_definition_that_was_shown_and_in_no_other_store(world):
     run, resume, crash, calls, store = world("run", "resume", "crash", "calls", "store")
     recordings, tmp_path = world("recordings", "tmp_path")
