@@ -288,9 +288,12 @@ class Broker:
             recorder=self._recorder,
         )
 
-    def requested_run(self, request: str) -> str | None:
-        """Return the recorded run of a request that a client repeats, if it waits for somebody."""
-        return self._recorder.requested(request)
+    def requested_run(self, request: str, within_seconds: float | None = None) -> str | None:
+        """Return the recorded run of a request that a client repeats, if it waits for somebody.
+
+        With `within_seconds`, only if it began so lately.
+        """
+        return self._recorder.requested(request, within_seconds)
 
     def take_up_interrupted(self) -> int:
         """Go on, in the background, with the runs of this store that a crash interrupted; returns how many.

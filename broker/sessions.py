@@ -257,6 +257,10 @@ class Session:
             self._parking.begin(run, partial(self._go_on, run, None))
         return waiting
 
+    def forget_request(self, run_id: str) -> None:
+        """Take the next request like the one that began a recorded run for a new one: its client knows it is lost."""
+        self._recorder.forget_request(run_id)
+
     async def _go_on(
         self,
         run_id: str,

@@ -122,9 +122,9 @@ class Recorder:
         """Tell whether a run of a principal is recorded here that was interrupted or is parked."""
         return any(recording.begun.run_id == run_id for recording in self._open_of(principal))
 
-    def requested(self, request: str) -> str | None:
-        """Return the run of a request that a client repeats, if it waits for somebody."""
-        entry = None if self.recordings is None else self.recordings.requested(request)
+    def requested(self, request: str, within_seconds: float | None = None) -> str | None:
+        """Return the run of a request that a client repeats, if it waits for somebody; one begun lately, if wanted."""
+        entry = None if self.recordings is None else self.recordings.requested(request, within_seconds)
         if entry is None or self.recordings is None:
             return None
         try:
@@ -132,6 +132,12 @@ class Recorder:
         except RecordingError:
             return None  # `codemode runs` says so
         return entry.run_id if recording.has_content and recording.waits else None
+
+    def forget_request(self, run_id: str) -> None:
+        """Take the next request like the one that began a run for a new one: the run cannot go on."""
+        if self.recordings is not None:
+            with suppress(RecordingError, StoreError):  # it is told again that the run cannot go on
+                self.recordings.forget_request(run_id)
 
     def waiting(self, principal: str) -> list[str]:
         """Return the runs of a principal that are parked, or waited for somebody when their process died."""

@@ -177,11 +177,22 @@ class Recordings:
         )
         return [entry for entry in map(self._entry, rows) if entry.state != "running"]
 
-    def requested(self, request: str) -> Entry | None:
-        """Return the newest run of a request that is parked, or whose process died."""
-        rows = self._store.execute(f"{_SELECT} WHERE request = ? ORDER BY id DESC", (request,)) if request else []
+    def requested(self, request: str, within_seconds: float | None = None) -> Entry | None:
+        """Return the newest run of a request that is parked, or whose process died; of one begun lately, if wanted."""
+        since = 0 if within_seconds is None else time.time_ns() - int(within_seconds * 1e9)
+        rows = (
+            self._store.execute(f"{_SELECT} WHERE request = ? AND began >= ? ORDER BY id DESC", (request, since))
+            if request
+            else []
+        )
         found = (entry for entry in map(self._entry, rows) if entry.state == "parked" or entry.has_crashed)
         return next(found, None)
+
+    def forget_request(self, run_id: str) -> None:
+        """Let a request that is repeated begin a run of its own, unless the one that it began is going on."""
+        entry = self.find(run_id)
+        if entry.state != "running":
+            self._store.execute("UPDATE recording SET request = '' WHERE id = ?", (entry.id,))
 
     def find(self, name: str) -> Entry:
         """Return the recording of a run, by its id or the beginning of it, or `last`.

@@ -40,6 +40,9 @@ if TYPE_CHECKING:
 MOST_KEPT = 1_000
 """Runs that wait for a client to come back; the oldest are dropped, which refuses their calls."""
 
+REPEATED_WITHIN_SECONDS = 3_600.0
+"""Until 2025-11-25 a repeated request is told by its arguments alone: later the same ones are a new request."""
+
 _GONE = "This request state is of no run that waits. Call the tool again without it."
 
 
@@ -49,8 +52,11 @@ _WAY: ContextVar[Send | None] = ContextVar("_WAY", default=None)
 class Asking:
     """Answers requests whose runs may have a question."""
 
-    def __init__(self, find: Callable[[str], str | None]) -> None:
-        """Start with nothing that waits; `find` returns the recorded run of a request, if that waits."""
+    def __init__(self, find: Callable[[str, float | None], str | None]) -> None:
+        """Start with nothing that waits; `find` returns the recorded run of a request, if that waits.
+
+        It is told how many seconds ago the run may have begun.
+        """
         self._kept: dict[str, _Kept] = {}
         self._find = find
 
@@ -70,7 +76,7 @@ class Asking:
         if ctx.session.can_send_request:
             request = _request(_identity(params))
             with _reaching(ctx, partial(_push, ctx), request):
-                return await answer(self._find(request) if _has_forms(ctx) else None)
+                return await answer(self._find(request, REPEATED_WITHIN_SECONDS) if _has_forms(ctx) else None)
         if not (_has_forms(ctx) or _has_model(ctx)):
             return await answer(None)
         kept = _Kept(_identity(params), ctx)
@@ -82,7 +88,7 @@ class Asking:
     ) -> t.CallToolResult | t.InputRequiredResult:
         state, identity = params.request_state or "", _identity(params)
         kept = self._kept.get(state)
-        if kept is None and (run := self._find(_request(identity, state))) is not None:
+        if kept is None and (run := self._find(_request(identity, state), None)) is not None:
             kept = self._kept[state] = _Kept(identity, ctx, state)
             ctx.lifespan_context.tasks.start_soon(kept.perform, partial(answer, run))
             await kept.has_news()

@@ -166,6 +166,8 @@ class Surface:
             logger().error("the run cannot be written down", problem=str(error))
             return Reply(texts.not_recorded(), is_error=True)
         except RecordingError as error:
+            if self.resumes is not None:
+                self.session.forget_request(self.resumes)
             return Reply(texts.not_resumed(str(error)), is_error=True)
         return self._ran(result)
 

@@ -7,12 +7,14 @@ import os
 import sys
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import anyio
 import mcp.types as t
 import pytest
 from mcp import Client, MCPError, StdioServerParameters, stdio_client
+
+from broker.server import BrokerServer, ServeSettings
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -115,3 +117,58 @@ async def test_an_older_client_that_calls_again_is_asked_again_and_nothing_is_re
     assert (result.structured_content or {})["value"] == 2
     assert ["n=1" in forms[0], *("n=2" in form for form in forms[1:])] == [True, True, True]
     assert served.log.read_text().split() == ["1", "2"]
+
+
+async def allow_these(_ctx, _params) -> t.ElicitResult:
+    return accept(tool_1="allow these calls")
+
+
+@pytest.fixture
+def again(opened, calls):
+    """Makes one call as an older client of a server of its own; returns its result and what reached the tools."""
+
+    async def call(person: Any = allow_these):
+        async with opened() as broker:
+            server = BrokerServer(broker, ServeSettings())
+            async with Client(server.mcp, mode="legacy", elicitation_callback=person) as client:
+                await client.call_tool("get_tool_details", {"tools": ["desk.add"]})
+                calls.clear()
+                code = "from tools import desk\n[await desk.add(a=n) for n in range(2)]"
+                return await client.call_tool("execute_code", {"code": code}), [a for _, a, _ in calls]
+
+    return call
+
+
+@pytest.fixture
+def leave_waiting(store, recordings):
+    """Leave the newest run as a process does that is killed while its second call waits for an answer."""
+
+    def leave() -> str:
+        entry = recordings.find("last")
+        lines = list(recordings.lines(entry.id))
+        places = [number for number, line in enumerate(lines) if line.startswith('{"event":"asked"')]
+        store.execute("DELETE FROM recording_line WHERE recording = ? AND number > ?", (entry.id, places[1]))
+        store.execute("UPDATE recording SET state = 'running', owner = 'gone', ended = NULL WHERE id = ?", (entry.id,))
+        return str(entry.run_id)
+
+    return leave
+
+
+async def test_the_same_call_of_an_older_client_is_a_new_one_after_an_hour(again, leave_waiting, store):
+    assert (await again())[1] == [0, 1]
+    leave_waiting()
+    assert (await again())[1] == [1]
+    leave_waiting()
+    store.execute("UPDATE recording SET began = began - 3601 * 1000000000")
+    assert (await again())[1] == [0, 1]
+
+
+async def test_a_client_is_told_once_that_its_run_cannot_go_on(again, leave_waiting, store, recordings):
+    await again()
+    run = leave_waiting()
+    image = next(recordings.lines(recordings.find(run).id)).partition('"image":"')[2].partition('"')[0]
+    store.execute("UPDATE recording_line SET line = replace(line, ?, ?)", (image, "0" * len(image)))
+    refused, made = await again()
+    assert (refused.is_error, "cannot go on" in refused.content[0].text, made) == (True, True, [])
+    assert (await again())[1] == [0, 1]
+    assert recordings.find(run).state == "interrupted"
