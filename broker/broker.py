@@ -289,7 +289,7 @@ class Broker:
         )
 
     def requested_run(self, request: str, within_seconds: float | None = None) -> str | None:
-        """Return the recorded run of a request that a client repeats, if it waits for somebody.
+        """Return the recorded run of a request that a client repeats, if it waits for somebody or was taken up already.
 
         With `within_seconds`, only if it began so lately.
         """

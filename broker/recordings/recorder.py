@@ -123,15 +123,22 @@ class Recorder:
         return any(recording.begun.run_id == run_id for recording in self._open_of(principal))
 
     def requested(self, request: str, within_seconds: float | None = None) -> str | None:
-        """Return the run of a request that a client repeats, if it waits for somebody; one begun lately, if wanted."""
-        entry = None if self.recordings is None else self.recordings.requested(request, within_seconds)
-        if entry is None or self.recordings is None:
+        """Return the run of a request that a client repeats, if it waits for somebody or was taken up already.
+
+        With `within_seconds`, only if it began so lately.
+        """
+        if self.recordings is None:
             return None
-        try:
-            recording = load(self.recordings, entry)
-        except RecordingError:
-            return None  # `codemode runs` says so
-        return entry.run_id if recording.has_content and recording.waits else None
+        for entry in self.recordings.requested(request, within_seconds):
+            try:
+                recording = load(self.recordings, entry)
+            except RecordingError:
+                return None  # `codemode runs` says so
+            if entry.state != "running":
+                return entry.run_id if recording.has_content and recording.waits else None
+            if recording.gaps:
+                return entry.run_id  # it goes on elsewhere, and the client is told that: nothing is done twice
+        return None
 
     def forget_request(self, run_id: str) -> None:
         """Take the next request like the one that began a run for a new one: the run cannot go on."""

@@ -177,16 +177,19 @@ class Recordings:
         )
         return [entry for entry in map(self._entry, rows) if entry.state != "running"]
 
-    def requested(self, request: str, within_seconds: float | None = None) -> Entry | None:
-        """Return the newest run of a request that is parked, or whose process died; of one begun lately, if wanted."""
+    def requested(self, request: str, within_seconds: float | None = None) -> list[Entry]:
+        """List the runs of a request that run, are parked, or whose process died, newest first.
+
+        With `within_seconds`, only those that began so lately.
+        """
         since = 0 if within_seconds is None else time.time_ns() - int(within_seconds * 1e9)
         rows = (
             self._store.execute(f"{_SELECT} WHERE request = ? AND began >= ? ORDER BY id DESC", (request, since))
             if request
             else []
         )
-        found = (entry for entry in map(self._entry, rows) if entry.state == "parked" or entry.has_crashed)
-        return next(found, None)
+        entries = map(self._entry, rows)
+        return [entry for entry in entries if entry.state in {"running", "parked"} or entry.has_crashed]
 
     def forget_request(self, run_id: str) -> None:
         """Let a request that is repeated begin a run of its own, unless the one that it began is going on."""

@@ -14,6 +14,7 @@ import mcp.types as t
 import pytest
 from mcp import Client, MCPError, StdioServerParameters, stdio_client
 
+from broker import Verdict
 from broker.server import BrokerServer, ServeSettings
 
 if TYPE_CHECKING:
@@ -172,3 +173,22 @@ async def test_a_client_is_told_once_that_its_run_cannot_go_on(again, leave_wait
     assert (refused.is_error, "cannot go on" in refused.content[0].text, made) == (True, True, [])
     assert (await again())[1] == [0, 1]
     assert recordings.find(run).state == "interrupted"
+
+
+async def test_a_call_that_is_repeated_while_its_run_was_taken_up_runs_nothing_twice(
+    again, leave_waiting, opened, calls, recordings
+):
+    await again()
+    run = leave_waiting()
+    refused = []
+
+    class Repeating:
+        async def answer(self, question):
+            refused.extend(await again())
+            return [Verdict(tuple(range(len(question.calls))), allow=True)]
+
+    async with opened() as broker:
+        result = await broker.session(answerer=Repeating()).take_up(run)
+    assert (result.value, calls) == ([2, 3], [("add", 1, 2)])
+    assert (refused[0].is_error, refused[1]) == (True, [])
+    assert [entry.run_id for entry in recordings.entries()] == [run]
