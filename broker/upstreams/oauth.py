@@ -70,8 +70,8 @@ class KeptTokens:
         return _parsed(OAuthClientInformationFull, self._read().get("client"))
 
     async def set_client_info(self, client_info: OAuthClientInformationFull) -> None:
-        """Keep the registration of our client."""
-        self._write({**self._read(), "client": client_info.model_dump(mode="json", exclude_none=True)})
+        """Keep the registration of our client; tokens that another one was given are forgotten."""
+        self._write({"client": client_info.model_dump(mode="json", exclude_none=True)})
 
     def forget(self) -> bool:
         """Remove everything: the next login registers again. Tell whether there were tokens."""
@@ -182,8 +182,11 @@ class _Provider(OAuthClientProvider):
     """The SDK's, which refreshes only tokens that it has seen expire itself, and after a restart wants a new login."""
 
     async def _perform_authorization(self) -> httpx2.Request:
-        # Another process of the same user may have refreshed them, and each refresh token may be good for one use.
-        self.context.current_tokens = await self.context.storage.get_tokens() or self.context.current_tokens
+        # Another process of the same user may have refreshed them, and each refresh token may be good for one use. What
+        # was given to another registration is not for the authorization server that the upstream names now.
+        context = self.context
+        is_ours = await context.storage.get_client_info() == context.client_info
+        context.current_tokens = await context.storage.get_tokens() if is_ours else None
         if self.context.can_refresh_token():
             return await self._refresh_token()
         return await super()._perform_authorization()
@@ -194,6 +197,17 @@ class _Provider(OAuthClientProvider):
             await super()._handle_token_response(response)
         elif not await self._handle_refresh_response(response):
             raise LoginError(_WANTED)
+
+
+class _Login(OAuthClientProvider):
+    """The SDK's, which binds to their authorization server only the clients that it has registered itself."""
+
+    async def _handle_token_response(self, response: httpx2.Response) -> None:
+        client = self.context.client_info
+        if client is not None and client.issuer is None and self.context.oauth_metadata is not None:
+            client.issuer = self._expected_issuer()
+            await self.context.storage.set_client_info(client)
+        await super()._handle_token_response(response)
 
 
 class _Account(ClientCredentialsOAuthProvider):
@@ -266,7 +280,7 @@ def _provider(settings: ServerConfig, storage: KeptTokens, callback: _Callback |
     )
     if callback is None:
         return _Provider(url, metadata, storage, _nobody_is_there, _nobody_comes_back)
-    return _Provider(url, metadata, storage, redirect_handler=callback.show, callback_handler=callback.result)
+    return _Login(url, metadata, storage, redirect_handler=callback.show, callback_handler=callback.result)
 
 
 async def _register(settings: ServerConfig, storage: KeptTokens) -> None:

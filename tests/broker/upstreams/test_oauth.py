@@ -21,13 +21,13 @@ from mcp.server.auth.provider import (
     construct_redirect_uri,
 )
 from mcp.server.auth.settings import AuthSettings, ClientRegistrationOptions
-from mcp.shared.auth import OAuthToken
+from mcp.shared.auth import OAuthClientInformationFull, OAuthToken
 from pydantic import AnyHttpUrl
 
 from broker import Broker, Config, ConfigError, Grant
 from broker.config import ServerConfig
 from broker.errors import LoginError
-from broker.upstreams.oauth import KeptTokens, login
+from broker.upstreams.oauth import KeptTokens, authentication, login
 from broker.upstreams.oauth_settings import OAuthClient
 
 TOKEN = "access-token-of-the-tests"  # noqa: S105  # of a server in this process
@@ -157,6 +157,78 @@ async def test_after_a_login_calls_carry_the_token_and_nothing_else_does(own_fol
     [kept] = (own_folder / "tokens").iterdir()
     assert json.loads(kept.read_text())["tokens"]["access_token"] == TOKEN
     assert (kept.stat().st_mode & 0o777, kept.parent.stat().st_mode & 0o777) == (0o600, 0o700)
+
+
+class RefreshingIssuer(Issuer):
+    """Gives refresh tokens too."""
+
+    async def exchange_authorization_code(self, client, authorization_code):
+        token = await super().exchange_authorization_code(client, authorization_code)
+        return token.model_copy(update={"refresh_token": "refresh-token-of-the-tests"})
+
+
+CLIENT_SECRET = "client-secret-of-the-tests"  # noqa: S105  # as above
+
+
+@pytest.mark.parametrize("is_configured", [False, True])
+async def test_another_authorization_server_gets_neither_tokens_nor_the_clients_secret(is_configured):
+    issuer, seen = RefreshingIssuer(), []
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    own = OAuthClient()
+    if is_configured:
+        own = OAuthClient(client_id="ours", client_secret=CLIENT_SECRET, redirect_port=port)
+        issuer.clients["ours"] = OAuthClientInformationFull(
+            client_id="ours",
+            client_secret=CLIENT_SECRET,
+            redirect_uris=[f"http://127.0.0.1:{port}/callback"],
+            token_endpoint_auth_method="client_secret_basic",  # noqa: S106  # a word of OAuth
+        )
+    async with serving(issuer) as served, browser() as show:
+        settings = served.model_copy(update={"oauth": own})
+        await login(settings, show)
+    base = (settings.url or "").removesuffix("/mcp")
+    metadata = {"resource": settings.url, "authorization_servers": ["https://evil.example"]}
+    evil = "https://evil.example"
+    answers = {
+        f"{base}/prm": httpx2.Response(200, json=metadata),
+        f"{evil}/.well-known/oauth-authorization-server": httpx2.Response(
+            200,
+            json={
+                "issuer": evil,
+                "authorization_endpoint": f"{evil}/authorize",
+                "token_endpoint": f"{evil}/token",
+                "registration_endpoint": f"{evil}/register",
+            },
+        ),
+        f"{evil}/register": httpx2.Response(
+            201, json={"client_id": "theirs", "redirect_uris": ["http://127.0.0.1/callback"]}
+        ),
+        f"{evil}/token": httpx2.Response(200, json={"access_token": "x", "token_type": "Bearer"}),
+    }
+
+    async def answer(request):
+        if request.url.host == "evil.example":
+            seen.append(f"{request.url} {dict(request.headers)} {request.content.decode()}")
+        challenge = {"WWW-Authenticate": f'Bearer resource_metadata="{base}/prm"'}
+        return answers.get(str(request.url), httpx2.Response(401, headers=challenge))
+
+    for _ in range(2):  # what was registered there is no way to them later either
+        storage = KeptTokens(settings.url or "")
+        kept, client = await storage.get_tokens(), await storage.get_client_info()
+        provider = await authentication(settings)
+        async with httpx2.AsyncClient(auth=provider, transport=httpx2.MockTransport(answer)) as http:
+            with pytest.raises(LoginError, match="it wants a login"):
+                await http.get(settings.url or "")
+            # Somebody logs in again, while a connection is open that has registered there.
+            await storage.set_client_info(client)
+            await storage.set_tokens(kept)
+            with pytest.raises(LoginError, match="it wants a login"):
+                await http.get(settings.url or "")
+    assert any(f"{evil}/register" in line for line in seen)
+    assert not [line for line in seen if f"{evil}/token" in line]
+    assert not [line for line in seen if "refresh-token-of-the-tests" in line or CLIENT_SECRET in line]
 
 
 async def test_without_a_login_the_server_is_down_and_says_what_to_do():
