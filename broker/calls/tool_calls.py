@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     from broker.calls.call_journal import CallJournal
     from broker.calls.content_blocks import ContentBlocks
     from broker.disclosure.disclosure import Disclosure
+    from broker.recordings.events import Sent
     from broker.recordings.recording import Recording
     from broker.tools.catalog import Catalog, CatalogEntry
     from broker.upstreams.upstream import Upstream
@@ -109,13 +110,11 @@ class ToolCalls:
         for number, story in before.calls.items():
             if "." not in story.call.function:
                 continue
-            entry = self._catalog.by_python_name(story.call.function)
             result = None if story.answered is None else before.answer(story.answered)
             if result is not None:
                 self._records[number] = record_of(story, result)
-            if entry is not None and story.sent is not None:
-                call = Call(number, story.call.function, before.load(story.call.arguments))
-                pending = self._pending(call, entry, CallRecord(server=entry.spec.server, tool=entry.spec.name))
+            if story.sent is not None:
+                pending = self._pending_before(story.sent, before.load(story.call.arguments))
                 self._desk.count_again(pending)
                 if result is not None:
                     self._desk.receive(pending, result)
@@ -182,6 +181,12 @@ class ToolCalls:
         facts = ToolFacts.of(spec, trust_annotations=settings.trust_annotations, labels=labels)
         return PendingCall(spec.server, spec.name, spec.digest, call.arguments, facts, self._desk.caller)
 
+    def _pending_before(self, sent: Sent, arguments: dict[str, Any]) -> PendingCall:
+        """Return a call that was sent, as far as quotas and flows look at it, also of a tool that is not listed now."""
+        upstream = self._upstreams.get(sent.server)
+        labels = self._desk.labels_of(None if upstream is None else upstream.settings.labels)
+        return PendingCall(sent.server, sent.tool, sent.digest, arguments, ToolFacts(labels=labels), self._desk.caller)
+
     async def _refusal(self, call: Call, entry: CatalogEntry, attempt: Attempt) -> Failed | None:
         decision = self._desk.decide_now(attempt.call, order=call.id)
         if isinstance(decision, Ask):
@@ -234,7 +239,8 @@ class ToolCalls:
             said = quoted(spec.server, error.server_text)
             completion: Completion = failure("ToolError", f"{error} {said}", entry)
         except UpstreamError as error:
-            return failure(_KIND_OF_ERROR[type(error)], str(error), entry)
+            # The text may hold the last words of a server that died.
+            completion = failure(_KIND_OF_ERROR[type(error)], str(error), entry)
         else:
             completion = (
                 completion_of(raw, entry, blocks=self._blocks) if self._convert is None else self._convert(raw, entry)

@@ -6,7 +6,7 @@ import anyio
 import anyio.lowlevel
 import pytest
 
-from broker import Grant
+from broker import Grant, PolicyConfig
 from broker.errors import RecordingError
 from broker.recordings.recordings import Recordings
 from broker.recordings.settings import RecordingSettings
@@ -135,6 +135,21 @@ async def test_a_tool_that_changed_meanwhile_is_asked_about_again(world):
     calls.clear()
     resumed = await resume(result.run_id, parks=True)
     assert (resumed.outcome, calls) == ("parked", [])
+
+
+async def test_what_a_tool_answered_that_is_gone_is_still_private(run, resume, cut, calls, desk_server):
+    labels = {"labels": ["private"]}
+    result = await run(
+        "from tools import desk\nn = await desk.add(a=1)\nawait desk.echo(text=str(n))",
+        policy=PolicyConfig.model_validate(labels),
+    )
+    cut(4)
+    desk_server.remove_tool("add")
+    calls.clear()
+    flow = {"from": "private", "to": "private", "effect": "deny"}
+    resumed = await resume(result.run_id, policy=PolicyConfig.model_validate({**labels, "flows": [flow]}))
+    assert [(call.tool, call.status) for call in resumed.calls] == [("add", "ok"), ("echo", "refused")]
+    assert calls == []
 
 
 async def test_only_one_process_takes_up_a_run(run, resume, cut, store):
