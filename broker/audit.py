@@ -179,10 +179,11 @@ class AuditLog:
         return {key: self._redact(value) for key, value in fields.items() if value}
 
     def _append(self, fields: dict[str, Any]) -> int:
+        # Pruned before: where that fails, nothing is written that is then taken for unwritten.
+        if self._appended % _PRUNED_EVERY == _PRUNED_EVERY - 1:
+            self._prune()
         number = append(self._store, fields)
         self._appended += 1
-        if self._appended % _PRUNED_EVERY == 0:
-            self._prune()
         return number
 
     def _prune(self) -> None:

@@ -124,6 +124,11 @@ class Attempt:
             return False
         return True
 
+    def not_written(self) -> None:
+        """Take back that it was written down: what was to be written together with it failed."""
+        self._number = None
+        self.record.decision = "undecided"
+
     def end(self, completion: Completion | None, journal: CallJournal) -> None:
         """Note how it ended, None when it was cut off, and have that written down with the next line of the journal."""
         record = self.record

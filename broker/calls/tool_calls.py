@@ -216,17 +216,21 @@ class ToolCalls:
                 overtaken = self._overtaken(call, entry, attempt)
                 if overtaken is not None:
                     return overtaken
-                with self._journal.together():
-                    if not attempt.allow():
-                        return failure("ToolRefusedError", call_texts.not_written_down(entry.qualified_name), entry)
-                    self._journal.sent(
-                        call.id,
-                        server=spec.server,
-                        tool=spec.name,
-                        digest=spec.digest,
-                        by=attempt.by,
-                        grant_id=attempt.grant_id,
-                    )
+                try:
+                    with self._journal.together():
+                        if not attempt.allow():
+                            return failure("ToolRefusedError", call_texts.not_written_down(entry.qualified_name), entry)
+                        self._journal.sent(
+                            call.id,
+                            server=spec.server,
+                            tool=spec.name,
+                            digest=spec.digest,
+                            by=attempt.by,
+                            grant_id=attempt.grant_id,
+                        )
+                except BaseException:
+                    attempt.not_written()
+                    raise
                 upstream = self._upstreams[spec.server]
                 raw = await upstream.call_tool(
                     spec.name,

@@ -19,6 +19,7 @@ from broker.audit import AuditLog, audit_json_schema
 from broker.audit_chain import FIRST, entries, prune, verify
 from broker.audit_settings import AuditSettings
 from broker.authorization.calls import PendingCall
+from broker.errors import StoreError
 from broker.redaction import Redactor
 from broker.store import Store
 
@@ -274,6 +275,19 @@ async def test_what_cannot_be_written_down_is_not_sent(path, desk, reached):
         "desk.note was not called: the audit cannot be written, and what is not written down is not done."
     )
     assert len(reached) == len(sent) < 9
+
+
+async def test_a_call_whose_journal_fails_is_on_record_as_not_sent(path, desk, reached, monkeypatch):
+    def fail(*_, **__):
+        raise StoreError("no space is left")
+
+    monkeypatch.setattr("broker.recordings.run_journal.RunJournal.sent", fail)
+    with Store(path) as store:
+        with pytest.raises(ExceptionGroup):  # the calls of one step
+            await run(store, desk, "desk.*")
+        records = [entry.record for entry in entries(store)]
+    assert reached == []
+    assert {(record["kind"], record.get("decision")) for record in records} == {("attempt", "undecided")}
 
 
 async def test_records_are_found_by_run_server_and_time(path, desk):
