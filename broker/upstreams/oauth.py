@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+from contextlib import suppress
 from typing import TYPE_CHECKING, TypeVar
 from urllib.parse import parse_qs, urlsplit
 
@@ -251,16 +252,22 @@ class _Callback:
         return AuthorizationCodeResult.model_validate(fields)
 
     async def serve(self, stream: SocketStream) -> None:
-        """Answer one request of the browser."""
-        async with stream:
-            request = await stream.receive(_REQUEST_BYTES)
-            target = request.split(b" ", 2)[1].decode("ascii", "replace") if request.count(b" ") > 1 else ""
-            place = urlsplit(target)
-            if place.path != "/callback":
-                await stream.send(b"HTTP/1.1 404 Not Found\r\nConnection: close\r\n\r\n")
-                return
-            self._parameters = {key: values[0] for key, values in parse_qs(place.query).items()}
+        """Answer one request of the browser; what is no request, and one that is broken off, does not end the login."""
+        with suppress(anyio.EndOfStream, anyio.BrokenResourceError, anyio.ClosedResourceError, ValueError):
+            async with stream:
+                await self._serve(stream)
+
+    async def _serve(self, stream: SocketStream) -> None:
+        request = await stream.receive(_REQUEST_BYTES)
+        target = request.split(b" ", 2)[1].decode("ascii", "replace") if request.count(b" ") > 1 else ""
+        place = urlsplit(target)
+        if place.path != "/callback":
+            await stream.send(b"HTTP/1.1 404 Not Found\r\nConnection: close\r\n\r\n")
+            return
+        self._parameters = {key: values[0] for key, values in parse_qs(place.query).items()}
+        try:
             await stream.send(f"{_ANSWER}You can close this window and go back to the terminal.\n".encode())
+        finally:
             self._came.set()
 
 

@@ -7,6 +7,7 @@ import socket
 import time
 from contextlib import asynccontextmanager
 from pathlib import Path
+from urllib.parse import parse_qs, urlsplit
 
 import anyio
 import httpx2
@@ -247,6 +248,20 @@ async def test_a_login_that_is_refused_is_explained_and_keeps_nothing():
         with pytest.raises(LoginError, match="the authorization server refused: access_denied"):
             await login(settings, show)
         assert await KeptTokens(settings.url or "").get_tokens() is None
+
+
+async def test_a_login_outlasts_what_is_no_request():
+    async with serving(Issuer()) as settings, browser() as show:
+
+        def disturb_and_show(url):
+            place = urlsplit(parse_qs(urlsplit(url).query)["redirect_uri"][0])
+            for said in (b"", b"GET //[ HTTP/1.1\r\n\r\n"):
+                with socket.create_connection((place.hostname, place.port)) as connection:
+                    connection.sendall(said)
+            show(url)
+
+        await login(settings, disturb_and_show)
+        assert await KeptTokens(settings.url or "").get_tokens() is not None
 
 
 async def test_a_login_that_nobody_comes_to_ends(monkeypatch):
