@@ -189,19 +189,20 @@ async def test_what_was_pruned_is_said_and_the_rest_is_still_whole(path, desk):
         jsonschema.validate(line, audit_json_schema())
 
 
-def test_what_is_pruned_while_it_is_verified_is_no_fault(path):
+def test_what_is_pruned_while_it_is_verified_is_no_fault(path, monkeypatch):
     with Store(path) as store, Store(path) as other:
         log = AuditLog(store, Redactor(()))
         for _ in range(20):
             log.attempt(PendingCall("desk", "note", "", {}), decision="denied", basis=None)
-        execute, before = store.execute, []
+        execute = store.execute
+        before: list[int] = []
 
         def execute_after_pruning(statement, parameters=()):
             if "ORDER BY number LIMIT" in statement and len(before) < 2:
                 before.append(prune(other, keep=10 - len(before)))
             return execute(statement, parameters)
 
-        store.execute = execute_after_pruning
+        monkeypatch.setattr(store, "execute", execute_after_pruning)
         found = verify(store)
     assert all(before)
     assert (found.fault, found.pruned) == ("", sum(before))

@@ -23,7 +23,7 @@ from mcp.server.auth.provider import (
 )
 from mcp.server.auth.settings import AuthSettings, ClientRegistrationOptions
 from mcp.shared.auth import OAuthClientInformationFull, OAuthToken
-from pydantic import AnyHttpUrl
+from pydantic import AnyHttpUrl, AnyUrl
 
 from broker import Broker, Config, ConfigError, Grant
 from broker.config import ServerConfig
@@ -183,7 +183,7 @@ async def test_another_authorization_server_gets_neither_tokens_nor_the_clients_
         issuer.clients["ours"] = OAuthClientInformationFull(
             client_id="ours",
             client_secret=CLIENT_SECRET,
-            redirect_uris=[f"http://127.0.0.1:{port}/callback"],
+            redirect_uris=[AnyUrl(f"http://127.0.0.1:{port}/callback")],
             token_endpoint_auth_method="client_secret_basic",  # noqa: S106  # a word of OAuth
         )
     async with serving(issuer) as served, browser() as show:
@@ -218,6 +218,8 @@ async def test_another_authorization_server_gets_neither_tokens_nor_the_clients_
     for _ in range(2):  # what was registered there is no way to them later either
         storage = KeptTokens(settings.url or "")
         kept, client = await storage.get_tokens(), await storage.get_client_info()
+        assert kept is not None
+        assert client is not None
         provider = await authentication(settings)
         async with httpx2.AsyncClient(auth=provider, transport=httpx2.MockTransport(answer)) as http:
             with pytest.raises(LoginError, match="it wants a login"):
