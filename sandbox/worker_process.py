@@ -11,6 +11,7 @@ import json
 import os
 import select
 import socket
+import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -33,7 +34,7 @@ if TYPE_CHECKING:
 GRACE_SECONDS = 0.75
 """How long a step may outlive its deadline before its worker is killed."""
 
-QUICK_MILLISECONDS = 1
+QUICK_SECONDS = 0.001
 """How long the event loop may stand still for a step whose run took less the last time."""
 
 START_SECONDS = 30.0
@@ -152,6 +153,7 @@ class WorkerProcess:
         """
         seat.answer = None
         self._open_steps[seat.number] = seat
+        began = time.monotonic()
         try:
             self._post(frame)
             if self._answers_at_once(seat):
@@ -164,7 +166,7 @@ class WorkerProcess:
             raise
         finally:
             self._open_steps.pop(seat.number, None)
-            self._waiting.pop(seat.number, None)
+            seat.is_quick = time.monotonic() - began < QUICK_SECONDS
         self.kill(is_late=True)
         raise WorkerLostError
 
@@ -200,25 +202,30 @@ class WorkerProcess:
         """Waits for a moment without the event loop: most steps take less than going round through it does."""
         if self._has_listener or self._outgoing or not seat.is_quick:
             return False
-        seat.is_quick = bool(self._poll.poll(QUICK_MILLISECONDS))
-        if seat.is_quick:
+        if self._poll.poll(QUICK_SECONDS * 1_000):
             self._receive()
         return seat.answer is not None
 
     async def _hear(self, seat: Seat) -> Frame:
-        while seat.answer is None:
-            if self.is_lost:
-                raise WorkerLostError
-            if self._has_listener:
-                seat.news = anyio.Event()
-                self._waiting[seat.number] = seat
-                await seat.news.wait()
-            else:
-                await self._listen(seat)
-        return seat.answer
+        """Waits for a seat's answer. Whoever leaves sees that another listens: it may itself have been the one to."""
+        try:
+            while seat.answer is None:
+                if self.is_lost:
+                    raise WorkerLostError
+                if self._has_listener:
+                    seat.news = anyio.Event()
+                    self._waiting[seat.number] = seat
+                    await seat.news.wait()
+                else:
+                    await self._listen(seat)
+            return seat.answer
+        finally:
+            self._waiting.pop(seat.number, None)
+            if self._waiting and not self._has_listener:
+                self._wake(next(iter(self._waiting.values())))
 
     async def _listen(self, seat: Seat) -> None:
-        """Receives for all whose step is open, until `seat` has its answer; then another one listens."""
+        """Receives for all whose step is open, until `seat` has its answer."""
         self._has_listener = True
         try:
             while seat.answer is None and not self.is_lost:
@@ -228,8 +235,6 @@ class WorkerProcess:
             self._has_listener = False
             if self.is_lost:
                 self._socket.close()
-            if self._waiting:
-                self._wake(next(iter(self._waiting.values())))
 
     def _receive(self) -> None:
         try:

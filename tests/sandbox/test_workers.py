@@ -13,7 +13,20 @@ import anyio
 import anyio.lowlevel
 import pytest
 
-from sandbox import Completed, Limits, Raised, Reference, Returned, Sandbox, Stopped, WorkerError, spawn, workers
+from sandbox import (
+    Completed,
+    Limits,
+    Raised,
+    Reference,
+    Returned,
+    Sandbox,
+    Stopped,
+    WorkerError,
+    frames,
+    spawn,
+    worker_process,
+    workers,
+)
 from sandbox.limits import MIB
 
 pytestmark = pytest.mark.anyio
@@ -376,3 +389,53 @@ async def test_a_worker_that_answers_nonsense_ends_the_run_it_answers_for(answer
     async with taken_over(answer) as sandbox:
         result = await sandbox.run("1", limits=Limits(wall_seconds=20))
     assert result.outcome == Raised("ProtocolError", message, f"ProtocolError: {message}\n")
+
+
+TWO_AT_ONCE = """
+from sandbox import frames
+def serve(self):
+    reading = frames.Reading(0.0, 0, "x")
+    answer = lambda *runs: self._connection.sendall(
+        b"".join(frames.encode_reading(frames.Kind.ANSWER, run, reading) for run in runs)
+    )
+    reader = frames.FrameReader(lambda _kind, _run: 2**20)
+    while data := self._connection.recv(65536):
+        for frame in reader.feed(data):
+            match frame.kind, frame.run:
+                case frames.Kind.ENTER, 3:
+                    answer(1)
+                case frames.Kind.ENTER, 4:
+                    answer(4, 2)
+                case frames.Kind.CLOSE, 2:
+                    answer(3)
+worker._Worker.serve = serve
+"""
+
+
+async def test_a_step_that_is_answered_before_its_turn_to_listen_passes_the_turn_on(image, monkeypatch):
+    monkeypatch.setattr(spawn, "BOOT", spawn.BOOT.replace("worker.main(", f"{TWO_AT_ONCE}worker.main("))
+    monkeypatch.setattr(worker_process, "QUICK_SECONDS", 10)
+    worker = worker_process.WorkerProcess(image.file)
+    await worker.ready()
+    seats = {number: worker.open(lambda *_: None) for number in (1, 2, 3, 4)}
+    answered = []
+
+    async def step(*numbers):
+        for number in numbers:
+            seats[number].take_on(Limits())
+            seats[number].is_quick = number == 4
+            frame = frames.encode_entering(number, frames.Entering("start", "", 30, 0))
+            await worker.step(seats[number], frame, 30)
+            answered.append(number)
+            if number == 2:
+                worker.close_seat(seats[number])
+
+    try:
+        with anyio.fail_after(20):
+            async with anyio.create_task_group() as tasks:
+                for numbers in ((1, 4), (2,), (3,)):
+                    tasks.start_soon(step, *numbers)
+                    await anyio.wait_all_tasks_blocked()
+    finally:
+        worker.kill()
+    assert sorted(answered) == [1, 2, 3, 4]
