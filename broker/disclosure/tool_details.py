@@ -17,12 +17,13 @@ if TYPE_CHECKING:
     from broker.tools.catalog import CatalogEntry
     from codegen import Stub, ToolSpec
 
-_HINTS = {
+HINTS = {
     "readOnlyHint": "read_only",
     "destructiveHint": "destructive",
     "idempotentHint": "idempotent",
     "openWorldHint": "open_world",
 }
+"""What MCP calls the hints of a tool, and what they are called here."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,6 +80,4 @@ def definition(spec: ToolSpec, name: str) -> dict[str, Any]:
 
 def hints_of(spec: ToolSpec) -> dict[str, bool]:
     """Return what a server says of a tool's effects, as MCP writes it."""
-    return {
-        key: hint for key, attribute in _HINTS.items() if (hint := getattr(spec.annotations, attribute)) is not None
-    }
+    return {key: hint for key, attribute in HINTS.items() if (hint := getattr(spec.annotations, attribute)) is not None}

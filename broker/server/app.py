@@ -95,8 +95,8 @@ class BrokerServer:
         self._asking = Asking(broker.requested_run)
         self._limits = limits
         self._log_levels: dict[str, str] = {}
-        self._tools = ToolsMode(broker)
         self._is_tools_mode = settings.mode == "tools"
+        self._tools = ToolsMode(broker, None if self._is_tools_mode else tool_definitions("mcp"))
         self._announcer = Announcer(broker.catalog, self._tools) if self._is_tools_mode else None
         names = [status.name for status in broker.server_statuses() if status.state != "disabled"]
         self.mcp = _Server(

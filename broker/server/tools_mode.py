@@ -29,7 +29,7 @@ from broker.surface.definitions import DETAILS, INPUT_SCHEMAS, SEARCH
 from codegen.plain_text import one_line
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
 
     from mcp.shared.dispatcher import ProgressFnT
 
@@ -62,11 +62,12 @@ _SCHEMAS = {CALL: _CALL_SCHEMA, DETAILS: INPUT_SCHEMAS[DETAILS]}
 
 
 class ToolsMode:
-    """The listing, the resource and the calls of mode `tools`."""
+    """The listing, the resource and the calls of mode `tools`. The resource is there in mode `code` as well."""
 
-    def __init__(self, broker: Broker) -> None:
-        """Offer the tools of an entered broker."""
+    def __init__(self, broker: Broker, head: Iterable[dict[str, Any]] | None = None) -> None:
+        """Offer the tools of an entered broker, below `head`: what the server itself lists, the three when None."""
         self._broker = broker
+        self._head = {tool["name"]: tool for tool in (map(_head_tool, _HEAD) if head is None else head)}
         self._revision = -1
         self._names: dict[str, str] = {}
         self._by_name: dict[str, CatalogEntry] = {}
@@ -84,7 +85,7 @@ class ToolsMode:
         """
         start = 0 if cursor is None else offset_of(cursor, _LISTING)
         await self._broker.wait_until_settled(SETTLE_SECONDS)
-        head = [_head_tool(name) for name in _HEAD] if start == 0 else []
+        head = list(self._head.values()) if start == 0 else []
         end = start + PAGE_TOOLS
         return head + self.listed(start, end), cursor_at(end, _LISTING) if end < len(self._entries()) else None
 
@@ -112,11 +113,14 @@ class ToolsMode:
         if not selection.tools:
             return missing_selection(available)
         asked = selection.tools[:MOST_TOOLS]
-        meant = {name: entry.qualified_name if (entry := self.entry(name)) else name for name in asked}
+        own = {name: self._head[name] for name in asked if name in self._head}
+        meant = {
+            name: entry.qualified_name if (entry := self.entry(name)) else name for name in asked if name not in own
+        }
         details = await session.get_tool_details(list(meant.values()), with_definitions=True)
         if details.retry_after_seconds:
             return too_many_fetches(details.retry_after_seconds)
-        document: dict[str, Any] = {}
+        document: dict[str, Any] = dict.fromkeys(asked) | own
         for name, qualified in meant.items():
             entry = self.entry(name)
             if entry is not None and qualified in details.definitions:
@@ -182,7 +186,7 @@ class ToolsMode:
             bare = len(catalog.namespaces) == 1
             names = {
                 entry.qualified_name: entry.spec.name
-                if bare and entry.spec.name not in _HEAD
+                if bare and entry.spec.name not in self._head
                 else f"{entry.namespace}__{entry.function}"
                 for entry in catalog.tools
             }

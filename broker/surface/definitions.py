@@ -31,9 +31,11 @@ INPUT_SCHEMAS: Mapping[str, dict[str, Any]] = {
     SEARCH: _object(
         ["query"],
         query=_STRING,
-        detail={"enum": ["name", "brief", "full"], "default": "brief"},
+        detail={"enum": ["name", "brief", "full", "detailed"], "default": "brief"},
+        mode={"enum": ["auto", "keyword", "regex", "embedding", "hybrid"]},
         server=_STRING,
         category=_STRING,
+        annotations={"type": "object"},
         limit={"type": "integer", "default": 20},
         cursor=_STRING,
         session=_STRING,

@@ -10,9 +10,10 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from broker.calls.json_schema import first_fault
+from broker.disclosure.tool_details import HINTS
 from broker.errors import RecordingError, SearchError, StoreError
 from broker.logging import logger
-from broker.search import Detail, Filters, SearchRequest
+from broker.search import Detail, Filters, Mode, SearchRequest
 from broker.surface import texts
 from broker.surface.definitions import DETAILS, EXECUTE, INPUT_SCHEMAS, SEARCH
 from broker.surface.outputs import KeptOutputs
@@ -104,8 +105,11 @@ class Surface:
             request = SearchRequest(
                 query=given["query"],
                 detail=Detail.parse(given.get("detail", "brief")),
+                mode=Mode(given.get("mode", Mode.AUTO)),
                 filters=Filters(
-                    servers=None if "server" not in given else (given["server"],), category=given.get("category")
+                    servers=None if "server" not in given else (given["server"],),
+                    category=given.get("category"),
+                    **_hints(given.get("annotations", {})),
                 ),
                 limit=given.get("limit", 20),
                 cursor=given.get("cursor"),
@@ -177,6 +181,18 @@ class Surface:
     def _reply(self, text: str, *, is_error: bool = False) -> Reply:
         handle = f"\n{texts.new_session(self.handle)}" if self.handle is not None else ""
         return Reply(text + handle, is_error=is_error)
+
+
+def _hints(annotations: Mapping[str, Any]) -> dict[str, bool]:
+    """Return what annotations have to be, as filters.
+
+    Raises:
+        SearchError: One has another name than in MCP, or is neither true nor false.
+    """
+    for name, want in annotations.items():
+        if name not in HINTS or not isinstance(want, bool):
+            raise SearchError(f"The annotation {name[:40]!r} cannot be used. Give true or false for {', '.join(HINTS)}")
+    return {HINTS[name]: want for name, want in annotations.items()}
 
 
 def _decoded(text: str) -> Any:

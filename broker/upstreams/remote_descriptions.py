@@ -55,6 +55,7 @@ class RemoteDescriptions:
         self._server = server
         self._on_change = on_change
         self._is_spoken = False
+        self._listed: dict[str, ToolSpec] = {}
         self._read: dict[str, ToolSpec] = {}
 
     async def complete(self, connection: Connection, listing: Listing) -> Listing:
@@ -68,8 +69,9 @@ class RemoteDescriptions:
         self._is_spoken = await speaks_extension(connection)
         if not self._is_spoken:
             return listing
-        again = [spec.name for spec in listing.tools if spec.name in self._read]
-        self._read = await read_descriptions(connection, self._server, again) if again else {}
+        self._listed = {spec.name: spec for spec in listing.tools}
+        again = [spec for spec in listing.tools if spec.name in self._read]
+        self._read = await read_descriptions(connection, again) if again else {}
         tools = tuple(self._read.get(spec.name, spec) for spec in listing.tools)
         return replace(listing, tools=tools, incomplete=frozenset(spec.name for spec in tools) - self._read.keys())
 
@@ -79,7 +81,8 @@ class RemoteDescriptions:
         Raises:
             MCPError: The server answered with an error, or the connection ended.
         """
-        found = await read_descriptions(connection, self._server, names) if self._is_spoken else {}
+        listed = [self._listed[name] for name in names if name in self._listed]
+        found = await read_descriptions(connection, listed) if self._is_spoken else {}
         self._read |= found
         return list(found.values())
 
@@ -105,7 +108,7 @@ class RemoteDescriptions:
             if not wants_description(result):
                 return result
         known = self._read[name]
-        now = (await read_descriptions(connection, self._server, [name])).get(name)
+        now = (await read_descriptions(connection, [self._listed.get(name, known)])).get(name)
         if now is None or now.digest != known.digest:
             self._on_change()  # the tools are listed again, and with that lapses what was described
             raise UnavailableError(
@@ -125,18 +128,22 @@ async def speaks_extension(connection: Connection) -> bool:
         return False
 
 
-async def read_descriptions(connection: Connection, server: str, names: Sequence[str]) -> dict[str, ToolSpec]:
-    """Return the full definitions of these tools, by name; those that the server does not describe are left out.
+async def read_descriptions(connection: Connection, listed: Sequence[ToolSpec]) -> dict[str, ToolSpec]:
+    """Return the full definitions of tools, by name; those that the server does not describe are left out.
+
+    A tool that it lists and answers to with an error has no other definition than the one that it listed: the tools
+    of the disclosure itself are often so.
 
     Raises:
         MCPError: The server answered with an error, or the connection ended.
     """
     found: dict[str, ToolSpec] = {}
-    for start in range(0, len(names), MOST_TOOLS):
-        batch = names[start : start + MOST_TOOLS]
-        texts = await connection.read_resource(uri_of(batch))
-        for name, said in _entries(texts, batch):
-            spec = spec_of(server, {**said, "name": name})
+    for start in range(0, len(listed), MOST_TOOLS):
+        batch = {spec.name: spec for spec in listed[start : start + MOST_TOOLS]}
+        texts = await connection.read_resource(uri_of(list(batch)))
+        for name, said in _entries(texts, list(batch)):
+            held = batch[name]
+            spec = held if "error" in said else spec_of(held.server, {**_with_guidance(said), "name": name})
             if isinstance(spec, ToolSpec):
                 found[name] = spec
     return found
@@ -168,8 +175,8 @@ def _entries(texts: Iterable[str], names: Sequence[str]) -> Iterable[tuple[str, 
             said = {one["name"]: one for one in said if isinstance(one, dict) and isinstance(one.get("name"), str)}
         for name in names if isinstance(said, dict) else ():
             entry = said.get(name)
-            if isinstance(entry, dict) and "error" not in entry:
-                yield name, _with_guidance(entry)
+            if isinstance(entry, dict):
+                yield name, entry
 
 
 def _with_guidance(entry: dict[str, Any]) -> dict[str, Any]:

@@ -6,6 +6,7 @@ import json
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from types import MappingProxyType
+from typing import Any
 
 import anyio
 import pytest
@@ -130,6 +131,34 @@ async def test_in_mode_code_the_resource_describes_tools_to_scripts(offered):
         assert (await read(client, "desk.add"))["desk.add"]["inputSchema"]["required"] == ["a"]
         script = "from tools import desk\nawait desk.add(a=1)"
         assert (await client.call_tool("execute_code", {"code": script})).structured_content["value"] == 3
+
+
+@pytest.mark.parametrize("served_mode", ["code", "tools"])
+async def test_the_resource_knows_every_tool_that_is_listed(offered, served_mode):
+    async with offered(served_mode=served_mode) as client:
+        listed = {tool.name: tool for tool in (await client.list_tools(cache_mode="refresh")).tools}
+        document = await read(client, *listed)
+        assert list(document) == list(listed)
+        for name in list(listed)[:3]:
+            assert document[name]["description"] == listed[name].description
+            assert document[name]["inputSchema"] == listed[name].input_schema
+
+
+@pytest.mark.parametrize("served_mode", ["code", "tools"])
+async def test_a_broker_can_be_the_server_of_another(desk_server, served_mode):
+    far: dict[str, dict[str, Any]] = {"search_tools": {"query": "numbers"}, "get_tool_details": {"tools": ["desk.add"]}}
+    far |= {"execute_code": {"code": "1"}} if served_mode == "code" else {"call_tool": {"name": "add"}, "add": {"a": 1}}
+    with anyio.fail_after(60):
+        async with Broker(servers={"desk": desk_server}) as inner:
+            server = BrokerServer(inner, ServeSettings(mode=served_mode))
+            async with Broker(servers={"far": server.mcp}, opens_sandbox=False) as outer:
+                session = outer.session(grants=[Grant("*.*")])
+                assert not any(entry.is_complete for entry in outer.catalog)
+                details = await session.get_tool_details([f"far.{name}" for name in far])
+                assert details.described == tuple(f"far.{name}" for name in far)
+                for name, arguments in far.items():
+                    result = await session.call_directly(f"far.{name}", arguments)
+                    assert result.failed is None, name
 
 
 async def test_names_with_odd_characters_can_be_read(offered):

@@ -28,7 +28,13 @@ TOOLS: dict[str, dict[str, object]] = {
         "inputSchema": {"type": "object", "properties": {"folder": {"type": "string"}}},
     },
 }
-authorized: set[str] = set()
+# In mode `with_status` a tool is listed as a whole, and the resource does not know it.
+STATUS = {
+    "name": "status",
+    "description": "Says how it is.",
+    "inputSchema": {"type": "object", "properties": {"deep": {"type": "boolean"}}},
+}
+authorized: set[str] = {"status"}
 malformed: list[bool] = []
 
 
@@ -96,7 +102,8 @@ def handle(request):
                 "serverInfo": {"name": "described", "version": "1"},
             }
         case "tools/list":
-            return {"tools": [listed(tool) for tool in TOOLS.values()]}
+            whole = [STATUS] if MODE == "with_status" else []
+            return {"tools": [*(listed(tool) for tool in TOOLS.values()), *whole]}
         case "resources/list":
             resource = {"uri": "resource:///tool_descriptions", "name": "tool_descriptions"}
             return {"resources": [resource]}

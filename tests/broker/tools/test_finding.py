@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import anyio
 import pytest
+from mcp import types as t
 from mcp.server import MCPServer
 
 from broker import Broker, Config, Grant
@@ -266,6 +267,42 @@ async def test_only_the_beginning_of_a_query_is_read(desk, faulty):
         for query, state in ((f"{far} zebras", "asleep"), (f"zebras {far}", "ready")):
             await broker.session().search(SearchRequest(query=query))
             assert {status.name: status.state for status in broker.server_statuses()}["zoo"] == state
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        ({"query": "^desk.n", "mode": "regex"}, "desk.note: Keeps a note."),
+        ({"query": "", "annotations": {"readOnlyHint": True}}, "desk.peek: Looks."),
+        ({"query": "", "annotations": {"readOnlyHint": True, "destructiveHint": True}}, "No tool is found"),
+        ({"query": "(", "mode": "regex"}, "search_tools was not called: The regular expression cannot be used"),
+        ({"query": "x", "mode": "hybrid"}, "search_tools was not called: There is no embedder"),
+        ({"query": "x", "mode": "fuzzy"}, "search_tools was not called: mode: 'fuzzy' is not one of"),
+        ({"query": "x", "annotations": {"read_only": True}}, "search_tools was not called: The annotation 'read_only'"),
+        ({"query": "x", "annotations": {"readOnlyHint": 1}}, "search_tools was not called: The annotation 'readOnly"),
+    ],
+)
+async def test_a_model_may_search_by_expression_and_annotation(desk, arguments, said):
+    @desk.tool(annotations=t.ToolAnnotations(read_only_hint=True))
+    def peek() -> str:
+        """Looks."""
+        return ""
+
+    async with Broker(servers={"desk": desk}) as broker:
+        reply = await broker.session().dispatch("search_tools", arguments)
+        assert reply.text.startswith(said)
+        assert "\n" not in reply.text
+
+
+async def test_detail_detailed_is_full(desk):
+    async with Broker(servers={"desk": desk}) as broker:
+        session = broker.session()
+        replies = [
+            await session.dispatch("search_tools", {"query": "numbers", "detail": detail})
+            for detail in ("full", "detailed")
+        ]
+        assert replies[0] == replies[1]
+        assert "async def add(" in replies[1].text
 
 
 async def test_a_fetch_of_no_tool_and_of_ten_thousand_says_what_to_change(desk):

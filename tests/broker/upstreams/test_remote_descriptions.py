@@ -130,6 +130,17 @@ async def test_descriptions_outlive_a_rest_of_the_server_and_its_calls_are_taken
         assert lines(log) == ["read send_mail", "read send_mail", 'call send_mail {"to": "a"}']
 
 
+async def test_a_tool_that_the_resource_does_not_know_is_as_it_was_listed(opened, log):
+    async with opened("with_status") as broker:
+        session = broker.session(grants=[Grant("post.*")])
+        details = await session.get_tool_details(["post.status", "post.send_mail", "post.missing"])
+        assert details.described == ("post.status", "post.send_mail")
+        assert "deep: bool" in details.source
+        result = await session.call_directly("post.status", {"deep": True})
+        assert result.failed is None
+        assert lines(log) == ["read status,send_mail", 'call status {"deep": true}']
+
+
 @pytest.mark.parametrize(
     ("answer", "wants"),
     [
