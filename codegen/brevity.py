@@ -8,8 +8,13 @@ from __future__ import annotations
 import re
 
 _SAID_BY_SIGNATURE = re.compile(
-    r"\s*\((?:optional|required)\)|^(?:optional|required)(?:\s*[.:,;-]\s*)|^optional\s+(?!(?:but|for|if|in|only|unless|when|with)\b)(?=\w)|^the\s+|[.;,]?\s*\b(?:optional|required)\.?$"
-    r"|\s*\(default:? [^()]{1,24}\)|[.;,]?\s*\bdefaults?(?: value)?(?: is| to|:)\s*[\w.'\"-]{1,24}\.?$",
+    r"\s*\((?:optional|required)\)"
+    r"|^(?:optional|required)(?:\s*[.:,;-]\s*)"
+    r"|^optional\s+(?!(?:but|for|if|in|only|unless|when|with)\b)(?=\w)"
+    r"|^the\s+"
+    r"|[.;,]?\s*\b(?:optional|required)\.?$"
+    r"|\s*\(default:? [^()]{1,24}\)"
+    r"|[.;,]?\s*\bdefaults?(?: value)?(?: is| to|:)\s*[\w.'\"-]{1,24}\.?$",
     re.IGNORECASE,
 )
 _WORD = re.compile(r"[A-Za-z0-9]+")

@@ -32,7 +32,9 @@ class Bridge:
         """Returns the coroutine that makes this call once it is awaited."""
         call = {"id": 0, "function": function, "line": sys._getframe(2).f_lineno, "arguments": arguments}
         self._never_awaited[id(call)] = call
-        return self._perform(call)
+        coroutine = self._perform(call)
+        coroutine.__qualname__ = f"tools.{function}"
+        return coroutine
 
     def post(self, function: str, arguments: dict) -> None:
         """Makes a call whose answer nobody waits for; the script does not end before the host has it."""

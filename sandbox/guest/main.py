@@ -265,7 +265,7 @@ asyncio.run = _refuse_asyncio_run
 asyncio.get_event_loop = asyncio.get_running_loop
 warnings.simplefilter("default")
 # The bridge says it itself, with the function's name.
-warnings.filterwarnings("ignore", r"coroutine 'Bridge\._perform' was never awaited", RuntimeWarning)
+warnings.filterwarnings("ignore", r"coroutine 'tools\..*' was never awaited", RuntimeWarning)
 _import = builtins.__import__
 output.install(lambda _number, _text: None)  # the host can't be called while the snapshot is taken
 _run = _reserve = None

@@ -248,6 +248,11 @@ async def test_a_forgotten_await_is_reported_with_its_line(run):
     )
 
 
+async def test_a_call_that_is_not_awaited_yet_is_shown_as_the_tools(run):
+    script = "from tools import good\ncall = good.echo(text='a')\nprint(call)\nawait call"
+    assert (await run(script)).stdout.startswith("<coroutine object tools.good.echo at 0x")
+
+
 async def test_a_wait_for_nothing_says_where(run):
     outcome = await raised(run, "import asyncio\n\nasync def f():\n    await asyncio.Event().wait()\nawait f()")
     assert outcome.message == (
