@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from types import TracebackType
     from typing import Self
 
+    from sandbox.compiled import CompiledFile
     from sandbox.confinement import Confinement
     from sandbox.image import Image
     from sandbox.journal import Journal, Past
@@ -99,7 +100,7 @@ class Sandbox:
         """
         image = await anyio.to_thread.run_sync(self._load)
         if self._isolation == "process":
-            workers = Workers(image.file, self._pool)
+            workers = Workers(image.file, self._pool, self._reload)
             await workers.start()
             self._workers = workers
         else:
@@ -245,6 +246,10 @@ class Sandbox:
         if instance is None:
             instance = await self._threads.run(partial(Instance, image))
         return ThreadIsolate(instance, self._threads)
+
+    async def _reload(self) -> CompiledFile:
+        self._image = await anyio.to_thread.run_sync(self._load)
+        return self._image.file
 
     def _loaded(self) -> Image:
         if self._image is None:

@@ -7,13 +7,15 @@ import os
 import sys
 from typing import TYPE_CHECKING
 
+import anyio
 import anyio.to_thread
 
+from sandbox.compiled import identity
 from sandbox.errors import WorkerError
 from sandbox.worker_process import IN_PROCESS, WorkerLostError, WorkerProcess
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Awaitable, Callable
 
     from sandbox.compiled import CompiledFile
     from sandbox.confinement import Confinement
@@ -35,11 +37,15 @@ _WITHOUT_PROCESSES = ("win32", "emscripten", "wasi", "ios")
 class Workers:
     """Worker processes that map one compiled image."""
 
-    def __init__(self, compiled: CompiledFile, pool: Pool | None, count: int | None = None) -> None:
-        """Takes what to map, what each keeps ready, and how many there may be; default is one for each core."""
+    def __init__(
+        self, compiled: CompiledFile, pool: Pool | None, reload: Callable[[], Awaitable[CompiledFile]]
+    ) -> None:
+        """Takes what to map, what each keeps ready, and how to get it again when the file is not the same any more."""
         self._compiled = compiled
         self._pool = pool
-        self._count = count or _cores()
+        self._reload = reload
+        self._reloading = anyio.Lock()
+        self._count = _cores()
         self._workers: list[WorkerProcess] = []
         self._first_bytes: dict[WorkerProcess, int] = {}
 
@@ -77,6 +83,7 @@ class Workers:
 
         Raises:
             WorkerError: Workers end as fast as they are started.
+            ImageError: The compiled image is gone from the cache, and can't be made again.
         """
         for _ in range(MAX_ATTEMPTS):
             with contextlib.suppress(WorkerLostError, WorkerError):
@@ -95,6 +102,8 @@ class Workers:
             worker.kill()
 
     async def _choose(self) -> WorkerProcess:
+        if not self._is_in_place():
+            await self._put_in_place()
         self._drop_lost()
         if all(worker.is_retired for worker in self._workers):
             self._workers.append(WorkerProcess(self._compiled, self._pool))
@@ -109,6 +118,15 @@ class Workers:
             # Nobody waits for it; later runs find it ready.
             self._workers.append(WorkerProcess(self._compiled, self._pool))
         return chosen
+
+    def _is_in_place(self) -> bool:
+        return identity(self._compiled.path) == self._compiled.identity
+
+    async def _put_in_place(self) -> None:
+        """Gets the image again for workers to come: somebody has emptied the cache, or compiled it anew."""
+        async with self._reloading:
+            if not self._is_in_place():
+                self._compiled = await self._reload()
 
     def _drop_lost(self) -> None:
         self._workers = [worker for worker in self._workers if not worker.is_lost]

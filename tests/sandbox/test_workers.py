@@ -27,6 +27,9 @@ from sandbox import (
     worker_process,
     workers,
 )
+from sandbox.compiled import CompiledImage
+from sandbox.compiled_cache import proofs_folder
+from sandbox.image import compiled_path
 from sandbox.limits import MIB
 
 pytestmark = pytest.mark.anyio
@@ -297,6 +300,20 @@ async def test_a_worker_whose_memory_grew_ends_with_its_last_run(in_process, mon
     before = {worker.pid for worker in processes(in_process)}
     await in_process.run("1")
     assert len(before - {worker.pid for worker in processes(in_process)}) == 1
+
+
+async def test_a_compiled_image_that_another_process_replaced_is_found_by_the_next_worker(image, tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
+    proofs_folder().mkdir(parents=True)
+    place = CompiledImage(compiled_path(image.digest, tmp_path), proofs_folder())
+    code = image.compiled.read_bytes()
+    place.write(code)
+    async with Sandbox(isolation="process", cache=tmp_path) as sandbox:
+        place.write(code)
+        for worker in processes(sandbox):
+            worker.kill()
+        with anyio.fail_after(60):
+            assert (await sandbox.run("1")).outcome == Completed(1)
 
 
 async def test_leaving_the_sandbox_ends_its_workers(image):
