@@ -41,7 +41,6 @@ if TYPE_CHECKING:
     from broker.authorization.grants import Grant
     from broker.authorization.questions import Answerer
     from broker.calls.script_functions import Extractor
-    from broker.recordings.resuming import UnknownOutcome
     from broker.search import Embedder, Ranker
     from broker.store import Store
     from broker.tiers import CallStatistics, Tiers
@@ -289,10 +288,7 @@ class Broker:
         )
 
     def requested_run(self, request: str, within_seconds: float | None = None) -> str | None:
-        """Return the recorded run of a request that a client repeats, if it waits for somebody or was taken up already.
-
-        With `within_seconds`, only if it began so lately.
-        """
+        """Return the recorded run that a client goes on with who repeats its request, as of `Recorder.requested`."""
         return self._recorder.requested(request, within_seconds)
 
     def take_up_interrupted(self) -> int:
@@ -310,15 +306,16 @@ class Broker:
             if entry.has_crashed and entry.mode == "full" and not entry.is_imported
         ]
         for run_id in found:
-            self._task_group().start_soon(self._take_up, run_id, self._recordings.settings.unknown_outcome)
+            self._task_group().start_soon(self._take_up, run_id)
         return len(found)
 
-    async def _take_up(self, run_id: str, unknown: UnknownOutcome) -> None:
+    async def _take_up(self, run_id: str) -> None:
         try:
             _, recording = self._recorder.find(run_id)
             begun = recording.begun
             session = self.session(name=begun.session, principal=begun.principal, parks=True)
-            result = await session.take_up(run_id, unknown=unknown)
+            result = await session.take_up(run_id)
+            self._recorder.take_ups.keep(result)
         except (BrokerError, SandboxError) as error:
             logger().warning("a run was not taken up", run=run_id, reason=str(error))
         else:

@@ -258,7 +258,7 @@ class Session:
         return waiting
 
     def forget_request(self, run_id: str) -> None:
-        """Take the next request like the one that began a recorded run for a new one: its client knows it is lost."""
+        """Take the next request like the one that began a run for a new one: its client knows how that ended."""
         self._recorder.forget_request(run_id)
 
     async def _go_on(
@@ -274,8 +274,17 @@ class Session:
         return await execution.resume(run_id, watching=watching, policy="fail", ask=None, given=given)
 
     def revoke(self, grant_id: str) -> bool:
-        """Take a grant back; the next call is judged without it. Tell whether it was held."""
-        return self._desk.revoke(grant_id)
+        """Take a grant back, also from runs of the session that are parked. Tell whether it was held.
+
+        The next call is judged without it.
+
+        Raises:
+            StoreError: It is taken back, but that cannot be written into a run that is parked.
+        """
+        held = self._desk.revoke(grant_id)
+        if held is not None:
+            self._recorder.take_back(self._desk.unfinished - {run.caller.run for run in self._desk.open_runs}, held)
+        return held is not None
 
     async def dispatch(
         self,
@@ -301,7 +310,7 @@ class Session:
         *,
         on_output: Callable[[str, str], None] | None = None,
         on_call: Callable[[CallRecord, int, int], None] | None = None,
-        unknown: UnknownOutcome = "fail",
+        unknown: UnknownOutcome | None = None,
         ask_unknown: UnknownAnswerer | None = None,
         stop: anyio.CancelScope | None = None,
         extractor: Extractor | None = None,
@@ -315,7 +324,8 @@ class Session:
             on_output: As of `execute_code`; receives what was not printed before.
             on_call: As of `execute_code`.
             unknown: What is done about a call that was sent and whose answer is not known: it fails in the script, a
-                person is asked whether to send it again, or it is repeated where the tool is marked idempotent.
+                person is asked whether to send it again, or it is repeated where the tool is marked idempotent; what
+                the config says if left out.
             ask_unknown: Who is asked; without, such a call fails.
             stop: As of `execute_code`.
             extractor: As of `execute_code`.
@@ -323,9 +333,21 @@ class Session:
         Raises:
             RecordingError: There is no such run, it has ended, or it cannot go on here; the text says why.
         """
-        execution = await self._execution()
         watching = Watching(on_output, on_call, stop, extractor=extractor)
-        return await execution.resume(run, watching=watching, policy=unknown, ask=ask_unknown)
+        policy = unknown or self._recorder.unknown_outcome
+
+        async def work() -> ExecutionResult:
+            execution = await self._execution()
+            return await execution.resume(run, watching=watching, policy=policy, ask=ask_unknown)
+
+        return await self._recorder.take_ups.perform(self._recorder.id_of(run), work)
+
+    async def repeated(self, run_id: str) -> ExecutionResult | None:
+        """Return what a run of the session's principal comes to that is taken up in this process already.
+
+        None where it is not, or is parked again: then `take_up` goes on with it. For whoever asks for it once more.
+        """
+        return await self._recorder.take_ups.result(run_id)
 
     async def check_code(self, script: str, *, describe_references: bool = False) -> CheckedScript:
         """Check a script against the stubs of the tools that it names, and do not run it.

@@ -62,8 +62,9 @@ class ConsentDesk:
         self.kept = kept
         self.clock = clock
         self.open_runs: set[RunDesk] = set()
+        self.unfinished: set[str] = set()
+        """Recorded runs that began here and may go on; `Execution` removes those that have ended."""
         self._flow = FlowState()
-        self._taken_back: set[str] = set()
         self._kept_definitions: dict[str, ToolSpec] = {}
         for one in kept.held_by(principal) if kept is not None else ():
             self.book.add(one.grant, by=one.by, grant_id=one.id)
@@ -73,23 +74,19 @@ class ConsentDesk:
         """Take note of a definition that the session was told of: a grant given before holds for it alone."""
         self.book.definitions.see(spec)
 
-    def revoke(self, grant_id: str) -> bool:
-        """Take a grant back, with the copies that runs which were taken up again hold; tell whether it was held."""
-        text = next((str(held.grant) for held in self.book.held if held.id == grant_id), None)
-        if text is None:
-            return False
-        self._taken_back.add(text)
+    def revoke(self, grant_id: str) -> Held | None:
+        """Take a grant back, with the copies that runs which were taken up again hold; return it if it was held."""
+        revoked = next((held for held in self.book.held if held.id == grant_id), None)
+        if revoked is None:
+            return None
+        text = str(revoked.grant)
         taken = [held.id for held in self.book.held if held.id == grant_id or held.stands_for == text]
         for one in taken:
             self.book.revoke(one)
         for run in self.open_runs:
             for one in taken:
                 run.journal.revoked(one)
-        return True
-
-    def was_taken_back(self, grant: Grant) -> bool:
-        """Tell whether a grant like this one was taken back in this session, so that no run brings it back."""
-        return str(grant) in self._taken_back
+        return revoked
 
     def give(self, grant: Grant, *, run: str, by: str) -> Held:
         """Take in a grant that somebody gave in a run; what is for always is kept where there is a store."""
@@ -145,4 +142,7 @@ class ConsentDesk:
         flow = self._flow if is_direct or self.policy.config.flow_memory == "session" else FlowState()
         digest = hashlib.sha256(script.encode("utf-8", "surrogatepass")).hexdigest()
         caller = Caller(self.session, self.principal, run, f"sha256:{digest}")
-        return RunDesk(self, caller, flow, journal or NoCallJournal())
+        journal = journal or NoCallJournal()
+        if journal.can_resume:
+            self.unfinished.add(run)
+        return RunDesk(self, caller, flow, journal)

@@ -54,11 +54,6 @@ def answering(answerer: Answerer) -> Iterator[None]:
         _ANSWERER.reset(token)
 
 
-def present_request() -> str:
-    """Return what a client has to repeat to go on with a run that begins now; empty where nobody can."""
-    return str(getattr(_ANSWERER.get(), "request", ""))
-
-
 class RunDesk:
     """Decides the calls of one run."""
 
@@ -201,13 +196,8 @@ class RunDesk:
         """Note what a script is given of a server."""
         self.flow.receive(call, value)
 
-    def give_back(self, grant: Grant, *, of: Grant, by: str) -> str | None:
-        """Hold what is left of a grant that the run had before it was interrupted; return its id.
-
-        None where that was taken back since.
-        """
-        if self._desk.was_taken_back(of):
-            return None
+    def give_back(self, grant: Grant, *, of: Grant, by: str) -> str:
+        """Hold what is left of a grant that the run had before it was interrupted; return its id."""
         return self._desk.book.add(grant, run=self.caller.run, by=by, stands_for=str(of)).id
 
     def deny(self, denial: Denial) -> None:

@@ -82,6 +82,23 @@ def recorded_denial(denial: Denial) -> RecordedDenial:
     return RecordedDenial(pattern=denial.pattern, note=denial.note, arguments=arguments)
 
 
+def numbers_of(recording: Recording, held: Held) -> list[int]:
+    """Return which grants of a recording are one that a session holds, and were not taken back yet.
+
+    How many calls are left of it does not tell it from others.
+    """
+    wanted = _identity(recorded_grant(held))
+    return [
+        number
+        for number, recorded in enumerate(recording.grants)
+        if number not in recording.revoked and _identity(recorded) == wanted
+    ]
+
+
+def _identity(recorded: RecordedGrant) -> RecordedGrant:
+    return recorded.model_copy(update={"calls": None})
+
+
 def grant_of(recorded: RecordedGrant) -> Grant:
     """Return a grant that was written down.
 

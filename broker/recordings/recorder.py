@@ -13,14 +13,15 @@ from functools import cache
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
-from broker.authorization.run_desk import present_request
 from broker.errors import RecordingError, StoreError
-from broker.recordings.leave import grants_to_record
+from broker.recordings.leave import grants_to_record, numbers_of
 from broker.recordings.parts import RecordedTool
 from broker.recordings.redaction import Redaction
+from broker.recordings.repeating import present_request
 from broker.recordings.resuming import check_resumable
 from broker.recordings.retracing import past_of
 from broker.recordings.run_journal import Beginning, RunJournal, UnrecordedRun
+from broker.recordings.take_ups import TakeUps
 from broker.recordings.transfer import load
 from sandbox import Past
 
@@ -30,8 +31,10 @@ if TYPE_CHECKING:
     from typing import Self
 
     from broker.authorization.desk import ConsentDesk
+    from broker.authorization.grants import Held
     from broker.recordings.recording import Recording
     from broker.recordings.recordings import Entry, Recordings
+    from broker.recordings.resuming import UnknownOutcome
     from broker.tools.catalog import CatalogEntry
     from sandbox import Limits
 
@@ -75,6 +78,20 @@ class Recorder:
         """Take where to record, None for nowhere, and what must not be written down."""
         self.recordings = recordings
         self.secret_values = frozenset(secret_values)
+        self.take_ups = TakeUps()
+
+    @property
+    def unknown_outcome(self) -> UnknownOutcome:
+        """What the config says is done about a call of unknown outcome."""
+        return "fail" if self.recordings is None else self.recordings.settings.unknown_outcome
+
+    def id_of(self, name: str) -> str:
+        """Return the whole id of a run.
+
+        Raises:
+            RecordingError: There is none of that name.
+        """
+        return name if self.recordings is None else self.recordings.find(name).run_id
 
     def begin(
         self,
@@ -123,28 +140,34 @@ class Recorder:
         return any(recording.begun.run_id == run_id for recording in self._open_of(principal))
 
     def requested(self, request: str, within_seconds: float | None = None) -> str | None:
-        """Return the run of a request that a client repeats, if it waits for somebody or was taken up already.
+        """Return the run that a client goes on with that repeats its request: one that is parked or has crashed.
 
+        So it is where that was taken up already, whatever has become of it: a second run would make its calls twice.
         With `within_seconds`, only if it began so lately.
         """
         if self.recordings is None:
             return None
-        for entry in self.recordings.requested(request, within_seconds):
-            try:
-                recording = load(self.recordings, entry)
-            except RecordingError:
-                return None  # `codemode runs` says so
-            if entry.state != "running":
-                return entry.run_id if recording.has_content and recording.waits else None
-            if recording.gaps:
-                return entry.run_id  # it goes on elsewhere, and the client is told that: nothing is done twice
-        return None
+        found = self.recordings.requested(request, within_seconds)
+        return found[0].run_id if found else None
 
     def forget_request(self, run_id: str) -> None:
-        """Take the next request like the one that began a run for a new one: the run cannot go on."""
+        """Take the next request like the one that began a run for a new one: its client knows how that ended."""
         if self.recordings is not None:
-            with suppress(RecordingError, StoreError):  # it is told again that the run cannot go on
+            with suppress(RecordingError, StoreError):  # it is told once more
                 self.recordings.forget_request(run_id)
+
+    def take_back(self, runs: Iterable[str], held: Held) -> None:
+        """Write into runs that wait to go on that a grant was taken back, so that none of them brings it back.
+
+        Raises:
+            StoreError: It cannot be written down.
+        """
+        if self.recordings is None:
+            return
+        for run_id in runs:
+            with suppress(RecordingError):  # it was removed, or cannot go on
+                entry, recording = self.find(run_id)
+                self.recordings.append_revoked(entry, numbers_of(recording, held))
 
     def waiting(self, principal: str) -> list[str]:
         """Return the runs of a principal that are parked, or waited for somebody when their process died."""

@@ -43,6 +43,7 @@ _TABLES = Tables(
             "ALTER TABLE recording ADD COLUMN request TEXT NOT NULL DEFAULT ''",
             "CREATE INDEX recording_request ON recording (request) WHERE request != ''",
         ),
+        ("ALTER TABLE recording ADD COLUMN was_taken_up INTEGER NOT NULL DEFAULT 0",),
     ),
 )
 
@@ -59,6 +60,7 @@ class Entry:
         calls: Calls that the script made; of an unfinished run those so far.
         characters: Size of its lines and values.
         is_imported: It was made elsewhere: what it says was allowed counts for nothing here.
+        was_taken_up: It went on after it was interrupted or parked.
         has_crashed: Its process died; otherwise a run that is interrupted was ended on purpose.
     """
 
@@ -72,6 +74,7 @@ class Entry:
     ended: int | None
     characters: int
     is_imported: bool
+    was_taken_up: bool = False
     has_crashed: bool = False
 
 
@@ -161,7 +164,7 @@ class Recordings:
                 said = "runs in another process" if now.state == "running" else f"has ended: {now.state}"
                 raise RecordingError(f"{entry.run_id} {said}, so there is nothing to resume.")
             self._store.execute(
-                "UPDATE recording SET state = 'running', owner = ?, ended = NULL WHERE id = ?",
+                "UPDATE recording SET state = 'running', owner = ?, ended = NULL, was_taken_up = 1 WHERE id = ?",
                 (self._me().name, entry.id),
             )
 
@@ -178,24 +181,40 @@ class Recordings:
         return [entry for entry in map(self._entry, rows) if entry.state != "running"]
 
     def requested(self, request: str, within_seconds: float | None = None) -> list[Entry]:
-        """List the runs of a request that run, are parked, or whose process died, newest first.
+        """List the runs of a request that can go on, or were taken up already, newest first.
 
-        With `within_seconds`, only those that began so lately.
+        A request that is written `REQUEST.STATE` is one of those of `REQUEST`. With `within_seconds`, only those that
+        began so lately.
         """
+        if not request:
+            return []
         since = 0 if within_seconds is None else time.time_ns() - int(within_seconds * 1e9)
-        rows = (
-            self._store.execute(f"{_SELECT} WHERE request = ? AND began >= ? ORDER BY id DESC", (request, since))
-            if request
-            else []
+        rows = self._store.execute(
+            f"{_SELECT} WHERE (request = ?1 OR request > ?1 || '.' AND request < ?1 || '/') AND request != '' "
+            "AND mode = 'full' AND began >= ?2 ORDER BY id DESC",
+            (request, since),
         )
         entries = map(self._entry, rows)
-        return [entry for entry in entries if entry.state in {"running", "parked"} or entry.has_crashed]
+        return [entry for entry in entries if entry.state == "parked" or entry.has_crashed or entry.was_taken_up]
 
     def forget_request(self, run_id: str) -> None:
         """Let a request that is repeated begin a run of its own, unless the one that it began is going on."""
         entry = self.find(run_id)
         if entry.state != "running":
             self._store.execute("UPDATE recording SET request = '' WHERE id = ?", (entry.id,))
+
+    def append_revoked(self, entry: Entry, grants: Sequence[int]) -> None:
+        """Write that grants of a run were taken back, unless it has gone on or ended meanwhile."""
+        with self._store.transaction():
+            if self.find(entry.run_id).state not in {"interrupted", "parked"}:
+                return
+            for grant in grants:
+                line = f'{{"event":"revoked","at":{time.time_ns()},"grant":{grant}}}'
+                self._store.execute(
+                    "INSERT INTO recording_line SELECT recording, max(number) + 1, ? FROM recording_line "
+                    "WHERE recording = ? GROUP BY recording",
+                    (line, entry.id),
+                )
 
     def find(self, name: str) -> Entry:
         """Return the recording of a run, by its id or the beginning of it, or `last`.
@@ -261,13 +280,14 @@ class Recordings:
         self.remove(gone)
 
     def _entry(self, row: tuple[object, ...]) -> Entry:
-        number, run_id, began, mode, filename, state, owner, calls, ended, size, imported = row
+        number, run_id, began, mode, filename, state, owner, calls, ended, size, imported, taken_up = row
         has_crashed = state == "running" and not self._me().lives(str(owner))
         if has_crashed:
             state = "interrupted"
         return Entry(
             int(str(number)), str(run_id), int(str(began)), str(mode), str(filename), state,  # type: ignore[arg-type]
-            int(str(calls)), None if ended is None else int(str(ended)), int(str(size)), bool(imported), has_crashed,
+            int(str(calls)), None if ended is None else int(str(ended)), int(str(size)), bool(imported),
+            bool(taken_up), has_crashed,
         )  # fmt: skip
 
     def _me(self) -> Owner:
@@ -277,4 +297,7 @@ class Recordings:
         return self._owner
 
 
-_SELECT = "SELECT id, run_id, began, mode, filename, state, owner, calls, ended, bytes, is_imported FROM recording"
+_SELECT = (
+    "SELECT id, run_id, began, mode, filename, state, owner, calls, ended, bytes, is_imported, "
+    "was_taken_up FROM recording"
+)

@@ -114,12 +114,9 @@ class RunJournal:
         """Whether the run can be taken up from what is kept."""
         return self._keeps_content
 
-    def given_back(self, grant_id: str | None, number: int) -> None:
-        """Take note of the id under which a grant of the recording holds now; without one it was taken back."""
-        if grant_id is None:
-            self._revoked(number)
-        else:
-            self._grant_numbers[grant_id] = number
+    def given_back(self, grant_id: str, number: int) -> None:
+        """Take note of the id under which a grant of the recording holds now."""
+        self._grant_numbers[grant_id] = number
 
     def stepped(self, entered: PastStep, returned: Step, printed: Sequence[Printed]) -> None:
         """Write a step, before its calls are made.
@@ -178,7 +175,7 @@ class RunJournal:
         """Write that a grant was taken back, if it is one of this run's."""
         number = self._grant_numbers.pop(grant_id, None)
         if number is not None:
-            self._revoked(number)
+            self._write(self._line(), "revoked", f'"grant":{number}')
 
     def denied(self, call_id: int, by: str) -> None:
         """Write a refusal."""
@@ -234,9 +231,6 @@ class RunJournal:
         denied = self._dumped([recorded_denial(denial) for denial in beginning.denials])
         leave = f'"grants":{self._granted(beginning.grants)},"denials":{denied}'
         self._write(line, "begun", f"{_members(body)},{stored},{leave}")
-
-    def _revoked(self, number: int) -> None:
-        self._write(self._line(), "revoked", f'"grant":{number}')
 
     def _granted(self, grants: Sequence[Held]) -> str:
         """Number grants, and return them as they are written."""

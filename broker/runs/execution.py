@@ -201,6 +201,8 @@ class Execution:
         printed.end()
         if scope.cancelled_caught:
             ended = printed.result(stopwatch.elapsed, len(calls.records))
+        elif not isinstance(ended.outcome, Parked):
+            self.desk.unfinished.discard(recorded.run_id)
         return envelope_of(
             redacted_outcome(ended.outcome, self.redact),
             recorded.run_id,

@@ -4,7 +4,7 @@ Above: app.py. Below: eliciting.py, which the desks of runs ask, through `answer
 `way_to_client`. Until 2025-11-25 the server sends
 a request while the client's own is open. Since 2026-07-28 it answers that one with `input_required` and keeps the run;
 the client repeats its request with the answer, and is given the result or the next request. When the process died
-meanwhile, the repeated request takes up the recorded run.
+meanwhile, the repeated request takes up the recorded run, also where the client has no state to pass.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ from mcp import MCPError
 from mcp.shared.message import ServerMessageMetadata
 
 from broker.authorization.run_desk import answering
+from broker.recordings.repeating import in_request
 from broker.server.eliciting import ElicitingAnswerer
 from broker.server.identity import principal_of_request
 from codegen.tool_spec import canonical_json
@@ -53,7 +54,7 @@ class Asking:
     """Answers requests whose runs may have a question."""
 
     def __init__(self, find: Callable[[str, float | None], str | None]) -> None:
-        """Start with nothing that waits; `find` returns the recorded run of a request, if that waits.
+        """Start with nothing that waits; `find` returns the recorded run with which a repeated request goes on.
 
         It is told how many seconds ago the run may have begun.
         """
@@ -73,23 +74,27 @@ class Asking:
         """
         if params.request_state is not None:
             return await self._go_on(ctx, params, answer)
+        identity = _identity(ctx, params)
+        run = self._find(_request(identity), REPEATED_WITHIN_SECONDS)
         if ctx.session.can_send_request:
-            request = _request(_identity(params))
-            with _reaching(ctx, partial(_push, ctx), request):
-                return await answer(self._find(request, REPEATED_WITHIN_SECONDS) if _has_forms(ctx) else None)
+            with in_request(_request(identity)), _reaching(ctx, partial(_push, ctx)):
+                return await answer(run)
         if not (_has_forms(ctx) or _has_model(ctx)):
-            return await answer(None)
-        kept = _Kept(_identity(params), ctx)
-        ctx.lifespan_context.tasks.start_soon(kept.perform, partial(answer, None))
+            with in_request(_request(identity)):
+                return await answer(run)
+        kept = next((one for one in self._kept.values() if run is not None and one.run == run), None)
+        if kept is None:
+            kept = _Kept(identity, ctx, run=run)
+            ctx.lifespan_context.tasks.start_soon(kept.perform, partial(answer, run))
         return await self._next(kept)
 
     async def _go_on(
         self, ctx: ServerRequestContext[Any, Any], params: t.CallToolRequestParams, answer: Answer
     ) -> t.CallToolResult | t.InputRequiredResult:
-        state, identity = params.request_state or "", _identity(params)
+        state, identity = params.request_state or "", _identity(ctx, params)
         kept = self._kept.get(state)
         if kept is None and (run := self._find(_request(identity, state), None)) is not None:
-            kept = self._kept[state] = _Kept(identity, ctx, state)
+            kept = self._kept[state] = _Kept(identity, ctx, state, run)
             ctx.lifespan_context.tasks.start_soon(kept.perform, partial(answer, run))
             await kept.has_news()
         if kept is None or kept.identity != identity:
@@ -123,11 +128,8 @@ def way_to_client() -> Send | None:
 
 
 @contextmanager
-def _reaching(ctx: ServerRequestContext[Any, Any], send: SendAbout, request: str) -> Iterator[None]:
-    """Let what begins in a block, also in tasks that it starts, reach the client; its person where it shows forms.
-
-    `request` is what the client can repeat.
-    """
+def _reaching(ctx: ServerRequestContext[Any, Any], send: SendAbout) -> Iterator[None]:
+    """Let what begins in a block, also in tasks that it starts, reach the client; its person where it shows forms."""
 
     async def show(params: t.ElicitRequestParams, about: str) -> t.ElicitResult:
         reply = await send(t.ElicitRequest(params=params), about)
@@ -138,7 +140,7 @@ def _reaching(ctx: ServerRequestContext[Any, Any], send: SendAbout, request: str
 
     token = _WAY.set(send_any)
     try:
-        answerer = ElicitingAnswerer(show, has_urls=_has_urls(ctx), request=request) if _has_forms(ctx) else None
+        answerer = ElicitingAnswerer(show, has_urls=_has_urls(ctx)) if _has_forms(ctx) else None
         with nullcontext() if answerer is None else answering(answerer):
             yield
     finally:
@@ -197,14 +199,16 @@ class _Kept:
 
     Attributes:
         identity: Whose it is, and what was asked for.
-        state: What the client passes to go on with it; hard to guess.
         ctx: The first of the requests that are one.
+        state: What the client passes to go on with it; hard to guess.
+        run: The recorded run that it goes on with.
         asked: What the client has been asked, or is about to be.
     """
 
     identity: str
     ctx: ServerRequestContext[Any, Any]
     state: str = field(default_factory=lambda: secrets.token_urlsafe(24))
+    run: str | None = None
     asked: _Asked | None = None
     scope: anyio.CancelScope = field(default_factory=anyio.CancelScope)
     _result: t.CallToolResult | None = None
@@ -215,7 +219,7 @@ class _Kept:
 
     async def perform(self, answer: Callable[[], Awaitable[t.CallToolResult]]) -> None:
         """Answer the request, as a task of the server; its questions wait for the client."""
-        with self.scope, _reaching(self.ctx, self._send, _request(self.identity, self.state)):
+        with self.scope, in_request(_request(self.identity, self.state)), _reaching(self.ctx, self._send):
             try:
                 self._result = await answer()
             except Exception as error:  # noqa: BLE001  # whoever repeats the request gets it
@@ -275,10 +279,11 @@ def _has_urls(ctx: ServerRequestContext[Any, Any]) -> bool:
     )
 
 
-def _identity(params: t.CallToolRequestParams) -> str:
-    return canonical_json([principal_of_request(), params.name, params.arguments or {}])
+def _identity(ctx: ServerRequestContext[Any, Any], params: t.CallToolRequestParams) -> str:
+    """Return what makes two requests the same; one that nobody can be asked about is none of those with a person."""
+    return canonical_json([principal_of_request(), params.name, params.arguments or {}, _has_forms(ctx)])
 
 
 def _request(identity: str, state: str = "") -> str:
-    """Return what is kept of a request, so that only who repeats it goes on with its run."""
-    return hashlib.sha256(canonical_json([identity, state]).encode()).hexdigest()
+    """Return what is kept of a request, as `REQUEST` or `REQUEST.STATE`: only who repeats it goes on with its run."""
+    return ".".join(hashlib.sha256(part.encode()).hexdigest() for part in (identity, state) if part)

@@ -57,9 +57,8 @@ class ElicitingAnswerer:
 
     name = NAME
 
-    def __init__(self, show: Show, *, has_urls: bool, request: str = "") -> None:
-        """`has_urls` tells whether the client can send a person to an address; `request` is what it can repeat."""
-        self.request = request
+    def __init__(self, show: Show, *, has_urls: bool) -> None:
+        """`has_urls` tells whether the client can send a person to an address."""
         self._show = show
         self._has_urls = has_urls
 

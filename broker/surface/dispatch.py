@@ -148,14 +148,7 @@ class Surface:
             limits = replace(limits, wall_seconds=float(seconds))
         try:
             if self.resumes is not None:
-                result = await self.session.take_up(
-                    self.resumes,
-                    on_output=watcher.on_output,
-                    on_call=watcher.on_call,
-                    stop=stop,
-                    extractor=watcher.extractor,
-                )
-                return self._ran(result)
+                return self._ran(await self._take_up(self.resumes, watcher, stop))
             result = await self.session.execute_code(
                 given["code"],
                 limits=limits,
@@ -174,6 +167,15 @@ class Surface:
                 self.session.forget_request(self.resumes)
             return Reply(texts.not_resumed(str(error)), is_error=True)
         return self._ran(result)
+
+    async def _take_up(self, run: str, watcher: Watcher, stop: anyio.CancelScope | None) -> ExecutionResult:
+        """Go on with the run of a request that is repeated, or wait for it where it goes on already."""
+        result = await self.session.repeated(run) or await self.session.take_up(
+            run, on_output=watcher.on_output, on_call=watcher.on_call, stop=stop, extractor=watcher.extractor
+        )
+        if result.outcome != "parked":
+            self.session.forget_request(run)
+        return result
 
     def _ran(self, result: ExecutionResult) -> Reply:
         return reply_of(result, self.outputs, owner=self.owner, session=self.handle, output_tokens=self.output_tokens)

@@ -242,5 +242,8 @@ def not_recorded() -> str:
 
 
 def not_resumed(reason: str) -> str:
-    """Return that a run which waited cannot go on."""
-    return f"The script waited for a person and cannot go on: {one_line(reason, 400)} What was called stays done."
+    """Return that the run of a request which is repeated cannot go on."""
+    return (
+        f"This script began before, and cannot go on: {one_line(reason, 400)} What was called then stays done: "
+        "look at that before you send the same code again."
+    )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from datetime import datetime, timedelta, timezone
 
 import anyio.lowlevel
 import pytest
@@ -141,6 +142,31 @@ async def test_a_session_grant_that_is_revoked_while_its_run_is_parked_is_not_gi
     # Nor later, by a process that knows nothing of it.
     later = await resume(parked.run_id, parks=True)
     assert (later.outcome, calls) == ("parked", [("echo", "x")])
+
+
+async def test_a_grant_that_is_revoked_while_its_run_is_parked_stays_so_when_the_process_dies_then(world):
+    opened, resume, calls = world("opened", "resume", "calls")
+    zone = timezone(timedelta(hours=1), "here")
+    grant = Grant("desk.add", expires_at=datetime.now(zone) + timedelta(days=1))
+    script = "from tools import desk\nawait desk.echo(text='x')\nawait desk.add(a=1)"
+    async with opened() as broker:
+        session = broker.session(grants=[grant, Grant("desk.fail")], parks=True)
+        parked = await session.execute_code(script, describe_references=True)
+        assert session.revoke("g2")
+        assert session.revoke("g1")
+    again = await resume(parked.run_id, "desk.echo", parks=True)
+    assert (again.outcome, calls) == ("parked", [("echo", "x")])
+
+
+async def test_a_grant_that_is_revoked_while_a_run_of_another_session_is_parked_holds_in_that(world):
+    opened, resume, calls = world("opened", "resume", "calls")
+    script = "from tools import desk\nawait desk.echo(text='x')\nawait desk.add(a=1)"
+    async with opened() as broker:
+        one, other = (broker.session(grants=[Grant("desk.add")], parks=True) for _ in range(2))
+        parked = await one.execute_code(script, describe_references=True)
+        assert other.revoke("g1")
+    again = await resume(parked.run_id, "desk.echo")
+    assert (again.value, calls) == (3, [("echo", "x"), ("add", 1, 2)])
 
 
 async def test_a_session_grant_that_is_revoked_while_its_run_goes_on_again_is_revoked_in_it(world):

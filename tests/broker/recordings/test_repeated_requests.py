@@ -7,14 +7,15 @@ import os
 import sys
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import anyio
+import anyio.lowlevel
 import mcp.types as t
 import pytest
 from mcp import Client, MCPError, StdioServerParameters, stdio_client
 
-from broker import Verdict
+from broker import Grant, Verdict
 from broker.server import BrokerServer, ServeSettings
 
 if TYPE_CHECKING:
@@ -128,10 +129,14 @@ async def allow_these(_ctx, _params) -> t.ElicitResult:
 def again(opened, calls):
     """Makes one call as an older client of a server of its own; returns its result and what reached the tools."""
 
-    async def call(person: Any = allow_these):
+    async def call(person: Any = allow_these, mode: Literal["legacy", "auto"] = "legacy", before: Any = None):
         async with opened() as broker:
-            server = BrokerServer(broker, ServeSettings())
-            async with Client(server.mcp, mode="legacy", elicitation_callback=person) as client:
+            server = BrokerServer(
+                broker, ServeSettings(), make_session=lambda _: broker.session(grants=[] if person else [Grant("*")])
+            )
+            if before is not None:
+                await before(broker)
+            async with Client(server.mcp, mode=mode, elicitation_callback=person) as client:
                 await client.call_tool("get_tool_details", {"tools": ["desk.add"]})
                 calls.clear()
                 code = "from tools import desk\n[await desk.add(a=n) for n in range(2)]"
@@ -142,14 +147,24 @@ def again(opened, calls):
 
 @pytest.fixture
 def leave_waiting(store, recordings):
-    """Leave the newest run as a process does that is killed while its second call waits for an answer."""
+    """Leave the newest run as a process does that is killed when it has written so many lines of a kind.
 
-    def leave() -> str:
+    Of its questions the second, if nothing else is said.
+    """
+    begun: dict[int, str] = {}
+
+    def leave(event: str = "asked", count: int = 2) -> str:
         entry = recordings.find("last")
+        [(request,)] = store.execute("SELECT request FROM recording WHERE id = ?", (entry.id,))
+        request = begun.setdefault(entry.id, request)
         lines = list(recordings.lines(entry.id))
-        places = [number for number, line in enumerate(lines) if line.startswith('{"event":"asked"')]
-        store.execute("DELETE FROM recording_line WHERE recording = ? AND number > ?", (entry.id, places[1]))
-        store.execute("UPDATE recording SET state = 'running', owner = 'gone', ended = NULL WHERE id = ?", (entry.id,))
+        places = [number for number, line in enumerate(lines) if line.startswith(f'{{"event":"{event}"')]
+        store.execute("DELETE FROM recording_line WHERE recording = ? AND number > ?", (entry.id, places[count - 1]))
+        store.execute(
+            "UPDATE recording SET state = 'running', owner = 'gone', ended = NULL, was_taken_up = 0, request = ? "
+            "WHERE id = ?",
+            (request, entry.id),
+        )
         return str(entry.run_id)
 
     return leave
@@ -162,6 +177,61 @@ async def test_the_same_call_of_an_older_client_is_a_new_one_after_an_hour(again
     leave_waiting()
     store.execute("UPDATE recording SET began = began - 3601 * 1000000000")
     assert (await again())[1] == [0, 1]
+
+
+@pytest.mark.parametrize(
+    ("person", "mode"),
+    [(allow_these, "legacy"), (allow_these, "auto"), (None, "legacy"), (None, "auto")],
+    ids=lambda value: getattr(value, "__name__", str(value)),
+)
+async def test_a_run_that_died_while_it_waited_for_nobody_is_found_by_the_same_call(
+    again, leave_waiting, recordings, person, mode
+):
+    assert (await again(person, mode))[1] == [0, 1]
+    run = leave_waiting("answered", 1)
+    result, made = await again(person, mode)
+    assert ((result.structured_content or {})["value"], made) == ([2, 3], [1])
+    assert [entry.run_id for entry in recordings.entries()] == [run]
+    assert (await again(person, mode))[1] == [0, 1], "its client has the result: the next call is a new one"
+
+
+async def test_a_call_that_is_repeated_while_its_run_is_taken_up_in_the_background_waits_for_that(
+    again, leave_waiting, recordings
+):
+    await again(None)
+    run = leave_waiting("answered", 1)
+
+    async def take_up(broker) -> None:
+        assert broker.take_up_interrupted() == 1
+
+    result, made = await again(None, before=take_up)
+    assert ((result.structured_content or {})["value"], made) == ([2, 3], [1])
+    assert [entry.run_id for entry in recordings.entries()] == [run]
+
+
+async def test_a_call_that_is_repeated_after_its_run_was_taken_up_in_the_background_gets_its_result_once(
+    again, leave_waiting, recordings
+):
+    await again(None)
+    leave_waiting("answered", 1)
+
+    async def take_up(broker) -> None:
+        broker.take_up_interrupted()
+        while recordings.find("last").state != "completed":
+            await anyio.lowlevel.checkpoint()
+
+    result, made = await again(None, before=take_up)
+    assert ((result.structured_content or {})["value"], made) == ([2, 3], [])
+    assert (await again(None))[1] == [0, 1]
+
+
+async def test_a_client_whose_run_went_on_elsewhere_is_told_once_that_it_has_ended(again, leave_waiting, resume):
+    await again(None)
+    run = leave_waiting("answered", 1)
+    assert (await resume(run)).value == [2, 3]
+    refused, made = await again(None)
+    assert (refused.is_error, "has ended: completed" in refused.content[0].text, made) == (True, True, [])
+    assert (await again(None))[1] == [0, 1]
 
 
 async def test_a_client_is_told_once_that_its_run_cannot_go_on(again, leave_waiting, store, recordings):
