@@ -51,7 +51,7 @@ def extract_got(fault: str) -> str:
 
 def fetch_request(names: Sequence[str]) -> str:
     """Return the literal request that describes these tools."""
-    return f"get_tool_details({json.dumps(list(names))})"
+    return f"get_tool_details({json.dumps({'tools': list(names)})})"
 
 
 def script_not_described(places: Sequence[str], names: Sequence[str], changed: Sequence[str]) -> str:

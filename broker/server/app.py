@@ -324,7 +324,7 @@ class _Server(Server[_State]):
 
 
 def _no_session(error: UnknownSessionError | TooManySessionsError) -> Reply:
-    text = texts.unknown_session(str(error)) if isinstance(error, UnknownSessionError) else texts.TOO_MANY_RUNS
+    text = texts.unknown_session(str(error)) if isinstance(error, UnknownSessionError) else texts.TOO_MANY_SESSIONS
     return Reply(text, is_error=True)
 
 

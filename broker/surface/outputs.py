@@ -40,8 +40,9 @@ class KeptOutputs:
 
     def keep(self, run_id: str, text: str, owner: str) -> None:
         """Keep the output of a run; `owner` is who may read it."""
+        before = self._kept.pop(run_id, None)
         self._kept[run_id] = _Kept(owner, text)
-        self._characters += len(text)
+        self._characters += len(text) - (len(before.text) if before is not None else 0)
         while len(self._kept) > self._most_runs or (self._characters > self._most_characters and len(self._kept) > 1):
             oldest = next(iter(self._kept))
             self._characters -= len(self._kept.pop(oldest).text)

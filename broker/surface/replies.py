@@ -65,10 +65,7 @@ def reply_of(
     budget = output_tokens * CHARACTERS_PER_TOKEN
     output = _output(result)
     envelope = result.model_dump(mode="json") | {"truncated": None, "session": session}
-    shown = output
-    if len(output) > budget:
-        outputs.keep(result.run_id, output, owner)
-        shown = _cut(output, budget, result.run_id)
+    shown = output if len(output) <= budget else _cut(output, budget, result.run_id)
     cut = _cut_fields(envelope, budget, result.run_id)
     if cut or shown is not output:
         outputs.keep(result.run_id, output, owner)
@@ -80,8 +77,8 @@ def reply_of(
     failure, made = _failure(result), texts.calls_line(result.calls)
     if failure:
         made = "\n".join([*([texts.REFUSED] if result.is_refused else []), texts.already_made(result.calls)])
-    elif not shown and not result.displayed:
-        shown = texts.NOTHING_TO_SHOW
+    elif not shown.strip():
+        shown = texts.displayed(len(result.displayed)) if result.displayed else texts.NOTHING_TO_SHOW
     left_out = texts.not_displayed(result.not_displayed) if result.not_displayed else ""
     handle = texts.new_session(session) if session is not None else ""
     text = "\n".join(part.rstrip("\n") for part in (failure, shown, left_out, made, handle) if part)

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 MESSAGE_CHARACTERS = 800
 """No text of ours is longer."""
 
+_NEVER_SENT = frozenset({"refused", "bad_arguments", "not_described", "not_found", "unavailable", "waiting"})
 _GROUPS = 8
 _NAME_CHARACTERS = 60
 _LINES = 4
@@ -102,7 +103,10 @@ def already_made(calls: Sequence[CallRecord]) -> str:
     """Return what a failed run had done, for whoever mends the script."""
     if not calls:
         return "No tool was called."
-    return f"{calls_line(calls)}\nWhat was called stays done: do not repeat it in the corrected script."
+    if all(call.status in _NEVER_SENT for call in calls):
+        return f"{calls_line(calls)}\nNone of these calls was sent."
+    rule = "What was sent stays done: in the corrected script repeat calls that only read, and no others."
+    return f"{calls_line(calls)}\n{rule}"
 
 
 REFUSED = (
@@ -111,7 +115,7 @@ REFUSED = (
 )
 
 ADVICE = {
-    "wall_seconds": "Pass a larger timeout, or do less in one script.",
+    "wall_seconds": "Pass a larger timeout (600 at most), or do less in one script.",
     "cpu_seconds": "Leave heavy work to a tool, or do less in one script.",
     "memory_bytes": "Keep less data at a time.",
     "output_bytes": "Print a summary.",
@@ -127,7 +131,8 @@ def stopped(by: StoppedBy) -> str:
     if by.limit == "shutdown":
         return f"The script was stopped after {by.amount:g} s: the server is shutting down. Run the rest again later."
     advice = ADVICE.get(by.limit, "")
-    return f"The script was stopped: limit {by.limit}={_plain(by.amount)}. {advice}".rstrip()
+    place = f" at line {by.line}" if by.line is not None else ""
+    return f"The script was stopped{place}: limit {by.limit}={_plain(by.amount)}. {advice}".rstrip()
 
 
 def _plain(amount: float) -> str:
@@ -144,6 +149,11 @@ def not_displayed(count: int) -> str:
     return f"[{count} displayed blocks are left out: at most 20 and 8 MiB are shown; display fewer or smaller ones]"
 
 
+def displayed(count: int) -> str:
+    """Return that a script showed something and said nothing."""
+    return f"The script displayed {count} block{'s' if count != 1 else ''}, below."
+
+
 def page_end(following: str | None) -> str:
     """Return the last line of a page of kept output."""
     return f"\n[more at {following}]" if following else ""
@@ -157,8 +167,8 @@ def new_session(handle: str) -> str:
 def unknown_session(handle: str) -> str:
     """Return that a handle is of no session."""
     return (
-        f"There is no session {json.dumps(handle[:80])}; sessions end after an hour without use. Nothing was executed. "
-        "Leave session out to begin a new one."
+        f"There is no session {json.dumps(handle[:80])}; sessions end when nobody uses them for a while. Nothing was "
+        "executed. Leave session out to begin a new one, and fetch again what you need with get_tool_details."
     )
 
 
@@ -169,10 +179,8 @@ def wrong_arguments(tool: str, fault: str) -> str:
 
 def unknown_tool(name: str, known: Sequence[str]) -> str:
     """Return that there is no such tool on the surface."""
-    hint = ""
-    if "." in name:
-        script = f'execute_code({{"code": "from tools import ..."}}) after get_tool_details({json.dumps([name[:120]])})'
-        hint = f" Tools of servers are called in scripts: {script}."
+    fetch = f" Tools of servers are called in scripts of execute_code, after {_fetch([name[:120]])}."
+    hint = fetch if "." in name else ""
     return f"There is no tool {json.dumps(name[:80])}. Nothing was executed. Tools: {', '.join(known)}.{hint}"
 
 
@@ -230,6 +238,10 @@ def no_resource(uri: str) -> str:
 
 
 TOO_MANY_RUNS = "Too many scripts are running and waiting here. Nothing was executed; try again in a moment."
+TOO_MANY_SESSIONS = (
+    "Too many sessions are in use here. Nothing was executed; pass session as an earlier reply named it, or try again "
+    "later."
+)
 SHUTTING_DOWN = "The server is shutting down. Nothing was executed; try again in a moment."
 
 

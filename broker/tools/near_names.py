@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 SUGGESTIONS = 3
 _COMPARED = 100
+_NAMED = 8
 _NAME_CHARACTERS = 300
 
 
@@ -56,9 +57,15 @@ class NearNames:
 
 
 def unknown_name(kind: str, name: str, known: Iterable[str]) -> str:
-    """Return the sentence that there is no server or category of a name, with the nearest ones."""
-    near = difflib.get_close_matches(name, known, n=SUGGESTIONS)
-    hint = f" Did you mean {' or '.join(near)}?" if near else ""
+    """Return the sentence that there is no server or category of a name, with the nearest ones, or the first few."""
+    there = list(known)
+    near = difflib.get_close_matches(name, there, n=SUGGESTIONS)
+    hint = ""
+    if near:
+        hint = f" Did you mean {' or '.join(near)}?"
+    elif there:
+        more = ", …" if len(there) > _NAMED else ""
+        hint = f" There are: {', '.join(one_line(one, 80) for one in there[:_NAMED])}{more}."
     return f"There is no {kind} {one_line(name, 80)!r}.{hint}"
 
 

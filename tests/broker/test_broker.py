@@ -249,7 +249,7 @@ async def test_a_tool_that_is_not_described_stops_the_script_before_it_starts(op
     assert (error_of(refused).type, refused.stdout, refused.calls) == ("ToolDescriptionRequired", "", [])
     assert error_of(refused).message == (
         "The script was not started: these tools have not been described yet: desk.add (line 3), desk.note (line 4). "
-        'Fetch them with get_tool_details(["desk.add", "desk.note"]) and run the script again.'
+        'Fetch them with get_tool_details({"tools": ["desk.add", "desk.note"]}) and run the script again.'
     )
     assert details.described == ("desk.add", "desk.note")
     assert details.unknown["desk.ad"][0] == "desk.add"
@@ -262,7 +262,7 @@ async def test_a_tool_reached_by_a_computed_name_needs_its_description_too(opene
     async with opened() as broker:
         result = await broker.session(grants=[Grant("*")]).execute_code(script)
     assert error_of(result).type == "ToolDescriptionRequired"
-    assert 'get_tool_details(["desk.add"])' in error_of(result).message
+    assert 'get_tool_details({"tools": ["desk.add"]})' in error_of(result).message
 
 
 async def test_of_a_server_that_the_script_does_not_spell_out_only_what_is_described_can_be_called(opened):
@@ -277,7 +277,7 @@ async def test_of_a_server_that_the_script_does_not_spell_out_only_what_is_descr
         listed = await session.execute_code(f"{spelled}[name for name in dir(server) if name == 'note']")
     assert (done.outcome, len(done.calls)) == ("completed", 1)
     assert error_of(refused).type == "ToolDescriptionRequired"
-    assert 'get_tool_details(["desk.note"])' in error_of(refused).message
+    assert 'get_tool_details({"tools": ["desk.note"]})' in error_of(refused).message
     assert listed.value == ["note"]
 
 

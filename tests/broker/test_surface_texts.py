@@ -19,7 +19,7 @@ from broker.authorization.grants import GrantBook
 from broker.authorization.policy import Policy, Rule
 from broker.authorization.waiting import nobody_answers
 from broker.calls import call_texts
-from broker.calls.attempts import CallRecord
+from broker.calls.attempts import CallRecord, Status
 from broker.disclosure.tool_details import ToolDetails
 from broker.runs.envelope import StoppedBy
 from broker.surface import texts
@@ -33,6 +33,10 @@ HOSTILE = f"\x1b[31m\n\n{LONG}\u202e"
 
 def calls(count: int, name: str = "git") -> list[CallRecord]:
     return [CallRecord(server=f"{number}{name}", tool="log", status="ok") for number in range(count)]
+
+
+def record(status: Status, name: str) -> CallRecord:
+    return CallRecord(server="git", tool=name, status=status)
 
 
 def details(name: str, near: tuple[str, ...], count: int = 1) -> ToolDetails:
@@ -51,6 +55,9 @@ CASES = {
     "calls_line": lambda name: texts.calls_line([*calls(3), *calls(1), *calls(1, name)]),
     "already_made": lambda name: texts.already_made([*calls(20, name)] if name == HOSTILE else calls(2)),
     "stopped": lambda name: texts.stopped(StoppedBy(limit="wall_seconds", amount=30)),  # noqa: ARG005  # none in it
+    "stopped_at_a_line": lambda name: texts.stopped(StoppedBy(limit="calls", amount=1_000, line=3)),  # noqa: ARG005
+    "already_made_nothing_sent": lambda name: texts.already_made([record("refused", name), record("not_found", name)]),
+    "displayed": lambda name: texts.displayed(2),  # noqa: ARG005
     "left_out": lambda name: texts.left_out(1_000, f"resource:///runs/{name[:20]}/output?offset=16000"),
     "page_end": lambda name: texts.page_end("resource:///runs/run_1/output?offset=24000"),  # noqa: ARG005
     "not_displayed": lambda name: texts.not_displayed(3),  # noqa: ARG005

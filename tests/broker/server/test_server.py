@@ -48,8 +48,8 @@ async def test_a_tool_that_was_not_described_stops_the_script_and_the_text_is_th
     async with connected() as client:
         refused = await run(client, ADD)
         [fetch] = [line for line in refused.content[0].text.splitlines() if "get_tool_details(" in line]
-        names = json.loads(fetch.partition("get_tool_details(")[2].partition(")")[0])
-        await describe(client, *names)
+        arguments = json.loads(fetch.partition("get_tool_details(")[2].partition(")")[0])
+        await client.call_tool("get_tool_details", arguments)
         again = await run(client, ADD)
     assert refused.is_error
     assert refused.content[0].text.endswith("No tool was called.")
@@ -91,7 +91,7 @@ async def test_a_failure_says_which_calls_were_made(connected):
     assert "ToolError: [text of desk] Error executing tool fail: closed" in text
     assert text.endswith(
         "before\ncalls: desk.add ok x3; desk.fail tool_error\n"
-        "What was called stays done: do not repeat it in the corrected script."
+        "What was sent stays done: in the corrected script repeat calls that only read, and no others."
     )
 
 
