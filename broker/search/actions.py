@@ -12,9 +12,13 @@ import re
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import dropwhile, takewhile
+from typing import TYPE_CHECKING
 
 from broker.search.lexicon import stop_stems
 from broker.search.words import stem, words
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 
 def _each(text: str) -> frozenset[str]:
@@ -76,9 +80,10 @@ class Action:
         return self.is_many is other.is_many if None not in (self.is_many, other.is_many) else None
 
 
-def action_of_query(text: str) -> Action:
-    """Return what the beginning of a query wants done."""
+def action_of_query(text: str, respell: Callable[[str], str] = str) -> Action:
+    """Return what the beginning of a query wants done; words that are not known here are spelt anew before."""
     found = words(_VALUE.sub(" of ", text[:_QUERY_CHARACTERS]))  # a name in quotes ends the noun before it
+    found = [word if _is_known(word) else respell(word) for word in found]
     said = list(dropwhile(_is_polite, found))
     if not said:
         return Action()
@@ -99,6 +104,10 @@ def action_of_tool(name: str, description: str) -> Action:
     if "read" not in kinds or verb in _SEARCHES:
         return Action(kinds, None, thing)
     return Action(kinds, _lists(parts, description[:_SAID_CHARACTERS]), thing)
+
+
+def _is_known(word: str) -> bool:
+    return word in _GREETINGS or word in _QUESTIONS or stem(word) in stop_stems() or stem(word) in _kinds()
 
 
 def _is_polite(word: str) -> bool:

@@ -14,10 +14,9 @@ from typing import TYPE_CHECKING, Any
 
 from broker.search.actions import Action, action_of_tool
 from broker.search.lexicon import stop_stems
-from broker.search.words import stems
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Callable, Iterator, Mapping
 
     from broker.search.weights import Fields
     from codegen import ToolSpec
@@ -54,8 +53,8 @@ class Document:
     action: Action
 
 
-def read_tool(spec: ToolSpec, fields: Fields) -> Document:
-    """Read a definition; only the beginnings of very long texts count."""
+def read_tool(spec: ToolSpec, fields: Fields, stems: Callable[[str], list[str]]) -> Document:
+    """Read a definition; only the beginnings of very long texts count. `stems` reads a text."""
     name = stems(spec.name[:NAME_CHARACTERS])
     title = stems((spec.title or "")[:NAME_CHARACTERS])
     summary, description = _sentences(spec.description[:DESCRIPTION_CHARACTERS])

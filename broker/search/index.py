@@ -29,6 +29,9 @@ if TYPE_CHECKING:
     from codegen import ToolSpec
 
 
+_SURE_LETTERS = 8
+
+
 @dataclass(frozen=True, slots=True)
 class Scored:
     """One tool found. Scores of one query can be compared, and no others."""
@@ -77,7 +80,7 @@ class KeywordIndex:
             admits: Leaves out the tools for which it is false.
             count: How many are wanted; all when None, and never fewer than were looked at anyway.
         """
-        read = read_query(query, self._ranking)
+        read = read_query(query, self._ranking, self._vocabulary.respell)
         whole = self._ask(read.whole)
         found = self._gather(whole.weights, None if admits else self._ranking.postings)
         held = found if admits is None and not self._postings.removed else self._admitted(found, admits)
@@ -97,7 +100,7 @@ class KeywordIndex:
         return {n: score for n, score in held.items() if admits(documents[n].spec)} if admits else held
 
     def _add(self, spec: ToolSpec) -> int:
-        document = read_tool(spec, self._fields)
+        document = read_tool(spec, self._fields, self._vocabulary.read)
         number = self._postings.add(document.impacts)
         self._documents[number] = document
         return number
@@ -141,12 +144,19 @@ class KeywordIndex:
         asked += [(word, 1.0) for prefix in terms.prefixes for word in self._vocabulary.beginning(prefix)]
         for word, weight in terms.weights.items():
             if word not in self._postings:
-                asked += [(near, self._ranking.guessed * weight) for near in self._vocabulary.nearest(word)]
+                asked += [(near, worth * weight) for near, worth in self._guesses(terms.written[word])]
         weights: dict[str, float] = {}
         for word, weight in asked:
             if word in self._postings:
                 weights[word] = max(weights.get(word, 0.0), weight)
         return Asked(weights, terms)
+
+    def _guesses(self, word: str) -> list[tuple[str, float]]:
+        """Return what a word may stand for that no tool says, with what it is worth: short words are near to many."""
+        near = self._vocabulary.spelt(word)
+        if near:
+            return [(stem, self._ranking.spelt * min(1.0, len(word) / _SURE_LETTERS)) for stem in near]
+        return [(stem, self._ranking.guessed) for stem in self._vocabulary.pieces(word)]
 
 
 def _best(scores: Mapping[int, float], count: int) -> list[int]:

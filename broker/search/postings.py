@@ -75,9 +75,9 @@ class Postings:
         posting = self._by_word.get(word)
         return posting if posting is not None and posting.count else None
 
-    def words(self) -> Iterator[str]:
-        """Every word that a document says, in no order."""
-        return (word for word, posting in self._by_word.items() if posting.count)
+    def known(self) -> Collection[str]:
+        """Every word that a document says, and some that one said before."""
+        return self._by_word.keys()
 
     def rarity(self, posting: Posting) -> float:
         """How much a word tells documents apart (the idf of BM25, never negative)."""

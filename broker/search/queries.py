@@ -16,6 +16,8 @@ from broker.search.lexicon import same_stems, stop_stems, weak_stems
 from broker.search.words import stem, words
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from broker.search.weights import Ranking
 
 QUERY_CHARACTERS = 2_000
@@ -33,6 +35,7 @@ class Terms:
 
     Attributes:
         weights: Each stem with how much it counts, 1 for a plain word.
+        written: Each of them as a word of the text.
         same: Stems that mean the same as one of those.
         joined: Neighbouring words written as one ("event grid" as "eventgrid"); for names that do so.
         pairs: Neighbouring stems; a tool that has them side by side fits better.
@@ -40,6 +43,7 @@ class Terms:
     """
 
     weights: dict[str, float] = field(default_factory=dict)
+    written: dict[str, str] = field(default_factory=dict)
     same: dict[str, float] = field(default_factory=dict)
     joined: set[str] = field(default_factory=set)
     pairs: set[tuple[str, str]] = field(default_factory=set)
@@ -56,12 +60,14 @@ class Query:
     action: Action
 
 
-def read_query(text: str, ranking: Ranking) -> Query:
-    """Read a query; only its first 2,000 characters count."""
+def read_query(text: str, ranking: Ranking, respell: Callable[[str], str] = str) -> Query:
+    """Read a query; only its first 2,000 characters count. `respell` gives a word the spelling that tools use."""
     text = text[:QUERY_CHARACTERS]
     pieces = [piece for piece in _BOUNDARY.split(text) if len(piece) > _PART_CHARACTERS][:_PARTS]
     parts = [_terms(piece, ranking) for piece in pieces] if len(pieces) > 1 else []
-    return Query(text, _terms(text, ranking), tuple(part for part in parts if part.weights), action_of_query(text))
+    return Query(
+        text, _terms(text, ranking), tuple(part for part in parts if part.weights), action_of_query(text, respell)
+    )
 
 
 def _terms(text: str, ranking: Ranking) -> Terms:
@@ -74,7 +80,8 @@ def _terms(text: str, ranking: Ranking) -> Terms:
     _read(text[end:], 1.0, terms)
     terms.prefixes = {prefix.lower() for prefix in _PREFIX.findall(text)}
     if not terms.weights:
-        terms.weights = dict.fromkeys(map(stem, words(text)), 1.0)
+        terms.written = {stem(word): word for word in words(text)}
+        terms.weights = dict.fromkeys(terms.written, 1.0)
     weak = weak_stems().intersection(terms.weights)
     if len(weak) < len(terms.weights):
         terms.weights |= {word: ranking.weak * terms.weights[word] for word in weak}
@@ -86,8 +93,9 @@ def _terms(text: str, ranking: Ranking) -> Terms:
 
 def _read(text: str, weight: float, terms: Terms) -> None:
     found = words(text)
-    kept = [word for word in map(stem, found) if word not in stop_stems()]
-    for word in kept:
-        terms.weights[word] = max(terms.weights.get(word, 0.0), weight)
-    terms.pairs.update(pairwise(kept))
+    kept = [(stem(word), word) for word in found if stem(word) not in stop_stems()]
+    for said, word in kept:
+        terms.weights[said] = max(terms.weights.get(said, 0.0), weight)
+        terms.written.setdefault(said, word)
+    terms.pairs.update(pairwise(said for said, _ in kept))
     terms.joined.update(stem(first + second) for first, second in pairwise(found))

@@ -1,7 +1,7 @@
 """Words of a query that no tool says, as words that tools do say.
 
-Above: the index. Below: the words of the index. In this order: two known words written as one, one wrong letter
-(missing, extra, other or swapped), the beginning of a known word.
+Above: the index. Below: the words of the index. Words are compared as they were written, since what is left of a
+misspelt word after stemming is rarely near to anything.
 """
 
 from __future__ import annotations
@@ -11,69 +11,105 @@ from itertools import islice, takewhile
 from string import ascii_lowercase
 from typing import TYPE_CHECKING
 
-from broker.search.words import stem
+from broker.search.words import stem, words
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from broker.search.postings import Postings
 
-_SHORTEST_TYPO = 5
-_SHORTEST_HALF = 3
+_SHORTEST = 4
+_SHORTEST_PIECE = 3
 _LONGEST = 30
 _PREFIX_WORDS = 12
+_GUESSES = 3
+_REMEMBERED = 1_000
+"""How many misspelt words are remembered with what is near to them."""
+
+_FORMS = 8
+"""How many words of one stem are kept, on the average, before those that no tool says any more are dropped."""
 
 
 class Vocabulary:
-    """The words that an index knows, for words that it does not know."""
+    """The words that tools say, as written, for words that they do not say."""
 
     def __init__(self, postings: Postings) -> None:
-        """Read the words of `postings` when first needed."""
+        """Know no word; `postings` tell which stems are said now."""
         self._postings = postings
+        self._stems: dict[str, str] = {}
         self._sorted: list[str] | None = None
+        self._slipped: dict[str, list[str]] = {}
+
+    def read(self, text: str) -> list[str]:
+        """Return the stems of a tool's text, and know its words from now on."""
+        found = words(text)
+        for word in found:
+            if word not in self._stems:
+                self._stems[word] = stem(word)
+        return [self._stems[word] for word in found]
 
     def forget(self) -> None:
-        """Read the words again next time: they have changed."""
+        """Note that what is said has changed."""
         self._sorted = None
+        self._slipped.clear()
+        if len(self._stems) > _FORMS * (len(self._postings.known()) + 1_000):
+            self._stems = {word: said for word, said in self._stems.items() if said in self._postings}
 
-    def nearest(self, word: str) -> tuple[str, ...]:
-        """Return the words that an unknown one may stand for, the likeliest first; empty when there are none."""
-        if len(word) > _LONGEST or not word.isascii() or not word.isalpha():
+    def spelt(self, word: str) -> tuple[str, ...]:
+        """Return the stems of words that one slip makes of this one, the commonest first, at most three.
+
+        A slip is a letter missing, added, wrong, or swapped with the next.
+        """
+        return self._commonest(self._near(word), _GUESSES)
+
+    def respell(self, word: str) -> str:
+        """Return the commonest word that one slip makes of one that no tool says; else the word itself."""
+        return word if self._count(word) else max(self._near(word), key=self._count, default=word)
+
+    def pieces(self, word: str) -> tuple[str, ...]:
+        """Return the stems of the fewest known words that make this one together; else of words that begin so."""
+        if len(word) > _LONGEST:
             return ()
-        halves = self._halves(word)
-        if halves:
-            return halves
-        if len(word) >= _SHORTEST_TYPO and (near := set(self._known(_edits(word)))):
-            return (max(near, key=lambda other: (other[:1] == word[0], self._count(other), other)),)
-        return self.beginning(word) if len(word) >= _SHORTEST_HALF else ()
+        best: list[tuple[str, ...] | None] = [()]
+        for end in range(1, len(word) + 1):
+            ways = [
+                (*before, piece)
+                for start in range(end - _SHORTEST_PIECE + 1)
+                if (before := best[start]) is not None and self._count(piece := word[start:end])
+            ]
+            best.append(min(ways, key=lambda way: (len(way), -min(map(self._count, way))), default=None))
+        if best[-1]:
+            return tuple(self._stems[piece] for piece in best[-1])
+        return self.beginning(word) if len(word) >= _SHORTEST_PIECE else ()
 
     def beginning(self, prefix: str) -> tuple[str, ...]:
-        """Return words that begin so, at most twelve, the commonest first."""
+        """Return the stems of words that begin so, at most twelve, the commonest first."""
         if self._sorted is None:
-            self._sorted = sorted(self._postings.words())
+            self._sorted = sorted(word for word, said in self._stems.items() if said in self._postings)
         found = islice(self._sorted, bisect_left(self._sorted, prefix), None)
-        matches = list(takewhile(lambda word: word.startswith(prefix), found))
-        return tuple(sorted(matches, key=lambda word: (-self._count(word), word))[:_PREFIX_WORDS])
+        return self._commonest(takewhile(lambda word: word.startswith(prefix), found), _PREFIX_WORDS)
 
-    def _halves(self, word: str) -> tuple[str, ...]:
-        """The best way to see two known words in one; "" when there is none."""
-        cuts = [(word[:at], word[at:]) for at in range(_SHORTEST_HALF, len(word) - _SHORTEST_HALF + 1)]
-        known = [tuple(map(stem, cut)) for cut in cuts]
-        return max(
-            (cut for cut in known if all(part in self._postings for part in cut)),
-            key=lambda cut: min(map(self._count, cut)),
-            default=(),
-        )
+    def _near(self, word: str) -> list[str]:
+        if word not in self._slipped:
+            if len(self._slipped) >= _REMEMBERED:
+                self._slipped.clear()
+            is_word = _SHORTEST <= len(word) <= _LONGEST and word.isascii() and word.isalpha()
+            near = [one for one in _slips(word) if one in self._stems and self._count(one)] if is_word else []
+            self._slipped[word] = [other for other in near if other[0] == word[0]] or near
+        return self._slipped[word]
 
-    def _known(self, candidates: Iterable[str]) -> Iterator[str]:
-        return (word for word in candidates if word in self._postings)
+    def _commonest(self, found: Iterable[str], most: int) -> tuple[str, ...]:
+        said = dict.fromkeys(self._stems[word] for word in found)
+        counts = {one: posting.count for one in said if (posting := self._postings.get(one)) is not None}
+        return tuple(sorted(counts, key=lambda one: (-counts[one], one))[:most])
 
     def _count(self, word: str) -> int:
-        posting = self._postings.get(word)
+        said = self._stems.get(word)
+        posting = self._postings.get(said) if said is not None else None
         return posting.count if posting is not None else 0
 
 
-def _edits(word: str) -> Iterator[str]:
+def _slips(word: str) -> Iterator[str]:
     """Every text that one slip turns into `word`; about 54 for each letter."""
     cuts = [(word[:at], word[at:]) for at in range(len(word) + 1)]
     for left, right in cuts:

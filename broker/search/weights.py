@@ -47,7 +47,8 @@ class Ranking:
         placeholder: A word in angle brackets: it names a value rather than a wish.
         weak: A word that people put around what they want.
         joined: Two words of the query, written as one by the tool.
-        guessed: A word that is near to one of the query that no tool says.
+        spelt: A word of which one slip makes a word of the query that no tool says.
+        guessed: A word that is part of one of the query that no tool says, or begins with it.
         pair: Two words side by side, as in the query, against the words themselves.
         name: The share of the tool's name that was asked for.
         action: Doing what is asked, as a share of the score; taken away for doing something else.
@@ -63,6 +64,7 @@ class Ranking:
     placeholder: float = 0.7
     weak: float = 0.7
     joined: float = 0.35
+    spelt: float = 0.9
     guessed: float = 0.5
     pair: float = 0.3
     name: float = 0.15

@@ -100,6 +100,58 @@ def test_common_words_add_to_tools_that_rare_words_found():
     assert names(index, "list zebras", count=10)[:2] == ["list_zebras", "zebras"]
 
 
+WORDS = [
+    tool("many", "create_repository", "Create a repository for the team. Casts nothing."),
+    tool("many", "list_repositories", "List all repositories."),
+    tool("many", "delete_file", "Delete a file from a repository."),
+    tool("many", "river_delta", "Measure a delta."),
+    tool("many", "get_user_info", "Get what is known of a user."),
+    tool("many", "get_forecast", "Get the weather forecast."),
+    tool("many", "close_issue", "Close an issue whether it is done or not."),
+]
+
+
+@pytest.mark.parametrize(
+    ("query", "first"),
+    [
+        ("create repositroy", "create_repository"),
+        ("repositry", "list_repositories"),
+        ("delte file", "delete_file"),
+        ("forcast", "get_forecast"),  # not "for" and "cast"
+        ("isue", "close_issue"),
+        ("wether", "get_forecast"),  # whether or weather: both are tried
+        ("getuserinfo", "get_user_info"),
+        ("repository*", "list_repositories"),  # whose stem is another
+        ("delte the repository file", "delete_file"),
+        ("crate repository", "create_repository"),
+        ("lisst the repositories", "list_repositories"),
+        ("waht repositories do we have", "list_repositories"),
+    ],
+)
+def test_a_slip_of_the_keys_finds_what_was_meant(query, first):
+    index = KeywordIndex()
+    index.replace("many", WORDS)
+    assert names(index, query)[0] == first
+
+
+def test_a_word_that_is_said_no_more_is_not_what_was_meant():
+    index = KeywordIndex()
+    index.replace("many", WORDS)
+    assert names(index, "rivr")
+    index.replace("many", [one for one in WORDS if one.name != "river_delta"])
+    assert names(index, "rivr") == []
+    assert names(index, "riv*") == []
+
+
+def test_words_of_tools_that_come_and_go_are_not_kept_for_ever():
+    index = KeywordIndex()
+    for number in range(300):
+        index.replace("churn", [tool("churn", "t", " ".join(f"w{number}x{at}" for at in range(100)))])
+    known = index._vocabulary._stems
+    assert len(known) < 20_000
+    assert names(index, "w299x99")
+
+
 JSON = st.recursive(
     st.none() | st.booleans() | st.floats() | st.text(max_size=8),
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=8), inner, max_size=3),
