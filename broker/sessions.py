@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from broker.authorization.question_box import QuestionBox
 from broker.calls.direct_calls import DirectCalls, DirectResult
 from broker.disclosure.disclosure import Disclosure
+from broker.errors import UnavailableError
 from broker.recordings.recorder import Recorder
 from broker.redaction import Redactor
 from broker.runs.execution import Execution, Watching
@@ -159,8 +160,11 @@ class Session:
 
         Raises:
             UnknownToolError: There is no such tool; nothing was sent.
+            UnavailableError: Its server cannot be used, and no tool of it is known; nothing was sent.
         """
         await self._disclosure.settle([name])
+        if self._catalog.find(name) is None and (problem := self._disclosure.problem_behind(name)):
+            raise UnavailableError(name.partition(".")[0], f"{problem}. Nothing was sent.")
         calls = DirectCalls(
             catalog=self._catalog,
             upstreams=self._upstreams,

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 import anyio
 import anyio.to_thread
 
+from broker.calls.host_paths import hide_host_paths
 from broker.disclosure.tool_details import ToolDetails, definitions, stub_text
 from broker.errors import UpstreamError
 from broker.logging import logger
@@ -125,7 +126,7 @@ class Disclosure:
             entry = self._catalog.find(name)
             if entry is not None:
                 entries[entry.qualified_name] = entry
-            elif problem := self._problem_behind(name):
+            elif problem := self.problem_behind(name):
                 unavailable[name] = problem
             elif several := self._catalog.bearing(name):
                 ambiguous[name] = several
@@ -190,9 +191,9 @@ class Disclosure:
             for server in servers & self._upstreams.keys():
                 tasks.start_soon(self._upstreams[server].needed)
 
-    def _problem_behind(self, name: str) -> str:
-        """Return why the server that a name begins with knows no tools now; empty when there is no such server."""
+    def problem_behind(self, name: str) -> str:
+        """Return why the server that a name begins with cannot be used; empty when it can, or there is none."""
         prefix = name.partition(".")[0]
         upstream = self._upstreams.get(self._catalog.server_of(prefix) or prefix)
         problem = upstream.status.problem if upstream is not None else None
-        return f"{upstream.name} is not available: {problem}" if upstream is not None and problem else ""
+        return f"{upstream.name} is not available: {hide_host_paths(problem, {})}" if upstream and problem else ""

@@ -23,6 +23,7 @@ from broker.disclosure.tool_descriptions import (
     unknown_entry,
 )
 from broker.disclosure.tool_details import definition, hints_of
+from broker.errors import UnavailableError
 from broker.search.pages import cursor_at, offset_of
 from broker.surface import texts
 from broker.surface.definitions import DETAILS, INPUT_SCHEMAS, SEARCH
@@ -114,9 +115,7 @@ class ToolsMode:
             return missing_selection(available)
         asked = selection.tools[:MOST_TOOLS]
         own = {name: self._head[name] for name in asked if name in self._head}
-        meant = {
-            name: entry.qualified_name if (entry := self.entry(name)) else name for name in asked if name not in own
-        }
+        meant = {name: self._qualified(name) for name in asked if name not in own}
         details = await session.get_tool_details(list(meant.values()), with_definitions=True)
         if details.retry_after_seconds:
             return too_many_fetches(details.retry_after_seconds)
@@ -163,9 +162,10 @@ class ToolsMode:
         if name == CALL:
             name, arguments = arguments["name"], arguments.get("arguments", {})
         await self._broker.wait_until_settled(SETTLE_SECONDS)
-        entry = self.entry(name)
-        qualified = entry.qualified_name if entry is not None else name
-        result = await session.call_directly(qualified, arguments, on_progress=_inert(on_progress))
+        try:
+            result = await session.call_directly(self._qualified(name), arguments, on_progress=_inert(on_progress))
+        except UnavailableError as error:
+            return _text(str(error), is_error=True)
         return _answer(result, name, handle)
 
     def unknown(self, error: UnknownToolError) -> str:
@@ -193,6 +193,14 @@ class ToolsMode:
             self._names = names
             self._by_name = {names[entry.qualified_name]: entry for entry in catalog.tools}
         return self._names
+
+    def _qualified(self, name: str) -> str:
+        """Return the qualified name of what a client calls; that of a tool not known yet as it would be listed."""
+        entry = self.entry(name)
+        if entry is not None:
+            return entry.qualified_name
+        namespace, separator, function = name.partition("__")
+        return f"{namespace}.{function}" if separator and self._broker.catalog.server_of(namespace) else name
 
     def _is_lazy(self, entry: CatalogEntry) -> bool:
         return entry.spec.server in self._broker.lazy_servers

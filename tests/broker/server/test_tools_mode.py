@@ -89,6 +89,25 @@ async def test_the_listing_does_not_change_while_a_lazy_server_comes_and_goes(of
         assert await names(client) == before
 
 
+async def test_a_call_wakes_the_lazy_server_of_a_name_that_is_not_listed_yet(offered, faulty):
+    async with offered(servers={"idle": faulty("plain", lazy=True)}) as client:
+        refused = await client.call_tool("idle__echo", {"text": "hi"})
+        error = json.loads(refused.content[0].text)["error"]
+        assert (error["code"], error["resource_uri"]) == ("TOOL_DESCRIPTION_REQUIRED", f"{URI}?tools=idle__echo")
+        assert "inputSchema" in (await read(client, "idle__echo"))["idle__echo"]
+        assert (await client.call_tool("idle__echo", {"text": "hi"})).content[0].text == "hi"
+
+
+@pytest.mark.parametrize("name", ["gone.echo", "gone__echo"])
+async def test_a_call_to_a_server_that_is_down_says_so(offered, faulty, name):
+    async with offered(servers={"gone": faulty("exits")}) as client:
+        for result in (await client.call_tool(name, {}), await client.call_tool("call_tool", {"name": name})):
+            assert result.is_error
+            assert result.content[0].text.startswith("gone is not available: it exited with code 3;")
+            assert result.content[0].text.endswith("Nothing was sent.")
+        assert (await read(client, name))[name]["error"].startswith("gone is not available")
+
+
 async def test_an_unknown_tool_is_a_protocol_error_with_the_nearest(offered):
     async with offered() as client:
         with pytest.raises(MCPError, match='There is no tool "ad"') as caught:

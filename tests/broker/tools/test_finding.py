@@ -9,7 +9,7 @@ import pytest
 from mcp import types as t
 from mcp.server import MCPServer
 
-from broker import Broker, Config, Grant
+from broker import Broker, Config, Grant, ServerConfig
 from broker.disclosure.disclosure_config import DisclosureConfig
 from broker.errors import ConfigError, SearchError
 from broker.search import Detail, Filters, Mode, SearchRequest
@@ -68,6 +68,19 @@ async def test_a_server_that_is_down_is_said_to_be_and_the_others_are_searched(d
                 "are not among these; others were searched."
             ),
         )
+
+
+async def test_where_a_server_lies_on_the_host_is_said_to_no_model(desk):
+    config = Config(servers={"gone": ServerConfig(command="/home/someone/bin/gone")})
+    async with Broker(config, servers={"desk": desk}) as broker:
+        session = broker.session()
+        replies = [
+            await session.dispatch("search_tools", {"query": "note"}),
+            await session.dispatch("get_tool_details", {"tools": ["gone.x"]}),
+        ]
+        for reply in replies:
+            assert "the command '<path>/gone' was not found" in reply.text
+            assert "someone" not in reply.text
 
 
 async def test_servers_that_are_being_started_are_searched_too_and_one_that_stays_silent_is_named(desk, faulty):
