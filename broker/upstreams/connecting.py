@@ -15,13 +15,12 @@ import mcp.types as t
 from mcp import ClientSession, MCPError
 from mcp.client.streamable_http import streamable_http_client
 from mcp.server import MCPServer, Server
-from mcp.server.runner import modern_on_request
-from mcp.shared.direct_dispatcher import create_direct_dispatcher_pair
 from mcp.shared.jsonrpc_dispatcher import JSONRPCDispatcher
 from mcp.shared.memory import create_client_server_memory_streams
 from mcp.types.version import LATEST_MODERN_VERSION
 from pydantic import ValidationError
 
+from broker.upstreams.in_process import InProcessDispatcher
 from broker.upstreams.raw_dispatcher import RawDispatcher
 from broker.upstreams.stdio import LINE_BYTES, stdio_streams
 
@@ -115,7 +114,7 @@ async def _open(
         server = target._lowlevel_server if isinstance(target, MCPServer) else target  # noqa: SLF001
         if mode == "legacy":
             return JSONRPCDispatcher(*await stack.enter_async_context(_memory_streams(server)))
-        return await _direct(stack, server)
+        return InProcessDispatcher(server, await stack.enter_async_context(server.lifespan(server)))
     if target.command is not None:
         streams = await stack.enter_async_context(stdio_streams(target, connection.end, process))
     else:
@@ -163,17 +162,3 @@ async def _memory_streams(server: Server[Any]) -> AsyncIterator[TransportStreams
         tasks.start_soon(serve)
         yield read, write
         tasks.cancel_scope.cancel()
-
-
-async def _direct(stack: AsyncExitStack, server: Server[Any]) -> Dispatcher[Any]:
-    """Call a server of this process without any encoding."""
-    state = await stack.enter_async_context(server.lifespan(server))
-    ours, theirs = create_direct_dispatcher_pair(raise_handler_exceptions=False)
-    tasks = await stack.enter_async_context(anyio.create_task_group())
-    stack.callback(theirs.close)
-
-    async def drop(*_: Any) -> None:
-        """The revision has no notifications from client to server."""
-
-    await tasks.start(theirs.run, modern_on_request(server, state), drop)
-    return ours

@@ -1,0 +1,158 @@
+"""A server in this process, reached without any encoding: each request is handled by the task that sends it.
+
+Above: connecting.py. Below: the SDK's request handling, with its middleware. The SDK's own `DirectDispatcher` does the
+same for two equal sides; it makes a connection, two deadlines and two contexts anew for each request.
+"""
+
+from __future__ import annotations
+
+import itertools
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import anyio
+import anyio.lowlevel
+import mcp.types as t
+from mcp import MCPError
+from mcp.server.connection import Connection
+from mcp.server.runner import ServerRunner
+from mcp.shared.dispatcher import CallOptions, Dispatcher, run_notify_intercept
+from mcp.shared.exceptions import NoBackChannelError
+from mcp.shared.transport_context import TransportContext
+from mcp.types.version import LATEST_MODERN_VERSION
+from pydantic import ValidationError
+
+from broker.logging import logger
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, Mapping
+
+    from mcp.server import Server
+    from mcp.shared.dispatcher import OnNotify, OnNotifyIntercept, OnRequest, ProgressFnT
+
+_TRANSPORT = TransportContext(kind="direct", can_send_request=False)
+_ENVELOPE = (t.PROTOCOL_VERSION_META_KEY, t.CLIENT_INFO_META_KEY, t.CLIENT_CAPABILITIES_META_KEY)
+
+
+class InProcessDispatcher(Dispatcher[TransportContext]):
+    """The client's end of a connection of 2026-07-28 to a server object."""
+
+    def __init__(self, server: Server[Any], lifespan_state: Any) -> None:
+        """Take the server, with what its lifespan gave."""
+        self._server = server
+        self._lifespan_state = lifespan_state
+        self._numbers = itertools.count(1)
+        self._envelope: tuple[Any, ...] | None = None
+        self._runner: ServerRunner[Any] | None = None
+        self._notified: Callable[[str, Mapping[str, Any] | None], Awaitable[None]] | None = None
+
+    async def send_raw_request(
+        self, method: str, params: Mapping[str, Any] | None, opts: CallOptions | None = None
+    ) -> dict[str, Any]:
+        """Have the server handle a request; what its handler raises becomes the error that a client would be sent.
+
+        Raises:
+            MCPError: The server answered with an error, the time was over, or the connection is closed.
+        """
+        opts = opts or {}
+        if self._notified is None:
+            raise MCPError(code=t.CONNECTION_CLOSED, message="Connection closed")
+        # Handlers need not wait for anything: other tasks have their turn all the same.
+        await anyio.lowlevel.checkpoint()
+        number = opts.get("request_id")
+        request = _Request(
+            next(self._numbers) if number is None else number, self.notify_client, opts.get("on_progress")
+        )
+        timeout = opts.get("timeout")
+        if timeout is None:
+            return await self._handled(request, method, params)
+        try:
+            with anyio.fail_after(timeout):
+                return await self._handled(request, method, params)
+        except TimeoutError:
+            raise MCPError(code=t.REQUEST_TIMEOUT, message=f"No answer to {method} within {timeout} s") from None
+
+    async def _handled(self, request: _Request, method: str, params: Mapping[str, Any] | None) -> dict[str, Any]:
+        try:
+            return await self._runner_for(params).on_request(request, method, params)
+        except MCPError:
+            raise
+        except ValidationError:
+            raise MCPError(code=t.INVALID_PARAMS, message="Invalid request parameters", data="") from None
+        except Exception as error:  # noqa: BLE001  # whatever a handler raises; a client is told no more
+            logger().warning("a handler failed", method=method, error=type(error).__name__)
+            raise MCPError(code=t.INTERNAL_ERROR, message="Internal server error") from None
+
+    def _runner_for(self, params: Mapping[str, Any] | None) -> ServerRunner[Any]:
+        """Return what handles requests of a client that says this of itself; nearly all say the same as the last."""
+        meta = (params or {}).get("_meta") or {}
+        envelope = tuple(meta.get(key) for key in _ENVELOPE)
+        if self._runner is None or envelope != self._envelope:
+            version, info, capabilities = envelope
+            connection = Connection.from_envelope(version or LATEST_MODERN_VERSION, info, capabilities)
+            self._envelope = envelope
+            self._runner = ServerRunner(self._server, connection, self._lifespan_state)
+        return self._runner
+
+    async def notify(self, method: str, params: Mapping[str, Any] | None, opts: CallOptions | None = None) -> None:
+        """Do nothing: the revision has no notifications from client to server."""
+
+    async def notify_client(self, method: str, params: Mapping[str, Any] | None) -> None:
+        """Hand a notification of the server to the client."""
+        if self._notified is not None:
+            await self._notified(method, params)
+
+    async def run(
+        self,
+        on_request: OnRequest,
+        on_notify: OnNotify,
+        on_notify_intercept: OnNotifyIntercept | None = None,
+        *,
+        task_status: anyio.abc.TaskStatus[None] = anyio.TASK_STATUS_IGNORED,
+    ) -> None:
+        """Be open until cancelled. Servers of the revision send no requests."""
+        del on_request
+
+        async def notified(method: str, params: Mapping[str, Any] | None) -> None:
+            if not run_notify_intercept(on_notify_intercept, method, params):
+                await on_notify(_Request(None, self.notify_client), method, params)
+
+        self._notified = notified
+        try:
+            task_status.started()
+            await anyio.sleep_forever()
+        finally:
+            self._notified = None
+
+
+@dataclass(slots=True)
+class _Request:
+    """One message on its way, as the SDK's handlers see it."""
+
+    request_id: t.RequestId | None
+    notified: Callable[[str, Mapping[str, Any] | None], Awaitable[None]]
+    on_progress: ProgressFnT | None = None
+    transport: TransportContext = _TRANSPORT
+    can_send_request: bool = False
+    message_metadata: None = None
+    cancel_requested: anyio.Event = field(default_factory=anyio.Event)
+
+    async def send_raw_request(
+        self, method: str, params: Mapping[str, Any] | None, opts: CallOptions | None = None
+    ) -> dict[str, Any]:
+        """Refuse: the revision has no requests from server to client."""
+        del params, opts
+        raise NoBackChannelError(method)
+
+    async def notify(self, method: str, params: Mapping[str, Any] | None, opts: CallOptions | None = None) -> None:
+        """Notify the client."""
+        del opts
+        await self.notified(method, params)
+
+    async def progress(self, progress: float, total: float | None = None, message: str | None = None) -> None:
+        """Tell whoever made the request how far it is; a callback that fails is no matter of the server."""
+        if self.on_progress is not None:
+            try:
+                await self.on_progress(progress, total, message)
+            except Exception as error:  # noqa: BLE001  # the callback is the embedding program's
+                logger().warning("a progress callback failed", error=type(error).__name__)
