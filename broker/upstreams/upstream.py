@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 import random
+import time
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -316,7 +317,8 @@ class Upstream:
             return await self._call_tool(OpenCall(run, person), name, arguments, timeout_seconds, on_progress)
         finally:
             self._open_calls -= 1
-            self._used_at = anyio.current_time()
+            if self.settings.lazy:
+                self._used_at = anyio.current_time()
 
     async def _call_tool(
         self,
@@ -328,18 +330,21 @@ class Upstream:
     ) -> dict[str, Any]:
         connection = await self._ready_connection()
         seconds = timeout_seconds or self.settings.call_timeout_seconds
-        began, is_success = anyio.current_time(), False
+        began, is_success = time.monotonic(), False
+        call.scope.deadline = anyio.current_time() + seconds
+        self._requests.begin(call)
         try:
             send = partial(connection.call_tool, name, arguments, on_progress, may_ask=call.person is not None)
-            with anyio.fail_after(seconds) as call.scope, self._requests.during(call):
+            with call.scope:
                 if self._descriptions.has_read(name):
                     result = await self._descriptions.call(
                         connection, name, lambda: self._requests.completed(call, send)
                     )
                 else:
                     result = await self._requests.completed(call, send)
-            is_success = result.get("isError") is not True
-            return result  # noqa: TRY300 - its errors are told apart below
+                is_success = result.get("isError") is not True
+                return result
+            raise TimeoutError  # noqa: TRY301  # the scope was left at its deadline
         except TimeoutError:
             raise CallTimeoutError(
                 self.name,
@@ -353,8 +358,9 @@ class Upstream:
             logger().warning("bad reply", server=self.name, error=type(error).__name__)
             raise ReplyError(self.name, call_texts.bad_answer(self.name)) from None
         finally:
+            self._requests.end(call)
             if self._on_call is not None:
-                self._on_call(self.name, name, is_success, anyio.current_time() - began)
+                self._on_call(self.name, name, is_success, time.monotonic() - began)
 
     async def _ready_connection(self) -> Connection:
         if self._connection is None:

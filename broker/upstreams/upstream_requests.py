@@ -72,7 +72,7 @@ class OpenCall:
     _asked: int = 0
     _pauses: int = 0
     _seconds_left: float = 0.0
-    _turn: anyio.Lock = field(default_factory=anyio.Lock)
+    _turn: anyio.Lock | None = None
 
     @asynccontextmanager
     async def turn(self) -> AsyncIterator[None]:
@@ -80,6 +80,7 @@ class OpenCall:
         self._asked += 1
         if self._asked > MOST_REQUESTS:
             raise RefusedError(f"it has asked {MOST_REQUESTS} times during one call")
+        self._turn = self._turn or anyio.Lock()
         async with self._turn:
             yield
 
@@ -123,17 +124,16 @@ class UpstreamRequests:
         self._open: list[OpenCall] = []
         self._pushed: dict[anyio.CancelScope, str] = {}
 
-    @contextmanager
-    def during(self, call: OpenCall) -> Iterator[None]:
-        """Let the server ask for a block, in which a call is open."""
+    def begin(self, call: OpenCall) -> None:
+        """Let the server ask: a call is open."""
         self._open.append(call)
-        try:
-            yield
-        finally:
-            self._open.remove(call)
-            if not any(other.run == call.run for other in self._open):
-                for scope in [scope for scope, run in self._pushed.items() if run == call.run]:
-                    scope.cancel()
+
+    def end(self, call: OpenCall) -> None:
+        """Answer no more for a call; what the server still asks for its run, without one open, is over too."""
+        self._open.remove(call)
+        if self._pushed and not any(other.run == call.run for other in self._open):
+            for scope in [scope for scope, run in self._pushed.items() if run == call.run]:
+                scope.cancel()
 
     async def pushed(self, method: str, params: Mapping[str, Any]) -> Reply:
         """Answer a request of the server's own, for the run whose calls are open.
