@@ -9,7 +9,7 @@ from codegen.errors import CheckerError, CodegenError, GenerationError, Unexpect
 from codegen.identifiers import assign_identifiers
 from codegen.module import render_module
 from codegen.stub import Parameter, Stub, TypedCount
-from codegen.stub_cache import generate_stub
+from codegen.stub_cache import generate_stub, is_generated
 from codegen.tool_spec import ToolAnnotations, ToolSpec
 
 __all__ = [
@@ -26,5 +26,6 @@ __all__ = [
     "assign_identifiers",
     "check",
     "generate_stub",
+    "is_generated",
     "render_module",
 ]

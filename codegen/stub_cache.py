@@ -30,6 +30,10 @@ class StubCache:
         self._stubs: OrderedDict[_Key, Stub] = OrderedDict()
         self._lock = threading.Lock()
 
+    def holds(self, spec: ToolSpec, *, namespace: str, function: str) -> bool:
+        """Tell whether the stub of a tool is in memory."""
+        return (spec.digest, namespace, function) in self._stubs
+
     def stub(self, spec: ToolSpec, *, namespace: str, function: str) -> Stub:
         """Return the stub of a tool, generated only if it is in neither place."""
         key = (spec.digest, namespace, function)
@@ -56,6 +60,11 @@ def generate_stub(spec: ToolSpec, *, namespace: str, function: str) -> Stub:
     A new tool takes a few milliseconds; one seen before by this user comes from a private folder on disk.
     """
     return _shared().stub(spec, namespace=namespace, function=function)
+
+
+def is_generated(spec: ToolSpec, *, namespace: str, function: str) -> bool:
+    """Tell whether `generate_stub` has the stub in memory, so that it takes microseconds."""
+    return _shared().holds(spec, namespace=namespace, function=function)
 
 
 @cache

@@ -17,7 +17,7 @@ from broker.errors import UnknownToolError
 from broker.search import ToolSearch
 from broker.tools.near_names import NearNames
 from broker.tools.tool_changes import ToolChange
-from codegen import ToolSpec, assign_identifiers, generate_stub
+from codegen import ToolSpec, assign_identifiers, generate_stub, is_generated
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -55,6 +55,11 @@ class CatalogEntry:
     def python_name(self) -> str:
         """`namespace.function`, as scripts write it."""
         return f"{self.namespace}.{self.function}"
+
+    @property
+    def has_stub(self) -> bool:
+        """Whether `stub` has nothing to generate."""
+        return is_generated(self._typed_spec(), namespace=self.namespace, function=self.function)
 
     def stub(self) -> Stub:
         """Return the typed stub; generated on first use, which may take a tenth of a second."""

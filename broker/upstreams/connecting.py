@@ -20,6 +20,7 @@ from mcp.shared.memory import create_client_server_memory_streams
 from mcp.types.version import LATEST_MODERN_VERSION
 from pydantic import ValidationError
 
+from broker.upstreams.functions import FunctionsDispatcher, FunctionsServer
 from broker.upstreams.in_process import InProcessDispatcher
 from broker.upstreams.raw_dispatcher import RawDispatcher
 from broker.upstreams.stdio import LINE_BYTES, stdio_streams
@@ -114,7 +115,10 @@ async def _open(
         server = target._lowlevel_server if isinstance(target, MCPServer) else target  # noqa: SLF001
         if mode == "legacy":
             return JSONRPCDispatcher(*await stack.enter_async_context(_memory_streams(server)))
-        return InProcessDispatcher(server, await stack.enter_async_context(server.lifespan(server)))
+        state = await stack.enter_async_context(server.lifespan(server))
+        if isinstance(target, FunctionsServer):
+            return FunctionsDispatcher(target, state)
+        return InProcessDispatcher(server, state)
     if target.command is not None:
         streams = await stack.enter_async_context(stdio_streams(target, connection.end, process))
     else:

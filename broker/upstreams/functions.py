@@ -1,7 +1,8 @@
 """Plain Python functions as the tools of a server in this process.
 
-Above: broker.py. Below: the SDK's `MCPServer`, which reads signatures and docstrings. The functions are the embedding
-host's own and run in its process, with all it may do; scripts reach them as they reach every other tool.
+Above: broker.py, and connecting.py for the way there. Below: the SDK's `MCPServer`, which reads signatures and
+docstrings. The functions are the embedding host's own and run in its process, with all it may do; scripts reach them as
+they reach every other tool.
 """
 
 from __future__ import annotations
@@ -9,25 +10,80 @@ from __future__ import annotations
 import logging
 from typing import TYPE_CHECKING, Any
 
+import anyio.lowlevel
+from mcp import MCPError
 from mcp.server import MCPServer
+from mcp.server.mcpserver.exceptions import ToolError, UnexpectedToolError
+from mcp.server.mcpserver.tools import Tool
+from mcp.types import CallToolResult, TextContent
+
+from broker.logging import logger
+from broker.upstreams.in_process import InProcessDispatcher
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Mapping
+
+    from mcp.shared.dispatcher import CallOptions
 
 
-def functions_server(name: str, functions: Iterable[Callable[..., Any]]) -> MCPServer:
+class FunctionsServer(MCPServer):
+    """A server whose tools are functions.
+
+    Attributes:
+        plain: Those that take nothing but their arguments: no `Context`, and nothing that asks the client.
+    """
+
+    def __init__(self, name: str, functions: Iterable[Callable[..., Any]]) -> None:
+        """Make a tool of each function."""
+        # The SDK's server would write logs of its own to stderr, unless somebody else takes them.
+        root, nobody = logging.getLogger(), logging.NullHandler()
+        root.addHandler(nobody)
+        try:
+            super().__init__(name)
+        finally:
+            root.removeHandler(nobody)
+        self.plain: set[str] = set()
+        for function in functions:
+            self.add_tool(function)
+            tool = Tool.from_function(function)
+            if tool.context_kwarg is None and not tool.resolved_params:
+                self.plain.add(tool.name)
+
+
+def functions_server(name: str, functions: Iterable[Callable[..., Any]]) -> FunctionsServer:
     """Return a server whose tools are these functions, under their own names.
 
     Parameters and results need annotations that JSON can carry; the docstring is the description. What a function
     raises reaches a script as `ToolError` without the message, unless it is the SDK's `ToolError`.
     """
-    # The SDK's server would write logs of its own to stderr, unless somebody else takes them.
-    root, nobody = logging.getLogger(), logging.NullHandler()
-    root.addHandler(nobody)
-    try:
-        server = MCPServer(name)
-    finally:
-        root.removeHandler(nobody)
-    for function in functions:
-        server.add_tool(function)
-    return server
+    return FunctionsServer(name, functions)
+
+
+class FunctionsDispatcher(InProcessDispatcher):
+    """The client's end of a connection to functions: plain ones are called without a request around them.
+
+    What is left out is what no function sees: the envelope, the server's middleware, the checks of what both ends
+    have made themselves. Errors are the same.
+    """
+
+    def __init__(self, server: FunctionsServer, lifespan_state: Any) -> None:
+        """Take the server, with what its lifespan gave."""
+        super().__init__(server._lowlevel_server, lifespan_state)  # noqa: SLF001  # as the SDK's own client reaches it
+        self._functions = server
+
+    async def send_raw_request(
+        self, method: str, params: Mapping[str, Any] | None, opts: CallOptions | None = None
+    ) -> dict[str, Any]:
+        """Call a function, or have the server handle what is more than that."""
+        if method != "tools/call" or params is None or params.get("name") not in self._functions.plain:
+            return await super().send_raw_request(method, params, opts)
+        await anyio.lowlevel.checkpoint()
+        try:
+            result = await self._functions.call_tool(params["name"], params["arguments"])
+        except MCPError:
+            raise
+        except ToolError as error:
+            if isinstance(error, UnexpectedToolError):
+                logger().exception("a function failed", function=params["name"])
+            result = CallToolResult(content=[TextContent(type="text", text=str(error))], is_error=True)
+        return result.model_dump(by_alias=True, mode="json", exclude_none=True)
