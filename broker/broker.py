@@ -287,6 +287,11 @@ class Broker:
             recorder=self._recorder,
         )
 
+    def shuts_down(self) -> None:
+        """Say that this process is about to end: runs that are interrupted from now on count as those of a crash."""
+        if self._recordings is not None:
+            self._recordings.is_shutting_down = True
+
     def requested_run(self, request: str, within_seconds: float | None = None) -> str | None:
         """Return the recorded run that a client goes on with who repeats its request, as of `Recorder.requested`."""
         return self._recorder.requested(request, within_seconds)

@@ -75,7 +75,7 @@ async def _serve_stdio(server: BrokerServer) -> None:
 
 async def _end_on_signal(server: BrokerServer, tasks: TaskGroup) -> None:
     async for _ in _signals():
-        await server.runs.drain(server.settings.grace_seconds)
+        await server.drain()
         tasks.cancel_scope.cancel()
 
 
@@ -106,7 +106,7 @@ async def _serve_http(server: BrokerServer, where: str, broker: Broker) -> None:
 
 async def _end_http_on_signal(server: BrokerServer, http: HttpServer) -> None:
     async for _ in _signals():
-        await server.runs.drain(server.settings.grace_seconds)
+        await server.drain()
         http.end()
 
 

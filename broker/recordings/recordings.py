@@ -49,6 +49,8 @@ _TABLES = Tables(
 
 _DAY_NS = 86_400 * 10**9
 _MIB = 1024 * 1024
+_SHUTDOWN = "shutdown"
+"""The owner of an interrupted run whose process was told to end."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +63,7 @@ class Entry:
         characters: Size of its lines and values.
         is_imported: It was made elsewhere: what it says was allowed counts for nothing here.
         was_taken_up: It went on after it was interrupted or parked.
-        has_crashed: Its process died; otherwise a run that is interrupted was ended on purpose.
+        has_crashed: Its process died or was told to end; otherwise a run that is interrupted was ended on purpose.
     """
 
     id: int
@@ -91,6 +93,8 @@ class Recordings:
         self._store = store
         store.prepare(_TABLES)
         self._owner: Owner | None = None
+        self.is_shutting_down = False
+        """Whether runs that are interrupted now are so because this process is about to end."""
 
     def close(self) -> None:
         """What this process still has running counts as interrupted from now on. The store is left open."""
@@ -144,12 +148,13 @@ class Recordings:
 
     def settle(self, recording: int, state: State, calls: int, *, began: int | None = None) -> None:
         """Note how a run stands that this process does not carry on."""
+        owner = _SHUTDOWN if state == "interrupted" and self.is_shutting_down else ""
         self._store.execute(
-            "UPDATE recording SET state = ?2, calls = ?3, ended = ?4, began = coalesce(?5, began), owner = '', "
+            "UPDATE recording SET state = ?2, calls = ?3, ended = ?4, began = coalesce(?5, began), owner = ?6, "
             "bytes = (SELECT coalesce(sum(length(line)), 0) FROM recording_line WHERE recording = ?1) + "
             "(SELECT coalesce(sum(length(text)), 0) FROM recording_value_use JOIN recording_value USING (sha256) "
             "WHERE recording = ?1) WHERE id = ?1",
-            (recording, state, calls, time.time_ns(), began),
+            (recording, state, calls, time.time_ns(), began, owner),
         )
 
     def claim(self, entry: Entry) -> None:
@@ -183,8 +188,8 @@ class Recordings:
     def requested(self, request: str, within_seconds: float | None = None) -> list[Entry]:
         """List the runs of a request that can go on, or were taken up already, newest first.
 
-        A request that is written `REQUEST.STATE` is one of those of `REQUEST`. With `within_seconds`, only those that
-        began so lately.
+        A request that is written `REQUEST.STATE` is one of those of `REQUEST`, and goes on with a run that was ended on
+        purpose as well. With `within_seconds`, only those that began so lately.
         """
         if not request:
             return []
@@ -194,8 +199,9 @@ class Recordings:
             "AND mode = 'full' AND began >= ?2 ORDER BY id DESC",
             (request, since),
         )
+        states = {"parked", "interrupted"} if "." in request else {"parked"}
         entries = map(self._entry, rows)
-        return [entry for entry in entries if entry.state == "parked" or entry.has_crashed or entry.was_taken_up]
+        return [entry for entry in entries if entry.state in states or entry.has_crashed or entry.was_taken_up]
 
     def forget_request(self, run_id: str) -> None:
         """Let a request that is repeated begin a run of its own, unless the one that it began is going on."""
@@ -281,7 +287,7 @@ class Recordings:
 
     def _entry(self, row: tuple[object, ...]) -> Entry:
         number, run_id, began, mode, filename, state, owner, calls, ended, size, imported, taken_up = row
-        has_crashed = state == "running" and not self._me().lives(str(owner))
+        has_crashed = owner == _SHUTDOWN or (state == "running" and not self._me().lives(str(owner)))
         if has_crashed:
             state = "interrupted"
         return Entry(

@@ -116,6 +116,11 @@ class BrokerServer:
         # Not the constructor's argument, which warns that the newer era has none.
         self.mcp.add_request_handler("logging/setLevel", t.SetLevelRequestParams, self._set_log_level)
 
+    async def drain(self) -> None:
+        """Take no more runs in, and end those that there are; they can be taken up by the next server."""
+        self.broker.shuts_down()
+        await self.runs.drain(self.settings.grace_seconds)
+
     def _instructions(self, names: list[str]) -> str:
         described = texts.DESCRIBED_FROM_THE_START if self.broker.may_describe_all else ""
         return texts.instructions(names) + described
@@ -222,8 +227,8 @@ class BrokerServer:
                 reply = await self.runs.perform(ctx.lifespan_context.tasks, work)
             except NoRoomError:
                 reply = Reply(texts.TOO_MANY_RUNS, is_error=True)
-            except DrainingError:
-                reply = Reply(texts.SHUTTING_DOWN, is_error=True)
+            except DrainingError as error:
+                reply = Reply(texts.SHUT_DOWN if error.has_begun else texts.SHUTTING_DOWN, is_error=True)
             finally:
                 notices.close()
         return reply

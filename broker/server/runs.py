@@ -26,7 +26,12 @@ class NoRoomError(Exception):
 
 
 class DrainingError(Exception):
-    """The server is about to end and starts nothing any more."""
+    """The server is about to end: it has not begun this, or has ended it without hearing what it came to."""
+
+    def __init__(self, *, has_begun: bool = False) -> None:
+        """`has_begun` tells which of the two."""
+        super().__init__("the server is about to end")
+        self.has_begun = has_begun
 
 
 class LiveRun(Generic[T]):
@@ -36,6 +41,7 @@ class LiveRun(Generic[T]):
         """Hold nothing yet."""
         self.stop = anyio.CancelScope()
         """Cancelling it stops the script, and the work goes on to report that."""
+        self.has_begun = False
         self._drop = anyio.CancelScope()
         self._ended = anyio.Event()
         self._value: T | None = None
@@ -68,6 +74,8 @@ class LiveRun(Generic[T]):
         try:
             with self._drop:
                 async with slots:
+                    self.has_begun = True
+                    self._error = DrainingError(has_begun=True)
                     self._value = await work(self)
                     self._error = None
         except Exception as error:  # noqa: BLE001  # whoever waits for the result gets it
@@ -116,7 +124,10 @@ class Runs:
                 self._all_ended.set()
 
     async def drain(self, grace_seconds: float) -> None:
-        """Start nothing more; let runs go on for so long, then stop them, and drop those that do not report that."""
+        """Take nothing more in; let runs go on for so long, then stop them, and drop those that do not report that.
+
+        Those that still wait for their turn then are dropped at once: nothing of them was executed.
+        """
         self._draining = True
         if not self._live:
             return
@@ -124,7 +135,10 @@ class Runs:
         with anyio.move_on_after(grace_seconds):
             await self._all_ended.wait()
         for live in list(self._live):
-            live.stop.cancel()
+            if live.has_begun:
+                live.stop.cancel()
+            else:
+                live.drop()
         with anyio.move_on_after(REPORT_SECONDS):
             await self._all_ended.wait()
         for live in list(self._live):

@@ -243,6 +243,10 @@ TOO_MANY_SESSIONS = (
     "later."
 )
 SHUTTING_DOWN = "The server is shutting down. Nothing was executed; try again in a moment."
+SHUT_DOWN = (
+    "The server is shutting down and has ended the script. What it called stays done: look at that before you run it "
+    "again."
+)
 
 
 def not_recorded() -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import sys
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -52,7 +53,7 @@ def served(tmp_path, data_home):
         with anyio.fail_after(90):
             async with Client(stdio_client(parameters), mode=mode, elicitation_callback=person) as client:
                 await client.call_tool("get_tool_details", {"tools": ["counting.log"]})
-                yield client, lambda: os.kill(int(pid.read_text()), 9)
+                yield client, lambda number=signal.SIGKILL: os.kill(int(pid.read_text()), number)
 
     connect.log = log  # type: ignore[attr-defined]
     return connect
@@ -62,7 +63,8 @@ async def never(_ctx, _params) -> t.ElicitResult:
     raise AssertionError("nobody is asked here")
 
 
-async def test_the_answer_to_a_form_of_a_killed_server_takes_its_run_up(served):
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])
+async def test_the_answer_to_a_form_of_a_server_that_ended_takes_its_run_up(served, number):
     yes = accept(tool_1="allow these calls")
 
     async def call(client, **more):
@@ -74,7 +76,7 @@ async def test_the_answer_to_a_form_of_a_killed_server_takes_its_run_up(served):
         [key] = first.input_requests or {}
         second = await call(client, input_responses={key: yes}, request_state=first.request_state)
         assert isinstance(second, t.InputRequiredResult)
-        kill()
+        kill(number)
     assert served.log.read_text().split() == ["1"]
     async with served("auto", never) as (client, _):
         [key] = second.input_requests or {}
@@ -223,6 +225,32 @@ async def test_a_call_that_is_repeated_after_its_run_was_taken_up_in_the_backgro
     result, made = await again(None, before=take_up)
     assert ((result.structured_content or {})["value"], made) == ([2, 3], [])
     assert (await again(None))[1] == [0, 1]
+
+
+@pytest.mark.parametrize("ends", [True, False])
+async def test_a_run_that_was_ended_with_its_server_goes_on_and_one_that_was_ended_on_purpose_does_not(
+    opened, calls, recordings, ends
+):
+    async with opened() as broker:
+        server = BrokerServer(broker, ServeSettings(), make_session=lambda _: broker.session(grants=[Grant("*")]))
+        async with Client(server.mcp) as client:
+            await client.call_tool("get_tool_details", {"tools": ["desk.add", "desk.wait"]})
+
+            async def wait() -> None:
+                code = "from tools import desk\nawait desk.add(a=1)\nawait desk.wait()"
+                await client.call_tool("execute_code", {"code": code})
+
+            async with anyio.create_task_group() as tasks:
+                tasks.start_soon(wait)
+                while ("wait",) not in calls:
+                    await anyio.lowlevel.checkpoint()
+                if ends:
+                    server.settings = server.settings.model_copy(update={"grace_seconds": 0})
+                    await server.drain()
+                else:
+                    tasks.cancel_scope.cancel()
+    found = recordings.find("last")
+    assert (found.state, found.has_crashed) == ("interrupted", ends)
 
 
 async def test_a_client_whose_run_went_on_elsewhere_is_told_once_that_it_has_ended(again, leave_waiting, resume):

@@ -35,3 +35,27 @@ async def test_a_run_that_heeds_no_stop_is_dropped_when_the_server_ends(monkeypa
             await runs.drain(0)
             assert len(runs) == 0
     assert len(ended) == 2
+
+
+async def test_runs_that_wait_for_their_turn_do_not_begin_when_the_server_ends():
+    runs, began, ended = Runs(at_once=2, waiting=200), [], []
+
+    async def work(live):
+        began.append(live)
+        with live.stop:
+            await anyio.sleep_forever()
+        return "stopped"
+
+    async def wait():
+        try:
+            ended.append(await runs.perform(tasks, work))
+        except DrainingError as error:
+            ended.append(error.has_begun)
+
+    with anyio.fail_after(10):
+        async with anyio.create_task_group() as tasks:
+            for _ in range(202):
+                tasks.start_soon(wait)
+            await anyio.wait_all_tasks_blocked()
+            await runs.drain(0)
+    assert (len(began), ended.count("stopped"), ended.count(False)) == (2, 2, 200)
