@@ -1,14 +1,15 @@
-"""The questions of a box over HTTP: `GET /questions` shows them, `POST /questions/ID` answers one.
+"""A box over HTTP: `GET /questions` shows it, `POST /questions/ID` and `POST /forms/ID` answer what is in it.
 
-Above: an embedding host, which serves the application, or `serve`. Below: Starlette, which the MCP SDK brings along.
-Every request needs the bearer token; there is no default one.
+Above: an embedding host, which serves the application. Below: Starlette, which the MCP SDK brings along. Every request
+needs the bearer token; there is no default one.
 """
 
 from __future__ import annotations
 
 import hmac
 import json
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from starlette.applications import Starlette
@@ -16,13 +17,18 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 from broker.authorization.choices import Choice, answers_of
+from broker.authorization.forms import FormReply
 from broker.authorization.question_text import as_text
 from broker.errors import PatternError
 
 if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+
     from starlette.requests import Request
 
-    from broker.authorization.question_box import OpenQuestion, QuestionBox
+    from broker.authorization.question_box import OpenForm, OpenQuestion, QuestionBox
+
+    Handler: TypeAlias = Callable[[Request], Awaitable[Response]]
 
 LEAST_TOKEN_CHARACTERS = 16
 BODY_BYTES = 256 * 1024
@@ -30,11 +36,20 @@ BODY_BYTES = 256 * 1024
 
 
 class Reply(BaseModel):
-    """The body of an answer."""
+    """The body of an answer to a question."""
 
     model_config = ConfigDict(extra="forbid")
 
     choices: list[Choice] = Field(max_length=1_000)
+
+
+class Filled(BaseModel):
+    """The body of an answer to a form of a server: `content` has its fields by their names."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    action: Literal["accept", "decline", "cancel"]
+    content: dict[str, Any] = {}
 
 
 def answers_app(box: QuestionBox, *, token: str) -> Starlette:
@@ -50,34 +65,65 @@ def answers_app(box: QuestionBox, *, token: str) -> Starlette:
     if len(token) < LEAST_TOKEN_CHARACTERS:
         raise ValueError(f"the token of the answers needs at least {LEAST_TOKEN_CHARACTERS} characters")
 
-    async def listed(request: Request) -> Response:
-        if not _is_allowed(request, token):
-            return _problem(401, "give the token as Authorization: Bearer TOKEN")
-        return JSONResponse({"questions": [_document(asked) for asked in box.open]})
+    answers = _Answers(box)
+    return Starlette(
+        routes=[
+            Route("/questions", _guarded(answers.show, token)),
+            Route("/questions/{id}", _guarded(answers.answer, token), methods=["POST"]),
+            Route("/forms/{id}", _guarded(answers.fill, token), methods=["POST"]),
+        ]
+    )
 
-    async def answered(request: Request) -> Response:
-        if not _is_allowed(request, token):
-            return _problem(401, "give the token as Authorization: Bearer TOKEN")
-        asked = next((one for one in box.open if one.id == request.path_params["id"]), None)
+
+@dataclass(frozen=True, slots=True)
+class _Answers:
+    """What the three requests do; what they raise says what is wrong with an answer."""
+
+    box: QuestionBox
+
+    async def show(self, _request: Request) -> Response:
+        questions = [_document(asked) for asked in self.box.open]
+        return JSONResponse({"questions": questions, "forms": [_form_document(asked) for asked in self.box.forms]})
+
+    async def answer(self, request: Request) -> Response:
+        asked = next((one for one in self.box.open if one.id == request.path_params["id"]), None)
         if asked is None:
             return _problem(404, "there is no such question, or its time is over")
+        reply = Reply.model_validate_json(await _body(request))
+        return _taken(is_first=asked.reply(answers_of(asked.question, reply.choices)))
+
+    async def fill(self, request: Request) -> Response:
+        asked = next((one for one in self.box.forms if one.id == request.path_params["id"]), None)
+        if asked is None:
+            return _problem(404, "there is no such form, or its time is over")
+        reply = Filled.model_validate_json(await _body(request))
+        fault = asked.form.fault(reply.content) if reply.action == "accept" else None
+        if fault is not None:
+            return _problem(400, f"content: {fault}")
+        return _taken(is_first=asked.reply(FormReply(reply.action, reply.content)))
+
+
+def _guarded(answer: Handler, token: str) -> Handler:
+    async def guard(request: Request) -> Response:
+        if not _is_allowed(request, token):
+            return _problem(401, "give the token as Authorization: Bearer TOKEN")
         try:
-            reply = Reply.model_validate_json(await _body(request))
-            answers = answers_of(asked.question, reply.choices)
+            return await answer(request)
         except ValidationError as error:
             return _problem(400, _fault(error))
         except (PatternError, ValueError) as error:
             return _problem(400, str(error))
-        if not asked.reply(answers):
-            return _problem(409, "it has been answered already")
-        return Response(status_code=204)
 
-    return Starlette(routes=[Route("/questions", listed), Route("/questions/{id}", answered, methods=["POST"])])
+    return guard
 
 
 def _is_allowed(request: Request, token: str) -> bool:
     given = request.headers.get("authorization", "")
     return hmac.compare_digest(given.encode("utf-8", "replace"), f"Bearer {token}".encode())
+
+
+def _taken(*, is_first: bool) -> Response:
+    return Response(status_code=204) if is_first else _problem(409, "it has been answered already")
 
 
 async def _body(request: Request) -> bytes:
@@ -106,6 +152,18 @@ def _document(asked: OpenQuestion) -> dict[str, Any]:
             }
             for group in asked.question.groups
         ],
+    }
+
+
+def _form_document(asked: OpenForm) -> dict[str, Any]:
+    form = asked.form
+    return {
+        "id": asked.id,
+        "server": form.server,
+        "tool": form.tool,
+        "text": form.as_text(),
+        "wants_secret": form.wants_secret,
+        **({"url": form.url} if form.url else {"schema": form.schema}),
     }
 
 

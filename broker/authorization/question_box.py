@@ -1,7 +1,7 @@
-"""Questions that wait until somebody comes to answer them: nobody is there yet.
+"""Questions, and forms of servers, that wait until somebody comes to answer them: nobody is there yet.
 
-Above: parking.py, http_answers.py and the server's elicitation, each of which shows what is in the box and puts the
-answers in. Below: questions.py. The desk takes a question back when its time is over.
+Above: parking.py, http_answers.py and embedding hosts, each of which shows what is in the box and puts the answers in.
+Below: questions.py, forms.py. The desk takes a question or a form back when its time is over.
 """
 
 from __future__ import annotations
@@ -12,9 +12,12 @@ from typing import TYPE_CHECKING
 
 import anyio
 
+from broker.authorization.forms import FormReply
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from broker.authorization.forms import Form
     from broker.authorization.questions import Answer, Question
 
 
@@ -53,16 +56,62 @@ class OpenQuestion:
         return self._answers
 
 
-class QuestionBox:
-    """An answerer that keeps its questions until `reply`."""
+@dataclass(slots=True, eq=False)
+class OpenForm:
+    """A form in a box: what a server asks while a call of its tool is open, which cannot be put off.
 
-    def __init__(self, name: str = "later", *, on_open: Callable[[OpenQuestion], None] | None = None) -> None:
-        """Begin empty; `name` is who answers, for the audit, and `on_open` is told of each question."""
+    Attributes:
+        id: Hard to guess: who knows it was shown the form.
+        form: What is asked.
+    """
+
+    id: str
+    form: Form
+    _reply: FormReply | None = None
+    _answered: anyio.Event = field(default_factory=anyio.Event)
+
+    @property
+    def is_answered(self) -> bool:
+        """Whether somebody has answered it."""
+        return self._answered.is_set()
+
+    def reply(self, reply: FormReply) -> bool:
+        """Answer it; tell whether this was the first answer, which counts."""
+        if self._answered.is_set():
+            return False
+        self._reply = reply
+        self._answered.set()
+        return True
+
+    async def answer(self) -> FormReply:
+        """Wait for the answer."""
+        await self._answered.wait()
+        return self._reply or FormReply("cancel")
+
+
+class QuestionBox:
+    """An answerer that keeps its questions, and the forms of servers, until they are answered."""
+
+    def __init__(
+        self,
+        name: str = "later",
+        *,
+        on_open: Callable[[OpenQuestion], None] | None = None,
+        on_form: Callable[[OpenForm], None] | None = None,
+    ) -> None:
+        """Begin empty; `name` is who answers, for the audit; the others are told of each question and each form."""
         self.name = name
         self.on_open = on_open
+        self.on_form = on_form
         self.wake: Callable[[OpenQuestion], None] | None = None
         """Told first: whoever waits for the runs of a session. The same for all sessions of the box."""
         self._open: dict[str, OpenQuestion] = {}
+        self._forms: dict[str, OpenForm] = {}
+
+    @property
+    def forms(self) -> tuple[OpenForm, ...]:
+        """The forms that wait, oldest first."""
+        return tuple(asked for asked in self._forms.values() if not asked.is_answered)
 
     @property
     def open(self) -> tuple[OpenQuestion, ...]:
@@ -90,6 +139,17 @@ class QuestionBox:
         finally:
             del self._open[asked.id]
 
+    async def fill(self, form: Form) -> FormReply:
+        """Keep a form until it is answered or taken back."""
+        asked = OpenForm(f"f_{secrets.token_hex(16)}", form)
+        self._forms[asked.id] = asked
+        try:
+            if self.on_form is not None:
+                self.on_form(asked)
+            return await asked.answer()
+        finally:
+            del self._forms[asked.id]
+
 
 class Later:
     """The box as an answerer who is not there yet: a run that can be taken up again is parked, and waits for nothing.
@@ -107,3 +167,7 @@ class Later:
     async def answer(self, question: Question) -> Sequence[Answer]:
         """Wait for the answer."""
         return await self._box.answer(question)
+
+    async def fill(self, form: Form) -> FormReply:
+        """Wait for the answer to a form: its call is open, so that the run is not parked with it."""
+        return await self._box.fill(form)

@@ -8,14 +8,17 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 import anyio
+import httpx2
 import mcp.types as t
 import pytest
 
-from broker import Broker, Config, Grant, PolicyConfig, ServerConfig
+from broker import Broker, Config, Grant, PolicyConfig, QuestionBox, ServerConfig
 from broker.authorization.forms import FormReply
+from broker.authorization.http_answers import answers_app
 
 pytestmark = pytest.mark.anyio
 
+TOKEN = "a-token-of-the-tests"  # noqa: S105  # of an application in this process
 CURIOUS = Path(__file__).parents[1] / "servers" / "curious.py"
 ASK = """
 from tools import curious, ToolError
@@ -318,3 +321,102 @@ async def test_a_secret_in_a_question_is_not_shown(log, tmp_path, mode):
         async with Broker(config, startup_seconds=30) as broker:
             await ask(broker, person, "name")
     assert person.forms[0].message == ("[redacted] you?",)
+
+
+@asynccontextmanager
+async def over_http(box):
+    transport = httpx2.ASGITransport(app=answers_app(box, token=TOKEN))
+    headers = {"Authorization": f"Bearer {TOKEN}"}
+    async with httpx2.AsyncClient(transport=transport, base_url="http://broker", headers=headers) as http:
+        yield http
+
+
+async def asked_over_http(broker, what, reply, *, park=False):
+    """Run a script whose call asks `what`, and return what `reply` returns, given HTTP and the form, and its result."""
+    asked = anyio.Event()
+    box = QuestionBox("http", on_form=lambda _: asked.set())
+    session = broker.session(answerer=box, grants=[Grant("curious.*")])
+    results = []
+
+    async def run():
+        script = ASK.replace("WHAT", repr(what)).replace("TIMES", "1")
+        results.append(await session.execute_code(script, describe_references=True, park=park))
+
+    async with over_http(box) as http:
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(run)
+            await asked.wait()
+            [form] = (await http.get("/questions")).json()["forms"]
+            said = await reply(http, form)
+        assert (await http.get("/questions")).json() == {"questions": [], "forms": []}
+    return said, results[0]
+
+
+@pytest.mark.parametrize("park", [False, True])
+async def test_a_form_is_answered_over_http(beside, told, park):
+    async def reply(http, form):
+        assert (form["server"], form["tool"], form["wants_secret"]) == ("curious", "ask", False)
+        assert "| Who are you?" in form["text"]
+        assert form["schema"]["required"] == ["name"]
+        content = {"name": "Anna", "colour": "g"}
+        first = await http.post(f"/forms/{form['id']}", json={"action": "accept", "content": content})
+        again = await http.post(f"/forms/{form['id']}", json={"action": "decline"})
+        return first.status_code, again.status_code
+
+    async with beside() as broker:
+        said, result = await asked_over_http(broker, "name", reply, park=park)
+    assert said[0] == 204
+    assert said[1] in {404, 409}
+    assert (result.outcome, len(told())) == ("completed", 1)
+    assert told()[0]["content"] == {"name": "Anna", "colour": "g"}
+
+
+async def test_an_address_is_shown_over_http_and_takes_no_content(beside, told):
+    async def reply(http, form):
+        assert form["url"] == "https://pay.example/checkout?id=1"
+        path = f"/forms/{form['id']}"
+        wrong = await http.post(path, json={"action": "accept", "content": {"name": "Anna"}})
+        return wrong.json()["error"], (await http.post(path, json={"action": "accept"})).status_code
+
+    async with beside() as broker:
+        said, _ = await asked_over_http(broker, "url", reply)
+    assert said == ("content: there is no field 'name'", 204)
+    assert told()[0]["action"] == "accept"
+
+
+BAD_FILLINGS = {
+    "no JSON": (b"{", "the body: Invalid JSON"),
+    "no action": (b"{}", "action: Field required"),
+    "another action": (b'{"action": "allow"}', "action: Input should be 'accept', 'decline' or 'cancel'"),
+    "a field left out": (b'{"action": "accept"}', "content: 'name' is a required property"),
+    "another type": (b'{"action": "accept", "content": {"name": 5}}', "content: name: 5 is not of type 'string'"),
+    "another field": (b'{"action": "accept", "content": {"name": "A", "x": 1}}', "content: there is no field 'x'"),
+    "choices": (b'{"choices": [{"decision": "any"}]}', "action: Field required"),
+}
+
+
+async def test_a_bad_answer_to_a_form_is_explained_and_the_form_stays_open(beside, told):
+    async def reply(http, form):
+        path = f"/forms/{form['id']}"
+        for body, text in BAD_FILLINGS.values():
+            response = await http.post(path, content=body)
+            assert (response.status_code, text in response.json()["error"]) == (400, True), response.text
+        assert (await http.post("/forms/f_0", json={"action": "cancel"})).status_code == 404
+        assert (await http.post(f"/questions/{form['id']}", json={"choices": []})).status_code == 404
+        assert (await http.post(path, json={"action": "cancel"}, headers={"Authorization": ""})).status_code == 401
+        assert told() == []
+        return (await http.post(path, json={"action": "decline"})).status_code
+
+    async with beside() as broker:
+        said, _ = await asked_over_http(broker, "name", reply)
+    assert (said, [one["action"] for one in told()]) == (204, ["decline"])
+
+
+async def test_a_form_in_a_box_that_nobody_answers_is_taken_back(beside, told):
+    async def nothing(_http, _form):
+        return None
+
+    async with beside(policy=PolicyConfig(answer_timeout_seconds=0.5)) as broker:
+        _, result = await asked_over_http(broker, "name", nothing)
+    assert result.outcome == "completed"
+    assert [one["action"] for one in told()] == ["cancel"]
