@@ -87,6 +87,8 @@ class ToolCalls:
         value out of a server's result; it must not raise. `on_progress` is told how far a server says it is.
         """
         self._records: dict[int, CallRecord] = {}
+        # By the digest of a definition, which its server is part of; what the operator says of servers stays.
+        self._facts: dict[str, ToolFacts] = {}
         self._catalog = catalog
         self._upstreams = upstreams
         self._desk = desk
@@ -176,9 +178,12 @@ class ToolCalls:
         if entry is None:
             return PendingCall(record.server, record.tool, "", call.arguments, caller=self._desk.caller)
         spec = entry.spec
-        settings = self._upstreams[spec.server].settings
-        labels = self._desk.labels_of(settings.labels)
-        facts = ToolFacts.of(spec, trust_annotations=settings.trust_annotations, labels=labels)
+        facts = self._facts.get(spec.digest)
+        if facts is None:
+            settings = self._upstreams[spec.server].settings
+            labels = self._desk.labels_of(settings.labels)
+            facts = ToolFacts.of(spec, trust_annotations=settings.trust_annotations, labels=labels)
+            self._facts[spec.digest] = facts
         return PendingCall(spec.server, spec.name, spec.digest, call.arguments, facts, self._desk.caller)
 
     def _pending_before(self, sent: Sent, arguments: dict[str, Any]) -> PendingCall:

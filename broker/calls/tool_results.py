@@ -50,15 +50,18 @@ class ResultBounds:
     nodes: int = 200_000
 
 
+_BOUNDS = ResultBounds()
+
+
 def completion_of(
-    raw: dict[str, Any], tool: CatalogEntry, bounds: ResultBounds | None = None, blocks: ContentBlocks | None = None
+    raw: dict[str, Any], tool: CatalogEntry, bounds: ResultBounds = _BOUNDS, blocks: ContentBlocks | None = None
 ) -> Completion:
     """Turn a result into what the script's call returns or raises. Never raises.
 
     Blocks that are not text are kept in `blocks`, where the script can have them displayed.
     """
     try:
-        return _completion(raw, tool, bounds or ResultBounds(), blocks)
+        return _completion(raw, tool, bounds, blocks)
     except ReplyError as error:
         return failure("ToolResultError", str(error), tool)
 
