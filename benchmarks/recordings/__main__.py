@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 import anyio
 
 from broker import Broker, Config, Grant, ServerConfig
-from broker.cli.show import shown
+from broker.cli.show import collector_at_rest, shown
 from broker.recordings.picture import picture_of
 from broker.recordings.recordings import Recordings
 from broker.recordings.redaction import Redaction
@@ -167,8 +167,9 @@ async def frontier(recordings: Recordings, sandbox: Sandbox, run_id: str) -> Tim
 
 def show(recordings: Recordings) -> None:
     """Read and draw the newest recording."""
-    recording = load(recordings, recordings.find("last"))
-    shown(recording, picture_of(recording))
+    with collector_at_rest():
+        recording = load(recordings, recordings.find("last"))
+        shown(recording, picture_of(recording))
 
 
 def median(function: Callable[[], object], runs: int) -> Times:

@@ -40,7 +40,8 @@ class Omitted(Part):
     omitted: int = Field(ge=0)
 
 
-Stored: TypeAlias = Inline | ByDigest | Omitted
+# They exclude each other: the first that fits is it, and what comes after it is not tried.
+Stored: TypeAlias = Annotated[Inline | ByDigest | Omitted, Field(union_mode="left_to_right")]
 
 
 class RecordedTool(Part):
