@@ -10,8 +10,6 @@ from __future__ import annotations
 import logging
 from typing import TYPE_CHECKING, Any
 
-import anyio.lowlevel
-from mcp import MCPError
 from mcp.server import MCPServer
 from mcp.server.mcpserver.exceptions import ToolError, UnexpectedToolError
 from mcp.server.mcpserver.tools import Tool
@@ -23,7 +21,7 @@ from broker.upstreams.in_process import InProcessDispatcher
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
-    from mcp.shared.dispatcher import CallOptions
+    from broker.upstreams.in_process import Request
 
 
 class FunctionsServer(MCPServer):
@@ -71,17 +69,12 @@ class FunctionsDispatcher(InProcessDispatcher):
         super().__init__(server._lowlevel_server, lifespan_state)  # noqa: SLF001  # as the SDK's own client reaches it
         self._functions = server
 
-    async def send_raw_request(
-        self, method: str, params: Mapping[str, Any] | None, opts: CallOptions | None = None
-    ) -> dict[str, Any]:
+    async def handled(self, request: Request, method: str, params: Mapping[str, Any] | None) -> dict[str, Any]:
         """Call a function, or have the server handle what is more than that."""
         if method != "tools/call" or params is None or params.get("name") not in self._functions.plain:
-            return await super().send_raw_request(method, params, opts)
-        await anyio.lowlevel.checkpoint()
+            return await super().handled(request, method, params)
         try:
-            result = await self._functions.call_tool(params["name"], params["arguments"])
-        except MCPError:
-            raise
+            result = await self._functions.call_tool(params["name"], params.get("arguments") or {})
         except ToolError as error:
             if isinstance(error, UnexpectedToolError):
                 logger().exception("a function failed", function=params["name"])

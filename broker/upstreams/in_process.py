@@ -60,27 +60,28 @@ class InProcessDispatcher(Dispatcher[TransportContext]):
         # Handlers need not wait for anything: other tasks have their turn all the same.
         await anyio.lowlevel.checkpoint()
         number = opts.get("request_id")
-        request = _Request(
+        request = Request(
             next(self._numbers) if number is None else number, self.notify_client, opts.get("on_progress")
         )
         timeout = opts.get("timeout")
         if timeout is None:
-            return await self._handled(request, method, params)
+            return await self.handled(request, method, params)
         try:
             with anyio.fail_after(timeout):
-                return await self._handled(request, method, params)
+                return await self.handled(request, method, params)
         except TimeoutError:
             raise MCPError(code=t.REQUEST_TIMEOUT, message=f"No answer to {method} within {timeout} s") from None
 
-    async def _handled(self, request: _Request, method: str, params: Mapping[str, Any] | None) -> dict[str, Any]:
+    async def handled(self, request: Request, method: str, params: Mapping[str, Any] | None) -> dict[str, Any]:
+        """Return the server's answer to a request, or raise its error as `MCPError`."""
         try:
             return await self._runner_for(params).on_request(request, method, params)
         except MCPError:
             raise
         except ValidationError:
             raise MCPError(code=t.INVALID_PARAMS, message="Invalid request parameters", data="") from None
-        except Exception as error:  # noqa: BLE001  # whatever a handler raises; a client is told no more
-            logger().warning("a handler failed", method=method, error=type(error).__name__)
+        except Exception:  # noqa: BLE001  # whatever a handler raises; a client is told no more
+            logger().exception("a handler failed", method=method)
             raise MCPError(code=t.INTERNAL_ERROR, message="Internal server error") from None
 
     def _runner_for(self, params: Mapping[str, Any] | None) -> ServerRunner[Any]:
@@ -115,7 +116,7 @@ class InProcessDispatcher(Dispatcher[TransportContext]):
 
         async def notified(method: str, params: Mapping[str, Any] | None) -> None:
             if not run_notify_intercept(on_notify_intercept, method, params):
-                await on_notify(_Request(None, self.notify_client), method, params)
+                await on_notify(Request(None, self.notify_client), method, params)
 
         self._notified = notified
         try:
@@ -126,7 +127,7 @@ class InProcessDispatcher(Dispatcher[TransportContext]):
 
 
 @dataclass(slots=True)
-class _Request:
+class Request:
     """One message on its way, as the SDK's handlers see it."""
 
     request_id: t.RequestId | None
