@@ -7,6 +7,7 @@ microseconds, so that callers make them inline. Several processes may use the sa
 from __future__ import annotations
 
 import os
+import shutil
 import sqlite3
 import threading
 import time
@@ -30,6 +31,7 @@ BUSY_SECONDS = 5.0
 
 _COMPONENTS = "CREATE TABLE IF NOT EXISTS component (name TEXT PRIMARY KEY, version INTEGER NOT NULL) STRICT"
 _RETRY_SECONDS = 0.02
+_LEAST_BYTES = 64 * 1024
 # By the primary code of SQLite's result; the low byte of the extended one.
 _TROUBLE = {
     sqlite3.SQLITE_FULL: "the disk is full; free some space",
@@ -211,11 +213,19 @@ class Store:
     def _tell(self, error: sqlite3.Error) -> None:
         """Raise what went wrong with the file in words; returns where it is something else."""
         code = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_ERROR) & 0xFF
+        if code == sqlite3.SQLITE_IOERR and self._has_no_room():
+            code = sqlite3.SQLITE_FULL  # SQLite says so only of some of its files
         trouble = _TROUBLE.get(code)
         if trouble is not None:
             raise StoreError(
                 f"{self._name}: {trouble}.", is_busy=code in {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED}
             ) from error
+
+    def _has_no_room(self) -> bool:
+        try:
+            return self.path is not None and shutil.disk_usage(self.path.parent).free < _LEAST_BYTES
+        except OSError:
+            return False
 
 
 def user_store() -> Path:

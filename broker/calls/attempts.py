@@ -145,15 +145,16 @@ class Attempt:
             journal.with_next(partial(result, self.call, self._number, result_bytes=_size(completion)))
 
 
-def record_of(story: CallStory, result: dict[str, Any]) -> CallRecord:
-    """Return the record of a call that was answered before its run was resumed."""
+def record_of(story: CallStory, result: dict[str, Any] | None) -> CallRecord:
+    """Return the record of a call that was over, or of unknown outcome, before its run was resumed."""
     server, _, tool = story.call.function.partition(".")
-    error = result.get("error")
+    unanswered: Status = "cancelled" if story.cancelled is not None else "outcome_unknown"
+    error = None if result is None else result.get("error")
     return CallRecord(
         server=story.sent.server if story.sent else server,
         tool=story.sent.tool if story.sent else tool,
         decision="allowed" if story.sent else "denied" if story.denied else "undecided",
-        status=_STATUS_OF_KIND.get(error["kind"], "tool_error") if error else "ok",
+        status=unanswered if result is None else _STATUS_OF_KIND.get(error["kind"], "tool_error") if error else "ok",
         duration_ms=round((story.answered.at - story.made) / 1e6, 3) if story.answered else 0.0,
     )
 

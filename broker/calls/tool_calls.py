@@ -113,7 +113,7 @@ class ToolCalls:
             if "." not in story.call.function:
                 continue
             result = None if story.answered is None else before.answer(story.answered)
-            if result is not None:
+            if story.is_over or story.is_unknown:
                 self._records[number] = record_of(story, result)
             if story.sent is not None:
                 pending = self._pending_before(story.sent, before.load(story.call.arguments))

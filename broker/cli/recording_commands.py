@@ -115,14 +115,14 @@ def resume_run(
             "you whether to send it again, repeat it where the tool is marked idempotent.",
         ),
     ] = None,
-    park: Annotated[bool, typer.Option("--park", help="Without a terminal: put the run aside at a question.")] = False,
     as_json: AsJson = False,
     verbose: Verbose = False,
     log_json: LogJson = False,
 ) -> None:
     """Go on with a run that was interrupted or is parked. Calls that were answered are not repeated.
 
-    What the run was allowed with --allow it still is, for the tools as they were defined then.
+    What the run was allowed with --allow it still is, for the tools as they were defined then. A question that nobody
+    is there for parks the run again.
 
     \b
     Example:
@@ -134,7 +134,7 @@ def resume_run(
     """  # noqa: D301  # \b keeps click from refilling the lines
     from broker.cli import runs as command
 
-    request = command.ResumeRequest(run, config, tuple(allow or ()), unknown, park, as_json)
+    request = command.ResumeRequest(run, config, tuple(allow or ()), unknown, as_json)
     start(command.resume_run, request, verbose=verbose, log_json=log_json)
 
 
@@ -156,7 +156,12 @@ def replay_recordings(  # noqa: PLR0913  # options
     allow: Allow = None,
     ignore: Annotated[
         list[str] | None,
-        typer.Option("--ignore", metavar="POINTER", help="Ignore a field in comparisons, as in /result/updated_at."),
+        typer.Option(
+            "--ignore",
+            metavar="POINTER",
+            help="Ignore a field in comparisons, as in /result/updated_at or /outcome/completed/total, or what was "
+            "printed: /printed.",
+        ),
     ] = None,
     junit: Annotated[
         Path | None, typer.Option("--junit", metavar="FILE", help="Write the results as JUnit XML.")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING
 
 from rich.console import Group
@@ -45,7 +45,6 @@ class ResumeRequest:
     config: Path | None
     allow: tuple[str, ...]
     unknown: UnknownOutcome | None
-    park: bool
     as_json: bool
 
 
@@ -56,7 +55,8 @@ async def list_runs(request: RunsRequest) -> ExitCode:
         found = []
         for entry in entries:
             try:
-                found.append((entry, _waiting(load(recordings, entry))))
+                recording = load(recordings, entry)
+                found.append((replace(entry, calls=len(recording.calls)), _waiting(recording)))
             except RecordingError as error:
                 found.append((entry, [str(error)]))
     if request.as_json:
@@ -74,14 +74,13 @@ async def resume_run(request: ResumeRequest) -> ExitCode:
     config = load_config(request.config)
     grants = grants_of(request.allow)
     answerer = TerminalAnswerer() if can_ask() else None
-    unknown = request.unknown or config.recordings.unknown_outcome
     try:
         async with open_broker(config, startup_seconds=0, runs_scripts=True) as broker:
-            session = broker.session(grants=grants, answerer=answerer, parks=request.park)
+            session = broker.session(grants=grants, answerer=answerer, parks=True)
             result = await session.take_up(
                 request.run,
                 on_output=None if request.as_json else show_output,
-                unknown=unknown,
+                unknown=request.unknown,
                 ask_unknown=_ask_again if answerer is not None else None,
             )
             report_servers(broker)

@@ -58,7 +58,8 @@ def compare(first: Recording, second: Recording, ignored: Collection[str] = ()) 
     Args:
         first: The recorded run.
         second: The new one.
-        ignored: JSON pointers into results, as in `/result/updated_at`; `*` stands for any key or index.
+        ignored: JSON pointers into the results of calls, as in `/result/updated_at`, and into the outcome, as in
+            `/outcome/completed/total`; `*` stands for any key or index. `/printed` is the printed text.
     """
     then, now = _keys(first), _keys(second)
     changes: list[Change] = []
@@ -69,7 +70,7 @@ def compare(first: Recording, second: Recording, ignored: Collection[str] = ()) 
                 changes += _changed(first, one, second, other, ignored)
         else:
             changes += _replaced(first, old[a:b], second, new[c:d], ignored)
-    return Comparison(tuple(changes), tuple(_others(first, second)))
+    return Comparison(tuple(changes), tuple(_others(first, second, ignored)))
 
 
 def fields(then: Any, now: Any, ignored: Collection[str], place: str = "") -> Iterator[tuple[str, str, str]]:
@@ -140,12 +141,12 @@ def _replaced(
     return changes + [Change("added", story.call.function, story.call.line) for story in left]
 
 
-def _others(first: Recording, second: Recording) -> Iterator[Difference]:
+def _others(first: Recording, second: Recording, ignored: Collection[str]) -> Iterator[Difference]:
     texts = [
         "".join(str(one.load(text.text)) for step in one.steps for text in step.printed) for one in (first, second)
     ]
-    if texts[0] != texts[1]:
+    if texts[0] != texts[1] and "/printed" not in ignored:
         yield Difference("the printed text", 0, *texts)
-    outcomes = [None if one.outcome is None else outcome_json(one.outcome) for one in (first, second)]
-    if outcomes[0] != outcomes[1]:
-        yield Difference("the outcome", 0, pretty(outcomes[0]), pretty(outcomes[1]))
+    then, now = (None if one.outcome is None else outcome_json(one.outcome) for one in (first, second))
+    if any(fields(then, now, ignored, "/outcome")):
+        yield Difference("the outcome", 0, pretty(then), pretty(now))

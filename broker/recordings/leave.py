@@ -7,6 +7,7 @@ left of it.
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass, replace
 from datetime import datetime
 from fnmatch import fnmatchcase
@@ -17,6 +18,7 @@ from broker.authorization.patterns import exact_pattern, is_exact
 from broker.authorization.predicates import Predicate
 from broker.errors import PatternError
 from broker.recordings.parts import RecordedDenial, RecordedGrant
+from broker.redaction import MARK as REDACTED
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -123,14 +125,16 @@ def grant_of(recorded: RecordedGrant) -> Grant:
 def grants_given_back(recording: Recording) -> Iterator[GivenBack]:
     """Yield the grants that hold again; what a recording from elsewhere says was allowed counts for nothing here.
 
-    Left out are those that were revoked or used up, those for always, which the store has as long as they hold, and
-    those for a number of calls that other runs may have made since.
+    Left out are those that were revoked or used up, those for always, which the store has as long as they hold, those
+    for a number of calls that other runs may have made since, and those whose tests had a secret in them: without it
+    they may hold for more.
     """
     if recording.is_imported:
         return
     for number, recorded in enumerate(recording.grants):
         is_shared = recorded.calls is not None and recorded.scope != "run"
-        if number in recording.revoked or recorded.scope == "always" or is_shared:
+        has_lost_a_secret = REDACTED in json.dumps(recorded.arguments)
+        if number in recording.revoked or recorded.scope == "always" or is_shared or has_lost_a_secret:
             continue
         left = None if recorded.calls is None else recorded.calls - recording.uses[number]
         if left is not None and (left < 1 or not is_exact(recorded.pattern)):

@@ -46,8 +46,8 @@ class Verdict:
 
     @property
     def is_same(self) -> bool:
-        """Whether the policy decides as it was decided; a question counts as whatever it was answered with."""
-        return self.then == self.now or (self.now == "asked" and self.then != "not sent")
+        """Whether the policy decides as it was decided, if it was; a question counts as any answer to it."""
+        return self.then in {self.now, "not sent"} or self.now == "asked"
 
 
 def judge_recording(recording: Recording, policy: Policy) -> list[Verdict]:
@@ -67,7 +67,8 @@ def judge_recording(recording: Recording, policy: Policy) -> list[Verdict]:
         pending = _pending(recording, story, tool)
         decision = authorize(pending, policy=policy, grants=book, flow=flow, now=recording.begun.at / 1e9)
         now: Decided = "allowed" if isinstance(decision, Allow) else "denied" if isinstance(decision, Deny) else "asked"
-        basis = f"{decision.basis.kind} {decision.basis.name}"
+        kind, name = decision.basis.kind, decision.basis.name
+        basis = name if name.startswith(kind) else f"{kind} {name}"
         verdicts.append(Verdict(story.call.id, pending.qualified_name, story.call.line, _then(story), now, basis))
         if story.answered is not None and story.sent is not None:
             flow.receive(pending, recording.answer(story.answered))

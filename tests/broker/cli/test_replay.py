@@ -100,6 +100,19 @@ def test_another_policy_judges_the_recorded_calls(codemode, tmp_path):
     assert {one["name"]: one["now"] for one in verdicts}["memory.read_graph"] == "allowed"
 
 
+def test_the_same_policy_decides_the_same_also_where_a_call_never_came_to_a_decision(codemode, config, tmp_path):
+    script = (
+        "from tools import odd\ntry:\n    await odd.echo(text=5)\nexcept Exception:\n    await odd.echo(text='x')\n"
+    )
+    (tmp_path / "script.py").write_text(script)
+    codemode("run", "script.py", "-c", config, "--allow", "odd.*", "--check", "off")
+    (tmp_path / "policy.json").write_text("{}")
+    finished = codemode("replay", "last", "--policy", "policy.json", "--json")
+    assert finished.returncode == 0, finished.stdout
+    (verdicts,) = json.loads(finished.stdout).values()
+    assert [(one["then"], one["now"]) for one in verdicts] == [("not sent", "allowed"), ("allowed", "allowed")]
+
+
 def test_a_run_is_walked_through_step_by_step(codemode):
     finished = codemode("replay", str(EXAMPLE / "recording.jsonl"), "--step")
     assert finished.returncode == 0
@@ -120,6 +133,8 @@ def test_a_live_replay_compares_with_the_servers_of_today(codemode, config, tmp_
     assert "changed  line 3: odd.echo" in refused.stderr
     ignored = codemode("replay", "last", "--live", "-c", config, "--allow", "odd.*", "--ignore", "/result")
     assert ignored.returncode == 1, "the outcome and what was printed are still compared"
+    all_three = [part for name in ("/result", "/outcome", "/printed") for part in ("--ignore", name)]
+    assert codemode("replay", "last", "--live", "-c", config, "--allow", "odd.*", *all_three).returncode == 0
 
 
 def test_a_parked_run_is_listed_with_what_it_waits_for_and_goes_on(codemode, config, tmp_path):
@@ -130,6 +145,9 @@ def test_a_parked_run_is_listed_with_what_it_waits_for_and_goes_on(codemode, con
     runs = codemode("runs")
     assert "parked" in runs.stdout
     assert 'line 3: odd.echo {"text": "one"}: waits for somebody to allow it' in runs.stdout
+    still = codemode("resume", "last", "-c", config)
+    assert (still.returncode, still.stdout) == (4, "")
+    assert json.loads(codemode("runs", "--json").stdout)[0]["calls"] == 1
     resumed = codemode("resume", "last", "-c", config, "--allow", "odd.echo")
     assert (resumed.returncode, resumed.stdout) == (0, "one\ntwo\n")
     assert codemode("runs").stderr == "no run is open\n"

@@ -66,6 +66,7 @@ async def test_a_call_of_unknown_outcome_is_not_sent_again_without_leave(world):
         resumed = await resume(result.run_id, **how)
         assert calls == []
         assert resumed.stdout.startswith("ToolOutcomeUnknown('desk.add was sent, then the broker ended")
+        assert [(call.decision, call.status) for call in resumed.calls] == [("allowed", "outcome_unknown")]
     cut(3)
     trusted = '"is_trusted":true,"idempotent":true'
     store.execute(
