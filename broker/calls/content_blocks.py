@@ -23,7 +23,7 @@ class ContentBlocks:
         """Keep nothing yet."""
         self._displayed: dict[int, dict[str, Any]] = {}
         self.left_out = 0
-        """How many displayed blocks were over a bound."""
+        """How many displayed blocks were over a bound, or broken."""
         self._last = 0
         self._new: list[str] = []
         self._kept: dict[str, dict[str, Any]] = {}
@@ -97,6 +97,14 @@ def base64_of(block: dict[str, Any]) -> str | None:
     resource = block.get("resource")
     data = resource.get("blob") if isinstance(resource, dict) else block.get("data")
     return data if isinstance(data, str) else None
+
+
+def mime_type_of(block: dict[str, Any]) -> str:
+    """Return the type of a block; a resource without one is plain bytes or text."""
+    resource = block.get("resource")
+    if isinstance(resource, dict):
+        return str(resource.get("mimeType") or "application/octet-stream")
+    return str(block.get("mimeType"))
 
 
 def block_of(mime_type: str, data: str) -> dict[str, Any]:

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from broker.calls import call_texts
-from broker.calls.content_blocks import ContentBlocks, base64_of, block_of
+from broker.calls.content_blocks import ContentBlocks, base64_of, block_of, mime_type_of
 from broker.calls.json_schema import first_fault
 from broker.logging import logger
 from sandbox import Completion, Failed, Returned
@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from sandbox import Call
 
 _MIME_TYPE = re.compile(r"[\w.+-]{1,64}/[\w.+-]{1,64}")
+_SENT_MIME_TYPE = re.compile(r"[\w.+-]{1,64}/[!-~ ]{1,100}")
+"""What servers send may have parameters."""
 _VALUE_CHARACTERS = 400_000
 
 
@@ -85,7 +87,9 @@ class ScriptFunctions:
                 block = block_of(mime_type, data)
             case _:
                 block = None
-        if block is None:
+        if block is None or not _is_whole(block):
+            # The script is not told, for it does not wait: the reply to its run says so.
+            self.blocks.left_out += 1
             return Failed("ToolError", call_texts.NOTHING_TO_DISPLAY)
         self.blocks.display(block, order)
         return Returned(None)
@@ -121,6 +125,12 @@ class ScriptFunctions:
         if fault is not None:
             return Failed("ToolResultError", call_texts.extract_got(fault))
         return Returned(found)
+
+
+def _is_whole(block: dict[str, Any]) -> bool:
+    """Tell whether a block is what it says: a client that hands a broken image to its model may never get rid of it."""
+    data = base64_of(block)
+    return _SENT_MIME_TYPE.fullmatch(mime_type_of(block)) is not None and (data is None or _decodes(data))
 
 
 def _decodes(data: str) -> bool:

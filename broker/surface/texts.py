@@ -145,8 +145,9 @@ def left_out(characters: int, uri: str) -> str:
 
 
 def not_displayed(count: int) -> str:
-    """Return that there was no room for all that a script displayed."""
-    return f"[{count} displayed blocks are left out: at most 20 and 8 MiB are shown; display fewer or smaller ones]"
+    """Return that a script displayed what is not shown."""
+    left = "1 displayed block is" if count == 1 else f"{count} displayed blocks are"
+    return f"[{left} left out: at most 20 and 8 MiB are shown, and nothing whose data or mime type is broken]"
 
 
 def displayed(count: int) -> str:

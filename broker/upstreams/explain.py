@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 import httpx2
 from mcp import MCPError
+from pydantic import ValidationError
 
 from broker.errors import LoginError, ReplyError
 
@@ -87,7 +88,9 @@ def _known(settings: ServerConfig, cause: Exception) -> Trouble | None:  # noqa:
 def _unforeseen(causes: list[Exception]) -> str:
     match causes:
         case [MCPError() as error, *_]:
-            return f"it refused the connection with JSON-RPC error {error.code}"
+            return f"it answered with JSON-RPC error {error.code} before it was ready"
+        case [ValidationError(), *_]:
+            return "it answered with something that the protocol does not allow"
         case [error, *_]:
             return f"it cannot be used: {type(error).__name__}"
     return "the connection ended"

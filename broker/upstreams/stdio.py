@@ -63,6 +63,7 @@ class Child:
         self._stderr = bytearray()
         self._stderr_ended = anyio.Event()
         self._unanswered = 0
+        self._is_stopping = False
 
     def last_words(self) -> str:
         """Return the last line of stderr with anything on it, made inert and short; else an empty text."""
@@ -144,6 +145,8 @@ class Child:
 
     async def _report_exit(self, otherwise: str) -> None:
         """Say how the child ended, with its last words where there are any; `otherwise` if it still runs."""
+        if self._is_stopping:
+            return  # it ends because we are done with it, for a reason that stands elsewhere
         with anyio.move_on_after(_LAST_WORDS_SECONDS):
             await self._stderr_ended.wait()
         with anyio.move_on_after(_LAST_WORDS_SECONDS):
@@ -155,6 +158,7 @@ class Child:
 
     async def stop(self) -> None:
         """Close stdin, wait, then end the whole process group."""
+        self._is_stopping = True
         if self._process.stdin is not None:
             with suppress(OSError, anyio.BrokenResourceError, anyio.ClosedResourceError):
                 await self._process.stdin.aclose()
