@@ -18,8 +18,16 @@ if TYPE_CHECKING:
 
     from sandbox.instance import Entry, Instance
     from sandbox.outcome import Raised, Reference, Stopped
+    from sandbox.pool import Spares
     from sandbox.terms import Terms
     from sandbox.threads import WasmThreads
+
+
+SMALL_SECONDS = 0.002
+"""An instance that has computed for less has not touched much memory: some megabytes, at what a page costs."""
+
+MOST_WAITING = 2
+"""Small instances of this process that wait to be freed: what they hold counts as the host's."""
 
 
 class Isolate(Protocol):
@@ -64,11 +72,12 @@ class ThreadIsolate:
     a step that is not over at the next tick goes on on a thread, and so does the one after it.
     """
 
-    def __init__(self, instance: Instance, threads: WasmThreads) -> None:
-        """Wraps an instance that belongs to no run yet."""
+    def __init__(self, instance: Instance, threads: WasmThreads, spares: Spares) -> None:
+        """Wraps an instance that belongs to no run yet; `spares` frees it."""
         self.is_whole = True
         self._instance = instance
         self._threads = threads
+        self._spares = spares
         self._terms = BEFORE_ANY_RUN
         self._is_quick = True
 
@@ -107,8 +116,9 @@ class ThreadIsolate:
         return await self._step("resume", encode_resume(completions), seconds)
 
     def close(self) -> None:
-        """Frees the instance, at once: its memory counts as the host's."""
-        self._instance.close()
+        """Frees the instance: beside the runs that come if it holds little, which of a kernel nobody knows."""
+        is_small = not self._terms.is_kernel and self._instance.cpu_seconds < SMALL_SECONDS
+        self._spares.free(self._instance, most_waiting=MOST_WAITING if is_small else 0)
 
     async def _step(self, export: str, message: str, seconds: float) -> Step:
         answer = await self._enter(export, message, seconds)

@@ -1,5 +1,7 @@
 """Instances that wait for a script: made and warmed ahead by a thread, used once, given up when nobody comes.
 
+The same thread frees those that were used: giving memory back takes as long as running a small script.
+
 No script has run in any of them, and all of them are alike: what differs between runs is decided by `Instance.take_on`,
 so a run on an instance from here is the same, byte for byte, as on one made for it.
 
@@ -57,18 +59,17 @@ class Spares:
     """The instances of one process."""
 
     def __init__(self, image: Image, pool: Pool | None) -> None:
-        """Starts the thread that makes them; without a pool there are none. The first are made after the first run."""
+        """Starts the thread; without a pool it makes none. The first are made after the first run."""
         self._image = image
-        self._pool = pool
+        self._size = 0 if pool is None else pool.size
+        self._idle_seconds = None if pool is None else pool.idle_seconds
         self._ready: collections.deque[Instance] = collections.deque()
         self._used: collections.deque[Instance] = collections.deque()
         self._change = threading.Condition()
         self._is_wanted = False
         self._is_closed = False
-        self._thread: threading.Thread | None = None
-        if pool is not None:
-            self._thread = threading.Thread(target=self._work, args=(pool,), name="wasm-pool", daemon=True)
-            self._thread.start()
+        self._thread = threading.Thread(target=self._work, name="wasm-pool", daemon=True)
+        self._thread.start()
 
     def __len__(self) -> int:
         """How many are ready."""
@@ -84,15 +85,15 @@ class Spares:
     def put(self, instance: Instance) -> None:
         """Keeps one that has never been used."""
         with self._change:
-            if not self._is_closed and self._pool is not None and len(self._ready) < self._pool.size:
+            if not self._is_closed and len(self._ready) < self._size:
                 self._ready.append(instance)
                 return
         instance.close()
 
-    def free(self, instance: Instance) -> None:
-        """Frees one that was used, in a worker; the thread does it: giving memory back takes as long as many a run."""
+    def free(self, instance: Instance, *, most_waiting: float = math.inf) -> None:
+        """Has the thread free one that was used; at once instead if as many as `most_waiting` wait for that already."""
         with self._change:
-            if self._pool is not None and not self._is_closed:
+            if not self._is_closed and len(self._used) < most_waiting:
                 self._used.append(instance)
                 self._change.notify()
                 return
@@ -104,31 +105,30 @@ class Spares:
             self._is_closed = True
             self._give_up()
             self._change.notify()
-        if self._thread is not None:
-            self._thread.join()
+        self._thread.join()
         self._free_used()
 
-    def _work(self, pool: Pool) -> None:
-        while self._wait(pool):
+    def _work(self) -> None:
+        while self._wait():
             time.sleep(PAUSE_SECONDS)
             self._free_used()
-            if self._lacks_one(pool):
+            if self._lacks_one():
                 try:
                     self.put(Instance(self._image))
                 except (wasmtime.WasmtimeError, MemoryError):
                     self._is_wanted = False  # the next run meets it again, and says so
 
-    def _wait(self, pool: Pool) -> bool:
+    def _wait(self) -> bool:
         """Waits until there is something to do; False once closed. Gives all up when nobody came for long."""
         with self._change:
-            while not (self._is_closed or self._used or self._lacks_one(pool)):
+            while not (self._is_closed or self._used or self._lacks_one()):
                 self._is_wanted = False
-                if not self._change.wait(pool.idle_seconds if self._ready else None) and not self._is_wanted:
+                if not self._change.wait(self._idle_seconds if self._ready else None) and not self._is_wanted:
                     self._give_up()
             return not self._is_closed
 
-    def _lacks_one(self, pool: Pool) -> bool:
-        return self._is_wanted and len(self._ready) < pool.size
+    def _lacks_one(self) -> bool:
+        return self._is_wanted and len(self._ready) < self._size
 
     def _give_up(self) -> None:
         self._used.extend(self._ready)

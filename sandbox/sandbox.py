@@ -245,7 +245,7 @@ class Sandbox:
         instance = self._spares.take()
         if instance is None:
             instance = await self._threads.run(partial(Instance, image))
-        return ThreadIsolate(instance, self._threads)
+        return ThreadIsolate(instance, self._threads, self._spares)
 
     async def _reload(self) -> CompiledFile:
         self._image = await anyio.to_thread.run_sync(self._load)

@@ -10,8 +10,10 @@ import pytest
 
 from sandbox import Completed, Limits, Pool, Raised, Returned, Sandbox
 from sandbox.instance import Instance
+from sandbox.isolate import MOST_WAITING, SMALL_SECONDS, ThreadIsolate
 from sandbox.limits import MIB
 from sandbox.pool import Spares
+from sandbox.terms import Terms
 
 pytestmark = pytest.mark.anyio
 
@@ -51,6 +53,14 @@ def spares_of(sandbox) -> Spares:
     spares = sandbox._spares
     assert isinstance(spares, Spares)
     return spares
+
+
+def is_freed(instance):
+    try:
+        instance.store.ptr()
+    except ValueError:
+        return True
+    return False
 
 
 async def echo(call):
@@ -138,9 +148,41 @@ async def test_leaving_the_sandbox_ends_the_thread_that_makes_spares(image):
 
 async def test_without_a_pool_nothing_is_kept(make_spares, image):
     spares = make_spares(None)
-    spares.put(Instance(image))
+    instance = Instance(image)
+    spares.put(instance)
+    assert is_freed(instance)
     assert spares.take() is None
-    assert "wasm-pool" not in {thread.name for thread in threading.enumerate()}
+
+
+async def test_an_instance_is_freed_beside_the_runs_that_come_unless_too_many_wait_for_that(make_spares, image):
+    spares = make_spares(None)
+    later, at_once = Instance(image), Instance(image)
+    spares.free(at_once, most_waiting=0)
+    assert is_freed(at_once)
+    spares.free(later, most_waiting=1)
+    with anyio.fail_after(60):
+        while not is_freed(later):
+            await anyio.lowlevel.checkpoint()
+
+
+@pytest.mark.parametrize(
+    ("cpu_seconds", "is_kernel", "most_waiting"),
+    [(0.0, False, MOST_WAITING), (SMALL_SECONDS, False, 0), (0.0, True, 0)],
+)
+async def test_an_instance_that_may_hold_much_is_freed_at_once(
+    image, monkeypatch, cpu_seconds, is_kernel, most_waiting
+):
+    told = []
+    monkeypatch.setattr(Spares, "free", lambda _, instance, *, most_waiting: told.append((instance, most_waiting)))
+    async with Sandbox(cache=image.compiled.parent, isolation="thread", pool=None) as sandbox:
+        isolate = await sandbox._isolate()
+        assert isinstance(isolate, ThreadIsolate)
+        isolate.take_on(Terms(Limits(), seed=0, wall_ns=0, is_kernel=is_kernel), lambda _output, _text: None)
+        assert (await isolate.start("1", "script.py", {}, 60)).outcome == Completed(1)
+        isolate._instance.cpu_seconds = cpu_seconds  # how long it took differs from machine to machine
+        isolate.close()
+    assert told == [(isolate._instance, most_waiting)]
+    isolate._instance.close()
 
 
 @pytest.mark.parametrize(
