@@ -41,10 +41,10 @@ COLLECT_AFTER = 10_000
 
 WARM_UP = protocol.encode(
     {
-        "script": "import asyncio\nawait asyncio.sleep(0)\nprint('', end='')\n'value'",
+        "script": "import asyncio\nfrom tools import warm\nawait asyncio.sleep(0)\nprint('', end='')\n'value'",
         "filename": "script.py",
         "seed": 0,
-        "manifest": {},
+        "manifest": {"warm": {"doc": "", "functions": {"up": practice.DESCRIBED}}},
         "kernel": False,
     }
 )

@@ -7,7 +7,7 @@ page. Objects that live for ever take that room while the image is made, and scr
 
 LARGEST = 64 * 1024
 SMALLEST = 24
-"""Bytes of a hole that is worth filling. The allocator hands out multiples of 16, less its own 4."""
+"""Bytes of a hole that is filled. The allocator hands out multiples of 16, less its own 4; those of 12 come last."""
 
 _BEYOND_HOLES = 8 * 1024 * 1024  # no hole is that large, so an object of this size lies behind all of them
 
@@ -24,3 +24,5 @@ def fill_holes() -> None:
         while id(filler := bytes(max(0, size - _EMPTY_BYTES))) < end:
             _fillers.append(filler)
         size -= max(16, size // 8 // 16 * 16)
+    while id(filler := object()) < end:
+        _fillers.append(filler)

@@ -12,7 +12,7 @@ import sys
 ROUNDS = 12
 """More than the interpreter waits before it specialises a function."""
 
-_ENTRY = {
+DESCRIBED = {
     "described": True,
     "doc": "",
     "parameters": [["first", "first", True], ["second", "second", False]],
@@ -20,7 +20,7 @@ _ENTRY = {
     "types": [],
 }
 _MANIFEST = {
-    "practice": {"doc": "", "functions": {"echo": _ENTRY, "other": {"described": False, "fetch": ""}}},
+    "practice": {"doc": "", "functions": {"echo": DESCRIBED, "other": {"described": False, "fetch": ""}}},
 }
 
 _CALLS = """
