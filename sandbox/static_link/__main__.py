@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from .component import (
     CORE_MODULE,
     FUNCTION,
+    GLOBAL,
     INSTANCE,
     MEMORY,
     MODULE,
@@ -50,6 +51,9 @@ def link(data: bytes) -> bytes:
     moved = {one: str(number) for number, one in enumerate(kept) if one.of in inside}
     for one, name in moved.items():
         linking.export(name, one)
+    for one in kept:
+        if one.of is base.instance and one.sort == GLOBAL:
+            linking.check_shared(one)
     entries = {linking.entry_of(one) for one in kept if one.of is base.instance and one.sort == FUNCTION}
     module, functions = linking.linked(sorted(entries))
     given = {str(number): function for number, function in enumerate(functions)}

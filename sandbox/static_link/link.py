@@ -27,8 +27,9 @@ _HEADER = b"\0asm\1\0\0\0"
 _NUMBER_32 = 0x7F
 _BITS_32 = 1 << 32
 _OTHER_TABLE, _OWN_TABLE = 0, 1
-# A function that only passes its arguments on to an entry of the table.
-_THROUGH_TABLE = re.compile(rb"\0(?:\x20[\0-\x7f])*\x41([\x80-\xff]*[\0-\x7f])\x11[\x80-\xff]*[\0-\x7f]\0\x0b")
+_NUMBER = rb"[\x80-\xff]*[\0-\x7f]"
+# A function that only passes arguments on to an entry of the table: which ones, the entry, its type.
+_THROUGH_TABLE = re.compile(rb"\0((?:\x20[\0-\x7f])*)\x41(%b)\x11(%b)\0\x0b" % (_NUMBER, _NUMBER))
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +71,12 @@ class Linking:
         if taken.of is None or taken.sort != FUNCTION:
             raise UnsupportedModuleError(f"{taken.name} is taken out of a library")
         self._exported[name] = self._exported_by(taken.of, taken.name, FUNCTION)
+
+    def check_shared(self, taken: Definition) -> None:
+        """Refuses a global of the first part that other modules use too and somebody may change: each has its own."""
+        found = self._found(0, GLOBAL, self._parts[0].module.exports[taken.name][1])
+        if isinstance(found, Definition) or self._parts[found.part].module.globals[found.index].is_mutable:
+            raise UnsupportedModuleError(f"{taken.name}, which may change, is used outside of the libraries")
 
     def linked(self, needed_entries: Iterable[int]) -> tuple[bytes, list[Definition]]:
         """Returns the module and the functions it imports; `needed_entries` are put into the old table as well."""
@@ -163,7 +170,13 @@ class Linking:
     def _entry_behind(self, found: Found) -> int | None:
         """Returns the entry of the table that a function of the first part calls through, if it does nothing else."""
         through = _THROUGH_TABLE.fullmatch(self._body(found)) if isinstance(found, Own) and found.part == 0 else None
-        return None if through is None else Reader(through[1]).signed()
+        if through is None or isinstance(found, Definition):
+            return None
+        passed, entry, kind = through.groups()
+        module = self._parts[0].module
+        is_whole = module.types[Reader(kind).number()] == module.types[module.functions[found.index]]
+        is_in_order = passed[1::2] == bytes(range(len(passed) // 2))
+        return Reader(entry).signed() if is_whole and is_in_order else None
 
     def _exported_by(self, instance: Definition, name: str, kind: int, *, is_followed: bool = True) -> Found:
         part = self._of_instance.get(instance)

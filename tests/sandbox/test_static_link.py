@@ -78,6 +78,14 @@ COMPONENT_TEXT = """
 """
 
 
+def changed(changes):
+    text = COMPONENT_TEXT
+    for old, new in changes.items():
+        assert old in text
+        text = text.replace(old, new)
+    return text
+
+
 def outcome(component):
     engine = wasmtime.Engine()
     store = wasmtime.Store(engine)
@@ -112,6 +120,47 @@ def counts(module):
 def test_functions_that_nobody_calls_and_numbers_that_nobody_changes_are_left_out():
     linked = instances(link(bytes(wasmtime.wat2wasm(COMPONENT_TEXT))))[-1]
     assert counts(linked.of.module) == (5, 1)
+
+
+def test_a_function_that_swaps_its_arguments_does_more_than_pass_them_on():
+    changes = {
+        "  (core module $one\n": """
+  (core module $one
+    (import "env" "apart" (func $apart (param i32 i32) (result i32)))
+""",
+        "    (table (export": "    (type $pair (func (param i32 i32) (result i32)))\n    (table (export",
+        "    (data (i32.const 64)": """
+    (func (export "apart") (param i32 i32) (result i32)
+      local.get 1 local.get 0 i32.const 5 call_indirect (type $pair))
+    (data (i32.const 64)""",
+        "      call $double\n": "      call $double i32.const 1 call $apart\n",
+        "func $double))": """func $double $minus)
+    (func $minus (param i32 i32) (result i32) local.get 0 local.get 1 i32.sub))""",
+        '    (export "count" (global $base "count"))\n': """
+    (export "apart" (func $base "apart"))
+    (export "count" (global $base "count"))""",
+    }
+    before = bytes(wasmtime.wat2wasm(changed(changes)))
+    # 1 - (x + 3 + 5) * 2, and how often it was called beyond a hundred.
+    assert outcome(before) == outcome(link(before)) == [86, 85, 74]
+
+
+@pytest.mark.parametrize(("name", "kind"), [("count", "(mut i32)"), ("base_of_one", "i32")])
+def test_a_global_that_may_change_is_not_given_to_two_modules(name, kind):
+    watcher = f"""
+  (core module $watch
+    (import "base" "{name}" (global {kind}))
+    (func (export "seen") (result i32) global.get 0))
+  (core instance $of_watch (export "{name}" (global $base "{name}")))
+  (core instance $watch (instantiate $watch (with "base" (instance $of_watch))))
+  (func (export "seen") (result u32) (canon lift (core func $watch "seen")))
+  (func (export "run") (param "x" u32)"""
+    component = bytes(wasmtime.wat2wasm(changed({'  (func (export "run") (param "x" u32)': watcher})))
+    if name == "count":
+        with pytest.raises(UnsupportedModuleError, match="count, which may change, is used outside of the libraries"):
+            link(component)
+    else:
+        assert outcome(link(component)) == outcome(component)
 
 
 def test_a_component_is_written_as_it_was_read():
