@@ -107,6 +107,7 @@ class Spares:
             self._change.notify()
         self._thread.join()
         self._free_used()
+        del self._image  # or an isolate that somebody still holds would keep it
 
     def _work(self) -> None:
         while self._wait():

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import gc
 import threading
+import weakref
 
 import anyio
 import anyio.lowlevel
@@ -144,6 +146,18 @@ async def test_leaving_the_sandbox_ends_the_thread_that_makes_spares(image):
     filler.join(30)
     assert not filler.is_alive()
     assert sandbox._spares is None
+
+
+async def test_a_closed_sandbox_gives_its_image_up_though_an_isolate_is_held(image):
+    async with Sandbox(cache=image.compiled.parent, isolation="thread") as sandbox:
+        loaded = weakref.ref(sandbox._loaded())
+        isolate = await sandbox._isolate()
+        isolate.close()
+    with anyio.fail_after(60):
+        while loaded() is not None:
+            gc.collect()
+            await anyio.lowlevel.checkpoint()
+    assert isolate.is_whole
 
 
 async def test_without_a_pool_nothing_is_kept(make_spares, image):
