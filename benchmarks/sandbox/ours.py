@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
+import statistics
 import sys
 from functools import partial
 from typing import TYPE_CHECKING, Literal
 
 import anyio
 
-from benchmarks.sandbox.timing import median_seconds, private_bytes
-from sandbox import Call, Completed, Limits, Returned, Sandbox
+from benchmarks.sandbox.timing import PAUSE_SECONDS, median_seconds, private_bytes
+from sandbox import Call, Completed, Limits, Pool, Returned, Sandbox
 
 if TYPE_CHECKING:
     from sandbox import Completion
 
 BIG = 300_000
-REFILL_SECONDS = 0.03
-"""Between two scripts from the pool: what the pool is for comes now and then."""
+BURSTS = 5
+FILL_SECONDS = 0.3
+"""Before scripts that come back to back: until then the pool has an instance for each."""
 
 ECHO = {"described": True, "doc": "", "parameters": [["value", "value", False]], "accepts_extra": False, "types": []}
 MANIFEST = {"bench": {"doc": "", "functions": {"echo": ECHO, "big": ECHO}}}
@@ -35,8 +37,11 @@ async def measure(isolation: Literal["thread", "process"], repeats: int, suspend
     async with Sandbox(isolation=isolation) as sandbox:
         await _run(sandbox, "print(1)")
         values["pooled"] = 1e3 * await median_seconds(
-            5 * repeats, partial(_run, sandbox, "print(1)"), pause=REFILL_SECONDS
+            5 * repeats, partial(_run, sandbox, "print(1)"), pause=PAUSE_SECONDS
         )
+    async with Sandbox(isolation=isolation, pool=Pool(size=repeats + 1)) as sandbox:
+        await _run(sandbox, "print(1)")
+        values["pooled_at_once"] = 1e3 * statistics.median([await _burst(sandbox, repeats) for _ in range(BURSTS)])
     async with Sandbox(isolation=isolation, pool=None) as sandbox:
         await _run(sandbox, CPU_LOOP)
         fresh = await median_seconds(5 * repeats, partial(_run, sandbox, "print(1)"))
@@ -69,6 +74,13 @@ async def _run(sandbox: Sandbox, script: str) -> None:
     result = await sandbox.run(script, answer=_answer, manifest=MANIFEST, limits=LIMITS)
     if not isinstance(result.outcome, Completed):
         raise RuntimeError(result.outcome)  # noqa: TRY004  # the script's doing
+
+
+async def _burst(sandbox: Sandbox, repeats: int) -> float:
+    """Returns the median time of small scripts that come one after the other, the first left out."""
+    await anyio.sleep(FILL_SECONDS)
+    await _run(sandbox, "print(1)")
+    return await median_seconds(repeats, partial(_run, sandbox, "print(1)"))
 
 
 async def _timed(sandbox: Sandbox, repeats: int, script: str) -> float:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import json
 import shutil
 import statistics
@@ -12,6 +13,7 @@ import time
 from pathlib import Path
 
 from benchmarks.sandbox.ours import CPU_LOOP
+from benchmarks.sandbox.timing import PAUSE_SECONDS
 
 PEERS = {"pyeryx": ("pyeryx==0.11.0", "peer_eryx.py"), "monty": ("pydantic-monty==1.4.0", "peer_monty.py")}
 PROGRAM_SECONDS = 900
@@ -30,7 +32,33 @@ def measure_native(repeats: int) -> dict[str, float]:
         return statistics.median(times)
 
     fresh = timed("print(1)")
-    return {"fresh": 1e3 * fresh, "cpu_loop": 1e3 * (timed(CPU_LOOP) - fresh)}
+    return {"fresh": 1e3 * fresh, "cpu_loop": 1e3 * (timed(CPU_LOOP) - fresh), "pause": _slowed_by_a_pause(5 * repeats)}
+
+
+def _slowed_by_a_pause(repeats: int) -> float:
+    """Returns how many times longer ordinary Python code takes when its caches are cold: a control for what pauses."""
+
+    def timed(pause: float) -> float:
+        times = []
+        for _ in range(repeats):
+            time.sleep(pause)
+            began = time.perf_counter()
+            _some_python()
+            times.append(time.perf_counter() - began)
+        return statistics.median(times)
+
+    _some_python()
+    at_once = timed(0)
+    return timed(PAUSE_SECONDS) / at_once
+
+
+def _some_python() -> None:
+    """Takes some 0.2 ms, spread over code and data of the standard library as a run is over the host's."""
+    parser = argparse.ArgumentParser(prog="control")
+    for number in range(6):
+        parser.add_argument(f"--option-{number}", type=int, help="a number")
+    parser.parse_args(["--option-1", "3"])
+    json.loads(json.dumps({"a": [1, 2, {"b": None}]}))
 
 
 def measure_peer(name: str, repeats: int, interpreter: str) -> dict[str, float] | str:

@@ -16,7 +16,9 @@ class Row(NamedTuple):
 
 
 ROWS = (
-    Row("pooled", "print(1), from the pool", "ms", 0.5, 0.9),
+    Row("pooled", "print(1), from the pool, after 30 ms of nothing", "ms", 0.5, 0.9),
+    Row("pooled_at_once", "print(1), from the pool, back to back", "ms", 0.5, 0.9),
+    Row("pause", "Python code after such a pause against back to back", "times"),
     Row("fresh", "print(1), fresh instance", "ms", 2, 2.5),
     Row("kernel", "print(1), in a kernel", "ms", 0.3, 0.6),
     Row("call", "sequential call", "µs", 60, 200),

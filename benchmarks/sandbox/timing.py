@@ -13,6 +13,9 @@ import anyio
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
+PAUSE_SECONDS = 0.03
+"""Between two scripts from the pool: what the pool is for comes now and then."""
+
 
 async def median_seconds(repeats: int, measured: Callable[[], Awaitable[object]], *, pause: float = 0) -> float:
     """Returns the median time that awaiting takes, with a pause before each time."""
