@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Self
 
 from broker.errors import RecordingError
 from broker.recordings.owners import Owner
-from broker.store import Tables
+from broker.recordings.tables import TABLES
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -20,32 +20,6 @@ if TYPE_CHECKING:
     from broker.recordings.events import State
     from broker.recordings.settings import RecordingSettings
     from broker.store import Store
-
-_TABLES = Tables(
-    "recordings",
-    (
-        (
-            """CREATE TABLE recording (
-                id INTEGER PRIMARY KEY, run_id TEXT NOT NULL UNIQUE, began INTEGER NOT NULL, mode TEXT NOT NULL,
-                filename TEXT NOT NULL, state TEXT NOT NULL, owner TEXT NOT NULL, calls INTEGER NOT NULL DEFAULT 0,
-                ended INTEGER, bytes INTEGER NOT NULL DEFAULT 0, is_imported INTEGER NOT NULL DEFAULT 0) STRICT""",
-            "CREATE INDEX recording_began ON recording (began)",
-            """CREATE TABLE recording_line (
-                recording INTEGER NOT NULL REFERENCES recording ON DELETE CASCADE, number INTEGER NOT NULL,
-                line TEXT NOT NULL, PRIMARY KEY (recording, number)) STRICT, WITHOUT ROWID""",
-            "CREATE TABLE recording_value (sha256 TEXT PRIMARY KEY, text TEXT NOT NULL) STRICT",
-            """CREATE TABLE recording_value_use (
-                recording INTEGER NOT NULL REFERENCES recording ON DELETE CASCADE, sha256 TEXT NOT NULL,
-                PRIMARY KEY (recording, sha256)) STRICT, WITHOUT ROWID""",
-            "CREATE INDEX recording_value_used ON recording_value_use (sha256)",
-        ),
-        (
-            "ALTER TABLE recording ADD COLUMN request TEXT NOT NULL DEFAULT ''",
-            "CREATE INDEX recording_request ON recording (request) WHERE request != ''",
-        ),
-        ("ALTER TABLE recording ADD COLUMN was_taken_up INTEGER NOT NULL DEFAULT 0",),
-    ),
-)
 
 _DAY_NS = 86_400 * 10**9
 _MIB = 1024 * 1024
@@ -59,7 +33,7 @@ class Entry:
 
     Attributes:
         began: Unix time in nanoseconds; so is `ended`.
-        calls: Calls that the script made; of an unfinished run those so far.
+        calls: Calls that the script made; none of a run that has neither ended nor been parked.
         characters: Size of its lines and values.
         is_imported: It was made elsewhere: what it says was allowed counts for nothing here.
         was_taken_up: It went on after it was interrupted or parked.
@@ -91,7 +65,7 @@ class Recordings:
         """
         self.settings = settings
         self._store = store
-        store.prepare(_TABLES)
+        store.prepare(TABLES)
         self._owner: Owner | None = None
         self.is_shutting_down = False
         """Whether runs that are interrupted now are so because this process is about to end."""
