@@ -169,7 +169,7 @@ class Recordings:
             return []
         since = 0 if within_seconds is None else time.time_ns() - int(within_seconds * 1e9)
         rows = self._store.execute(
-            f"{_SELECT} WHERE (request = ?1 OR request > ?1 || '.' AND request < ?1 || '/') AND request != '' "
+            f"{_SELECT} WHERE request != '' AND request >= ?1 AND request < ?1 || '/' "
             "AND mode = 'full' AND began >= ?2 ORDER BY id DESC",
             (request, since),
         )
