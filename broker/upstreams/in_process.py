@@ -1,12 +1,14 @@
 """A server in this process, reached without any encoding: each request is handled by the task that sends it.
 
 Above: connecting.py. Below: the SDK's request handling, with its middleware. The SDK's own `DirectDispatcher` does the
-same for two equal sides; it makes a connection, two deadlines and two contexts anew for each request.
+same for two equal sides; it reads what the client says of itself and makes two deadlines for each request.
 """
 
 from __future__ import annotations
 
+import copy
 import itertools
+from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -15,7 +17,7 @@ import anyio.lowlevel
 import mcp.types as t
 from mcp import MCPError
 from mcp.server.connection import Connection
-from mcp.server.runner import ServerRunner
+from mcp.server.runner import serve_one
 from mcp.shared.dispatcher import CallOptions, Dispatcher, run_notify_intercept
 from mcp.shared.exceptions import NoBackChannelError
 from mcp.shared.transport_context import TransportContext
@@ -42,8 +44,8 @@ class InProcessDispatcher(Dispatcher[TransportContext]):
         self._server = server
         self._lifespan_state = lifespan_state
         self._numbers = itertools.count(1)
-        self._envelope: tuple[Any, ...] | None = None
-        self._runner: ServerRunner[Any] | None = None
+        self._envelope: tuple[Any, ...] = ()
+        self._client: Connection | None = None
         self._notified: Callable[[str, Mapping[str, Any] | None], Awaitable[None]] | None = None
 
     async def send_raw_request(
@@ -75,7 +77,14 @@ class InProcessDispatcher(Dispatcher[TransportContext]):
     async def handled(self, request: Request, method: str, params: Mapping[str, Any] | None) -> dict[str, Any]:
         """Return the server's answer to a request, or raise its error as `MCPError`."""
         try:
-            return await self._runner_for(params).on_request(request, method, params)
+            return await serve_one(
+                self._server,
+                request,
+                method,
+                params,
+                connection=self._connection(params),
+                lifespan_state=self._lifespan_state,
+            )
         except MCPError:
             raise
         except ValidationError:
@@ -84,16 +93,17 @@ class InProcessDispatcher(Dispatcher[TransportContext]):
             logger().exception("a handler failed", method=method)
             raise MCPError(code=t.INTERNAL_ERROR, message="Internal server error") from None
 
-    def _runner_for(self, params: Mapping[str, Any] | None) -> ServerRunner[Any]:
-        """Return what handles requests of a client that says this of itself; nearly all say the same as the last."""
+    def _connection(self, params: Mapping[str, Any] | None) -> Connection:
+        """Return the connection of one request; what a client says of itself is read again only when it differs."""
         meta = (params or {}).get("_meta") or {}
         envelope = tuple(meta.get(key) for key in _ENVELOPE)
-        if self._runner is None or envelope != self._envelope:
+        if self._client is None or envelope != self._envelope:
             version, info, capabilities = envelope
-            connection = Connection.from_envelope(version or LATEST_MODERN_VERSION, info, capabilities)
+            self._client = Connection.from_envelope(version or LATEST_MODERN_VERSION, info, capabilities)
             self._envelope = envelope
-            self._runner = ServerRunner(self._server, connection, self._lifespan_state)
-        return self._runner
+        connection = copy.copy(self._client)
+        connection.state, connection.exit_stack = {}, AsyncExitStack()
+        return connection
 
     async def notify(self, method: str, params: Mapping[str, Any] | None, opts: CallOptions | None = None) -> None:
         """Do nothing: the revision has no notifications from client to server."""

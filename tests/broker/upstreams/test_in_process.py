@@ -165,6 +165,24 @@ async def test_what_a_client_says_of_itself_holds_for_that_request_alone():
     assert said == ["True", "False", "True"]
 
 
+async def test_what_a_handler_leaves_at_its_connection_ends_with_the_request():
+    server = MCPServer("tidy")
+    ended: list[int] = []
+    found: list[dict[str, object]] = []
+
+    @server.tool()
+    async def leave(ctx: Context) -> None:
+        connection = ctx.request_context.session._connection
+        found.append(dict(connection.state))
+        connection.state["left"] = True
+        connection.exit_stack.callback(ended.append, len(found))
+
+    async with direct(server._lowlevel_server, Heard()) as dispatcher:
+        for _ in range(2):
+            await dispatcher.send_raw_request("tools/call", {"name": "leave", "arguments": {}, "_meta": ENVELOPE})
+    assert (found, ended) == ([{}, {}], [1, 2])
+
+
 async def test_a_request_ends_with_its_time():
     server = MCPServer("slow")
 
