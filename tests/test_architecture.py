@@ -70,9 +70,9 @@ def callers_of(method: str, package: str) -> set[str]:
 
 
 def test_one_module_alone_calls_tools_on_upstreams():
-    # upstream.py hands the call to the SDK; tool_calls.py, which authorizes, is the only one that asks it to.
+    # calls.py hands the call to the SDK; tool_calls.py, which authorizes, is the only one that asks upstream.py for it.
     # functions.py is the server's end of a connection: it calls the function that a request has reached.
-    called_in = {"broker/calls/tool_calls.py", "broker/upstreams/upstream.py", "broker/upstreams/functions.py"}
+    called_in = {"broker/calls/tool_calls.py", "broker/upstreams/calls.py", "broker/upstreams/functions.py"}
     assert callers_of("call_tool", "broker") <= called_in
     assert "broker/calls/tool_calls.py" in callers_of("call_tool", "broker")
 

@@ -1,45 +1,35 @@
-"""One upstream server: a task that owns its connection, and the calls that others make over it.
+"""One upstream server: a task that owns its connection, and the way to it for whoever calls its tools.
 
-Above: broker.py starts the task; tool_calls.py is the only caller of `call_tool`. Below: connection.py. The
+Above: broker.py starts the task; tool_calls.py is the only caller of `call_tool`. Below: calls.py, connection.py. The
 SDK wants a connection closed by the task that opened it, hence the owner task; calls may come from any task.
-A call is sent at most once: whatever becomes of it, nothing here repeats it.
 """
 
 from __future__ import annotations
 
 import math
 import random
-import time
 from dataclasses import replace
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import anyio
 from mcp import MCPError
-from mcp.types import CONNECTION_CLOSED, INVALID_REQUEST, METHOD_NOT_FOUND, REQUEST_TIMEOUT
+from mcp.types import METHOD_NOT_FOUND
 from mcp.types.version import MODERN_PROTOCOL_VERSIONS
 from pydantic import ValidationError
 
 from broker.calls import call_texts
 from broker.config import ServerConfig
-from broker.errors import (
-    CallTimeoutError,
-    InputRefusedError,
-    OutcomeUnknownError,
-    ReplyError,
-    ToolRejectedError,
-    UnavailableError,
-)
+from broker.errors import ReplyError, UnavailableError
 from broker.logging import logger
 from broker.redaction import Redactor
+from broker.upstreams.calls import Calls
 from broker.upstreams.connecting import InProcessServer, connect
 from broker.upstreams.connection import Connection
 from broker.upstreams.explain import Trouble, explain
 from broker.upstreams.listing import Listing, list_tools
 from broker.upstreams.remote_descriptions import RemoteDescriptions
 from broker.upstreams.server_status import ServerStatus
-from broker.upstreams.stdio import LINE_BYTES
-from broker.upstreams.upstream_requests import OpenCall, RefusedError, UpstreamRequests
+from broker.upstreams.upstream_requests import OpenCall, UpstreamRequests
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -87,7 +77,6 @@ class Upstream:
         )
         self._target = target
         self._on_listing = on_listing
-        self._on_call = on_call
         self._redact = redact
         self._requests = UpstreamRequests(
             name,
@@ -97,6 +86,7 @@ class Upstream:
         )
         self._listing = Listing((), ())
         self._descriptions = RemoteDescriptions(name, self._note_change)
+        self._calls = Calls(name, self.settings, self._requests, self._descriptions, on_call=on_call, redact=redact)
         self._connection: Connection | None = None
         self._protocol_version: str | None = None
         self._state: State = "disabled" if self.settings.disabled else "asleep" if self.settings.lazy else "connecting"
@@ -314,53 +304,15 @@ class Upstream:
         """
         self._open_calls += 1
         try:
-            return await self._call_tool(OpenCall(run, person), name, arguments, timeout_seconds, on_progress)
+            connection = await self._ready_connection()
+            call = OpenCall(run, person)
+            return await self._calls.send(
+                connection, call, name, arguments, timeout_seconds=timeout_seconds, on_progress=on_progress
+            )
         finally:
             self._open_calls -= 1
             if self.settings.lazy:
                 self._used_at = anyio.current_time()
-
-    async def _call_tool(
-        self,
-        call: OpenCall,
-        name: str,
-        arguments: dict[str, Any],
-        timeout_seconds: float | None,
-        on_progress: ProgressFnT | None,
-    ) -> dict[str, Any]:
-        connection = await self._ready_connection()
-        seconds = timeout_seconds or self.settings.call_timeout_seconds
-        began, is_success = time.monotonic(), False
-        call.scope.deadline = anyio.current_time() + seconds
-        self._requests.begin(call)
-        try:
-            send = partial(connection.call_tool, name, arguments, on_progress, may_ask=call.person is not None)
-            with call.scope:
-                if self._descriptions.has_read(name):
-                    result = await self._descriptions.call(
-                        connection, name, lambda: self._requests.completed(call, send)
-                    )
-                else:
-                    result = await self._requests.completed(call, send)
-                is_success = result.get("isError") is not True
-                return result
-            raise TimeoutError  # noqa: TRY301  # the scope was left at its deadline
-        except TimeoutError:
-            raise CallTimeoutError(
-                self.name,
-                call_texts.no_answer(self.name, seconds),
-            ) from None
-        except RefusedError as error:
-            raise InputRefusedError(self.name, call_texts.input_refused(self.name, str(error))) from None
-        except MCPError as error:
-            raise self._call_error(connection, error) from None
-        except (ValidationError, RuntimeError, RecursionError) as error:
-            logger().warning("bad reply", server=self.name, error=type(error).__name__)
-            raise ReplyError(self.name, call_texts.bad_answer(self.name)) from None
-        finally:
-            self._requests.end(call)
-            if self._on_call is not None:
-                self._on_call(self.name, name, is_success, time.monotonic() - began)
 
     async def _ready_connection(self) -> Connection:
         if self._connection is None:
@@ -374,22 +326,3 @@ class Upstream:
     def _why_unavailable(self) -> str:
         problem = self._trouble.problem if self._trouble else f"it is {self._state}"
         return call_texts.unavailable(self.name, problem)
-
-    def _call_error(self, connection: Connection, error: MCPError) -> Exception:
-        """Tell an answer of the server from a failure of the transport, which the SDK reports alike."""
-        session_gone = error.code == INVALID_REQUEST and error.message == "Session terminated"
-        if session_gone or (error.code == CONNECTION_CLOSED and error.message == "Connection closed"):
-            connection.end("it closed the connection")
-            return self._unknown_outcome(connection.reason)
-        if error.code == CONNECTION_CLOSED and self.settings.url is not None and "SSE stream" in error.message:
-            over = "exceeded" in error.message
-            return self._unknown_outcome(f"its answer is over our bound of {LINE_BYTES} bytes" if over else "no answer")
-        if error.code == REQUEST_TIMEOUT:
-            return CallTimeoutError(self.name, call_texts.reported_timeout(self.name))
-        return ToolRejectedError(self.name, error.code, error.message)
-
-    def _unknown_outcome(self, reason: str) -> OutcomeUnknownError:
-        return OutcomeUnknownError(
-            self.name,
-            call_texts.lost_answer(self.name, self._redact(reason)),
-        )

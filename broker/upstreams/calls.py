@@ -1,0 +1,116 @@
+"""The calls at one upstream server: each sent at most once, within its time, and what is known of it when it fails.
+
+Above: upstream.py, which finds the connection. Below: connection.py. A call that failed is never repeated.
+"""
+
+from __future__ import annotations
+
+import time
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import anyio
+from mcp import MCPError
+from mcp.types import CONNECTION_CLOSED, INVALID_REQUEST, REQUEST_TIMEOUT
+from pydantic import ValidationError
+
+from broker.calls import call_texts
+from broker.errors import CallTimeoutError, InputRefusedError, OutcomeUnknownError, ReplyError, ToolRejectedError
+from broker.logging import logger
+from broker.upstreams.stdio import LINE_BYTES
+from broker.upstreams.upstream_requests import OpenCall, RefusedError, UpstreamRequests
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from mcp.shared.dispatcher import ProgressFnT
+
+    from broker.config import ServerConfig
+    from broker.upstreams.connection import Connection
+    from broker.upstreams.remote_descriptions import RemoteDescriptions
+
+
+class Calls:
+    """What is sent to one server."""
+
+    def __init__(
+        self,
+        server: str,
+        settings: ServerConfig,
+        requests: UpstreamRequests,
+        descriptions: RemoteDescriptions,
+        *,
+        on_call: Callable[[str, str, bool, float], None] | None,
+        redact: Callable[[str], str],
+    ) -> None:
+        """Take the server's name and settings, what answers its requests, and what it has described.
+
+        `on_call` and `redact` are those of `Upstream`.
+        """
+        self._server = server
+        self._settings = settings
+        self._requests = requests
+        self._descriptions = descriptions
+        self._on_call = on_call
+        self._redact = redact
+
+    async def send(
+        self,
+        connection: Connection,
+        call: OpenCall,
+        name: str,
+        arguments: dict[str, Any],
+        *,
+        timeout_seconds: float | None = None,
+        on_progress: ProgressFnT | None = None,
+    ) -> dict[str, Any]:
+        """Send one call and return the result as the server sent it. Cancelling it cancels the call at the server.
+
+        Raises:
+            UpstreamError: One of its subclasses, by what is known about the call.
+        """
+        seconds = timeout_seconds or self._settings.call_timeout_seconds
+        began, is_success = time.monotonic(), False
+        call.scope.deadline = anyio.current_time() + seconds
+        self._requests.begin(call)
+        try:
+            send = partial(connection.call_tool, name, arguments, on_progress, may_ask=call.person is not None)
+            with call.scope:
+                if self._descriptions.has_read(name):
+                    result = await self._descriptions.call(
+                        connection, name, lambda: self._requests.completed(call, send)
+                    )
+                else:
+                    result = await self._requests.completed(call, send)
+                is_success = result.get("isError") is not True
+                return result
+            raise TimeoutError  # noqa: TRY301  # the scope was left at its deadline
+        except TimeoutError:
+            raise CallTimeoutError(self._server, call_texts.no_answer(self._server, seconds)) from None
+        except RefusedError as error:
+            raise InputRefusedError(self._server, call_texts.input_refused(self._server, str(error))) from None
+        except MCPError as error:
+            raise self._error(connection, error) from None
+        except (ValidationError, RuntimeError, RecursionError) as error:
+            logger().warning("bad reply", server=self._server, error=type(error).__name__)
+            raise ReplyError(self._server, call_texts.bad_answer(self._server)) from None
+        finally:
+            self._requests.end(call)
+            if self._on_call is not None:
+                self._on_call(self._server, name, is_success, time.monotonic() - began)
+
+    def _error(self, connection: Connection, error: MCPError) -> Exception:
+        """Tell an answer of the server from a failure of the transport, which the SDK reports alike."""
+        session_gone = error.code == INVALID_REQUEST and error.message == "Session terminated"
+        if session_gone or (error.code == CONNECTION_CLOSED and error.message == "Connection closed"):
+            connection.end("it closed the connection")
+            return self._unknown_outcome(connection.reason)
+        if error.code == CONNECTION_CLOSED and self._settings.url is not None and "SSE stream" in error.message:
+            over = "exceeded" in error.message
+            return self._unknown_outcome(f"its answer is over our bound of {LINE_BYTES} bytes" if over else "no answer")
+        if error.code == REQUEST_TIMEOUT:
+            return CallTimeoutError(self._server, call_texts.reported_timeout(self._server))
+        return ToolRejectedError(self._server, error.code, error.message)
+
+    def _unknown_outcome(self, reason: str) -> OutcomeUnknownError:
+        return OutcomeUnknownError(self._server, call_texts.lost_answer(self._server, self._redact(reason)))
