@@ -7,9 +7,14 @@ from typing import TYPE_CHECKING
 
 import platformdirs
 import pytest
+from hypothesis import HealthCheck, settings
 
 if TYPE_CHECKING:
     from collections.abc import Generator
+
+# Machines are busy: how long an example takes, or takes to be drawn, says nothing.
+settings.register_profile("untimed", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("untimed")
 
 
 @pytest.fixture(params=["asyncio"])
