@@ -1,15 +1,13 @@
 """One Store with one instance of the guest, and what it takes to be inside of it.
 
-An entry runs on a fiber of its own, so that it can pause at a tick and be continued from another thread. This module
-enforces what ends a guest while it computes (time, printed text, interruption) and turns every trap into an outcome.
-After a trap the instance can't be entered again.
+This module enforces what ends a guest while it computes (time, printed text, interruption) and turns every trap into an
+outcome. After a trap the instance can't be entered again.
 """
 
 from __future__ import annotations
 
 import ctypes
 import random
-import sys
 import time
 from typing import TYPE_CHECKING, Any
 
@@ -18,6 +16,7 @@ from wasmtime import _ffi as ffi
 
 from sandbox.clock import LogicalClock
 from sandbox.engine import engine
+from sandbox.entry import Crossing, Entry
 from sandbox.errors import ImageError
 from sandbox.host_functions import MAX_WRITE, entered
 from sandbox.messages import protocol_failure
@@ -31,8 +30,6 @@ if TYPE_CHECKING:
     from sandbox.image import Image
     from sandbox.terms import Terms
 
-_BYTES_A_CHARACTER = 4  # at most, in UTF-8
-
 
 class Instance:
     """A guest in this process."""
@@ -45,6 +42,7 @@ class Instance:
         """
         self.is_interrupted = False
         self.store = wasmtime.Store(engine())
+        self.crossing = Crossing()
         self.take_on(BEFORE_ANY_RUN, _drop)
         self._stopped: Raised | Stopped | None = None
         self._deadline = 0.0
@@ -66,7 +64,8 @@ class Instance:
         self.limits = terms.limits
         self.cpu_seconds = 0.0
         self.output_bytes = 0
-        self._random = random.Random(terms.seed)  # noqa: S311  # a run's random numbers repeat by design
+        self._seed = terms.seed
+        self._random: random.Random | None = None
         self._on_output = on_output
         self.store.set_limits(memory_size=terms.limits.memory_bytes)
 
@@ -103,6 +102,8 @@ class Instance:
 
     def random_bytes(self, size: int) -> bytes:
         """Draws from the run's seed, for what in the guest asks WASI instead of Python."""
+        if self._random is None:
+            self._random = random.Random(self._seed)  # noqa: S311  # a run's random numbers repeat by design
         return self._random.randbytes(size)
 
     def ending(self, trap: str | None) -> Raised | Stopped | None:
@@ -152,83 +153,6 @@ class Instance:
 def _drop(_output: int, _text: str) -> None:
     pass
 
-
-def _give_back_memory() -> None:
-    """Returns to the system what glibc keeps of freed memory: for each thread, twice the longest message so far."""
-    if _malloc_trim is not None:
-        _malloc_trim(0)
-
-
-_malloc_trim = getattr(ctypes.CDLL(None), "malloc_trim", None) if sys.platform == "linux" else None
-
-
-class Entry:
-    """One call into the guest, advanced from tick to tick by whatever thread has time for it.
-
-    wasmtime-py binds neither calls on fibers nor calls without a look-up of their types, so this speaks to the C API.
-    """
-
-    def __init__(self, instance: Instance, function: ffi.wasmtime_component_func_t, argument: str) -> None:
-        """Writes the argument into a fiber; nothing runs before `advance`."""
-        self.answer: str | Raised | Stopped = ""
-        self._instance = instance
-        self._parameter = (ffi.wasmtime_component_val_t * 1)()
-        self._parameter[0].kind = ffi.WASMTIME_COMPONENT_STRING
-        self._parameter[0].of.string = ffi.str_to_capi(argument)
-        self._result = ffi.wasmtime_component_val_t()
-        self._error = ctypes.POINTER(ffi.wasmtime_error_t)()
-        self._future = _call_async(
-            ctypes.byref(function),
-            instance.store._context(),  # noqa: SLF001  # the C handle
-            self._parameter,
-            1,
-            ctypes.byref(self._result),
-            1,
-            ctypes.byref(self._error),
-        )
-
-    def advance(self) -> bool:
-        """Runs the guest until it returns, or for about one tick; True once `answer` is there."""
-        began = self._instance.arm()
-        try:
-            is_over = ffi.wasmtime_call_future_poll(self._future)
-        finally:
-            self._instance.disarm(began)
-        if is_over:
-            self.answer = self._finish()
-        return is_over
-
-    def _finish(self) -> str | Raised | Stopped:
-        ffi.wasmtime_call_future_delete(self._future)
-        ffi.wasmtime_component_val_delete(self._parameter)
-        trap = str(wasmtime.WasmtimeError._from_ptr(self._error)) if self._error else None  # type: ignore[truthy-bool]  # noqa: SLF001
-        text = ""
-        if trap is None:
-            text = self._read()
-            is_refused = len(text) > self._instance.limits.step_bytes
-            ffi.wasmtime_component_val_delete(ctypes.byref(self._result))
-            if is_refused:
-                _give_back_memory()
-        return self._instance.ending(trap) or text
-
-    def _read(self) -> str:
-        """Copies the guest's text, but no more of it than shows that it is too long: its reader refuses it then."""
-        returned = self._result.of.string
-        enough = _BYTES_A_CHARACTER * (self._instance.limits.step_bytes + 1)
-        return ctypes.string_at(returned.data, min(returned.size, enough)).decode("utf-8", "replace")
-
-
-_call_async = ffi.dll.wasmtime_component_func_call_async
-_call_async.restype = ctypes.POINTER(ffi.wasmtime_call_future_t)
-_call_async.argtypes = [
-    ctypes.POINTER(ffi.wasmtime_component_func_t),
-    ctypes.POINTER(ffi.wasmtime_context_t),
-    ctypes.POINTER(ffi.wasmtime_component_val_t),
-    ctypes.c_size_t,
-    ctypes.POINTER(ffi.wasmtime_component_val_t),
-    ctypes.c_size_t,
-    ctypes.POINTER(ctypes.POINTER(ffi.wasmtime_error_t)),
-]
 
 _YIELD = 1  # WASMTIME_UPDATE_DEADLINE_YIELD: pause the fiber
 

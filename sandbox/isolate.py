@@ -16,7 +16,8 @@ from sandbox.terms import BEFORE_ANY_RUN
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
-    from sandbox.instance import Entry, Instance
+    from sandbox.entry import Entry
+    from sandbox.instance import Instance
     from sandbox.outcome import Raised, Reference, Stopped
     from sandbox.pool import Spares
     from sandbox.terms import Terms

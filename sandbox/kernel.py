@@ -40,7 +40,7 @@ class Kernel:
         self._wall_ns = 0
         self._origin_ns = 0
         self._gone = ""
-        self._busy = anyio.Lock()
+        self._busy = anyio.Lock(fast_acquire=True)  # a run yields to other tasks itself
 
     @property
     def is_gone(self) -> bool:

@@ -67,26 +67,18 @@ class Run:
         self._news = anyio.Event()
         self._lines: dict[int, int] = {}
         self._waits_at: int | None = None
+        self._outcome: Outcome | None = None
 
     async def outcome(self, script: str, filename: str, manifest: Mapping[str, Any], past: Past) -> Outcome:
         """Runs the script to its end, from where its past ends. Calls still open then are cancelled."""
-        outcome: Outcome | None = None
         try:
-            async with anyio.create_task_group() as tasks:
-                scope = tasks.cancel_scope
+            with anyio.CancelScope() as scope:
                 self._stopwatch.on_change(partial(self._set_deadline, scope))
                 self._set_deadline(scope)
-                outcome = await self._drive(tasks, partial(self._isolate.start, script, filename, manifest), past)
-                scope.cancel()
-        except ExceptionGroup as group:
-            if len(group.exceptions) > 1:
-                raise
-            # What the journal or one answer raised; the group around it is the driver's own business.
-            raise group.exceptions[0] from None
+                await self._drive(partial(self._isolate.start, script, filename, manifest), past)
         finally:
             self._stopwatch.on_change(None)  # or the two would keep each other, and the image, alive
-        if outcome is None:
-            outcome = Stopped("wall_seconds", self._limits.wall_seconds, self._waits_at)
+        outcome = self._outcome or Stopped("wall_seconds", self._limits.wall_seconds, self._waits_at)
         self._journal.ended(outcome, self._take_printed())
         return outcome
 
@@ -97,36 +89,62 @@ class Run:
     def _remaining(self) -> float:
         return self._limits.wall_seconds - self._stopwatch.elapsed
 
-    async def _drive(self, tasks: TaskGroup, start: Callable[[float], Awaitable[Step]], past: Past) -> Outcome:
+    async def _drive(self, start: Callable[[float], Awaitable[Step]], past: Past) -> None:
         if past.steps:
             step = await self._retrace(start, past)
             if step.outcome is None and not past.goes_on:
-                return Parked(tuple(call.id for call in step.calls))
+                self._outcome = Parked(tuple(call.id for call in step.calls))
+                return
         else:
             step = await self._enter(PastStep(0, {}), start)
+        await self._go_on(step, None)
+
+    async def _go_on(self, step: Step, tasks: TaskGroup | None) -> None:
+        """Hands in what the script waits for until it ends; opens a task group when it waits for more than a call."""
         while step.outcome is None:
-            for call_id in step.cancelled:
-                self._unanswered.discard(call_id)
-                self._lines.pop(call_id, None)
-                scope = self._in_flight.pop(call_id, None)
-                if scope is not None:
-                    scope.cancel()
+            is_single = len(step.calls) == 1 and step.timer is None and not self._is_expecting
+            if tasks is None and not is_single:
+                await self._go_on_with_tasks(step)
+                return
+            self._withdraw(step.cancelled)
             self._lines |= {call.id: call.line for call in step.calls}
             self._waits_at = next(iter(self._lines.values()), step.line) or None
-            if len(step.calls) == 1 and step.timer is None and not self._is_expecting:
+            if tasks is None or is_single:
                 # The common case, a script that waits for one call: no task, no event.
                 await self._perform(step.calls[0])
             else:
                 self._begin(step.calls, tasks)
                 await self._wait(step.timer)
             if step.timer is None and not self._is_expecting:
-                return self._parked()
+                self._outcome = self._parked()
+                return
             completions, self._finished = self._finished, {}
             for call_id in completions:
                 self._lines.pop(call_id, None)
             entered = PastStep(int(self._stopwatch.elapsed * 1e9), completions)
             step = await self._enter(entered, partial(self._isolate.resume, completions.values(), entered.now_ns))
-        return step.outcome
+        self._outcome = step.outcome
+
+    async def _go_on_with_tasks(self, step: Step) -> None:
+        try:
+            async with anyio.create_task_group() as tasks:
+                await self._go_on(step, tasks)
+                if self._performers:
+                    tasks.cancel_scope.cancel()
+        except ExceptionGroup as group:
+            if len(group.exceptions) > 1:
+                raise
+            # What the journal or one answer raised; the group around it is the driver's own business.
+            raise group.exceptions[0] from None
+
+    def _withdraw(self, call_ids: Sequence[int]) -> None:
+        """Ends calls that the script no longer waits for."""
+        for call_id in call_ids:
+            self._unanswered.discard(call_id)
+            self._lines.pop(call_id, None)
+            scope = self._in_flight.pop(call_id, None)
+            if scope is not None:
+                scope.cancel()
 
     def _parked(self) -> Outcome:
         if not self._unanswered:

@@ -40,7 +40,7 @@ from sandbox.terms import Terms
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from sandbox.instance import Entry
+    from sandbox.entry import Entry
 
 RECEIVE_BYTES = 256 * 1024
 
