@@ -6,8 +6,8 @@ Above: the isolates. Below: `Instance.take_on`, in this process or, by way of a 
 from __future__ import annotations
 
 import json
-from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 from sandbox.limits import Limits
 
@@ -35,13 +35,18 @@ class Terms:
 
     def encode(self) -> bytes:
         """Writes them for a worker."""
-        return json.dumps(asdict(self)).encode()
+        return json.dumps({**_fields(self), "limits": _fields(self.limits)}).encode()
 
     @classmethod
     def decode(cls, payload: bytes) -> Self:
         """Reads what comes from a host that is trusted."""
         fields = json.loads(payload)
         return cls(**{**fields, "limits": Limits(**fields["limits"])})
+
+
+def _fields(item: Terms | Limits) -> dict[str, Any]:
+    """Does what `asdict` does, which takes four times as long: it copies every number."""
+    return {name: getattr(item, name) for name in item.__slots__}
 
 
 BEFORE_ANY_RUN = Terms(Limits(), seed=0, wall_ns=0)

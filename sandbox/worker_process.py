@@ -12,7 +12,6 @@ import os
 import select
 import socket
 import time
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import anyio
@@ -41,6 +40,7 @@ START_SECONDS = 30.0
 """How long a worker may take to map the image and confine itself; usually a third of a second."""
 
 RECEIVE_BYTES = 256 * 1024
+_STATM_BYTES = 256
 IN_PROCESS = 'use Sandbox(isolation="thread") where the system allows no child processes'
 
 
@@ -83,6 +83,7 @@ class WorkerProcess:
             raise WorkerError(f"no worker process can be started ({error.strerror}): {IN_PROCESS}") from None
         finally:
             theirs.close()
+        self._memory = _open_statm(self.pid)
         self._socket.setblocking(False)  # noqa: FBT003  # the standard library's signature
         self._poll = select.poll()
         self._poll.register(self._socket, select.POLLIN)
@@ -95,9 +96,11 @@ class WorkerProcess:
 
     @property
     def resident_bytes(self) -> int:
-        """Memory of the process that is in RAM; 0 where the system does not say."""
+        """Memory of the process that is in RAM; 0 where the system does not say, and once it has ended."""
+        if self._memory is None:
+            return 0
         try:
-            pages = int(Path(f"/proc/{self.pid}/statm").read_text("ascii").split()[1])
+            pages = int(os.pread(self._memory, _STATM_BYTES, 0).split()[1])
         except (OSError, ValueError, IndexError):
             return 0
         return pages * os.sysconf("SC_PAGE_SIZE")
@@ -181,6 +184,9 @@ class WorkerProcess:
         self.culprit = self._open_steps.get(COMPUTING.unpack(os.pread(self._page, COMPUTING.size, 0))[0])
         os.close(self._page)
         self._page = -1
+        if self._memory is not None:
+            os.close(self._memory)
+            self._memory = None
         # A listener wakes by the end of the stream; closing the socket under it would leave it asleep.
         if not self._has_listener:
             self._socket.close()
@@ -295,3 +301,11 @@ class WorkerProcess:
         except (TypeError, ValueError):
             self.kill()
         self._open_steps.pop(0, None)
+
+
+def _open_statm(pid: int) -> int | None:
+    """Opens what the system says of a process's memory; opening it for each run costs more than reading it."""
+    try:
+        return os.open(f"/proc/{pid}/statm", os.O_RDONLY)
+    except OSError:
+        return None

@@ -113,7 +113,8 @@ class Workers:
             await first.ready()
             ready = [first]
         chosen = min(ready, key=lambda worker: len(worker.seats))
-        self._first_bytes.setdefault(chosen, chosen.resident_bytes)
+        if chosen not in self._first_bytes:
+            self._first_bytes[chosen] = chosen.resident_bytes
         if chosen.seats and sum(not worker.is_retired for worker in self._workers) < self._count:
             # Nobody waits for it; later runs find it ready.
             self._workers.append(WorkerProcess(self._compiled, self._pool))
