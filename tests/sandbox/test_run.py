@@ -207,6 +207,31 @@ async def test_calls_still_open_when_the_script_ends_are_cancelled(run, tools):
     assert tools.cancelled == ["wait"]
 
 
+async def test_a_call_that_takes_past_the_deadline_to_be_cancelled_leaves_the_outcome_as_it_was(run):
+    stopwatch = SkippingStopwatch()
+    ended = []
+
+    async def answer(call):
+        if call.arguments["text"] == "stay":
+            try:
+                await anyio.sleep_forever()
+            finally:
+                with anyio.CancelScope(shield=True):
+                    await stopwatch.wait(60)
+                    ended.append("stay")
+        await anyio.lowlevel.checkpoint()
+        return Returned("done")
+
+    script = """
+        import asyncio
+        from tools import good
+        task = asyncio.create_task(good.echo(text="stay"))
+        await good.echo(text="pass")
+    """
+    result = await run(script, answer=answer, stopwatch=stopwatch)
+    assert (result.outcome, ended) == (Completed("done"), ["stay"])
+
+
 async def test_a_run_that_is_cancelled_ends_its_guest_and_its_calls(run, sandbox, manifest, tools):
     script = "from tools import good\nawait good.echo(text='wait')"
     with anyio.fail_after(60):
@@ -243,6 +268,18 @@ async def test_what_answer_raises_comes_out_of_run(sandbox, manifest):
         with pytest.raises((LookupError, ExceptionGroup)) as caught:
             await attempt()
     assert "our own fault" in repr(caught.value)
+
+
+async def test_what_one_of_many_answers_raises_comes_out_of_run_alone(sandbox, manifest):
+    async def broken(call):
+        if call.arguments["text"] == "wait":
+            await anyio.sleep_forever()
+        raise LookupError("our own fault")
+
+    script = "import asyncio\nfrom tools import good\nawait asyncio.gather(*(good.echo(text=t) for t in ('wait', 'a')))"
+    with anyio.fail_after(60):
+        with pytest.raises(LookupError, match="our own fault"):
+            await sandbox.run(script, answer=broken, manifest=manifest)
 
 
 SPENT = Limits(wall_seconds=0.5)
