@@ -15,6 +15,7 @@ from broker.cli.run import grants_of
 from broker.cli.terminal import Problem, note
 from broker.errors import ConfigError
 from broker.server import BrokerServer
+from broker.server.settings import TOKEN_CHARACTERS
 from broker.server.stdio import standard_streams
 
 if TYPE_CHECKING:
@@ -23,8 +24,9 @@ if TYPE_CHECKING:
 
     from anyio.abc import TaskGroup
 
-    from broker import Broker, Config, Grant, Session
+    from broker import Broker, Grant, Session
     from broker.server.http import HttpServer
+    from broker.server.settings import ServeSettings
 
 TOKEN_VARIABLE = "CODEMODE_TOKEN"  # noqa: S105  # the name of a variable
 
@@ -42,9 +44,10 @@ async def serve(request: ServeRequest) -> ExitCode:
     """Serve until the end."""
     config = load_config(request.config, needed=False)
     grants = grants_of(request.allow)
+    settings = config.serve if request.http is None else _with_token(config.serve)
     # A client waits for its first answer: servers that are slow are waited for by whoever needs them.
     async with open_broker(config, startup_seconds=0, runs_scripts=True) as broker:
-        server = _server(broker, config, grants)
+        server = _server(broker, settings, grants)
         if config.recordings.resume == "automatic":
             broker.take_up_interrupted()
         if request.http is None:
@@ -54,12 +57,24 @@ async def serve(request: ServeRequest) -> ExitCode:
     return ExitCode.COMPLETED
 
 
-def _server(broker: Broker, config: Config, grants: list[Grant]) -> BrokerServer:
-    settings = config.serve
-    token = os.environ.get(TOKEN_VARIABLE)
-    if token:
-        settings = settings.model_copy(update={"tokens": {**settings.tokens, "default": token}})
+def _with_token(settings: ServeSettings) -> ServeSettings:
+    """Return the settings with the token of the environment, which has to be one that the config might hold.
 
+    Raises:
+        Problem: It is too short. An empty one too: whoever sets the variable does not want to serve without.
+    """
+    token = os.environ.get(TOKEN_VARIABLE)
+    if token is None:
+        return settings
+    if len(token) < TOKEN_CHARACTERS:
+        raise Problem(
+            f"{TOKEN_VARIABLE} holds {len(token)} characters, and a token has at least {TOKEN_CHARACTERS}",
+            "Set a longer one that nobody guesses, as `openssl rand -hex 16` prints, or unset the variable.",
+        )
+    return settings.model_copy(update={"tokens": {**settings.tokens, "default": token}})
+
+
+def _server(broker: Broker, settings: ServeSettings, grants: list[Grant]) -> BrokerServer:
     def make_session(principal: str) -> Session:
         return broker.session(grants=grants, principal=principal)
 

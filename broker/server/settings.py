@@ -10,9 +10,11 @@ from typing import Annotated, Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 MIB = 1024 * 1024
+TOKEN_CHARACTERS = 16
+"""How short a bearer token may be."""
 
 Url = Annotated[str, Field(pattern=r"^https?://[^/\s]+")]
-Token = Annotated[str, Field(min_length=16)]
+Token = Annotated[str, Field(min_length=TOKEN_CHARACTERS)]
 
 
 class OAuthSettings(BaseModel):

@@ -185,6 +185,21 @@ async def test_without_its_token_nothing_is_answered_but_health(serving):
     assert (health.status_code, health.json()) == (200, {"status": "ok"})
 
 
+@pytest.mark.parametrize("token", ["", "fifteen-letters"])
+def test_a_token_of_the_environment_is_as_long_as_one_of_the_config(codemode, token):
+    finished = codemode("serve", "--http", "127.0.0.1:0", CODEMODE_TOKEN=token)
+    assert finished.returncode == 2
+    assert f"CODEMODE_TOKEN holds {len(token)} characters, and a token has at least 16" in finished.stderr
+    assert "`openssl rand -hex 16`" in finished.stderr
+    assert token == "" or token not in finished.stderr
+
+
+def test_over_stdio_the_token_of_the_environment_means_nothing(codemode, config):
+    finished = codemode("serve", "-c", config, stdin=spoken(INITIALIZE), CODEMODE_TOKEN=TOKEN[:5])
+    assert finished.returncode == 0
+    assert json.loads(finished.stdout)["result"]["serverInfo"]["name"] == "codemode-broker"
+
+
 @pytest.mark.parametrize(
     ("header", "status"),
     [
