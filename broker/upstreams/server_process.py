@@ -1,14 +1,12 @@
 """The processes of stdio servers, started. Loads nothing of the SDK, so that servers start while it is loaded.
 
-Above: broker.py, which starts all of them first, and stdio.py, which speaks to one. Below: anyio.
+Above: broker.py, which starts all of them first, and stdio.py, which speaks to one. Below: anyio, process_tree.py.
 """
 
 from __future__ import annotations
 
 import os
-import signal
 import sys
-from contextlib import suppress
 from typing import TYPE_CHECKING
 
 import anyio
@@ -42,7 +40,7 @@ _END_SECONDS = 1.0
 
 
 async def start_process(config: ServerConfig) -> Process:
-    """Starts the server of a config in a process group of its own, with pipes.
+    """Starts the server of a config as the leader of a session, with pipes.
 
     Raises:
         OSError: The program cannot be started.
@@ -57,11 +55,9 @@ async def start_process(config: ServerConfig) -> Process:
 
 
 async def end_process(process: Process) -> None:
-    """Ends a process that nobody came to speak to, with its group, and waits a second for its end."""
-    with suppress(ProcessLookupError, PermissionError):
-        if sys.platform == "win32":
-            process.kill()
-        else:
-            os.killpg(process.pid, signal.SIGKILL)
+    """Ends a process that nobody came to speak to, with all that it started, and waits a second for its end."""
+    from broker.upstreams.process_tree import ProcessTree  # noqa: PLC0415  # psutil is not waited for to start servers
+
     with anyio.move_on_after(_END_SECONDS, shield=True):
+        await ProcessTree(process).kill()
         await process.aclose()

@@ -9,16 +9,15 @@ from __future__ import annotations
 import json
 import re
 import signal
-import sys
 from contextlib import asynccontextmanager, suppress
 from typing import TYPE_CHECKING
 
 import anyio
 import anyio.lowlevel
-from mcp.os.posix.utilities import terminate_posix_process_tree
 from mcp.shared.message import SessionMessage
 from mcp.types.jsonrpc import JSONRPCError, JSONRPCRequest, JSONRPCResponse, jsonrpc_message_adapter
 
+from broker.upstreams.process_tree import ProcessTree
 from broker.upstreams.server_process import start_process
 from codegen.plain_text import one_line
 
@@ -59,6 +58,7 @@ class Child:
     def __init__(self, process: Process, on_end: Callable[[str], None]) -> None:
         """Report the end of the connection, with its reason, to `on_end`."""
         self._process = process
+        self._tree = ProcessTree(process)
         self._on_end = on_end
         self._stderr = bytearray()
         self._stderr_ended = anyio.Event()
@@ -157,19 +157,16 @@ class Child:
         self._on_end(ended + (f"; its last words: {words}" if words else ""))
 
     async def stop(self) -> None:
-        """Close stdin, wait, then end the whole process group."""
+        """Close stdin, wait, then end what is left of all that it started."""
         self._is_stopping = True
+        self._tree.look()  # what it started is not found by it any more once it has exited
         if self._process.stdin is not None:
             with suppress(OSError, anyio.BrokenResourceError, anyio.ClosedResourceError):
                 await self._process.stdin.aclose()
         with anyio.move_on_after(_EXIT_SECONDS):
             await _exited(self._process)
-        # Also when it has exited: what it started is in the same group and may hold the pipes.
-        if sys.platform == "win32":
-            with suppress(ProcessLookupError):
-                self._process.kill()
-        else:
-            await terminate_posix_process_tree(self._process, _KILL_SECONDS)
+        # Also when it has exited: what it started may hold the pipes.
+        await self._tree.end(_KILL_SECONDS)
         with anyio.move_on_after(_EXIT_SECONDS):
             await _exited(self._process)
         for stream in (self._process.stdout, self._process.stderr):
@@ -183,7 +180,7 @@ class Child:
 async def stdio_streams(
     config: ServerConfig, on_end: Callable[[str], None], process: Process | None = None
 ) -> AsyncIterator[TransportStreams]:
-    """Start the server of a config and yield its message streams; the process group is gone afterwards.
+    """Start the server of a config and yield its message streams; all that it started is gone afterwards.
 
     `process` is the server where it has been started already.
 

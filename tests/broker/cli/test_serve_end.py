@@ -18,7 +18,9 @@ from mcp import Client
 pytestmark = pytest.mark.anyio
 
 HOSTILE = Path(__file__).parents[1] / "servers" / "hostile_upstream.py"
-SCRIPT = "from tools import stubborn, forking\nawait stubborn.echo(text='a')\nawait forking.echo(text='b')"
+SERVERS = {"stubborn": "call_ignore_sigterm", "forking": "call_fork_child", "leaving": "call_fork_apart"}
+TOOLS = [f"{name}.echo" for name in SERVERS]
+SCRIPT = f"from tools import {', '.join(SERVERS)}\n" + "\n".join(f"await {tool}(text='a')" for tool in TOOLS)
 ENDS = {"SIGTERM": signal.SIGTERM, "SIGINT": signal.SIGINT, "end of input": None}
 
 
@@ -30,10 +32,10 @@ def anyio_backend(request):
 
 @pytest.fixture
 def hostile_config(tmp_path):
-    """A server that ignores signals and closed pipes, and one whose child holds the pipes open."""
+    """A server that ignores signals and closed pipes, one whose child holds the pipes open, one whose child left."""
     servers = {
         name: {"command": sys.executable, "args": ["-I", str(HOSTILE), behaviour], "mode": "legacy"}
-        for name, behaviour in (("stubborn", "call_ignore_sigterm"), ("forking", "call_fork_child"))
+        for name, behaviour in SERVERS.items()
     }
     path = tmp_path / "hostile.json"
     path.write_text(json.dumps({"mcpServers": servers}))
@@ -92,12 +94,11 @@ def test_over_stdio_nothing_is_left_of_the_servers(serving, end):
     with serving() as process:
         client = {"name": "test", "version": "1"}
         request(process, 1, "initialize", {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": client})
-        tools = {"tools": ["stubborn.echo", "forking.echo"]}
-        request(process, 2, "tools/call", {"name": "get_tool_details", "arguments": tools})
+        request(process, 2, "tools/call", {"name": "get_tool_details", "arguments": {"tools": TOOLS}})
         result = request(process, 3, "tools/call", {"name": "execute_code", "arguments": {"code": SCRIPT}})
         assert result["structuredContent"]["outcome"] == "completed"
         started = descendants(process.pid)
-        assert len(started) >= 3
+        assert len(started) >= 5
         if end is None:
             process.stdin.close()
             process.stdin = None
@@ -121,10 +122,10 @@ async def test_over_http_nothing_is_left_of_the_servers_and_the_run_says_how_it_
                 process.send_signal(end)
 
         async with Client(url, mode="legacy") as client:
-            await client.call_tool("get_tool_details", {"tools": ["stubborn.echo", "forking.echo"]})
+            await client.call_tool("get_tool_details", {"tools": TOOLS})
             code = f"{SCRIPT}\nimport asyncio\nawait asyncio.sleep(60)"
             result = await client.call_tool("execute_code", {"code": code}, progress_callback=stop)
         assert await anyio.to_thread.run_sync(lambda: process.wait(timeout=30)) == 0
     assert result.structured_content["stopped"]["limit"] == "shutdown"
-    assert len(started) >= 3
+    assert len(started) >= 5
     assert [pid for pid in started if lives(pid)] == []

@@ -28,6 +28,27 @@ def note(path, line):
         log.write(line + "\n")
 
 
+def start_child(*, apart, orphaned=False):
+    """Start a process that notes its pid and stays, with our pipes open; `apart` puts it into its own session."""
+    ready, is_ready = os.pipe()
+    if os.fork() == 0:
+        if apart:
+            os.setsid()
+        if orphaned and os.fork() != 0:
+            os._exit(0)
+        note(os.environ["CALLS_LOG"], f"pid {os.getpid()}")
+        os.write(is_ready, b"!")
+        time.sleep(100)
+        os._exit(0)
+    if orphaned:
+        os.wait()
+    os.read(ready, 1)
+
+
+def start_another(*_):
+    start_child(apart=True)
+
+
 def answer(request, result):
     send({"id": request["id"], "result": result})
 
@@ -138,7 +159,31 @@ if BEHAVIOUR == "ignores_signals":
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
     if os.fork() == 0:
         time.sleep(1_000)
+match BEHAVIOUR:
+    case "child_apart" | "tidies_up":
+        start_child(apart=True)
+    case "deaf_child_apart":
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)
+        start_child(apart=True)
+    case "orphan":
+        start_child(apart=False, orphaned=True)
+    case "keeps_starting":
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)
+        if os.fork() == 0:
+            for _ in range(200):
+                start_child(apart=True)
+            time.sleep(100)
+    case "child_when_told_to_end":
+        start_child(apart=True)
+        signal.signal(signal.SIGTERM, start_another)
 for line in sys.stdin:
     handle(json.loads(line))
+if BEHAVIOUR == "tidies_up":
+    signal.signal(signal.SIGTERM, lambda *_: note(os.environ["CALLS_LOG"], "told to end"))
+    time.sleep(0.3)
+    note(os.environ["CALLS_LOG"], "tidied up")
+if BEHAVIOUR in {"child_when_told_to_end", "keeps_starting"}:
+    while True:
+        time.sleep(100)
 if BEHAVIOUR == "ignores_signals":
     time.sleep(1_000)

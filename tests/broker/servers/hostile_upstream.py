@@ -302,6 +302,18 @@ def call_fork_child(request_id: Any, said: str) -> None:
     answers(request_id, said)
 
 
+def call_fork_apart(request_id: Any, said: str) -> None:
+    """Starts a process that leaves the session and is deaf to signals."""
+    child = os.fork()
+    if child == 0:
+        os.setsid()
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)
+        time.sleep(1_000)
+        os._exit(0)
+    note(f"pid {child}")
+    answers(request_id, said)
+
+
 def call_ignore_sigterm(request_id: Any, said: str) -> None:
     note(f"pid {os.getpid()}")
     answers(request_id, said)
