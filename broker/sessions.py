@@ -5,16 +5,12 @@ Above: `Broker.session`. Below: disclosure.py and execution.py.
 
 from __future__ import annotations
 
-from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from broker.authorization.question_box import QuestionBox
 from broker.calls.direct_calls import DirectCalls, DirectResult
 from broker.disclosure.disclosure import Disclosure
-from broker.errors import UnavailableError
-from broker.recordings.recorder import Recorder
-from broker.redaction import Redactor
 from broker.runs.execution import Execution, Watching
 from broker.runs.parking import Parking
 from broker.runs.preparation import Preparation
@@ -34,7 +30,9 @@ if TYPE_CHECKING:
     from broker.calls.attempts import CallRecord
     from broker.calls.script_functions import Extractor
     from broker.disclosure.tool_details import ToolDetails
+    from broker.recordings.recorder import Recorder
     from broker.recordings.resuming import UnknownAnswerer, UnknownOutcome
+    from broker.redaction import Redactor
     from broker.runs.envelope import ExecutionResult
     from broker.runs.script_check import CheckedScript, CheckMode
     from broker.search import SearchPage, SearchRequest
@@ -61,10 +59,10 @@ class Session:
         open_sandbox: Callable[[], Awaitable[Sandbox]],
         limits: Limits,
         desk: ConsentDesk,
-        tasks: Callable[[], TaskGroup] | None = None,
-        redact: Redactor | None = None,
-        extractor: Extractor | None = None,
-        recorder: Recorder | None = None,
+        tasks: Callable[[], TaskGroup],
+        redact: Redactor,
+        extractor: Extractor | None,
+        recorder: Recorder,
     ) -> None:
         """Start with nothing described; what may be called is what the desk says.
 
@@ -77,11 +75,14 @@ class Session:
         self.limits = limits
         """Bounds of a run that brings none of its own."""
         self._desk = desk
-        box = desk.answerer
-        self._parking = Parking(box, tasks, self._go_on) if tasks is not None and isinstance(box, QuestionBox) else None
-        self._redact = redact or Redactor(())
+        self._redact = redact
         self._finder = shelf.finder
-        self._recorder = recorder or Recorder()
+        self._recorder = recorder
+        self._parking = (
+            Parking(desk.answerer, tasks, self._go_on, recorder=recorder, principal=desk.principal)
+            if isinstance(desk.answerer, QuestionBox)
+            else None
+        )
         self.known_answers: Callable[[Call], Completion | None] | None = None
         """Asked first about every call; what it answers is neither judged nor sent, None goes its way."""
         self.tiers = shelf.tiers
@@ -89,10 +90,13 @@ class Session:
         self._disclosure = Disclosure(
             shelf.catalog,
             upstreams,
-            on_described=self._desk.see,
+            on_described=desk.see,
             fetches_per_minute=shelf.fetches_per_minute,
             describes_all=shelf.describes_all,
-            redact=self._redact,
+            redact=redact,
+        )
+        self._direct_calls = DirectCalls(
+            catalog=shelf.catalog, upstreams=upstreams, desk=desk, disclosure=self._disclosure, redact=redact
         )
         self.surface = Surface(session=self)
 
@@ -162,17 +166,7 @@ class Session:
             UnknownToolError: There is no such tool; nothing was sent.
             UnavailableError: Its server cannot be used, and no tool of it is known; nothing was sent.
         """
-        await self._disclosure.settle([name])
-        if self._catalog.find(name) is None and (problem := self._disclosure.problem_behind(name)):
-            raise UnavailableError(name.partition(".")[0], f"{problem}. Nothing was sent.")
-        calls = DirectCalls(
-            catalog=self._catalog,
-            upstreams=self._upstreams,
-            desk=self._desk,
-            disclosure=self._disclosure,
-            redact=self._redact,
-        )
-        return await calls.call(self._catalog.lookup(name), arguments, on_progress)
+        return await self._direct_calls.call(name, arguments, on_progress)
 
     async def execute_code(  # noqa: PLR0913  # a run's conditions; all but the script have defaults
         self,
@@ -211,24 +205,20 @@ class Session:
         """
         if check not in CHECK_MODES:
             raise ValueError(f"check is one of {', '.join(map(repr, CHECK_MODES))}, not {check!r}")
-        if park and self._parking is None:
+        parking = self._parking if park else None
+        if park and parking is None:
             raise ValueError("a run can be parked only where the session's answerer is a QuestionBox")
         execution = await self._execution()
-        watching = Watching(on_output, on_call, known_answers=self.known_answers, extractor=extractor)
-
-        async def work(note: Callable[[CallRecord], None] | None = None) -> ExecutionResult:
-            return await execution.run(
-                script,
-                limits=limits,
-                filename=filename,
-                watching=replace(watching, on_call=_both(on_call, note), stop=stop),
-                describe_references=describe_references,
-                check_mode=check,
-            )
-
-        if park and self._parking is not None:
-            return await self._parking.run(work, partial(self._go_on, watching=watching))
-        return await work()
+        watching = Watching(on_output, on_call, stop, self.known_answers, extractor)
+        work = partial(
+            execution.run,
+            script,
+            limits=limits,
+            filename=filename,
+            describe_references=describe_references,
+            check_mode=check,
+        )
+        return await (work(watching) if parking is None else parking.run(work, watching))
 
     async def resume(self, run_id: str) -> ExecutionResult:
         """Wait until a parked run ends, or is parked with its next question, also one of before a restart.
@@ -239,10 +229,6 @@ class Session:
         """
         if self._parking is None:
             raise KeyError(run_id)
-        if run_id not in self._parking:
-            if not self._recorder.is_open(run_id, self._desk.principal):
-                raise KeyError(run_id)
-            return await self._parking.run(partial(self._go_on, run_id, None))
         return await self._parking.resume(run_id)
 
     def take_up_parked(self) -> list[str]:
@@ -256,26 +242,11 @@ class Session:
         """
         if self._parking is None:
             raise ValueError("runs can be taken up only where the session's answerer is a QuestionBox")
-        waiting = [run for run in self._recorder.waiting(self._desk.principal) if run not in self._parking]
-        for run in waiting:
-            self._parking.begin(run, partial(self._go_on, run, None))
-        return waiting
+        return self._parking.take_up_waiting()
 
     def forget_request(self, run_id: str) -> None:
         """Take the next request like the one that began a run for a new one: its client knows how that ended."""
         self._recorder.forget_request(run_id)
-
-    async def _go_on(
-        self,
-        run_id: str,
-        given: GivenAnswers | None,
-        note: Callable[[CallRecord], None],
-        watching: Watching | None = None,
-    ) -> ExecutionResult:
-        execution = await self._execution()
-        watching = watching or Watching()
-        watching = replace(watching, on_call=_both(watching.on_call, note))
-        return await execution.resume(run_id, watching=watching, policy="fail", ask=None, given=given)
 
     def revoke(self, grant_id: str) -> bool:
         """Take a grant back, also from runs of the session that are parked. Tell whether it was held.
@@ -339,11 +310,7 @@ class Session:
         """
         watching = Watching(on_output, on_call, stop, extractor=extractor)
         policy = unknown or self._recorder.unknown_outcome
-
-        async def work() -> ExecutionResult:
-            execution = await self._execution()
-            return await execution.resume(run, watching=watching, policy=policy, ask=ask_unknown)
-
+        work = partial(self._go_on, run, None, watching, policy=policy, ask=ask_unknown)
         return await self._recorder.take_ups.perform(self._recorder.id_of(run), work)
 
     async def repeated(self, run_id: str) -> ExecutionResult | None:
@@ -367,6 +334,18 @@ class Session:
         preparation = await self._preparation()
         return await preparation.check(script, describe_references=describe_references)
 
+    async def _go_on(
+        self,
+        run: str,
+        given: GivenAnswers | None,
+        watching: Watching,
+        *,
+        policy: UnknownOutcome = "fail",
+        ask: UnknownAnswerer | None = None,
+    ) -> ExecutionResult:
+        execution = await self._execution()
+        return await execution.resume(run, watching, policy=policy, ask=ask, given=given)
+
     async def _execution(self) -> Execution:
         return Execution(
             preparation=await self._preparation(),
@@ -383,18 +362,3 @@ class Session:
             upstreams=self._upstreams,
             disclosure=self._disclosure,
         )
-
-
-def _both(
-    on_call: Callable[[CallRecord, int, int], None] | None, note: Callable[[CallRecord], None] | None
-) -> Callable[[CallRecord, int, int], None] | None:
-    """Tell both of a call that has ended."""
-    if note is None:
-        return on_call
-
-    def tell(record: CallRecord, ended: int, made: int) -> None:
-        note(record)
-        if on_call is not None:
-            on_call(record, ended, made)
-
-    return tell

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from broker.calls.tool_calls import ToolCalls
 from broker.calls.tool_results import failure
+from broker.errors import UnavailableError
 from sandbox import Call, Completion, Failed, Returned, Stopwatch
 
 if TYPE_CHECKING:
@@ -55,10 +56,17 @@ class DirectCalls:
     disclosure: Disclosure
     redact: Redactor
 
-    async def call(
-        self, entry: CatalogEntry, arguments: dict[str, Any], on_progress: ProgressFnT | None = None
-    ) -> DirectResult:
-        """Make one call. Never raises for what a server can cause."""
+    async def call(self, name: str, arguments: dict[str, Any], on_progress: ProgressFnT | None = None) -> DirectResult:
+        """Make one call of the tool of a name. Never raises for what a server can cause once it was sent.
+
+        Raises:
+            UnknownToolError: There is no such tool; nothing was sent.
+            UnavailableError: Its server cannot be used, and no tool of it is known; nothing was sent.
+        """
+        await self.disclosure.settle([name])
+        if self.catalog.find(name) is None and (problem := self.disclosure.problem_behind(name)):
+            raise UnavailableError(name.partition(".")[0], f"{problem}. Nothing was sent.")
+        entry = self.catalog.lookup(name)
         desk = self.desk.for_run(f"call_{secrets.token_hex(8)}", is_direct=True)
         with closing(desk):
             calls = ToolCalls(

@@ -8,7 +8,7 @@ from __future__ import annotations
 import secrets
 import time
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import anyio
@@ -51,6 +51,17 @@ class Watching:
     known_answers: Callable[[Call], Completion | None] | None = None
     extractor: Extractor | None = None
 
+    def telling(self, note: Callable[[CallRecord], None]) -> Watching:
+        """Return the same, with somebody else told first of each call that has ended."""
+        on_call = self.on_call
+
+        def tell(record: CallRecord, ended: int, made: int) -> None:
+            note(record)
+            if on_call is not None:
+                on_call(record, ended, made)
+
+        return replace(self, on_call=tell)
+
 
 @dataclass(frozen=True, kw_only=True)
 class Execution:
@@ -65,10 +76,10 @@ class Execution:
     async def run(
         self,
         script: str,
+        watching: Watching,
         *,
         limits: Limits | None,
         filename: str,
-        watching: Watching,
         describe_references: bool,
         check_mode: CheckMode,
     ) -> ExecutionResult:
@@ -109,8 +120,8 @@ class Execution:
     async def resume(
         self,
         name: str,
-        *,
         watching: Watching,
+        *,
         policy: UnknownOutcome,
         ask: UnknownAnswerer | None,
         given: GivenAnswers | None = None,

@@ -1,13 +1,15 @@
 """Runs that go on without anybody waiting for them: parked while a question is open, and taken up again.
 
-Above: sessions.py. Below: question_box.py, and the task group of the broker, in which the runs live. Of a parked run
-that is recorded nothing is kept but its question; the answer takes it up. One that is not recorded waits in memory.
+Above: sessions.py. Below: question_box.py, recorder.py, and the task group of the broker, in which the runs live. Of a
+parked run that is recorded nothing is kept but its question; the answer takes it up. One that is not recorded waits in
+memory.
 """
 
 from __future__ import annotations
 
 from contextvars import ContextVar
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import TYPE_CHECKING, TypeAlias
 
 import anyio
@@ -17,6 +19,7 @@ from broker.authorization.question_text import as_text
 from broker.authorization.questions import GivenAnswers
 from broker.authorization.run_desk import answering
 from broker.runs.envelope import ExecutionResult, WaitsFor
+from broker.runs.execution import Watching
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -25,10 +28,10 @@ if TYPE_CHECKING:
 
     from broker.authorization.question_box import OpenQuestion, QuestionBox
     from broker.calls.attempts import CallRecord
+    from broker.recordings.recorder import Recorder
 
-    Note: TypeAlias = Callable[[CallRecord], None]
-    Work: TypeAlias = Callable[[Note], Awaitable[ExecutionResult]]
-    TakeUp: TypeAlias = Callable[[str, GivenAnswers, Note], Awaitable[ExecutionResult]]
+    Work: TypeAlias = Callable[[Watching], Awaitable[ExecutionResult]]
+    GoOn: TypeAlias = Callable[[str, GivenAnswers | None, Watching], Awaitable[ExecutionResult]]
 
 MOST_KEPT = 1_000
 """Runs that are parked, or have ended and were not asked for again; the oldest that have ended are forgotten."""
@@ -44,6 +47,9 @@ class _Live:
     woken: anyio.Event = field(default_factory=anyio.Event)
     scope: anyio.CancelScope = field(default_factory=anyio.CancelScope)
 
+    def note(self, record: CallRecord) -> None:
+        self.calls.append(record)
+
     def wake(self) -> None:
         self.woken.set()
         self.woken = anyio.Event()
@@ -55,21 +61,30 @@ _LIVE: ContextVar[_Live | None] = ContextVar("_LIVE", default=None)
 class Parking:
     """The runs of one session whose questions are kept in a box."""
 
-    def __init__(self, box: QuestionBox, tasks: Callable[[], TaskGroup], take_up: TakeUp) -> None:
-        """Listen to the box; `tasks` returns where runs live, and `take_up` goes on with one that is recorded."""
+    def __init__(
+        self, box: QuestionBox, tasks: Callable[[], TaskGroup], go_on: GoOn, *, recorder: Recorder, principal: str
+    ) -> None:
+        """Listen to the box.
+
+        Args:
+            box: Has the questions.
+            tasks: Returns where runs live.
+            go_on: Goes on with a run that is recorded, with the answers that it was given.
+            recorder: Knows the recorded runs.
+            principal: Whose runs of those may be taken up.
+        """
         self._box = box
         self._tasks = tasks
-        self._take_up = take_up
+        self._go_on = go_on
+        self._recorder = recorder
+        self._principal = principal
         self._kept: dict[str, _Live] = {}
         box.wake = _opened
 
-    async def run(self, work: Work, take_up: TakeUp | None = None) -> ExecutionResult:
-        """Do the work of a run, which tells of each call that has ended, until it ends or is parked.
-
-        `take_up` goes on with it in the place of the constructor's.
-        """
+    async def run(self, work: Work, watching: Watching | None = None) -> ExecutionResult:
+        """Do the work of a run, for those who watch it, until it ends or is parked."""
         live = _Live()
-        self._tasks().start_soon(self._perform, live, work, take_up or self._take_up)
+        self._tasks().start_soon(self._perform, live, work, watching or Watching())
         try:
             return await self._next(live)
         except anyio.get_cancelled_exc_class():
@@ -80,30 +95,45 @@ class Parking:
         """Do the work of a run that nobody waits for; `resume` may come for it."""
         live = _Live(run)
         self._keep(live)
-        self._tasks().start_soon(self._perform, live, work, self._take_up)
+        self._tasks().start_soon(self._perform, live, work, Watching())
 
     def __contains__(self, run: str) -> bool:
         """Tell whether `resume` knows a run."""
         return run in self._kept
 
     async def resume(self, run: str) -> ExecutionResult:
-        """Wait until a run that was parked ends, or is parked with another question.
+        """Wait until a run that was parked ends, or is parked with another question, also one of before a restart.
 
         Raises:
-            KeyError: No such run is parked, or its result was fetched.
+            KeyError: No such run of the principal is parked, or its result was fetched.
+            RecordingError: It is recorded, and cannot go on here; the text says why.
         """
-        return await self._next(self._kept[run])
+        if run in self._kept:
+            return await self._next(self._kept[run])
+        if not self._recorder.is_open(run, self._principal):
+            raise KeyError(run)
+        return await self.run(partial(self._go_on, run, None))
 
-    async def _perform(self, live: _Live, work: Work, take_up: TakeUp) -> None:
+    def take_up_waiting(self) -> list[str]:
+        """Take up the principal's recorded runs that wait and are not taken up yet; return their ids."""
+        waiting = [run for run in self._recorder.waiting(self._principal) if run not in self._kept]
+        for run in waiting:
+            self.begin(run, partial(self._go_on, run, None))
+        return waiting
+
+    async def _perform(self, live: _Live, work: Work, watching: Watching) -> None:
         _LIVE.set(live)
+        watching = watching.telling(live.note)
         with live.scope, answering(Later(self._box)):
             try:
-                result = await work(live.calls.append)
+                result = await work(watching)
+                # What stops a run is used once: an answer goes on with it as with one of another process.
+                watching = replace(watching, stop=None)
                 while result.waits_for is not None:
                     live.calls = list(result.calls)
                     question = result.waits_for.asked
                     given = GivenAnswers(question, await self._box.answer(question), self._box.name)
-                    result = await take_up(result.run_id, given, live.calls.append)
+                    result = await self._go_on(result.run_id, given, watching)
                 live.result = result
             except Exception as error:  # noqa: BLE001  # whoever waits for the run gets it
                 live.error = error

@@ -9,6 +9,7 @@ import pytest
 
 from broker import QuestionBox
 from broker.errors import RecordingError
+from broker.recordings.recorder import Recorder
 from broker.runs import parking as module
 from broker.runs.parking import Parking
 
@@ -18,11 +19,11 @@ pytestmark = pytest.mark.anyio
 async def test_of_runs_that_failed_the_oldest_are_forgotten(monkeypatch):
     monkeypatch.setattr(module, "MOST_KEPT", 1)
 
-    async def fail(_note):
+    async def fail(_watching):
         raise RecordingError("it cannot go on here")
 
     async with anyio.create_task_group() as tasks:
-        parking = Parking(QuestionBox(), lambda: tasks, cast("Any", None))
+        parking = Parking(QuestionBox(), lambda: tasks, cast("Any", None), recorder=Recorder(), principal="")
         for run in "abc":
             parking.begin(run, fail)
             await anyio.wait_all_tasks_blocked()
