@@ -6,37 +6,34 @@ Above: the command line and embedding hosts. Below: everything else in this pack
 from __future__ import annotations
 
 import secrets
-from collections.abc import Sequence
-from contextlib import AsyncExitStack, suppress
-from importlib import import_module
+from contextlib import AsyncExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 import anyio
-import anyio.to_thread
 
 from broker.audit import AuditLog
 from broker.authorization.desk import ConsentDesk
 from broker.authorization.kept_grants import KeptGrants, server_identity
 from broker.authorization.policy import Policy
 from broker.authorization.quotas import Quotas
-from broker.config import Config, ServerConfig
+from broker.config import Config
 from broker.errors import BrokerError
 from broker.logging import logger
 from broker.recordings.recorder import Recorder
 from broker.recordings.recordings import Recordings
-from broker.redaction import Redactor, redacted_definition
+from broker.redaction import Redactor
+from broker.runs.shared_sandbox import SharedSandbox
 from broker.sessions import Session
 from broker.tools.tool_shelf import ToolShelf
-from broker.upstreams.server_process import end_process, start_process
-from codegen.plain_text import one_line
-from sandbox import Sandbox, SandboxError
+from broker.upstreams.upstreams import Upstreams
+from sandbox import SandboxError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Callable, Iterable, Mapping, Sequence
     from types import TracebackType
 
-    from anyio.abc import Process, TaskGroup, TaskStatus
+    from anyio.abc import TaskGroup
 
     from broker.authorization.grants import Grant
     from broker.authorization.questions import Answerer
@@ -47,10 +44,9 @@ if TYPE_CHECKING:
     from broker.tools.catalog import Catalog
     from broker.tools.categories import Categories
     from broker.upstreams.connecting import InProcessServer
-    from broker.upstreams.listing import Listing
     from broker.upstreams.server_status import ServerStatus
-    from broker.upstreams.upstream import Upstream
     from broker.upstreams.upstream_requests import Sampler
+    from sandbox import Sandbox
 
 STARTUP_SECONDS = 10.0
 
@@ -104,11 +100,17 @@ class Broker:
         config = config or Config()
         # A server object wins over a config entry of its name: the host asked for it.
         targets = {**config.servers, **(servers or {})}
-        self._targets = targets
-        self._upstreams: dict[str, Upstream] = {}
-        self._shelf = ToolShelf(config, targets, self._upstreams, store=store, embedder=embedder, ranker=ranker)
-        self._sampler = sampler
         self._redact = Redactor(config.secrets)
+        self._upstreams = Upstreams(targets, redact=self._redact, sampler=sampler)
+        self._shelf = ToolShelf(
+            config,
+            targets,
+            self._upstreams.by_name,
+            redact=self._redact,
+            store=store,
+            embedder=embedder,
+            ranker=ranker,
+        )
         self._policy = Policy(config.policy)
         self._quotas = Quotas(self._policy)
         self._audit = None if store is None else AuditLog(store, self._redact, config.audit)
@@ -116,12 +118,10 @@ class Broker:
         self._kept = None if store is None else KeptGrants(store, identities)
         self._recordings = None if store is None else Recordings(store, config.recordings)
         self._recorder = Recorder(self._recordings, config.secrets)
-        self._sandbox = sandbox or config.sandbox.open(config.image)
+        self._sandbox = SharedSandbox(sandbox or config.sandbox.open(config.image), self._task_group)
         self._startup_seconds = startup_seconds
         self._stack = AsyncExitStack()
         self._tasks: TaskGroup | None = None
-        self._opening = anyio.Lock()
-        self._sandbox_is_open = False
         self._opens_sandbox = opens_sandbox
 
     @classmethod
@@ -184,10 +184,8 @@ class Broker:
             stack.callback(tasks.cancel_scope.cancel)
             self._tasks = tasks
             if self._opens_sandbox:
-                tasks.start_soon(self._open_sandbox_early)
-            await self._make_upstreams()
-            for upstream in self._upstreams.values():
-                tasks.start_soon(upstream.run)
+                tasks.start_soon(self._sandbox.open_early, tasks)
+            await self._upstreams.start(tasks, on_listing=self._shelf.take_listing, on_call=self._shelf.note_call)
             tasks.start_soon(self._shelf.keep_scores)
             await self.wait_until_settled(self._startup_seconds)
             self._stack = stack.pop_all()
@@ -216,32 +214,23 @@ class Broker:
     @property
     def lazy_servers(self) -> frozenset[str]:
         """The servers that are connected only while they are needed."""
-        return frozenset(name for name, upstream in self._upstreams.items() if upstream.settings.lazy)
+        return self._upstreams.lazy
 
     def server_statuses(self) -> list[ServerStatus]:
         """How each server is doing now, in the order of the config."""
-        return [upstream.status for upstream in self._upstreams.values()]
+        return self._upstreams.statuses()
 
     async def need_all_servers(self, timeout_seconds: float | None = None) -> bool:
         """Connect the lazy servers too and wait until each is ready or has failed; tell whether that was in time."""
-        with anyio.move_on_after(timeout_seconds):
-            async with anyio.create_task_group() as tasks:
-                for upstream in self._upstreams.values():
-                    tasks.start_soon(upstream.needed)
-            return True
-        return False
+        return await self._upstreams.needed(timeout_seconds)
 
     def rest_lazy_servers(self) -> list[str]:
         """Disconnect the lazy servers that have no open call, as at the end of a conversation; return their names."""
-        return [name for name, upstream in self._upstreams.items() if upstream.rest()]
+        return self._upstreams.rest()
 
     async def wait_until_settled(self, timeout_seconds: float | None = None) -> bool:
         """Wait until each server is ready or has failed; tell whether that came about in time."""
-        with anyio.move_on_after(timeout_seconds):
-            for upstream in self._upstreams.values():
-                await upstream.settled()
-            return True
-        return False
+        return await self._upstreams.settled(timeout_seconds)
 
     def session(
         self,
@@ -274,12 +263,11 @@ class Broker:
             audit=self._audit,
             kept=self._kept,
         )
-        desk.parks = parks and self._recordings is not None and self._recordings.settings.mode == "full"
+        desk.parks = parks and self._recorder.keeps_content
         return Session(
             shelf=self._shelf,
-            upstreams=self._upstreams,
-            open_sandbox=self._open_sandbox,
-            limits=self._sandbox.limits,
+            upstreams=self._upstreams.by_name,
+            sandbox=self._sandbox,
             extractor=extractor,
             desk=desk,
             tasks=self._task_group,
@@ -303,13 +291,7 @@ class Broker:
         is left alone. Nobody is asked: a run with a question, or with a call of unknown outcome that the config would
         ask about, is parked.
         """
-        if self._recordings is None:
-            return 0
-        found = [
-            entry.run_id
-            for entry in self._recordings.entries()
-            if entry.has_crashed and entry.mode == "full" and not entry.is_imported
-        ]
+        found = self._recorder.crashed()
         for run_id in found:
             self._task_group().start_soon(self._take_up, run_id)
         return len(found)
@@ -330,58 +312,3 @@ class Broker:
         if self._tasks is None:
             raise RuntimeError("the broker is closed: use it inside `async with Broker(…) as broker:`")
         return self._tasks
-
-    async def _open_sandbox(self) -> Sandbox:
-        """Enter the sandbox unless it is open."""
-        tasks = self._task_group()
-        async with self._opening:
-            if not self._sandbox_is_open:
-                await tasks.start(self._hold_sandbox)
-                self._sandbox_is_open = True
-        return self._sandbox
-
-    async def _open_sandbox_early(self) -> None:
-        if self._tasks is not None:
-            with suppress(SandboxError):  # the first script meets it again, and says so
-                await self._open_sandbox()
-
-    async def _hold_sandbox(self, *, task_status: TaskStatus[None]) -> None:
-        # A task of its own: a context manager is left by the task that entered it.
-        async with self._sandbox:
-            task_status.started()
-            await anyio.sleep_forever()
-
-    async def _make_upstreams(self) -> None:
-        """Starts the servers' processes, and loads the SDK, which takes longer than most scripts, meanwhile."""
-        if not self._targets:
-            return
-        async with AsyncExitStack() as unclaimed:
-            started: dict[str, Process] = {}
-            for name, target in self._targets.items():
-                if isinstance(target, ServerConfig) and target.command is not None and _starts_at_once(target):
-                    with suppress(OSError):  # the upstream meets it again, and says so
-                        started[name] = await start_process(target)
-                        unclaimed.push_async_callback(end_process, started[name])
-            module = await anyio.to_thread.run_sync(import_module, "broker.upstreams.upstream")
-            for name, target in self._targets.items():
-                if isinstance(target, Sequence):
-                    target = import_module("broker.upstreams.functions").functions_server(name, target)  # noqa: PLW2901  # as tools
-                self._upstreams[name] = module.Upstream(
-                    name,
-                    target,
-                    self._take_listing,
-                    on_call=self._shelf.note_call,
-                    redact=self._redact,
-                    process=started.get(name),
-                    sampler=self._sampler,
-                )
-            unclaimed.pop_all()
-
-    def _take_listing(self, server: str, listing: Listing) -> None:
-        tools = [redacted_definition(spec, self._redact) for spec in listing.tools]
-        for change in self.catalog.replace(server, tools, incomplete=listing.incomplete):
-            logger().warning("tool changed", tool=one_line(change.before.qualified_name, 200), change=change.text)
-
-
-def _starts_at_once(target: ServerConfig) -> bool:
-    return not target.disabled and not target.lazy

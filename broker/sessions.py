@@ -18,7 +18,7 @@ from broker.runs.script_check import CHECK_MODES
 from broker.surface.dispatch import Surface, Watcher
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     import anyio
     from anyio.abc import TaskGroup
@@ -35,13 +35,14 @@ if TYPE_CHECKING:
     from broker.redaction import Redactor
     from broker.runs.envelope import ExecutionResult
     from broker.runs.script_check import CheckedScript, CheckMode
+    from broker.runs.shared_sandbox import SharedSandbox
     from broker.search import SearchPage, SearchRequest
     from broker.surface import Reply
     from broker.tiers import TierPage
     from broker.tools.catalog import CatalogEntry
     from broker.tools.tool_shelf import ToolShelf
     from broker.upstreams.upstream import Upstream
-    from sandbox import Call, Completion, Limits, Sandbox
+    from sandbox import Call, Completion, Limits
 
 
 class Session:
@@ -56,8 +57,7 @@ class Session:
         *,
         shelf: ToolShelf,
         upstreams: Mapping[str, Upstream],
-        open_sandbox: Callable[[], Awaitable[Sandbox]],
-        limits: Limits,
+        sandbox: SharedSandbox,
         desk: ConsentDesk,
         tasks: Callable[[], TaskGroup],
         redact: Redactor,
@@ -71,8 +71,8 @@ class Session:
         self._extractor = extractor
         self._catalog = shelf.catalog
         self._upstreams = upstreams
-        self._open_sandbox = open_sandbox
-        self.limits = limits
+        self._sandbox = sandbox
+        self.limits = sandbox.limits
         """Bounds of a run that brings none of its own."""
         self._desk = desk
         self._redact = redact
@@ -357,7 +357,7 @@ class Session:
 
     async def _preparation(self) -> Preparation:
         return Preparation(
-            sandbox=await self._open_sandbox(),
+            sandbox=await self._sandbox.opened(),
             catalog=self._catalog,
             upstreams=self._upstreams,
             disclosure=self._disclosure,

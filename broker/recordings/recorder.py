@@ -85,6 +85,11 @@ class Recorder:
         """What the config says is done about a call of unknown outcome."""
         return "fail" if self.recordings is None else self.recordings.settings.unknown_outcome
 
+    @property
+    def keeps_content(self) -> bool:
+        """Whether runs that begin now can be taken up again."""
+        return self.recordings is not None and self.recordings.settings.mode == "full"
+
     def id_of(self, name: str) -> str:
         """Return the whole id of a run.
 
@@ -173,6 +178,11 @@ class Recorder:
         """Return the runs of a principal that are parked, or waited for somebody when their process died."""
         found = self._open_of(principal)
         return [recording.begun.run_id for recording in found if recording.has_content and recording.waits]
+
+    def crashed(self) -> list[str]:
+        """Return the runs that ended with their process, not on purpose, and that can go on."""
+        entries = [] if self.recordings is None else self.recordings.entries()
+        return [one.run_id for one in entries if one.has_crashed and one.mode == "full" and not one.is_imported]
 
     def _open_of(self, principal: str) -> Iterator[Recording]:
         """Yield the recordings of a principal's open runs; an imported one only says whose it is."""

@@ -1,6 +1,7 @@
 """The tools of a broker with all that they are found by: catalog, categories, statistics, tiers, search.
 
-Above: broker.py makes one, keeps its scores and hands its finder to sessions. Below: the modules of each.
+Above: broker.py makes one, keeps its scores, and hands it to sessions; the servers' listings and calls are told to it.
+Below: the modules of each.
 """
 
 from __future__ import annotations
@@ -10,19 +11,24 @@ from typing import TYPE_CHECKING
 import anyio
 
 from broker.disclosure.disclosure_config import load_embedder
+from broker.logging import logger
 from broker.recordings.inference import InferredResults
+from broker.redaction import redacted_definition
 from broker.search import Mode, ToolSearch, VectorStore
 from broker.tiers import CallStatistics, Tiers, TierScores
 from broker.tools.catalog import Catalog
 from broker.tools.categories import Categories
 from broker.tools.finding import Finder
+from codegen.plain_text import one_line
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from broker.config import Config
+    from broker.redaction import Redactor
     from broker.search import Embedder, Ranker
     from broker.store import Store
+    from broker.upstreams.listing import Listing
     from broker.upstreams.upstream import Upstream
 
 SCORES_SECONDS = 30.0
@@ -48,15 +54,17 @@ class ToolShelf:
         servers: Iterable[str],
         upstreams: Mapping[str, Upstream],
         *,
+        redact: Redactor,
         store: Store | None = None,
         embedder: Embedder | None = None,
         ranker: Ranker | None = None,
     ) -> None:
-        """Start with no tool; the arguments are those of the broker.
+        """Start with no tool; the arguments are those of the broker. `redact` takes secrets out of definitions.
 
         Raises:
             ConfigError: The embedder of the config cannot be had.
         """
+        self._redact = redact
         settings = config.disclosure
         embedder = embedder or load_embedder(settings)
         search = ToolSearch(
@@ -88,6 +96,12 @@ class ToolShelf:
             self._judged_at = self.catalog.revision
             self._fits = self.tiers.fit(self.catalog.tools, self._room)
         return self._fits
+
+    def take_listing(self, server: str, listing: Listing) -> None:
+        """Put a server's new listing in the place of the one before."""
+        tools = [redacted_definition(spec, self._redact) for spec in listing.tools]
+        for change in self.catalog.replace(server, tools, incomplete=listing.incomplete):
+            logger().warning("tool changed", tool=one_line(change.before.qualified_name, 200), change=change.text)
 
     def note_call(self, server: str, tool: str, is_success: bool, seconds: float) -> None:  # noqa: FBT001
         """Count a call that was sent to a server."""

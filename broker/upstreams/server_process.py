@@ -1,6 +1,6 @@
 """The processes of stdio servers, started. Loads nothing of the SDK, so that servers start while it is loaded.
 
-Above: broker.py, which starts all of them first, and stdio.py, which speaks to one. Below: anyio, process_tree.py.
+Above: upstreams.py, which starts all of them first, and stdio.py, which speaks to one. Below: anyio, process_tree.py.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """One upstream server: a task that owns its connection, and the way to it for whoever calls its tools.
 
-Above: broker.py starts the task; tool_calls.py is the only caller of `call_tool`. Below: calls.py, connection.py. The
-SDK wants a connection closed by the task that opened it, hence the owner task; calls may come from any task.
+Above: upstreams.py starts the task; tool_calls.py is the only caller of `call_tool`. Below: calls.py, connection.py.
+The SDK wants a connection closed by the task that opened it, hence the owner task; calls may come from any task.
 """
 
 from __future__ import annotations

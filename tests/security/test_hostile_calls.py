@@ -108,7 +108,7 @@ def opened(servers, tmp_path):
         with anyio.fail_after(120), Store(tmp_path / "store.sqlite3") as store:
             async with Broker(Config(policy=POLICY), servers=servers, store=store) as broker:
                 for name, labels in LABELS.items():
-                    upstream = broker._upstreams[name]
+                    upstream = broker._upstreams.by_name[name]
                     upstream.settings = upstream.settings.model_copy(update={"labels": labels})
                 session = broker.session()
                 await session.get_tool_details([entry.qualified_name for entry in broker.catalog])

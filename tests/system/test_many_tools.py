@@ -91,7 +91,7 @@ async def test_a_storm_of_changed_listings_is_listed_a_few_times(parts, tmp_path
         async with Broker(Config(servers={"s": config}), opens_sandbox=False) as broker:
             revision = broker.catalog.revision
             for _ in range(3):
-                await broker._upstreams["s"].call_tool("extra", {})
+                await broker._upstreams.by_name["s"].call_tool("extra", {})
             while len(log.read_text().splitlines()) < 2:
                 await anyio.lowlevel.checkpoint()
             assert len(log.read_text().splitlines()) <= 4

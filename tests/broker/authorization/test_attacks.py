@@ -81,7 +81,7 @@ def run(servers):
         config = Config.parse(CONFIG, source="c", folder=Path(), environment={"TOKEN": SECRET})
         with anyio.fail_after(60):
             async with Broker(config, servers=servers) as broker:
-                for name, upstream in broker._upstreams.items():
+                for name, upstream in broker._upstreams.by_name.items():
                     upstream.settings = config.servers[name]
                 grants = [Grant("good.*"), Grant("mail.*"), Grant("notes.*")]
                 yield broker.session(grants=grants, answerer=answerer)
@@ -266,7 +266,7 @@ async def test_direct_calls_of_a_session_are_one_flow_of_data(servers, reached):
     config = Config.parse(CONFIG, source="c", folder=Path(), environment={"TOKEN": SECRET})
     with anyio.fail_after(60):
         async with Broker(config, servers=servers) as broker:
-            for name, upstream in broker._upstreams.items():
+            for name, upstream in broker._upstreams.by_name.items():
                 upstream.settings = config.servers[name]
             session = broker.session(grants=[Grant("mail.*"), Grant("notes.*")])
             await session.get_tool_details(["mail.send", "notes.read"])

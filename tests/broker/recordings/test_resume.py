@@ -252,7 +252,7 @@ async def test_a_sandbox_that_cannot_be_opened_does_not_end_a_broker_that_takes_
         raise WorkerError("no process can be started")
 
     async with opened(resume="automatic") as broker:
-        monkeypatch.setattr(broker, "_open_sandbox", unable)
+        monkeypatch.setattr(broker._sandbox, "opened", unable)
         assert broker.take_up_interrupted() == 1
         await tried.wait()
         await anyio.lowlevel.checkpoint()

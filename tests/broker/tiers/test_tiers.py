@@ -178,8 +178,8 @@ async def test_calls_of_scripts_are_counted_and_reading_in_full_describes():
             page = await session.read_in_full(["desk.add"])
             assert page.items[0]["inputSchema"]["required"] == ["a", "b"]
             assert session.is_described(broker.catalog.lookup("desk.add"))
-            await broker._upstreams["desk"].call_tool("add", {"a": 1, "b": 2})
-            await broker._upstreams["desk"].call_tool("add", {"a": "no", "b": 2})
+            await broker._upstreams.by_name["desk"].call_tool("add", {"a": 1, "b": 2})
+            await broker._upstreams.by_name["desk"].call_tool("add", {"a": "no", "b": 2})
             counted = broker.statistics.of("desk", "add")
             assert (counted.calls, counted.successes) == (2, 1)
             assert broker.tiers.summaries("desk").items[0]["average_ms"] > 0

@@ -86,7 +86,7 @@ async def test_a_script_wakes_the_servers_that_it_names_and_no_other(faulty):
         details = await session.get_tool_details(["one.echo"])
         assert details.described == ("one.echo",)
         assert broker.rest_lazy_servers() == ["one"]
-        await until_asleep(broker._upstreams["one"])
+        await until_asleep(broker._upstreams.by_name["one"])
         result = await session.execute_code('from tools import one\nawait one.echo(text="again")')
         assert (result.outcome, result.value) == ("completed", "again"), result.error
         assert [status.state for status in broker.server_statuses()] == ["ready", "asleep"]

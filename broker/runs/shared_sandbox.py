@@ -1,0 +1,63 @@
+"""The sandbox of a broker, which all sessions share: entered when it is first needed, and left with the broker.
+
+Above: broker.py, which may have it opened beside the servers, and sessions.py. Below: the sandbox.
+"""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from typing import TYPE_CHECKING
+
+import anyio
+
+from sandbox import Sandbox, SandboxError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from anyio.abc import TaskGroup, TaskStatus
+
+    from sandbox import Limits
+
+
+class SharedSandbox:
+    """A sandbox that a task of its own holds open, from its first use until the broker ends."""
+
+    def __init__(self, sandbox: Sandbox, tasks: Callable[[], TaskGroup]) -> None:
+        """Take a sandbox that is not entered yet; `tasks` returns where the task is started, or raises."""
+        self._sandbox = sandbox
+        self._tasks = tasks
+        self._opening = anyio.Lock()
+        self._is_open = False
+
+    @property
+    def limits(self) -> Limits:
+        """Bounds of a run that brings none of its own."""
+        return self._sandbox.limits
+
+    async def opened(self) -> Sandbox:
+        """Return the sandbox, entered.
+
+        Raises:
+            SandboxError: It cannot be opened.
+            RuntimeError: The broker is closed.
+        """
+        return await self._opened(self._tasks())
+
+    async def open_early(self, tasks: TaskGroup) -> None:
+        """Open it for whoever comes first; what goes wrong is told to them."""
+        with suppress(SandboxError):
+            await self._opened(tasks)
+
+    async def _opened(self, tasks: TaskGroup) -> Sandbox:
+        async with self._opening:
+            if not self._is_open:
+                await tasks.start(self._hold)
+                self._is_open = True
+        return self._sandbox
+
+    async def _hold(self, *, task_status: TaskStatus[None]) -> None:
+        # A task of its own: a context manager is left by the task that entered it.
+        async with self._sandbox:
+            task_status.started()
+            await anyio.sleep_forever()

@@ -1,0 +1,121 @@
+"""All servers of a broker: started at once, each with an owner task, and what is asked of all of them together.
+
+Above: broker.py. Below: server_process.py and upstream.py, which is loaded with the SDK while the processes of the
+servers start.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import AsyncExitStack, suppress
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import anyio
+import anyio.to_thread
+
+from broker.config import ServerConfig
+from broker.upstreams.server_process import end_process, start_process
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from anyio.abc import Process, TaskGroup
+
+    from broker.redaction import Redactor
+    from broker.upstreams.connecting import InProcessServer
+    from broker.upstreams.listing import Listing
+    from broker.upstreams.server_status import ServerStatus
+    from broker.upstreams.upstream import Upstream
+    from broker.upstreams.upstream_requests import Sampler
+
+    Target: TypeAlias = "ServerConfig | InProcessServer | Sequence[Callable[..., Any]]"
+
+
+class Upstreams:
+    """The servers of one broker.
+
+    Attributes:
+        by_name: Each server that was started, by its name in the config.
+    """
+
+    def __init__(self, targets: Mapping[str, Target], *, redact: Redactor, sampler: Sampler | None) -> None:
+        """Take what to connect to, by name; lists of plain functions become the tools of a server.
+
+        `redact` and `sampler` are those of `Upstream`.
+        """
+        self.by_name: dict[str, Upstream] = {}
+        self._targets = targets
+        self._redact = redact
+        self._sampler = sampler
+
+    async def start(
+        self,
+        tasks: TaskGroup,
+        *,
+        on_listing: Callable[[str, Listing], None],
+        on_call: Callable[[str, str, bool, float], None],
+    ) -> None:
+        """Start the servers' processes, and load the SDK, which takes longer than most scripts, meanwhile.
+
+        The owner tasks are tasks of `tasks`; `on_listing` and `on_call` are those of `Upstream`.
+        """
+        if not self._targets:
+            return
+        async with AsyncExitStack() as unclaimed:
+            started: dict[str, Process] = {}
+            for name, target in self._targets.items():
+                if isinstance(target, ServerConfig) and _starts_at_once(target):
+                    with suppress(OSError):  # the upstream meets it again, and says so
+                        started[name] = await start_process(target)
+                        unclaimed.push_async_callback(end_process, started[name])
+            module = await anyio.to_thread.run_sync(import_module, "broker.upstreams.upstream")
+            for name, target in self._targets.items():
+                if isinstance(target, Sequence):
+                    target = import_module("broker.upstreams.functions").functions_server(name, target)  # noqa: PLW2901  # as tools
+                self.by_name[name] = module.Upstream(
+                    name,
+                    target,
+                    on_listing,
+                    on_call=on_call,
+                    redact=self._redact,
+                    process=started.get(name),
+                    sampler=self._sampler,
+                )
+            unclaimed.pop_all()
+        for upstream in self.by_name.values():
+            tasks.start_soon(upstream.run)
+
+    @property
+    def lazy(self) -> frozenset[str]:
+        """The servers that are connected only while they are needed."""
+        return frozenset(name for name, upstream in self.by_name.items() if upstream.settings.lazy)
+
+    def statuses(self) -> list[ServerStatus]:
+        """How each server is doing now, in the order of the config."""
+        return [upstream.status for upstream in self.by_name.values()]
+
+    async def settled(self, timeout_seconds: float | None) -> bool:
+        """Wait until each server is ready or has failed; tell whether that came about in time."""
+        with anyio.move_on_after(timeout_seconds):
+            for upstream in self.by_name.values():
+                await upstream.settled()
+            return True
+        return False
+
+    async def needed(self, timeout_seconds: float | None) -> bool:
+        """Wait as `settled` does, with the lazy servers connected too."""
+        with anyio.move_on_after(timeout_seconds):
+            async with anyio.create_task_group() as tasks:
+                for upstream in self.by_name.values():
+                    tasks.start_soon(upstream.needed)
+            return True
+        return False
+
+    def rest(self) -> list[str]:
+        """Disconnect the lazy servers that have no open call; return their names."""
+        return [name for name, upstream in self.by_name.items() if upstream.rest()]
+
+
+def _starts_at_once(target: ServerConfig) -> bool:
+    return target.command is not None and not target.disabled and not target.lazy
