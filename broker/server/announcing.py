@@ -17,6 +17,7 @@ from mcp.server.subscriptions import InMemorySubscriptionBus, ListenHandler, Too
 from mcp.types.version import MODERN_PROTOCOL_VERSIONS
 
 from broker.logging import logger
+from broker.server.identity import connection_of
 
 if TYPE_CHECKING:
     from mcp.server import ServerRequestContext
@@ -46,7 +47,7 @@ class Announcer:
         """Remember who asked for the listing, where that client cannot subscribe."""
         if ctx.protocol_version in MODERN_PROTOCOL_VERSIONS:
             return
-        name = "" if ctx.request is None else str(ctx.request.headers.get("mcp-session-id", ""))
+        name = connection_of(ctx)
         self._older.pop(name, None)
         self._older[name] = ctx.session
         if len(self._older) > _MOST_CONNECTIONS:

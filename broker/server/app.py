@@ -1,14 +1,13 @@
 """The MCP server itself: requests of a downstream client to the surface, in both protocol eras.
 
-Above: stdio.py and http.py, which carry it, and in-memory clients. Below: identity.py, runs.py, notices.py, and
-`broker.surface`, where everything that a model reads is made.
+Above: stdio.py and http.py, which carry it, and in-memory clients. Below: identity.py, asking.py, runs.py,
+resources.py, and `broker.surface`, where everything that a model reads is made.
 """
 
 from __future__ import annotations
 
-import json
-from contextlib import asynccontextmanager, contextmanager
-from dataclasses import dataclass, replace
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
 from functools import partial
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
@@ -17,38 +16,30 @@ import anyio
 import mcp.types as t
 from mcp import MCPError
 from mcp.server import NotificationOptions, Server
-from mcp.types.version import MODERN_PROTOCOL_VERSIONS
 
-from broker.disclosure import tool_descriptions
 from broker.errors import SearchError, UnknownToolError
 from broker.server.announcing import Announcer
 from broker.server.asking import Asking
-from broker.server.identity import NEW, SessionKeeper, TooManySessionsError, UnknownSessionError, principal_of_request
+from broker.server.identity import NoSessionError, SessionKeeper
+from broker.server.log_levels import LogLevels
 from broker.server.notices import Notices
+from broker.server.resources import Resources
 from broker.server.runs import DrainingError, NoRoomError, Runs
 from broker.server.settings import ServeSettings
 from broker.server.tools_mode import CALL, SESSION_KEY, ToolsMode
 from broker.surface import KeptOutputs, Reply, Surface, texts, tool_definitions
 from broker.surface.definitions import DETAILS, EXECUTE, INPUT_SCHEMAS, SEARCH
-from broker.surface.outputs import TEMPLATE
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable, Iterator
+    from collections.abc import AsyncIterator, Callable
 
     from anyio.abc import TaskGroup
     from mcp.server import ServerRequestContext
 
     from broker.broker import Broker
-    from broker.disclosure.tool_descriptions import Selection
-    from broker.server.identity import Held
     from broker.server.runs import LiveRun
     from broker.sessions import Session
     from sandbox import Limits
-
-NOT_FOUND_BEFORE_2026 = -32002
-_LOG_LEVELS = ("debug", "info", "notice", "warning", "error", "critical", "alert", "emergency")
-_LOG_META_KEY = "io.modelcontextprotocol/logLevel"
-_NO_LOG = "emergency"
 
 
 @dataclass(frozen=True)
@@ -94,10 +85,11 @@ class BrokerServer:
         self.outputs = KeptOutputs()
         self._asking = Asking(broker.requested_run)
         self._limits = limits
-        self._log_levels: dict[str, str] = {}
+        self._log_levels = LogLevels(settings.sessions)
         self._is_tools_mode = settings.mode == "tools"
         self._tools = ToolsMode(broker, None if self._is_tools_mode else tool_definitions("mcp"))
         self._announcer = Announcer(broker.catalog, self._tools) if self._is_tools_mode else None
+        resources = Resources(self._tools, self.outputs, self.sessions)
         names = [status.name for status in broker.server_statuses() if status.state != "disabled"]
         self.mcp = _Server(
             "codemode-broker",
@@ -107,14 +99,14 @@ class BrokerServer:
             lifespan=self._lifespan,
             on_list_tools=self._list_tools,
             on_call_tool=self._call_tool,
-            on_list_resources=self._list_resources,
-            on_list_resource_templates=self._list_templates,
-            on_read_resource=self._read_resource,
+            on_list_resources=resources.list,
+            on_list_resource_templates=resources.list_templates,
+            on_read_resource=resources.read,
             on_subscriptions_listen=self._announcer.listen if self._announcer is not None else None,
         )
         self.mcp.has_changing_tools = self._is_tools_mode
         # Not the constructor's argument, which warns that the newer era has none.
-        self.mcp.add_request_handler("logging/setLevel", t.SetLevelRequestParams, self._set_log_level)
+        self.mcp.add_request_handler("logging/setLevel", t.SetLevelRequestParams, self._log_levels.set)
 
     async def drain(self) -> None:
         """Take no more runs in, and end those that there are; they can be taken up by the next server."""
@@ -164,61 +156,43 @@ class BrokerServer:
     ) -> t.CallToolResult:
         handle = arguments.get("session") if name in {CALL, DETAILS} else (ctx.meta or {}).get(SESSION_KEY)
         try:
-            with self._in_session(ctx, handle) as (held, new):
+            with self.sessions.using(ctx, handle) as (held, new):
                 answer = await self._tools.answer(held.session, name, arguments, new, ctx.session.report_progress)
         except UnknownToolError as error:
             raise MCPError(t.INVALID_PARAMS, self._tools.unknown(error)) from None
-        except (UnknownSessionError, TooManySessionsError) as error:
-            answer = _result(_no_session(error)).model_dump(by_alias=True, exclude_none=True)
-            new = None
+        except NoSessionError as error:
+            return _result(Reply(str(error), is_error=True))
         if new is not None:
             answer["_meta"] = {SESSION_KEY: new}
         return t.CallToolResult.model_validate(answer)
 
-    @contextmanager
-    def _in_session(self, ctx: ServerRequestContext[_State, Any], handle: Any) -> Iterator[tuple[Held, str | None]]:
-        """Yield the session of a request, and its handle where that is new to the caller."""
-        held, is_new = self.sessions.find(ctx, handle if isinstance(handle, str) else None)
-        held.users += 1
-        try:
-            yield held, held.handle if is_new else None
-        finally:
-            held.users -= 1
-
     async def _reply(
         self, ctx: ServerRequestContext[_State, Any], name: str, arguments: dict[str, Any], run: str | None
     ) -> Reply:
-        handle = arguments.get("session")
         try:
-            try:
-                held, is_new = self.sessions.find(ctx, handle if isinstance(handle, str) else None)
-            except UnknownSessionError:
-                if run is None:
-                    raise
-                held, is_new = self.sessions.find(ctx, NEW)  # the run outlived its session
-        except (UnknownSessionError, TooManySessionsError) as error:
-            return _no_session(error)
-        held.users += 1
-        try:
-            if name != EXECUTE:
-                return await self._surface(held, is_new=is_new).dispatch(name, arguments)
-            return await self._execute(ctx, held, arguments, is_new=is_new, run=run)
-        finally:
-            held.users -= 1
+            # A run that is gone on with may have outlived its session.
+            with self.sessions.using(ctx, arguments.get("session"), or_new=run is not None) as (held, new):
+                surface = Surface(
+                    session=held.session,
+                    owner=held.principal,
+                    handle=new,
+                    outputs=self.outputs,
+                    limits=self._limits,
+                    output_tokens=self.settings.output_tokens,
+                    resumes=run,
+                )
+                if name != EXECUTE:
+                    return await surface.dispatch(name, arguments)
+                return await self._execute(ctx, surface, arguments)
+        except NoSessionError as error:
+            return Reply(str(error), is_error=True)
 
     async def _execute(
-        self,
-        ctx: ServerRequestContext[_State, Any],
-        held: Held,
-        arguments: dict[str, Any],
-        *,
-        is_new: bool,
-        run: str | None,
+        self, ctx: ServerRequestContext[_State, Any], surface: Surface, arguments: dict[str, Any]
     ) -> Reply:
-        notices = Notices(ctx, with_output=self._wants_output(ctx))
+        notices = Notices(ctx, with_output=self._log_levels.want_output(ctx))
 
         async def work(live: LiveRun[Reply]) -> Reply:
-            surface = replace(self._surface(held, is_new=is_new), resumes=run)
             return await surface.dispatch(EXECUTE, arguments, notices.watcher, stop=live.stop)
 
         async with anyio.create_task_group() as telling:
@@ -232,81 +206,6 @@ class BrokerServer:
             finally:
                 notices.close()
         return reply
-
-    def _surface(self, held: Held, *, is_new: bool) -> Surface:
-        return Surface(
-            session=held.session,
-            owner=held.principal,
-            handle=held.handle if is_new else None,
-            outputs=self.outputs,
-            limits=self._limits,
-            output_tokens=self.settings.output_tokens,
-        )
-
-    async def _list_resources(
-        self, _ctx: ServerRequestContext[_State, Any], _params: t.PaginatedRequestParams | None
-    ) -> t.ListResourcesResult:
-        return t.ListResourcesResult(resources=[t.Resource.model_validate(tool_descriptions.resource())])
-
-    async def _list_templates(
-        self, _ctx: ServerRequestContext[_State, Any], _params: t.PaginatedRequestParams | None
-    ) -> t.ListResourceTemplatesResult:
-        output = t.ResourceTemplate(
-            uri_template=TEMPLATE, name="run_output", description=texts.OUTPUT_RESOURCE, mime_type="text/plain"
-        )
-        descriptions = t.ResourceTemplate(
-            uri_template=tool_descriptions.TEMPLATE,
-            name=tool_descriptions.RESOURCE_NAME,
-            description=tool_descriptions.WORKFLOW,
-            mime_type=tool_descriptions.MIME_TYPE,
-        )
-        return t.ListResourceTemplatesResult(resource_templates=[output, descriptions])
-
-    async def _read_resource(
-        self, ctx: ServerRequestContext[_State, Any], params: t.ReadResourceRequestParams
-    ) -> t.ReadResourceResult:
-        selection = tool_descriptions.selection_of(params.uri)
-        if selection is not None:
-            return await self._read_descriptions(ctx, params.uri, selection)
-        try:
-            page = self.outputs.read(params.uri, principal_of_request())
-        except ValueError as error:
-            raise MCPError(t.INVALID_PARAMS, str(error)) from None
-        if page is None:
-            is_modern = ctx.protocol_version in MODERN_PROTOCOL_VERSIONS
-            code = t.INVALID_PARAMS if is_modern else NOT_FOUND_BEFORE_2026
-            raise MCPError(code, texts.no_resource(params.uri), {"uri": params.uri})
-        contents = t.TextResourceContents(uri=params.uri, mime_type="text/plain", text=page)
-        return t.ReadResourceResult(contents=[contents])
-
-    async def _read_descriptions(
-        self, ctx: ServerRequestContext[_State, Any], uri: str, selection: Selection
-    ) -> t.ReadResourceResult:
-        handle = selection.session or (ctx.meta or {}).get(SESSION_KEY)
-        try:
-            with self._in_session(ctx, handle) as (held, new):
-                document = await self._tools.read(held.session, selection)
-        except (UnknownSessionError, TooManySessionsError) as error:
-            raise MCPError(t.INVALID_PARAMS, _no_session(error).text) from None
-        text = json.dumps(document, ensure_ascii=False)
-        contents = t.TextResourceContents(uri=uri, mime_type=tool_descriptions.MIME_TYPE, text=text)
-        return t.ReadResourceResult(contents=[contents], _meta={SESSION_KEY: new} if new is not None else None)
-
-    async def _set_log_level(
-        self, ctx: ServerRequestContext[_State, Any], params: t.SetLevelRequestParams
-    ) -> t.EmptyResult:
-        if len(self._log_levels) >= self.settings.sessions:
-            self._log_levels.clear()
-        self._log_levels[_connection(ctx)] = params.level
-        return t.EmptyResult()
-
-    def _wants_output(self, ctx: ServerRequestContext[_State, Any]) -> bool:
-        """Printed text is logged to clients that asked for it: it is in the reply anyhow."""
-        if ctx.protocol_version in MODERN_PROTOCOL_VERSIONS:
-            wanted = (ctx.meta or {}).get(_LOG_META_KEY, _NO_LOG)
-        else:
-            wanted = self._log_levels.get(_connection(ctx), _NO_LOG)
-        return wanted in _LOG_LEVELS[: _LOG_LEVELS.index("info") + 1]
 
 
 class _Server(Server[_State]):
@@ -328,11 +227,6 @@ class _Server(Server[_State]):
         )
 
 
-def _no_session(error: UnknownSessionError | TooManySessionsError) -> Reply:
-    text = texts.unknown_session(str(error)) if isinstance(error, UnknownSessionError) else texts.TOO_MANY_SESSIONS
-    return Reply(text, is_error=True)
-
-
 def _result(reply: Reply) -> t.CallToolResult:
     blocks = [{"type": "text", "text": reply.text}, *reply.blocks]
     return t.CallToolResult.model_validate(
@@ -342,7 +236,3 @@ def _result(reply: Reply) -> t.CallToolResult:
             **({} if reply.structured is None else {"structuredContent": reply.structured}),
         }
     )
-
-
-def _connection(ctx: ServerRequestContext[_State, Any]) -> str:
-    return "" if ctx.request is None else str(ctx.request.headers.get("mcp-session-id", ""))

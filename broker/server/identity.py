@@ -9,6 +9,7 @@ Above: app.py. Below: the sessions of the broker.
 from __future__ import annotations
 
 import secrets
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -17,8 +18,10 @@ from mcp.server.auth.middleware.auth_context import get_access_token
 from mcp.server.auth.provider import principal_components
 from mcp.types.version import MODERN_PROTOCOL_VERSIONS
 
+from broker.surface import texts
+
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
     from mcp.server import ServerRequestContext
 
@@ -31,12 +34,24 @@ _SWEEP_SECONDS = 600.0
 _SESSION_HEADER = "mcp-session-id"
 
 
-class UnknownSessionError(Exception):
-    """The handle is of no session of this principal. `args[0]` is the handle."""
+class NoSessionError(Exception):
+    """A request belongs to no session; the text tells its caller what to do."""
 
 
-class TooManySessionsError(Exception):
+class UnknownSessionError(NoSessionError):
+    """The handle is of no session of this principal."""
+
+    def __init__(self, handle: str) -> None:
+        """Say which handle."""
+        super().__init__(texts.unknown_session(handle))
+
+
+class TooManySessionsError(NoSessionError):
     """No room for one more session."""
+
+    def __init__(self) -> None:
+        """Say so."""
+        super().__init__(texts.TOO_MANY_SESSIONS)
 
 
 @dataclass(slots=True)
@@ -73,7 +88,34 @@ class SessionKeeper:
         """Count the sessions."""
         return len(self._held)
 
-    def find(self, ctx: ServerRequestContext[Any, Any], handle: str | None) -> tuple[Held, bool]:
+    @contextmanager
+    def using(
+        self, ctx: ServerRequestContext[Any, Any], handle: Any, *, or_new: bool = False
+    ) -> Iterator[tuple[Held, str | None]]:
+        """Yield the session of a request, and its handle where that is new to the caller; it is in use for the block.
+
+        Args:
+            ctx: The request.
+            handle: What it has in the place of one; what is no text is none.
+            or_new: Begin a session where the handle is of none.
+
+        Raises:
+            NoSessionError: There is none, and none can be begun.
+        """
+        handle = handle if isinstance(handle, str) else None
+        try:
+            held, is_new = self._find(ctx, handle)
+        except UnknownSessionError:
+            if not or_new:
+                raise
+            held, is_new = self._find(ctx, NEW)
+        held.users += 1
+        try:
+            yield held, held.handle if is_new else None
+        finally:
+            held.users -= 1
+
+    def _find(self, ctx: ServerRequestContext[Any, Any], handle: str | None) -> tuple[Held, bool]:
         """Return the session of a request, and whether its handle is new to the caller.
 
         Raises:
@@ -119,6 +161,11 @@ def principal_of_request() -> str:
     """Return who was authenticated for the present request, as one text; empty where nobody is."""
     token = get_access_token()
     return "" if token is None else repr(principal_components(token))
+
+
+def connection_of(ctx: ServerRequestContext[Any, Any]) -> str:
+    """Return what tells the connection of a request from others, of an era that has connections; empty for stdio."""
+    return "" if ctx.request is None else str(ctx.request.headers.get(_SESSION_HEADER, ""))
 
 
 def _key(ctx: ServerRequestContext[Any, Any], principal: str) -> str | None:
