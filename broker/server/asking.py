@@ -1,18 +1,15 @@
-"""Brings requests of ours to a client, in both protocol eras, while a request of the client is answered.
+"""Answers requests during which a client may be asked something, in both protocol eras.
 
-Above: app.py. Below: eliciting.py, which the desks of runs ask, through `answering`, and sampling.py, through
-`way_to_client`. Until 2025-11-25 the server sends
-a request while the client's own is open. Since 2026-07-28 it answers that one with `input_required` and keeps the run;
-the client repeats its request with the answer, and is given the result or the next request. When the process died
-meanwhile, the repeated request takes up the recorded run, also where the client has no state to pass.
+Above: app.py. Below: way_to_client.py. Until 2025-11-25 we send a request of our own while the client's is open. Since
+2026-07-28 the client's is answered with `input_required` and the run kept; the client repeats its request with the
+answer, and is given the result or the next request. When the process died meanwhile, the repeated request takes up the
+recorded run, also where the client has no state to pass.
 """
 
 from __future__ import annotations
 
 import hashlib
 import secrets
-from contextlib import contextmanager, nullcontext
-from contextvars import ContextVar
 from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -20,22 +17,19 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import anyio
 import mcp.types as t
 from mcp import MCPError
-from mcp.shared.message import ServerMessageMetadata
 
-from broker.authorization.run_desk import answering
 from broker.recordings.repeating import in_request
-from broker.server.eliciting import ElicitingAnswerer
 from broker.server.identity import principal_of_request
+from broker.server.way_to_client import has_forms, has_model, push, reaching
 from codegen.tool_spec import canonical_json
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Iterator
+    from collections.abc import Awaitable, Callable
 
     from mcp.server import ServerRequestContext
 
-    Request: TypeAlias = t.ElicitRequest | t.CreateMessageRequest
-    Send: TypeAlias = Callable[[Request], Awaitable[t.InputResponse | None]]
-    SendAbout: TypeAlias = Callable[[Request, str], Awaitable[t.InputResponse | None]]
+    from broker.server.way_to_client import Request
+
     Answer: TypeAlias = Callable[[str | None], Awaitable[t.CallToolResult]]
 
 MOST_KEPT = 1_000
@@ -45,9 +39,6 @@ REPEATED_WITHIN_SECONDS = 3_600.0
 """Until 2025-11-25 a repeated request is told by its arguments alone: later the same ones are a new request."""
 
 _GONE = "This request state is of no run that waits. Call the tool again without it."
-
-
-_WAY: ContextVar[Send | None] = ContextVar("_WAY", default=None)
 
 
 class Asking:
@@ -77,9 +68,9 @@ class Asking:
         identity = _identity(ctx, params)
         run = self._find(_request(identity), REPEATED_WITHIN_SECONDS)
         if ctx.session.can_send_request:
-            with in_request(_request(identity)), _reaching(ctx, partial(_push, ctx)):
+            with in_request(_request(identity)), reaching(ctx, partial(push, ctx)):
                 return await answer(run)
-        if not (_has_forms(ctx) or _has_model(ctx)):
+        if not (has_forms(ctx) or has_model(ctx)):
             with in_request(_request(identity)):
                 return await answer(run)
         kept = next((one for one in self._kept.values() if run is not None and one.run == run), None)
@@ -120,45 +111,6 @@ class Asking:
         for state in list(self._kept)[: max(0, len(self._kept) - MOST_KEPT)]:
             self._kept.pop(state).scope.cancel()
         return t.InputRequiredResult(input_requests={asked.key: asked.request}, request_state=kept.state)
-
-
-def way_to_client() -> Send | None:
-    """Return how the client of the present request is sent a request of ours; None where it cannot be."""
-    return _WAY.get()
-
-
-@contextmanager
-def _reaching(ctx: ServerRequestContext[Any, Any], send: SendAbout) -> Iterator[None]:
-    """Let what begins in a block, also in tasks that it starts, reach the client; its person where it shows forms."""
-
-    async def show(params: t.ElicitRequestParams, about: str) -> t.ElicitResult:
-        reply = await send(t.ElicitRequest(params=params), about)
-        return reply if isinstance(reply, t.ElicitResult) else t.ElicitResult(action="cancel")
-
-    async def send_any(request: Request) -> t.InputResponse | None:
-        return await send(request, "")
-
-    token = _WAY.set(send_any)
-    try:
-        answerer = ElicitingAnswerer(show, has_urls=_has_urls(ctx)) if _has_forms(ctx) else None
-        with nullcontext() if answerer is None else answering(answerer):
-            yield
-    finally:
-        _WAY.reset(token)
-
-
-async def _push(
-    ctx: ServerRequestContext[Any, Any], request: Request, _about: str
-) -> t.ElicitResult | t.CreateMessageResult:
-    """Send a request of our own, while the client's is open."""
-    metadata = ServerMessageMetadata(related_request_id=ctx.request_id)
-    if isinstance(request, t.CreateMessageRequest):
-        return await ctx.session.send_request(request, t.CreateMessageResult, metadata=metadata)
-    if isinstance(request.params, t.ElicitRequestURLParams):
-        # The older era wants a name for it; the newer one knows none.
-        params = request.params.model_copy(update={"elicitation_id": secrets.token_hex(8)})
-        request = t.ElicitRequest(params=params)
-    return await ctx.session.send_request(request, t.ElicitResult, metadata=metadata)
 
 
 class _Asked:
@@ -219,7 +171,7 @@ class _Kept:
 
     async def perform(self, answer: Callable[[], Awaitable[t.CallToolResult]]) -> None:
         """Answer the request, as a task of the server; its questions wait for the client."""
-        with self.scope, in_request(_request(self.identity, self.state)), _reaching(self.ctx, self._send):
+        with self.scope, in_request(_request(self.identity, self.state)), reaching(self.ctx, self._send):
             try:
                 self._result = await answer()
             except Exception as error:  # noqa: BLE001  # whoever repeats the request gets it
@@ -260,28 +212,9 @@ class _Kept:
                 self.asked = None
 
 
-def _has_forms(ctx: ServerRequestContext[Any, Any]) -> bool:
-    capabilities = ctx.session.client_capabilities
-    elicitation = capabilities.elicitation if capabilities is not None else None
-    # A client that names neither has forms: the older revision knew nothing else.
-    return elicitation is not None and (elicitation.form is not None or elicitation.url is None)
-
-
-def _has_model(ctx: ServerRequestContext[Any, Any]) -> bool:
-    capabilities = ctx.session.client_capabilities
-    return capabilities is not None and capabilities.sampling is not None
-
-
-def _has_urls(ctx: ServerRequestContext[Any, Any]) -> bool:
-    capabilities = ctx.session.client_capabilities
-    return (
-        capabilities is not None and capabilities.elicitation is not None and capabilities.elicitation.url is not None
-    )
-
-
 def _identity(ctx: ServerRequestContext[Any, Any], params: t.CallToolRequestParams) -> str:
     """Return what makes two requests the same; one that nobody can be asked about is none of those with a person."""
-    return canonical_json([principal_of_request(), params.name, params.arguments or {}, _has_forms(ctx)])
+    return canonical_json([principal_of_request(), params.name, params.arguments or {}, has_forms(ctx)])
 
 
 def _request(identity: str, state: str = "") -> str:

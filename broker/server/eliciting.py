@@ -1,6 +1,6 @@
 """The person behind a client as answerer: questions about calls, and the questions of servers, as elicitation.
 
-Above: asking.py, which knows how a form reaches the client in each era. Below: choices.py, forms.py. Whatever a client
+Above: way_to_client.py, which knows how a form reaches the client. Below: choices.py, forms.py. Whatever a client
 sends back that is not one of the choices, or no number of calls, is a refusal; tests that cannot be used are asked for
 again.
 """

@@ -1,6 +1,6 @@
 """The model of a downstream client as the one that `extract` in scripts asks, where the client offers it.
 
-Above: notices.py. Below: asking.py, which knows how a request of ours reaches the client in each era. What the model
+Above: notices.py. Below: way_to_client.py, which knows how a request of ours reaches the client. What the model
 answers is checked by script_functions.py like any other extractor's.
 """
 
@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import mcp.types as t
 
-from broker.server.asking import way_to_client
+from broker.server.way_to_client import has_model, way_to_client
 
 if TYPE_CHECKING:
     from mcp.server import ServerRequestContext
@@ -30,8 +30,8 @@ _SYSTEM = (
 
 def client_extractor(ctx: ServerRequestContext[Any, Any]) -> Extractor | None:
     """Return an extractor that asks the client of a request; None where it cannot be asked."""
-    capabilities, send = ctx.session.client_capabilities, way_to_client()
-    if capabilities is None or capabilities.sampling is None or send is None:
+    send = way_to_client()
+    if send is None or not has_model(ctx):
         return None
 
     async def extract(extraction: Extraction) -> Any:

@@ -1,0 +1,89 @@
+"""How requests of ours reach the client of a request: its person by forms, its model by sampling.
+
+Above: asking.py, which knows how one is sent in each era, and sampling.py. Below: eliciting.py, which the desks of runs
+ask, through `answering`. What is set for a request holds for all that begins in it, so that nothing is passed along.
+"""
+
+from __future__ import annotations
+
+import secrets
+from contextlib import contextmanager, nullcontext
+from contextvars import ContextVar
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import mcp.types as t
+from mcp.shared.message import ServerMessageMetadata
+
+from broker.authorization.run_desk import answering
+from broker.server.eliciting import ElicitingAnswerer
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, Iterator
+
+    from mcp.server import ServerRequestContext
+
+    Request: TypeAlias = t.ElicitRequest | t.CreateMessageRequest
+    Send: TypeAlias = Callable[[Request], Awaitable[t.InputResponse | None]]
+    SendAbout: TypeAlias = Callable[[Request, str], Awaitable[t.InputResponse | None]]
+
+_WAY: ContextVar[Send | None] = ContextVar("_WAY", default=None)
+
+
+def way_to_client() -> Send | None:
+    """Return how the client of the present request is sent a request of ours; None where it cannot be."""
+    return _WAY.get()
+
+
+@contextmanager
+def reaching(ctx: ServerRequestContext[Any, Any], send: SendAbout) -> Iterator[None]:
+    """Let what begins in a block, also in tasks that it starts, reach the client; its person where it shows forms."""
+
+    async def show(params: t.ElicitRequestParams, about: str) -> t.ElicitResult:
+        reply = await send(t.ElicitRequest(params=params), about)
+        return reply if isinstance(reply, t.ElicitResult) else t.ElicitResult(action="cancel")
+
+    async def send_any(request: Request) -> t.InputResponse | None:
+        return await send(request, "")
+
+    token = _WAY.set(send_any)
+    try:
+        answerer = ElicitingAnswerer(show, has_urls=_has_urls(ctx)) if has_forms(ctx) else None
+        with nullcontext() if answerer is None else answering(answerer):
+            yield
+    finally:
+        _WAY.reset(token)
+
+
+async def push(
+    ctx: ServerRequestContext[Any, Any], request: Request, _about: str
+) -> t.ElicitResult | t.CreateMessageResult:
+    """Send a request of our own, while the client's is open."""
+    metadata = ServerMessageMetadata(related_request_id=ctx.request_id)
+    if isinstance(request, t.CreateMessageRequest):
+        return await ctx.session.send_request(request, t.CreateMessageResult, metadata=metadata)
+    if isinstance(request.params, t.ElicitRequestURLParams):
+        # The older era wants a name for it; the newer one knows none.
+        params = request.params.model_copy(update={"elicitation_id": secrets.token_hex(8)})
+        request = t.ElicitRequest(params=params)
+    return await ctx.session.send_request(request, t.ElicitResult, metadata=metadata)
+
+
+def has_forms(ctx: ServerRequestContext[Any, Any]) -> bool:
+    """Tell whether the client of a request shows forms to a person."""
+    capabilities = ctx.session.client_capabilities
+    elicitation = capabilities.elicitation if capabilities is not None else None
+    # A client that names neither has forms: the older revision knew nothing else.
+    return elicitation is not None and (elicitation.form is not None or elicitation.url is None)
+
+
+def has_model(ctx: ServerRequestContext[Any, Any]) -> bool:
+    """Tell whether the client of a request lets its model be asked."""
+    capabilities = ctx.session.client_capabilities
+    return capabilities is not None and capabilities.sampling is not None
+
+
+def _has_urls(ctx: ServerRequestContext[Any, Any]) -> bool:
+    capabilities = ctx.session.client_capabilities
+    return (
+        capabilities is not None and capabilities.elicitation is not None and capabilities.elicitation.url is not None
+    )
