@@ -10,7 +10,7 @@ import json
 import time
 from dataclasses import dataclass, field
 from functools import partial
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal
 
 from pydantic import BaseModel, ConfigDict
 
@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from broker.authorization.calls import PendingCall
     from broker.authorization.decision import Allow, Basis
     from broker.calls.call_journal import CallJournal
-    from broker.recordings.recording import CallStory
 
 DecisionName = Literal["allowed", "denied", "undecided"]
 Status = Literal[
@@ -44,8 +43,7 @@ Status = Literal[
     "waiting",
 ]
 
-# The exception of a script for each way in which a call fails, and the word for it in the record.
-_STATUS_OF_KIND: Mapping[str, Status] = {
+STATUS_OF_KIND: Mapping[str, Status] = {
     "ToolError": "tool_error",
     "ToolRefusedError": "refused",
     "ToolArgumentsError": "bad_arguments",
@@ -56,6 +54,7 @@ _STATUS_OF_KIND: Mapping[str, Status] = {
     "ToolOutcomeUnknown": "outcome_unknown",
     "ToolResultError": "bad_result",
 }
+"""The exception of a script for each way in which a call fails, and the word for it in the record."""
 
 
 class CallRecord(BaseModel):
@@ -145,24 +144,10 @@ class Attempt:
             journal.with_next(partial(result, self.call, self._number, result_bytes=_size(completion)))
 
 
-def record_of(story: CallStory, result: dict[str, Any] | None) -> CallRecord:
-    """Return the record of a call that was over, or of unknown outcome, before its run was resumed."""
-    server, _, tool = story.call.function.partition(".")
-    unanswered: Status = "cancelled" if story.cancelled is not None else "outcome_unknown"
-    error = None if result is None else result.get("error")
-    return CallRecord(
-        server=story.sent.server if story.sent else server,
-        tool=story.sent.tool if story.sent else tool,
-        decision="allowed" if story.sent else "denied" if story.denied else "undecided",
-        status=unanswered if result is None else _STATUS_OF_KIND.get(error["kind"], "tool_error") if error else "ok",
-        duration_ms=round((story.answered.at - story.made) / 1e6, 3) if story.answered else 0.0,
-    )
-
-
 def _status(completion: Completion) -> Status:
     if isinstance(completion, Returned):
         return "ok"
-    return _STATUS_OF_KIND.get(completion.kind, "tool_error")
+    return STATUS_OF_KIND.get(completion.kind, "tool_error")
 
 
 def _size(completion: Completion | None) -> int:

@@ -11,8 +11,8 @@ from contextlib import closing
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from broker.calls.call_failures import failure
 from broker.calls.tool_calls import ToolCalls
-from broker.calls.tool_results import failure
 from broker.errors import UnavailableError
 from sandbox import Call, Completion, Failed, Returned, Stopwatch
 

@@ -14,21 +14,13 @@ from broker.authorization.calls import PendingCall, ToolFacts
 from broker.authorization.decision import Allow, Ask, Deny
 from broker.authorization.forms import Person
 from broker.calls import call_texts
-from broker.calls.attempts import Attempt, CallRecord, record_of
+from broker.calls.attempts import Attempt, CallRecord
+from broker.calls.call_failures import bad_arguments, failed_at_server, needs_description, no_parameter, refused
 from broker.calls.call_journal import NoCallJournal
 from broker.calls.host_paths import hide_host_paths, hide_in_details
 from broker.calls.json_schema import first_fault
-from broker.calls.tool_results import completion_of, failure, quoted
-from broker.errors import (
-    CallTimeoutError,
-    InputRefusedError,
-    OutcomeUnknownError,
-    ReplyError,
-    ToolRejectedError,
-    UnavailableError,
-    UpstreamError,
-)
-from broker.redaction import Redactor
+from broker.calls.tool_results import completion_of
+from broker.errors import UpstreamError
 from broker.tools.tool_changes import what_changed
 from sandbox import Call, Completion, Failed, Returned
 
@@ -42,20 +34,10 @@ if TYPE_CHECKING:
     from broker.calls.call_journal import CallJournal
     from broker.calls.content_blocks import ContentBlocks
     from broker.disclosure.disclosure import Disclosure
-    from broker.recordings.events import Sent
-    from broker.recordings.recording import Recording
+    from broker.redaction import Redactor
     from broker.tools.catalog import Catalog, CatalogEntry
     from broker.upstreams.upstream import Upstream
     from sandbox import Stopwatch
-
-
-_KIND_OF_ERROR: Mapping[type[UpstreamError], str] = {
-    UnavailableError: "ToolUnavailableError",
-    CallTimeoutError: "ToolTimeoutError",
-    OutcomeUnknownError: "ToolOutcomeUnknown",
-    ReplyError: "ToolResultError",
-    InputRefusedError: "ToolError",
-}
 
 
 class _NobodyThereError(Exception):
@@ -73,7 +55,7 @@ class ToolCalls:
         desk: RunDesk,
         disclosure: Disclosure,
         stopwatch: Stopwatch,
-        redact: Redactor | None = None,
+        redact: Redactor,
         on_call: Callable[[CallRecord, int, int], None] | None = None,
         blocks: ContentBlocks | None = None,
         on_progress: ProgressFnT | None = None,
@@ -94,7 +76,7 @@ class ToolCalls:
         self._desk = desk
         self._disclosure = disclosure
         self._stopwatch = stopwatch
-        self._redact = redact or Redactor(())
+        self._redact = redact
         self._journal = journal or NoCallJournal()
         self._on_call = on_call
         self._blocks = blocks
@@ -107,19 +89,9 @@ class ToolCalls:
         """The calls in the order in which the script made them."""
         return [self._records[number] for number in sorted(self._records)]
 
-    def restore(self, before: Recording) -> None:
-        """Put the calls of a run that is resumed on record, those sent in its quotas, and what the script was given."""
-        for number, story in before.calls.items():
-            if "." not in story.call.function:
-                continue
-            result = None if story.answered is None else before.answer(story.answered)
-            if story.is_over or story.is_unknown:
-                self._records[number] = record_of(story, result)
-            if story.sent is not None:
-                pending = self._pending_before(story.sent, before.load(story.call.arguments))
-                self._desk.count_again(pending)
-                if result is not None:
-                    self._desk.receive(pending, result)
+    def restore(self, earlier: Mapping[int, CallRecord]) -> None:
+        """Put the calls on record that a run had made before it was taken up again."""
+        self._records.update(earlier)
 
     async def answer(self, call: Call) -> Completion | None:
         """Answer one call of the script. Never raises for what a script or a server can cause.
@@ -162,13 +134,13 @@ class ToolCalls:
         if entry is None:
             return self._not_found(call, attempt.record)
         if not self._disclosure.is_described(entry):
-            return _needs_description(entry, self._disclosure.changed(entry))
+            return needs_description(entry, self._disclosure.changed(entry))
         fault = first_fault(call.arguments, entry.spec.input_schema)
         if fault is not None:
-            return failure("ToolArgumentsError", call_texts.bad_arguments(entry.python_name, fault), entry)
+            return bad_arguments(entry, fault)
         unnamed = _unnamed(call.arguments, entry)
         if unnamed:
-            return failure("ToolArgumentsError", call_texts.no_parameter(entry.python_name, unnamed), entry)
+            return no_parameter(entry, unnamed)
         refusal = await self._refusal(call, entry, attempt)
         if refusal is not None:
             return refusal
@@ -185,12 +157,6 @@ class ToolCalls:
             facts = ToolFacts.of(spec, trust_annotations=settings.trust_annotations, labels=labels)
             self._facts[spec.digest] = facts
         return PendingCall(spec.server, spec.name, spec.digest, call.arguments, facts, self._desk.caller)
-
-    def _pending_before(self, sent: Sent, arguments: dict[str, Any]) -> PendingCall:
-        """Return a call that was sent, as far as quotas and flows look at it, also of a tool that is not listed now."""
-        upstream = self._upstreams.get(sent.server)
-        labels = self._desk.labels_of(None if upstream is None else upstream.settings.labels)
-        return PendingCall(sent.server, sent.tool, sent.digest, arguments, ToolFacts(labels=labels), self._desk.caller)
 
     async def _refusal(self, call: Call, entry: CatalogEntry, attempt: Attempt) -> Failed | None:
         decision = self._desk.decide_now(attempt.call, order=call.id)
@@ -211,7 +177,7 @@ class ToolCalls:
             case Deny(reason):
                 attempt.record.decision = "denied"
                 self._journal.denied(call.id, reason)
-                return failure("ToolRefusedError", reason, entry)
+                return refused(entry, reason)
         assert_never(decision)
 
     async def _send(self, call: Call, entry: CatalogEntry, attempt: Attempt) -> Completion:
@@ -224,7 +190,7 @@ class ToolCalls:
                 try:
                     with self._journal.together():
                         if not attempt.allow():
-                            return failure("ToolRefusedError", call_texts.not_written_down(entry.qualified_name), entry)
+                            return refused(entry, call_texts.not_written_down(entry.qualified_name))
                         self._journal.sent(
                             call.id,
                             server=spec.server,
@@ -244,12 +210,8 @@ class ToolCalls:
                     run=pending.caller.run,
                     person=self._person(spec.name),
                 )
-        except ToolRejectedError as error:
-            said = quoted(spec.server, error.server_text)
-            completion: Completion = failure("ToolError", f"{error} {said}", entry)
         except UpstreamError as error:
-            # The text may hold the last words of a server that died.
-            completion = failure(_KIND_OF_ERROR[type(error)], str(error), entry)
+            completion: Completion = failed_at_server(entry, error)
         else:
             completion = (
                 completion_of(raw, entry, blocks=self._blocks) if self._convert is None else self._convert(raw, entry)
@@ -263,13 +225,13 @@ class ToolCalls:
         """Refuse what has changed since it was allowed: a person, or its turn, may have taken their time."""
         now = self._catalog.by_python_name(call.function)
         if now is None or now.spec.digest != entry.spec.digest:
-            return _needs_description(entry, what_changed(entry.spec, now.spec if now is not None else None))
+            return needs_description(entry, what_changed(entry.spec, now.spec if now is not None else None))
         if attempt.allowance is None or self._desk.still_allows(attempt.call, attempt.allowance):
             return None
         attempt.record.decision = "denied"
         reason = call_texts.taken_back(entry.qualified_name)
         self._journal.denied(call.id, reason)
-        return failure("ToolRefusedError", reason, entry)
+        return refused(entry, reason)
 
     def _person(self, tool: str) -> Person | None:
         """Return who can be asked what the server wants to know during a call."""
@@ -288,11 +250,6 @@ class ToolCalls:
             return Failed("ToolUnavailableError", call_texts.unavailable(record.server, problem), details)
         near = self._catalog.suggest(call.function)
         return Failed("ToolNotFoundError", call_texts.not_found(call.function, near), details)
-
-
-def _needs_description(entry: CatalogEntry, changed: str) -> Failed:
-    text = call_texts.call_not_described(entry.python_name, entry.qualified_name, changed)
-    return failure("ToolDescriptionRequired", text, entry)
 
 
 def _unnamed(arguments: Mapping[str, Any], entry: CatalogEntry) -> list[str]:

@@ -1,6 +1,6 @@
 """The result of `tools/call` to the value that a script gets, by one rule.
 
-Above: tool_calls.py. Below: json_schema.py. Everything in a result was written by the server.
+Above: tool_calls.py. Below: json_schema.py, call_failures.py. Everything in a result was written by the server.
 
 1. `isError`: the call fails in the script as `ToolError` with the server's text, marked as such.
 2. A tool with an `outputSchema`: its `structuredContent`, checked against the schema. Where it is missing, one
@@ -23,17 +23,14 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from broker.calls.call_failures import failure, quoted
 from broker.calls.json_schema import first_fault
 from broker.errors import ReplyError
-from codegen.plain_text import paragraph
 from sandbox import Completion, Failed, Returned
 
 if TYPE_CHECKING:
     from broker.calls.content_blocks import ContentBlocks
     from broker.tools.catalog import CatalogEntry
-
-SERVER_TEXT_CHARACTERS = 2_000
-"""How much of a server's error text a script is given."""
 
 _LARGEST_INTEGER_BITS = 4_096
 _SMALL = 2**63
@@ -64,16 +61,6 @@ def completion_of(
         return _completion(raw, tool, bounds, blocks)
     except ReplyError as error:
         return failure("ToolResultError", str(error), tool)
-
-
-def failure(kind: str, message: str, tool: CatalogEntry, **details: Any) -> Failed:
-    """Return a failed call with the details that every exception of a script has."""
-    return Failed(kind, message, {"server": tool.spec.server, "tool": tool.spec.name, **details})
-
-
-def quoted(server: str, text: str) -> str:
-    """Return a server's text, bounded and inert, so that it cannot be taken for ours."""
-    return f"[text of {server}] {paragraph(text, SERVER_TEXT_CHARACTERS)}"
 
 
 def _completion(

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import anyio
 
 from broker.calls.content_blocks import ContentBlocks
+from broker.calls.earlier_calls import count_earlier_calls
 from broker.calls.script_functions import ScriptFunctions
 from broker.calls.tool_calls import ToolCalls
 from broker.errors import RecordingError
@@ -182,7 +183,7 @@ class Execution:
         functions = ScriptFunctions(blocks, watching.extractor or self.extractor)
         if recorded.before is not None and isinstance(recorded.journal, RunJournal):
             give_back(recorded.before, desk, recorded.journal)
-            calls.restore(recorded.before)
+            calls.restore(count_earlier_calls(recorded.before, desk, prepared.upstreams))
             functions.restore(recorded.before)
         if given is not None:
             desk.take(given.question, given.answers, given.by)

@@ -1,0 +1,78 @@
+"""Calls that fail, as what a script gets of them: the exception's kind, its text, and the details that it has.
+
+Above: tool_calls.py, direct_calls.py and tool_results.py. Below: call_texts.py, which has the texts. Which kind stands
+for which status of a record is in attempts.py.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from broker.calls import call_texts
+from broker.errors import (
+    CallTimeoutError,
+    InputRefusedError,
+    OutcomeUnknownError,
+    ReplyError,
+    ToolRejectedError,
+    UnavailableError,
+    UpstreamError,
+)
+from codegen.plain_text import paragraph
+from sandbox import Failed
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from broker.tools.catalog import CatalogEntry
+
+SERVER_TEXT_CHARACTERS = 2_000
+"""How much of a server's error text a script is given."""
+
+_KIND_OF_ERROR: Mapping[type[UpstreamError], str] = {
+    UnavailableError: "ToolUnavailableError",
+    CallTimeoutError: "ToolTimeoutError",
+    OutcomeUnknownError: "ToolOutcomeUnknown",
+    ToolRejectedError: "ToolError",
+    InputRefusedError: "ToolError",
+    ReplyError: "ToolResultError",
+}
+
+
+def failure(kind: str, message: str, tool: CatalogEntry, **details: Any) -> Failed:
+    """Return a failed call with the details that every exception of a script has."""
+    return Failed(kind, message, {"server": tool.spec.server, "tool": tool.spec.name, **details})
+
+
+def quoted(server: str, text: str) -> str:
+    """Return a server's text, bounded and inert, so that it cannot be taken for ours."""
+    return f"[text of {server}] {paragraph(text, SERVER_TEXT_CHARACTERS)}"
+
+
+def needs_description(tool: CatalogEntry, changed: str) -> Failed:
+    """Return a call whose tool is not described as it is now; `changed` says what is different since it was."""
+    text = call_texts.call_not_described(tool.python_name, tool.qualified_name, changed)
+    return failure("ToolDescriptionRequired", text, tool)
+
+
+def bad_arguments(tool: CatalogEntry, fault: str) -> Failed:
+    """Return a call whose arguments do not fit."""
+    return failure("ToolArgumentsError", call_texts.bad_arguments(tool.python_name, fault), tool)
+
+
+def no_parameter(tool: CatalogEntry, names: Sequence[str]) -> Failed:
+    """Return a call with arguments that its tool does not know."""
+    return failure("ToolArgumentsError", call_texts.no_parameter(tool.python_name, names), tool)
+
+
+def refused(tool: CatalogEntry, reason: str) -> Failed:
+    """Return a call that was not allowed, or could not be written down."""
+    return failure("ToolRefusedError", reason, tool)
+
+
+def failed_at_server(tool: CatalogEntry, error: UpstreamError) -> Failed:
+    """Return a call that was to be sent, or was; the text may hold the last words of a server that died."""
+    text = str(error)
+    if isinstance(error, ToolRejectedError):
+        text = f"{text} {quoted(error.server, error.server_text)}"
+    return failure(_KIND_OF_ERROR[type(error)], text, tool)

@@ -1,0 +1,62 @@
+"""The calls that a run had made before it was taken up again: what is on record of them, and what they count for.
+
+Above: execution.py. Below: the recording, and the run's desk. What was sent counts in the quotas, and what the script
+was given of it in the flows, as if the run had never ended.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from broker.authorization.calls import PendingCall, ToolFacts
+from broker.calls.attempts import STATUS_OF_KIND, CallRecord
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from broker.authorization.run_desk import RunDesk
+    from broker.calls.attempts import Status
+    from broker.recordings.events import Sent
+    from broker.recordings.recording import CallStory, Recording
+    from broker.upstreams.upstream import Upstream
+
+
+def count_earlier_calls(before: Recording, desk: RunDesk, upstreams: Mapping[str, Upstream]) -> dict[int, CallRecord]:
+    """Tell the desk of a run what it had sent and received; return the records of its calls, by number.
+
+    A call that had not come to its end, and was not sent, has none: the script is about to make it again.
+    """
+    records: dict[int, CallRecord] = {}
+    for number, story in before.calls.items():
+        if "." not in story.call.function:
+            continue  # one of our own functions
+        result = None if story.answered is None else before.answer(story.answered)
+        if story.is_over or story.is_unknown:
+            records[number] = _record_of(story, result)
+        if story.sent is not None:
+            call = _call_of(story.sent, before.load(story.call.arguments), desk, upstreams)
+            desk.count_again(call)
+            if result is not None:
+                desk.receive(call, result)
+    return records
+
+
+def _call_of(sent: Sent, arguments: dict[str, Any], desk: RunDesk, upstreams: Mapping[str, Upstream]) -> PendingCall:
+    """Return a call that was sent, as far as quotas and flows look at it, also of a tool that is not listed now."""
+    upstream = upstreams.get(sent.server)
+    labels = desk.labels_of(None if upstream is None else upstream.settings.labels)
+    return PendingCall(sent.server, sent.tool, sent.digest, arguments, ToolFacts(labels=labels), desk.caller)
+
+
+def _record_of(story: CallStory, result: dict[str, Any] | None) -> CallRecord:
+    """Return the record of a call that was over, or of unknown outcome."""
+    server, _, tool = story.call.function.partition(".")
+    unanswered: Status = "cancelled" if story.cancelled is not None else "outcome_unknown"
+    error = None if result is None else result.get("error")
+    return CallRecord(
+        server=story.sent.server if story.sent else server,
+        tool=story.sent.tool if story.sent else tool,
+        decision="allowed" if story.sent else "denied" if story.denied else "undecided",
+        status=unanswered if result is None else STATUS_OF_KIND.get(error["kind"], "tool_error") if error else "ok",
+        duration_ms=round((story.answered.at - story.made) / 1e6, 3) if story.answered else 0.0,
+    )
