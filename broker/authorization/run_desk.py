@@ -1,13 +1,11 @@
 """Decides the calls of one run, and asks people about those that nobody has decided, together.
 
-Above: tool_calls.py. Below: decision.py, desk.py for what the session holds, and an `Answerer`. An answerer that fails,
+Above: tool_calls.py. Below: decision.py, desk.py for what the session holds, run_answerer.py. An answerer that fails,
 is late, or answers less than it was asked, has refused. What is decided is counted before the call is made.
 """
 
 from __future__ import annotations
 
-from contextlib import contextmanager
-from contextvars import ContextVar
 from copy import deepcopy
 from dataclasses import replace
 from typing import TYPE_CHECKING
@@ -16,42 +14,24 @@ import anyio
 import anyio.lowlevel
 
 from broker.authorization.decision import Allow, Ask, Basis, Decision, Deny, authorize
-from broker.authorization.forms import FormReply
 from broker.authorization.grants import Denial, Grant
-from broker.authorization.question_box import Later
 from broker.authorization.questions import Notes, Question, Verdict, answers_from
+from broker.authorization.run_answerer import RunAnswerer
 from broker.authorization.waiting import Waiting, labels_of, nobody_answers, said_of, waiting_of
-from broker.logging import logger
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Sequence
     from contextlib import AbstractAsyncContextManager
 
     from broker.authorization.calls import Caller, PendingCall
     from broker.authorization.desk import ConsentDesk
     from broker.authorization.flow import FlowState
-    from broker.authorization.forms import Form
     from broker.authorization.questions import Answer, Answerer
     from broker.calls.call_journal import CallJournal
     from broker.recordings.parts import CallAnswer
 
 # The calls of one step reach the desk within a few turns of the event loop.
 _TURNS = 5
-
-_ANSWERER: ContextVar[Answerer | None] = ContextVar("_ANSWERER", default=None)
-
-
-@contextmanager
-def answering(answerer: Answerer) -> Iterator[None]:
-    """Let runs that begin in a block, also in tasks that it starts, ask this one instead of their session's answerer.
-
-    Who can be asked differs from request to request of one session: one client can show a form, another cannot.
-    """
-    token = _ANSWERER.set(answerer)
-    try:
-        yield
-    finally:
-        _ANSWERER.reset(token)
 
 
 class RunDesk:
@@ -63,33 +43,22 @@ class RunDesk:
         self.flow = flow
         self.journal = journal
         self.audit = desk.audit
+        self.answerer = RunAnswerer(desk)
         self._desk = desk
         self._waiting: dict[tuple[int, int], Waiting] = {}
         self._said: dict[int, Waiting] = {}
         self._left: dict[int, Waiting] = {}
         desk.open_runs.add(self)
         self._number = 0
-        self._asking = anyio.Lock()
-        self._own_answerer = _ANSWERER.get()
-
-    @property
-    def _answerer(self) -> Answerer | None:
-        return self._own_answerer or self._desk.answerer
-
-    def _answerer_name(self) -> str:
-        return str(getattr(self._answerer, "name", "") or type(self._answerer).__name__)
 
     @property
     def _may_leave(self) -> bool:
         """Whether a call that nobody answers waits for somebody to come, and the run with it."""
-        answerer = self._answerer
-        comes_back = self._desk.parks if answerer is None else bool(getattr(answerer, "comes_back", False))
-        return comes_back and self.journal.can_resume
+        return self.answerer.comes_back and self.journal.can_resume
 
     def leave(self, call: PendingCall, ask: Ask, *, order: int) -> bool:
         """Leave a call to somebody who is not there; tell whether the run can wait for that."""
-        is_away = self._answerer is None or isinstance(self._answerer, Later)
-        if not (is_away and self._may_leave):
+        if not (self.answerer.is_away and self._may_leave):
             return False
         self._left[order] = Waiting(call, ask, order)
         return True
@@ -107,29 +76,6 @@ class RunDesk:
         ]
         self._accept(asked, answers, by, "was refused.")
         self._said |= {waiting.order: waiting for waiting in asked}
-
-    @property
-    def shows_forms(self) -> bool:
-        """Whether whoever is asked can show a form of a server."""
-        return callable(getattr(self._answerer, "fill", None))
-
-    @property
-    def answer_timeout_seconds(self) -> float:
-        """How long a person has for an answer."""
-        return self._desk.policy.config.answer_timeout_seconds
-
-    async def fill(self, form: Form) -> FormReply:
-        """Show a form of a server, when no question is open; what comes too late, or is no reply, is no answer."""
-        fill = getattr(self._answerer, "fill", None)
-        try:
-            async with self._asking:
-                with anyio.move_on_after(form.timeout_seconds):
-                    reply = await fill(form) if callable(fill) else None
-                    if isinstance(reply, FormReply):
-                        return reply
-        except Exception:  # noqa: BLE001  # as of questions
-            logger().exception("the answerer failed")
-        return FormReply("cancel")
 
     def judge(self, call: PendingCall) -> Decision:
         """Decide by what is known now, without asking; nothing is used up."""
@@ -164,14 +110,14 @@ class RunDesk:
         decision = self.decide_now(call)
         if not isinstance(decision, Ask):
             return decision
-        answerer = self._answerer
+        answerer = self.answerer.present
         if answerer is None:
             return Deny(nobody_answers(call, decision), Basis("nobody", decision.basis.name, decision.basis.reason))
         self._number += 1
         ticket = (order, self._number)
         waiting = self._waiting[ticket] = Waiting(call, decision, order)
         try:
-            async with self._asking:
+            async with self.answerer.turn:
                 while (settled := waiting.decision or self._settled(waiting)) is None and not waiting.is_left:
                     await self._ask(answerer)
         finally:
@@ -231,20 +177,18 @@ class RunDesk:
         if verdict is not None and not verdict.allow:
             # Stronger than a grant, also than one that was given in the same breath.
             said = f" was refused: {verdict.note.rstrip('. ')}." if verdict.note else " was refused."
-            return Deny(
-                f"{call.qualified_name}{said}", Basis("answer", "this call", verdict.note, self._answerer_name())
-            )
+            return Deny(f"{call.qualified_name}{said}", Basis("answer", "this call", verdict.note, self.answerer.name))
         decision = self.decide_now(call)
         if not isinstance(decision, Ask):
             return decision
         # What a person agreed to is the flows that they were shown, not what has come in since.
         if verdict is not None and verdict.allow and labels_of(decision) <= labels_of(waiting.ask):
-            allowed = Allow(Basis("answer", "this call", decision.basis.reason, self._answerer_name()))
+            allowed = Allow(Basis("answer", "this call", decision.basis.reason, self.answerer.name))
             self._use(call, allowed)
             return allowed
         waiting.verdict = None
         if waiting.is_refused:
-            basis = Basis("answer", "no yes", decision.basis.reason, self._answerer_name())
+            basis = Basis("answer", "no yes", decision.basis.reason, self.answerer.name)
             return Deny(f"{call.qualified_name} {waiting.by}", basis)
         return None
 
@@ -263,8 +207,8 @@ class RunDesk:
                 waiting.is_left = True
                 self._left[waiting.order] = waiting
             return
-        late = f"was refused: nobody answered within {self.answer_timeout_seconds:g} s."
-        self._accept(asked, answers or (), self._answerer_name(), late if answers is None else "was refused.")
+        late = f"was refused: nobody answered within {self.answerer.timeout_seconds:g} s."
+        self._accept(asked, answers or (), self.answerer.name, late if answers is None else "was refused.")
         # In the order of the calls: a grant for some of them is for the first ones.
         for waiting in asked:
             waiting.decision = self._settled(waiting)
@@ -294,7 +238,7 @@ class RunDesk:
         return Question(
             tuple(replace(waiting.call, arguments=deepcopy(waiting.call.arguments)) for waiting in asked),
             tuple(self._notes(waiting) for waiting in asked),
-            self.answer_timeout_seconds,
+            self.answerer.timeout_seconds,
             tuple(waiting.order for waiting in asked),
         )
 

@@ -235,12 +235,12 @@ class ToolCalls:
 
     def _person(self, tool: str) -> Person | None:
         """Return who can be asked what the server wants to know during a call."""
-        desk = self._desk
-        return Person(tool, desk.answer_timeout_seconds, self._fill) if desk.shows_forms else None
+        answerer = self._desk.answerer
+        return Person(tool, answerer.timeout_seconds, self._fill) if answerer.shows_forms else None
 
     async def _fill(self, form: Form) -> FormReply:
         with self._stopwatch.paused():
-            return await self._desk.fill(form)
+            return await self._desk.answerer.fill(form)
 
     def _not_found(self, call: Call, record: CallRecord) -> Failed:
         """The guest knows only listed tools, so this is a server that is down or a tool that has gone."""

@@ -17,7 +17,7 @@ import anyio
 from broker.authorization.question_box import Later
 from broker.authorization.question_text import as_text
 from broker.authorization.questions import GivenAnswers
-from broker.authorization.run_desk import answering
+from broker.authorization.run_answerer import answering
 from broker.runs.envelope import ExecutionResult, WaitsFor
 from broker.runs.execution import Watching
 

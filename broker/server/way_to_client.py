@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import mcp.types as t
 from mcp.shared.message import ServerMessageMetadata
 
-from broker.authorization.run_desk import answering
+from broker.authorization.run_answerer import answering
 from broker.server.eliciting import ElicitingAnswerer
 
 if TYPE_CHECKING:

@@ -1,0 +1,94 @@
+"""Who answers for one run: whoever is behind its request, or else the answerer of its session.
+
+Above: run_desk.py asks, tool_calls.py shows forms of servers; parking.py and the MCP server say who is behind a
+request. Below: forms.py, question_box.py. One thing is asked at a time.
+"""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import TYPE_CHECKING
+
+import anyio
+
+from broker.authorization.forms import FormReply
+from broker.authorization.question_box import Later
+from broker.logging import logger
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from broker.authorization.desk import ConsentDesk
+    from broker.authorization.forms import Form
+    from broker.authorization.questions import Answerer
+
+_ANSWERER: ContextVar[Answerer | None] = ContextVar("_ANSWERER", default=None)
+
+
+@contextmanager
+def answering(answerer: Answerer) -> Iterator[None]:
+    """Let runs that begin in a block, also in tasks that it starts, ask this one instead of their session's answerer.
+
+    Who can be asked differs from request to request of one session: one client can show a form, another cannot.
+    """
+    token = _ANSWERER.set(answerer)
+    try:
+        yield
+    finally:
+        _ANSWERER.reset(token)
+
+
+class RunAnswerer:
+    """Whoever can be asked about one run, who may be nobody."""
+
+    def __init__(self, desk: ConsentDesk) -> None:
+        """Take who is behind the present request; `desk` has the session's answerer."""
+        self._desk = desk
+        self._own = _ANSWERER.get()
+        self.turn = anyio.Lock()
+        """Held while a question or a form is open."""
+
+    @property
+    def present(self) -> Answerer | None:
+        """Who is asked; None where nobody is there."""
+        return self._own or self._desk.answerer
+
+    @property
+    def name(self) -> str:
+        """How the audit and the script are told who it was."""
+        return str(getattr(self.present, "name", "") or type(self.present).__name__)
+
+    @property
+    def is_away(self) -> bool:
+        """Whether asking would mean to wait for somebody to come."""
+        return self.present is None or isinstance(self.present, Later)
+
+    @property
+    def comes_back(self) -> bool:
+        """Whether a call that nobody answers may wait for somebody."""
+        answerer = self.present
+        return self._desk.parks if answerer is None else bool(getattr(answerer, "comes_back", False))
+
+    @property
+    def timeout_seconds(self) -> float:
+        """How long a person has for an answer."""
+        return self._desk.policy.config.answer_timeout_seconds
+
+    @property
+    def shows_forms(self) -> bool:
+        """Whether whoever is asked can show a form of a server."""
+        return callable(getattr(self.present, "fill", None))
+
+    async def fill(self, form: Form) -> FormReply:
+        """Show a form of a server, when no question is open; what comes too late, or is no reply, is no answer."""
+        fill = getattr(self.present, "fill", None)
+        try:
+            async with self.turn:
+                with anyio.move_on_after(form.timeout_seconds):
+                    reply = await fill(form) if callable(fill) else None
+                    if isinstance(reply, FormReply):
+                        return reply
+        except Exception:  # noqa: BLE001  # as of questions
+            logger().exception("the answerer failed")
+        return FormReply("cancel")
