@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from typing import TYPE_CHECKING, Any
+from urllib.parse import unquote
 
 from broker.authorization.patterns import matcher
 
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 ABSENT: Any = object()
 """The value of an argument that is not given."""
 
+_MOST_DECODED = 5
 _PATH_PIECES = {"**": ".*", "*": "[^/]*", "?": "[^/]"}
 
 
@@ -43,6 +45,8 @@ def compile_test(test: ArgumentTest) -> Check:
         checks.append(_range(test.min, test.max))
     if test.each is not None:
         checks.append(_each(compile_test(test.each)))
+    if test.keys is not None:
+        checks.append(_keys(frozenset(test.keys)))
     return all_of(checks)
 
 
@@ -101,10 +105,24 @@ def _path(glob: str) -> Check:
 
 
 def _climbs(path: str) -> bool:
-    """Tell whether a path could lead elsewhere than it looks, also at a server that normalises Unicode."""
+    """Tell whether a path could lead elsewhere than it looks.
+
+    Servers may normalise Unicode, decode percent signs, once or more often, or take spaces off the ends of segments.
+    """
     normal = path if path.isascii() else unicodedata.normalize("NFKC", path)
-    has_other_slashes = normal.count("/") != path.count("/")
-    return has_other_slashes or "\\" in normal or "\0" in path or not {".", ".."}.isdisjoint(normal.split("/"))
+    for _ in range(_MOST_DECODED):
+        if normal.count("/") != path.count("/") or "\\" in normal or "\0" in normal or _has_dots(normal):
+            return True
+        decoded = unquote(normal) if "%" in normal else normal
+        if decoded == normal:
+            return False
+        normal = unicodedata.normalize("NFKC", decoded)
+    return True
+
+
+def _has_dots(path: str) -> bool:
+    """Tell whether a segment is `.` or `..`; spaces after it, and what follows a semicolon, do not count."""
+    return "." in path and any(one.partition(";")[0].rstrip(" ") in {".", ".."} for one in path.split("/"))
 
 
 def _range(least: float | None, most: float | None) -> Check:
@@ -115,6 +133,10 @@ def _range(least: float | None, most: float | None) -> Check:
         return (least is None or value >= least) and (most is None or value <= most)
 
     return check
+
+
+def _keys(known: frozenset[str]) -> Check:
+    return lambda value: isinstance(value, dict) and value.keys() <= known
 
 
 def _each(check: Check) -> Check:

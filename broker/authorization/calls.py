@@ -40,7 +40,6 @@ class ToolFacts:
         idempotent: Whether repeating it changes nothing more.
         open_world: Whether it reaches other systems.
         labels: Those that the operator gave its server.
-        parameters: The names of its parameters, as the server lists them.
     """
 
     read_only: bool | None = None
@@ -48,19 +47,14 @@ class ToolFacts:
     idempotent: bool | None = None
     open_world: bool | None = None
     labels: frozenset[str] = frozenset()
-    parameters: tuple[str, ...] = ()
 
     @classmethod
     def of(cls, spec: ToolSpec, *, trust_annotations: bool, labels: frozenset[str]) -> ToolFacts:
         """Return what may be believed of a definition."""
-        hints = spec.annotations
-        schema = spec.input_schema
-        properties = schema.get("properties") if isinstance(schema, dict) else None
-        names = tuple(properties) if isinstance(properties, dict) else ()
         if not trust_annotations:
-            return cls(labels=labels, parameters=names)
-        said = (hints.read_only, hints.destructive, hints.idempotent, hints.open_world)
-        return cls(*said, labels, names)
+            return cls(labels=labels)
+        hints = spec.annotations
+        return cls(hints.read_only, hints.destructive, hints.idempotent, hints.open_world, labels)
 
 
 @dataclass(frozen=True, slots=True)

@@ -46,7 +46,7 @@ def answers_of(question: Question, choices: Sequence[Choice]) -> tuple[Answer, .
     """Return the answers that choices come to.
 
     Raises:
-        PatternError: A choice names no group of the question, or a predicate that can never hold.
+        PatternError: A choice names no group of the question, or a predicate that tests nothing or can never hold.
     """
     groups = question.groups
     answers: list[Answer] = []
@@ -70,5 +70,9 @@ def _answer(group: CallGroup, choice: Choice) -> Answer:
             return group.grant(_predicate(group, choice.arguments), scope=choice.scope, calls=choice.calls)
 
 
-def _predicate(group: CallGroup, arguments: dict[str, Any] | None) -> Predicate | None:
-    return group.suggestion() if arguments is None else Predicate(arguments)
+def _predicate(group: CallGroup, arguments: dict[str, Any] | None) -> Predicate:
+    if arguments is None:
+        return group.suggestion()
+    if not arguments:
+        raise PatternError("no test is given, which every call passes; to allow those, choose every call of the tool")
+    return Predicate(arguments)

@@ -148,7 +148,7 @@ def _document(asked: OpenQuestion) -> dict[str, Any]:
                 "calls": len(group.calls),
                 "same": dict(group.same),
                 "varying": {place: list(values) for place, values in group.varying.items()},
-                "suggestion": suggested.document() if (suggested := group.suggestion()) else None,
+                "suggestion": group.suggestion().document(),
             }
             for group in asked.question.groups
         ],

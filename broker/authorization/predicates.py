@@ -27,7 +27,8 @@ if TYPE_CHECKING:
     from broker.authorization.argument_checks import Check
 
 _WILDCARD = re.compile(r"[*?\[]")
-Pointer = Annotated[str, Field(pattern=r"^(/([^~/]|~[01])*)+$", max_length=1_000)]
+Pointer = Annotated[str, Field(pattern=r"^(/([^~/]|~[01])*)*$")]
+"""`""` is all arguments together."""
 Number: TypeAlias = StrictInt | Annotated[StrictFloat, Field(allow_inf_nan=False)]
 _Glob = Annotated[str, Field(min_length=1, max_length=1_000)]
 
@@ -40,11 +41,13 @@ class ArgumentTest(BaseModel):
         one_of: `in`: equal to one of these.
         glob: A string in which `*` is anything, `?` one character and `[…]` a set; case counts.
         path: A string as `glob`, with `/` between segments: `*` stays within one, `**` crosses them. A path with
-            a `.` or `..` segment, a backslash or a NUL matches nothing, also when it has one only after normalisation.
+            a `.` or `..` segment, a backslash or a NUL matches nothing, also when it has one only once it is normalised
+            or what is percent-encoded in it is decoded.
         min: A number of at least this.
         max: A number of at most this.
         present: Whether the argument is given at all, whatever its value.
         each: A list or object all of whose values pass this test.
+        keys: An object that has no other keys than these.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True, populate_by_name=True)
@@ -57,6 +60,7 @@ class ArgumentTest(BaseModel):
     max: Number | None = None
     present: bool | None = None
     each: ArgumentTest | None = None
+    keys: tuple[str, ...] | None = None
 
     @model_validator(mode="after")
     def _possible(self) -> ArgumentTest:
@@ -66,10 +70,10 @@ class ArgumentTest(BaseModel):
             raise PydanticCustomError("impossible", "can never hold: an absent argument passes no other test")
         if self.min is not None and self.max is not None and self.min > self.max:
             raise PydanticCustomError("impossible", "can never hold: 'min' is greater than 'max'")
-        kinds = {"string": self.glob or self.path, "number": self.min is not None or self.max is not None}
-        kinds["list"] = self.each is not None
+        kinds = {"a string": self.glob or self.path, "a number": self.min is not None or self.max is not None}
+        kinds["a list" if self.keys is None else "an object"] = self.each is not None or self.keys is not None
         if len(named := [kind for kind, is_tested in kinds.items() if is_tested]) > 1:
-            raise PydanticCustomError("impossible", f"can never hold: no value is a {' and a '.join(named)}")
+            raise PydanticCustomError("impossible", f"can never hold: no value is {' and '.join(named)}")
         self._check_values()
         return self
 
@@ -155,7 +159,7 @@ def _dump(test: ArgumentTest) -> dict[str, Any]:
 def _at(path: str, test: ArgumentTest) -> Check:
     """Return a test of what is at a pointer, as a function of all arguments."""
     check, parts = compile_test(test), _parts(path)
-    if len(parts) > 1:
+    if len(parts) != 1:
         return lambda arguments: check(_find(arguments, parts))
     # By far the most frequent ones, without a call for each. What is missing is None, which is no string.
     name, wanted = parts[0], test.equals
@@ -185,13 +189,15 @@ def _find(value: Any, parts: list[str]) -> Any:
 
 
 def _check_nested(tests: Mapping[str, ArgumentTest]) -> None:
-    """Refuse a test of something inside a value that must equal one without it."""
+    """Refuse a test of something inside a value that must equal one without it, or may not have it."""
     for outer, test in tests.items():
         values = [test.equals] if "equals" in test.model_fields_set else test.one_of
         if test.present is False:
             values = [ABSENT]
-        for inner in tests if values else ():
-            if inner.startswith(f"{outer}/"):
-                check, parts = compile_test(tests[inner]), _parts(inner[len(outer) :])
-                if not any(check(_find(value, parts)) for value in values or ()):
-                    raise PatternError(f"arguments: {inner}: can never hold beside the test of {outer}")
+        for inner in tests if values or test.keys is not None else ():
+            if not inner.startswith(f"{outer}/"):
+                continue
+            check, parts = compile_test(tests[inner]), _parts(inner[len(outer) :])
+            left_out = test.keys is not None and parts[0] not in test.keys and not check(ABSENT)
+            if left_out or (values and not any(check(_find(value, parts)) for value in values)):
+                raise PatternError(f"arguments: {inner}: can never hold beside the test of {outer or 'all arguments'}")

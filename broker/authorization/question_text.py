@@ -100,6 +100,8 @@ def _value(value: Any) -> str:
 
 
 def _place(pointer: str) -> str:
+    if not pointer:
+        return "all arguments"
     return shown_name(pointer[1:].replace("~1", "/").replace("~0", "~") if pointer.count("/") == 1 else pointer)
 
 

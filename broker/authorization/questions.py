@@ -7,15 +7,16 @@ tool, what all its calls have in common, and what varies.
 from __future__ import annotations
 
 import hashlib
+from collections import deque
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 import anyio
 
-from broker.authorization.argument_checks import json_equal
+from broker.authorization.argument_checks import compile_test, json_equal
 from broker.authorization.grants import Denial, Grant, Scope
 from broker.authorization.patterns import exact_pattern
-from broker.authorization.predicates import Predicate, pointer
+from broker.authorization.predicates import ArgumentTest, Predicate, pointer
 from broker.logging import logger
 from codegen.tool_spec import canonical_json
 
@@ -95,6 +96,7 @@ class CallGroup:
         notes: One for each, or none.
         same: Arguments that all calls have, by JSON pointer, with the value that they share.
         varying: The other arguments, with the value of each call that has one.
+        keys: The objects that those were taken out of, by JSON pointer, with the keys that they have in any call.
     """
 
     indices: tuple[int, ...]
@@ -102,17 +104,16 @@ class CallGroup:
     notes: tuple[Notes, ...] = ()
     same: Mapping[str, Any] = field(init=False)
     varying: Mapping[str, tuple[Any, ...]] = field(init=False)
+    keys: Mapping[str, tuple[str, ...]] = field(init=False)
 
     def __post_init__(self) -> None:
         """Compare the calls."""
-        found: dict[str, list[Any]] = {}
-        for call in self.calls:
-            for place, value in _leaves(call.arguments):
-                found.setdefault(place, []).append(value)
+        found, keys = _taken_apart([call.arguments for call in self.calls])
         count = len(self.calls)
         same = {place: values[0] for place, values in found.items() if len(values) == count and _all_equal(values)}
         object.__setattr__(self, "same", same)
-        object.__setattr__(self, "varying", {place: tuple(found[place]) for place in found if place not in same})
+        object.__setattr__(self, "varying", {place: found[place] for place in found if place not in same})
+        object.__setattr__(self, "keys", keys)
 
     @property
     def name(self) -> str:
@@ -124,18 +125,17 @@ class CallGroup:
         """The flows that these calls would be part of and that ask, each once."""
         return tuple(dict.fromkeys(use for notes in self.notes for use in notes.ask.flows))
 
-    def suggestion(self) -> Predicate | None:
+    def suggestion(self) -> Predicate:
         """Return what these calls have in common: equal values, common beginnings, ranges, no argument but these."""
-        tests: dict[str, Any] = {place: {"equals": value} for place, value in self.same.items()}
+        if not self.keys:  # more arguments than are told apart: these and no others
+            return Predicate.parse({"": {"in": [call.arguments for call in self.calls]}})
+        tests: dict[str, Any] = {place: {"keys": names} for place, names in self.keys.items()}
+        tests |= {place: {"equals": value} for place, value in self.same.items()}
         for place, values in self.varying.items():
             # Where some calls leave it out, a test would refuse those.
             if len(values) == len(self.calls) and (test := _alike(values)):
                 tests[place] = test
-        given = {place.split("/")[1] for place in (*self.same, *self.varying)}
-        for name in self.calls[0].facts.parameters:
-            if pointer(name) not in {f"/{one}" for one in given}:
-                tests[pointer(name)] = {"present": False}
-        return Predicate.parse(tests) if tests else None
+        return Predicate.parse(tests)
 
     def grant(self, arguments: Predicate | None = None, *, scope: Scope = "run", calls: int | None = None) -> Grant:
         """Return a grant for calls of this tool, as it is defined now and after the flows that were shown."""
@@ -200,17 +200,31 @@ async def answers_from(answerer: Answerer, question: Question) -> Sequence[Answe
     return None
 
 
-def _leaves(arguments: dict[str, Any]) -> Iterator[tuple[str, Any]]:
-    """Yield the values in arguments with their JSON pointers; lists and empty objects are values as a whole."""
-    stack: list[tuple[str, Any]] = [("", arguments)]
-    count = 0
-    while stack and count < _MOST_POINTERS:
-        place, value = stack.pop()
-        if isinstance(value, dict) and value and len(stack) + len(value) <= _MOST_POINTERS:
-            stack += [(place + pointer(key), item) for key, item in reversed(value.items())]
-        elif place:
-            count += 1
-            yield place, value
+def _taken_apart(
+    arguments: Sequence[dict[str, Any]],
+) -> tuple[dict[str, tuple[Any, ...]], dict[str, tuple[str, ...]]]:
+    """Return the values in the arguments of calls by JSON pointer, and the keys of the objects that held them.
+
+    Nothing is left out: an object that some calls lack, or that has too many keys, is a value as a whole.
+    """
+    values: dict[str, tuple[Any, ...]] = {"": tuple(arguments)}
+    keys: dict[str, tuple[str, ...]] = {}
+    waiting = deque([""])
+    while waiting:
+        place = waiting.popleft()
+        held = values[place]
+        if len(held) < len(arguments) or not all(isinstance(one, dict) for one in held):
+            continue
+        names = tuple(dict.fromkeys(name for one in held for name in one))
+        if (place and not names) or len(values) - 1 + len(names) > _MOST_POINTERS:
+            continue
+        keys[place] = names
+        del values[place]
+        for name in names:
+            inner = place + pointer(name)
+            values[inner] = tuple(one[name] for one in held if name in one)
+            waiting.append(inner)
+    return values, keys
 
 
 def _all_equal(values: Sequence[Any]) -> bool:
@@ -219,16 +233,24 @@ def _all_equal(values: Sequence[Any]) -> bool:
 
 def _alike(values: Sequence[Any]) -> dict[str, Any] | None:
     """Return a test that all values pass and others like them; None where nothing is alike."""
+    for test in _candidates(values):
+        if all(map(compile_test(ArgumentTest.model_validate(test)), values)):
+            return test
+    return None
+
+
+def _candidates(values: Sequence[Any]) -> Iterator[dict[str, Any]]:
+    """Yield tests that the values may pass, the narrowest first."""
     if all(isinstance(value, str) for value in values):
         shortest, longest = min(values), max(values)
         length = next((i for i, (a, b) in enumerate(zip(shortest, longest, strict=False)) if a != b), len(shortest))
         prefix = shortest[:length]
         if len(prefix) < _LEAST_PREFIX:
-            return None
-        if "/" in prefix:
-            folder = prefix[: prefix.rindex("/") + 1]
-            return None if _WILDCARDS & set(folder) else {"path": f"{folder}*"}
-        return {"glob": f"{exact_pattern(prefix)}*"}
-    if all(isinstance(value, int | float) and not isinstance(value, bool) for value in values):
-        return {"min": min(values), "max": max(values)}
-    return None
+            return
+        folder = prefix[: prefix.rfind("/") + 1]
+        if folder and not _WILDCARDS & set(folder):
+            yield {"path": f"{folder}*"}
+            yield {"path": f"{folder}**"}
+        yield {"glob": f"{exact_pattern(prefix)}*"}
+    elif all(isinstance(value, int | float) and not isinstance(value, bool) for value in values):
+        yield {"min": min(values), "max": max(values)}

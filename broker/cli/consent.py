@@ -104,13 +104,10 @@ def _menu(group: CallGroup) -> list[Entry]:
         Entry("n", "Refuse", "deny"),
         Entry("y", "Allow this call" if count == 1 else f"Allow these {count} calls", "these"),
     ]
-    suggestion = group.suggestion()
-    if suggestion is not None:
-        like = shown_text(str(suggestion), _TEST_CHARACTERS)
-        title = f"Allow calls like {'this' if count == 1 else 'these'} in this run: {like}"
-        entries.append(Entry("a", title, "alike"))
-    entries.append(Entry("k", "Allow calls like that for always; `codemode grants` takes it back", "always"))
+    like = shown_text(str(group.suggestion()), _TEST_CHARACTERS)
     entries += [
+        Entry("a", f"Allow calls like {'this' if count == 1 else 'these'} in this run: {like}", "alike"),
+        Entry("k", "Allow calls like that for always; `codemode grants` takes it back", "always"),
         Entry("c", "Allow a number of calls like that in this run", "count"),
         Entry("e", "Allow calls whose arguments pass tests that I write, in this run", "edit"),
         Entry("t", f"Allow every call of {tool} in this run", "any"),
@@ -133,16 +130,19 @@ def _is_count(text: str) -> bool | str:
 
 async def _edited(group: CallGroup) -> dict[str, Any] | None:
     """Let a person change the test of each argument; None where they gave up."""
-    suggestion = group.suggestion()
-    suggested = suggestion.document() if suggestion else {}
-    tests: dict[str, Any] = {}
-    for place in dict.fromkeys([*group.same, *group.varying, *suggested]):
+    suggested = group.suggestion().document()
+    tests: dict[str, Any] = {place: suggested[place] for place in group.keys}
+    for place in (*group.same, *group.varying):
         default = json.dumps(suggested[place], ensure_ascii=False) if place in suggested else _ANY
-        text = await typed(f"{shown_name(place, 60)} ({_ANY}, or a test as JSON):", default, validate=_fault(place))
+        title = shown_name(place, 60) or "all arguments"
+        text = await typed(f"{title} ({_ANY}, or a test as JSON):", default, validate=_fault(place))
         if text is None:
             return None
         if text.strip() != _ANY:
             tests[place] = json.loads(text)
+    if not tests:
+        note("without a test it would be every call of the tool: choose that, or refuse")
+        return None
     try:
         Predicate.parse(tests)
     except PatternError as error:

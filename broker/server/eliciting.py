@@ -121,9 +121,9 @@ def _details(number: int, title: str, group: CallGroup) -> dict[str, dict[str, A
         "title": f"{title}: calls like these",
         "description": 'What the arguments must be, as {"/name": {"glob": "x*"}}; what these have in common when empty',
     }
-    suggestion = group.suggestion()
-    if suggestion is not None and len(str(suggestion)) <= _TESTS_CHARACTERS:
-        tests["default"] = str(suggestion)
+    suggestion = str(group.suggestion())
+    if len(suggestion) <= _TESTS_CHARACTERS:
+        tests["default"] = suggestion
     return {f"tool_{number}_calls": count, f"tool_{number}_tests": tests}
 
 

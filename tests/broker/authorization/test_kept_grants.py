@@ -67,7 +67,10 @@ async def test_what_was_allowed_for_always_holds_in_later_sessions(store):
     assert (await decide(later, call(path="b")))[0] == "Deny"
     [kept] = KeptGrants(store).every()
     assert kept.grant == Grant(
-        "files.wr[*]te", spec().digest, Predicate.parse({"/path": {"equals": "a"}}), scope="always"
+        "files.wr[*]te",
+        spec().digest,
+        Predicate.parse({"": {"keys": ["path"]}, "/path": {"equals": "a"}}),
+        scope="always",
     )
     assert (kept.definition, kept.by) == (spec(), "person")
 

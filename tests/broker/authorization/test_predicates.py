@@ -46,6 +46,27 @@ HOLDS = {
             {"a": "/safe/..\uff3cetc"},
         ],
     ),
+    "a path that climbs after decoding": (
+        {"/a": {"path": "/safe/**"}},
+        [{"a": "/safe/100%"}, {"a": "/safe/a%20b"}, {"a": "/safe/%c3%a9/x.y"}, {"a": "/safe/..x;y"}],
+        [
+            {"a": "/safe/%2e%2E/etc"},
+            {"a": "/safe/.%2e"},
+            {"a": "/safe/..%2fetc"},
+            {"a": "/safe/%252e%252e/etc"},
+            {"a": "/safe/" + 2 * f"%{8 * '25'}2e"},
+            {"a": "/safe/..%5cetc"},
+            {"a": "/safe/x%00/etc"},
+            {"a": "/safe/.. /etc"},
+            {"a": "/safe/..;x=1/etc"},
+            {"a": "/safe/%EF%BC%8E%EF%BC%8E/etc"},
+        ],
+    ),
+    "an address of a file that climbs": (
+        {"/a": {"path": "file:///safe/**"}},
+        [{"a": "file:///safe/x"}],
+        [{"a": "file:///safe/%2e%2e/etc"}, {"a": "file:///etc/x"}, {"a": "FILE:///safe/x"}],
+    ),
     "a number that is close": (
         {"/a": {"equals": 2**53}},
         [{"a": 2**53}, {"a": 2.0**53}],
@@ -71,6 +92,12 @@ HOLDS = {
         [{"to": ["a@ours.example"]}, {"to": []}, {"to": {"x": "b@ours.example"}}],
         [{"to": ["a@ours.example", "b@evil.example"]}, {"to": "a@ours.example"}, {}],
     ),
+    "no other keys": (
+        {"": {"keys": ["a", "b"]}, "/b": {"keys": []}},
+        [{"b": {}}, {"a": 1, "b": {}}],
+        [{"a": 1}, {"b": {"x": 1}}, {"b": {}, "c": None}, {"b": []}],
+    ),
+    "all arguments together": ({"": {"in": [{"a": 1}, {}]}}, [{"a": 1}, {}], [{"a": 1, "b": 2}, {"a": True}]),
     "inside": (
         {"/a/b/0": {"equals": 1}},
         [{"a": {"b": [1, 2]}}],
@@ -104,6 +131,11 @@ REFUSED = {
         {"/a": {"equals": 1}, "/a/b": {"present": True}},
         "/a/b: can never hold beside the test of /a",
     ),
+    "a key that is tested and left out": (
+        {"": {"keys": ["a"]}, "/b/c": {"equals": 1}},
+        "/b/c: can never hold beside the test of all arguments",
+    ),
+    "keys of a text": ({"/a": {"keys": [], "glob": "x"}}, "/a: can never hold: no value is a string and an object"),
     "empty set": ({"/a": {"in": []}}, "/a: in: is empty; an empty list matches nothing"),
     "empty glob": ({"/a": {"glob": ""}}, "/a: glob: is empty"),
     "unknown test": ({"/a": {"globs": "x"}}, "/a: globs: is unknown; did you mean 'glob'?"),

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import pytest
 
-from broker.authorization.calls import PendingCall, ToolFacts
+from broker.authorization.calls import PendingCall
 from broker.authorization.choices import Choice, answers_of
 from broker.authorization.decision import Ask, Basis, FlowUse
 from broker.authorization.fingerprints import Copy
@@ -16,12 +17,10 @@ from broker.authorization.question_text import as_text
 from broker.authorization.questions import Notes, Question, Verdict
 from broker.errors import PatternError
 
-FACTS = ToolFacts(parameters=("path", "text", "mode", "force"))
-
 
 def write(number: int, **more) -> PendingCall:
     arguments = {"path": f"notes/{number:02}.md", "text": f"line {number}", "mode": "w", **more}
-    return PendingCall("files", "write", "sha256:1", arguments, FACTS)
+    return PendingCall("files", "write", "sha256:1", arguments)
 
 
 PUSH = PendingCall("git", "push", "sha256:2", {"branch": "main", "options": {"count": 3}})
@@ -45,7 +44,7 @@ def test_the_suggestion_is_what_the_calls_have_in_common_and_no_other_argument()
             "/mode": {"equals": "w"},
             "/path": {"path": "notes/*"},
             "/text": {"glob": "line *"},
-            "/force": {"present": False},
+            "": {"keys": ["path", "text", "mode"]},
         }
     )
 
@@ -56,13 +55,14 @@ LIKE = {
     "another folder": (write(41, path="other/41.md"), False),
     "another mode": (write(41, mode="a"), False),
     "one argument more": (write(41, force=True), False),
+    "a folder below": (write(41, path="notes/more/41.md"), False),
+    "out of the folder, encoded": (write(41, path="notes/%2e%2e/x"), False),
 }
 
 
 @pytest.mark.parametrize(("call", "is_like"), LIKE.values(), ids=LIKE.keys())
 def test_calls_like_these_pass_the_suggestion(call, is_like):
     suggestion = QUESTION.groups[0].suggestion()
-    assert suggestion is not None
     assert suggestion.holds(call.arguments) is is_like
 
 
@@ -74,14 +74,48 @@ def test_every_waiting_call_passes_the_suggestion_of_its_group():
         {"a": True},
         {},
         {"a": {"x~/y": "1"}},
+        {"a": {}},
         {"a": "x"},
+        {"k" * 2_000: "long"},
+        {"a": "notes/1.md"},
+        {"a": "notes/2/3.md"},
+        {"a": "notes/../4.md"},
+        {"a": "notes/../5.md"},
+        {"a": "notes/[6]/7.md"},
+        {"a": "notes/[6]/8.md"},
+        {f"a{number}": number for number in range(50)},
+        {"a": {str(number): {"n": number} for number in range(30)}, "b": {str(number): number for number in range(30)}},
     ]
     for first in odd:
         for second in odd:
-            question = Question(tuple(PendingCall("s", "t", "d", one, FACTS) for one in (first, second)))
+            question = Question(tuple(PendingCall("s", "t", "d", one) for one in (first, second)))
             suggestion = question.groups[0].suggestion()
-            passes = [suggestion.holds(one) for one in (first, second)] if suggestion else [True]
-            assert all(passes), (first, second, suggestion)
+            assert all(map(suggestion.holds, (first, second))), (first, second, suggestion)
+
+
+MORE: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
+    "of a tool that takes others": ({"to": "me"}, {"to": "me", "bcc": "you"}),
+    "inside an object": ({"options": {"dry": True}}, {"options": {"dry": True, "force": True}}),
+    "of a call without any": ({}, {"force": True}),
+    "of many": ({f"a{n}": n for n in range(50)}, {f"a{n}": n for n in range(51)}),
+    "behind many in an object": (
+        {"a": {str(n): {str(m): m for m in range(15)} for n in range(3)}, "to": "me"},
+        {"a": {str(n): {str(m): m for m in range(15)} for n in range(3)}, "to": "you"},
+    ),
+}
+
+
+@pytest.mark.parametrize(("asked", "later"), MORE.values(), ids=MORE.keys())
+def test_an_argument_more_is_not_like_these(asked, later):
+    suggestion = Question((PendingCall("s", "t", "d", asked),)).groups[0].suggestion()
+    assert (suggestion.holds(asked), suggestion.holds(later)) == (True, False)
+
+
+@pytest.mark.parametrize("arguments", [MORE["of many"][0] | {"to": "you"}, MORE["behind many in an object"][1]])
+def test_no_argument_is_left_out_of_a_question(arguments):
+    question = Question((PendingCall("s", "t", "d", arguments),))
+    assert "you" in str(question.groups[0].same)
+    assert re.search("…|more arguments", as_text(question)), "what is not shown is told"
 
 
 CHOICES = {
@@ -113,6 +147,11 @@ def test_alike_without_arguments_is_the_suggestion():
     [grant] = answers_of(QUESTION, [Choice(group=0, decision="alike")])
     assert isinstance(grant, Grant)
     assert grant.arguments == QUESTION.groups[0].suggestion()
+
+
+def test_alike_without_any_test_is_refused():
+    with pytest.raises(PatternError, match="no test is given, which every call passes"):
+        answers_of(QUESTION, [Choice(group=0, decision="alike", arguments={})])
 
 
 def test_a_choice_for_a_tool_that_is_not_asked_about_is_refused():
