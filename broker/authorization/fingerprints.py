@@ -12,6 +12,12 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from typing import TypeAlias
+
+    # The server, and the tool of it.
+    _Origin: TypeAlias = tuple[str, str]
+    # The place around it and the key in that: a pointer for each of many values under a long key would fill the memory.
+    _Place: TypeAlias = tuple["_Place", str | int] | tuple[()]
 
 SHINGLE_CHARACTERS = 24
 """Length of the pieces that are compared, in letters and digits."""
@@ -40,76 +46,94 @@ class Copy:
 
 @dataclass(slots=True, eq=False)
 class Fingerprints:
-    """The results of one run, by server.
+    """The results of one run, by hash.
 
     Attributes:
         is_partial: Whether results were too many or too long to be kept whole.
     """
 
     is_partial: bool = False
-    _by_server: dict[str, dict[int, str]] = field(default_factory=dict)
-    _count: int = 0
+    # Each piece with two servers that gave it, the first ones: one of them is another than the server of any call.
+    _first: dict[int, _Origin] = field(default_factory=dict)
+    _second: dict[int, _Origin] = field(default_factory=dict)
 
     def add(self, server: str, source: str, value: Any) -> None:
         """Keep the fingerprints of a result."""
-        hashes = self._by_server.setdefault(server, {})
+        origin = (server, source)
         for _, text in _texts(value, RESULT_CHARACTERS):
             normal = _normal(text)
-            if self._count > MOST_HASHES:
+            if len(self._first) + len(self._second) > MOST_HASHES:
                 self.is_partial = True
                 return
-            before = len(hashes)
             if LEAST_CHARACTERS <= len(normal) <= SHINGLE_CHARACTERS + STRIDE:
-                hashes.setdefault(hash(normal), source)
+                self._keep(normal, origin)
             for word in _WORD.findall(text) if len(normal) > LEAST_CHARACTERS else ():
                 if any(character.isdigit() for character in word) or len(word) > SHINGLE_CHARACTERS:
-                    hashes.setdefault(hash(_normal(word)), source)
+                    self._keep(_normal(word), origin)
             for start in range(0, len(normal) - SHINGLE_CHARACTERS + 1, STRIDE):
-                hashes.setdefault(hash(normal[start : start + SHINGLE_CHARACTERS]), source)
-            self._count += len(hashes) - before
+                self._keep(normal[start : start + SHINGLE_CHARACTERS], origin)
 
     def find(self, server: str, arguments: Any) -> tuple[Copy, ...]:
         """Return what arguments for `server` have in common with results of the others, at most one for each value."""
-        others = [hashes for name, hashes in self._by_server.items() if name != server and hashes]
         found: list[Copy] = []
-        for place, text in _texts(arguments, ARGUMENT_CHARACTERS) if others else ():
-            copy = next((copy for hashes in others if (copy := _common(hashes, place, text))), None)
+        for place, text in _texts(arguments, ARGUMENT_CHARACTERS) if self._first else ():
+            copy = self._common(server, text)
             if copy is not None:
-                found.append(copy)
+                source, sample = copy
+                found.append(Copy(source, _pointer(place), sample))
             if len(found) == _MOST_COPIES:
                 break
         return tuple(found)
 
+    def _keep(self, piece: str, origin: _Origin) -> None:
+        first = self._first.setdefault(hash(piece), origin)
+        if first[0] != origin[0]:
+            self._second.setdefault(hash(piece), origin)
 
-def _common(hashes: dict[int, str], place: str, text: str) -> Copy | None:
-    normal = _normal(text)
-    if len(normal) >= LEAST_CHARACTERS and (source := hashes.get(hash(normal))):
-        return Copy(source, place, text[:_SAMPLE_CHARACTERS])
-    for word in _WORD.findall(text):
-        if source := hashes.get(hash(_normal(word))):
-            return Copy(source, place, word[:_SAMPLE_CHARACTERS])
-    for start in range(len(normal) - SHINGLE_CHARACTERS + 1):
-        piece = normal[start : start + SHINGLE_CHARACTERS]
-        if source := hashes.get(hash(piece)):
-            return Copy(source, place, normal[start : start + _SAMPLE_CHARACTERS])
-    return None
+    def _source(self, server: str, piece: str) -> str:
+        """Return which tool of another server gave a piece; empty where none did."""
+        found = self._first.get(hash(piece))
+        if found is not None and found[0] == server:
+            found = self._second.get(hash(piece))
+        return "" if found is None else found[1]
+
+    def _common(self, server: str, text: str) -> tuple[str, str] | None:
+        """Return the source of a text, or of a piece of it, and how what was found begins."""
+        normal = _normal(text)
+        if len(normal) >= LEAST_CHARACTERS and (source := self._source(server, normal)):
+            return source, text[:_SAMPLE_CHARACTERS]
+        for word in _WORD.findall(text):
+            if source := self._source(server, _normal(word)):
+                return source, word[:_SAMPLE_CHARACTERS]
+        for start in range(len(normal) - SHINGLE_CHARACTERS + 1):
+            if source := self._source(server, normal[start : start + SHINGLE_CHARACTERS]):
+                return source, normal[start : start + _SAMPLE_CHARACTERS]
+        return None
 
 
 def _normal(text: str) -> str:
     return _NOT_ALPHANUMERIC.sub("", text.casefold())
 
 
-def _texts(value: Any, characters: int) -> Iterator[tuple[str, str]]:
-    """Yield the texts in a JSON value with their JSON pointers, as many as fit."""
-    stack = [("", value)]
+def _texts(value: Any, characters: int) -> Iterator[tuple[_Place, str]]:
+    """Yield the texts in a JSON value with their places, as many as fit."""
+    stack: list[tuple[_Place, Any]] = [((), value)]
     while stack and characters > 0:
         place, item = stack.pop()
         if isinstance(item, str):
             yield place, item[:characters]
             characters -= len(item)
         elif isinstance(item, dict):
-            stack += [(f"{place}/{key}", one) for key, one in item.items()]
+            stack += [((place, key), one) for key, one in item.items()]
         elif isinstance(item, list):
-            stack += [(f"{place}/{index}", one) for index, one in enumerate(item)]
+            stack += [((place, index), one) for index, one in enumerate(item)]
         elif isinstance(item, int | float) and not isinstance(item, bool) and len(text := str(item)) > LEAST_CHARACTERS:
             yield place, text
+
+
+def _pointer(place: _Place) -> str:
+    parts: list[str] = []
+    while place:
+        place, part = place
+        parts.append(f"/{str(part)[:_SAMPLE_CHARACTERS]}")
+    return "".join(reversed(parts))

@@ -9,11 +9,13 @@ from __future__ import annotations
 
 import json
 import re
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
+_MOST_LOOKED_UP = 100
 _PART = r"[^\s/\\'\"<>|:*?,;()\[\]{}]+"
 _ABSOLUTE = re.compile(
     rf"(?<![\w/\\:.~-])(?:~|file://)?/(?:{_PART}/)+(?P<posix>{_PART})?"  # two parts at least: /health is a route
@@ -21,23 +23,39 @@ _ABSOLUTE = re.compile(
 )
 
 
-def hide_host_paths(text: str, arguments: dict[str, Any]) -> str:
-    """Returns `text` with the folders of absolute paths as `<path>/`, except of paths named in `arguments`."""
-    known = json.dumps(arguments, ensure_ascii=False)
-    return _ABSOLUTE.sub(lambda match: _hidden(match, known), text)
+class HostPaths:
+    """The paths of the host in what one failed call tells; those that are named in its arguments stay."""
 
+    def __init__(self, arguments: Mapping[str, Any] | None = None) -> None:
+        """Take what the script passed."""
+        self._arguments = arguments or {}
+        self._kept: dict[str, bool] = {}
 
-def hide_in_details(details: dict[str, Any], arguments: dict[str, Any]) -> dict[str, Any]:
-    """Returns details of a failure with `hide_host_paths` applied to every text in them."""
-    hidden = _each_text(details, lambda text: hide_host_paths(text, arguments))
-    return hidden if isinstance(hidden, dict) else {}
+    def hidden(self, text: str) -> str:
+        """Return a text with the folders of absolute paths as `<path>/`."""
+        return _ABSOLUTE.sub(self._hidden, text)
 
+    def hidden_in(self, details: dict[str, Any]) -> dict[str, Any]:
+        """Return details of a failure in which the same was done to every text."""
+        hidden = _each_text(details, self.hidden)
+        return hidden if isinstance(hidden, dict) else {}
 
-def _hidden(match: re.Match[str], known: str) -> str:
-    # A trailing full stop ends the sentence, not the path.
-    if match[0].rstrip(".") in known:
-        return match[0]
-    return f"<path>/{match['posix'] or match['windows'] or ''}"
+    def _hidden(self, match: re.Match[str]) -> str:
+        # A trailing full stop ends the sentence, not the path.
+        if self._is_named(match[0].rstrip(".")):
+            return match[0]
+        return f"<path>/{match['posix'] or match['windows'] or ''}"
+
+    def _is_named(self, path: str) -> bool:
+        """Tell whether a path is in the arguments; only so many are looked up, for each takes a pass over those."""
+        found = self._kept.get(path)
+        if found is None and self._arguments and len(self._kept) < _MOST_LOOKED_UP:
+            found = self._kept[path] = path in self._written
+        return bool(found)
+
+    @cached_property
+    def _written(self) -> str:
+        return json.dumps(self._arguments, ensure_ascii=False)
 
 
 def _each_text(value: Any, change: Callable[[str], str]) -> Any:

@@ -17,7 +17,7 @@ from broker.calls import call_texts
 from broker.calls.attempts import Attempt, CallRecord
 from broker.calls.call_failures import bad_arguments, failed_at_server, needs_description, no_parameter, refused
 from broker.calls.call_journal import NoCallJournal
-from broker.calls.host_paths import hide_host_paths, hide_in_details
+from broker.calls.host_paths import HostPaths
 from broker.calls.json_schema import first_fault
 from broker.calls.tool_results import completion_of
 from broker.errors import UpstreamError
@@ -124,10 +124,11 @@ class ToolCalls:
         """Return a completion without secrets, and without paths of the host that the script did not name."""
         if isinstance(completion, Returned):
             return Returned(self._redact.value(completion.value))
+        paths = HostPaths(call.arguments)
         return Failed(
             completion.kind,
-            self._redact(hide_host_paths(completion.message, call.arguments)),
-            self._redact.value(hide_in_details(completion.details, call.arguments)),
+            self._redact(paths.hidden(completion.message)),
+            self._redact.value(paths.hidden_in(completion.details)),
         )
 
     async def _answer(self, call: Call, entry: CatalogEntry | None, attempt: Attempt) -> Completion:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import anyio
 import anyio.to_thread
 
-from broker.calls.host_paths import hide_host_paths
+from broker.calls.host_paths import HostPaths
 from broker.disclosure.tool_details import ToolDetails, definitions, stub_text
 from broker.errors import UpstreamError
 from broker.logging import logger
@@ -196,4 +196,4 @@ class Disclosure:
         prefix = name.partition(".")[0]
         upstream = self._upstreams.get(self._catalog.server_of(prefix) or prefix)
         problem = upstream.status.problem if upstream is not None else None
-        return f"{upstream.name} is not available: {hide_host_paths(problem, {})}" if upstream and problem else ""
+        return f"{upstream.name} is not available: {HostPaths().hidden(problem)}" if upstream and problem else ""

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import anyio
 
-from broker.calls.host_paths import hide_host_paths
+from broker.calls.host_paths import HostPaths
 from broker.search.lexicon import stop_stems
 from broker.search.pages import Filters, Mode
 from broker.search.queries import QUERY_CHARACTERS
@@ -113,7 +113,7 @@ class Finder:
         statuses = [self._upstreams[name].status for name in asked if name in self._upstreams]
         down = [status for status in statuses if status.problem]
         for status in down[:_NAMED]:
-            problem = one_line(hide_host_paths(status.problem or "", {}), _PROBLEM_CHARACTERS)
+            problem = one_line(HostPaths().hidden(status.problem or ""), _PROBLEM_CHARACTERS)
             held = f"its {status.tool_count} tools" if status.tool_count else "its tools are not among these; others"
             yield f"{status.name} is not available: {problem}; {held} were searched."
         if len(down) > _NAMED:
