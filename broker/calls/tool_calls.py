@@ -182,9 +182,11 @@ class ToolCalls:
         assert_never(decision)
 
     async def _send(self, call: Call, entry: CatalogEntry, attempt: Attempt) -> Completion:
-        spec, pending = entry.spec, attempt.call
+        spec, pending, upstream = entry.spec, attempt.call, self._upstreams[entry.spec.server]
         try:
             async with self._desk.turn(pending):
+                # Before it is looked at once more: a server that comes back may have another tool of that name.
+                await upstream.connected()
                 overtaken = self._overtaken(call, entry, attempt)
                 if overtaken is not None:
                     return overtaken
@@ -203,7 +205,6 @@ class ToolCalls:
                 except BaseException:
                     attempt.not_written()
                     raise
-                upstream = self._upstreams[spec.server]
                 raw = await upstream.call_tool(
                     spec.name,
                     pending.arguments,

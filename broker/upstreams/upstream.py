@@ -284,6 +284,14 @@ class Upstream:
                 logger().warning("listing failed", server=self.name, error=type(error).__name__)
             await anyio.sleep(_LISTING_PAUSE_SECONDS)
 
+    async def connected(self) -> None:
+        """Wait for a connection that is being made. What was listed is of this connection from then on.
+
+        Raises:
+            UnavailableError: There is none.
+        """
+        await self._ready_connection()
+
     async def call_tool(
         self,
         name: str,

@@ -364,3 +364,27 @@ def test_only_one_place_calls_a_tool_of_an_upstream():
             if isinstance(node, ast.Attribute) and node.attr == "call_tool":
                 found.add(path.relative_to(package).as_posix())
     assert found == {"calls/tool_calls.py"}
+
+
+async def test_a_tool_that_a_server_comes_back_with_is_not_called_by_the_leave_for_the_one_before(faulty, tmp_path):
+    log = tmp_path / "calls"
+    server = faulty("comes_back_changed", env={"CALLS_LOG": str(log)})
+    script = """
+from tools import faulty, ToolError
+found = []
+for text in ("a", "die", "b"):
+    try:
+        found.append(await faulty.echo(text=text))
+    except ToolError as error:
+        found.append(type(error).__name__)
+found
+"""
+    with anyio.fail_after(60):
+        async with Broker(Config(servers={"faulty": server})) as broker:
+            session = broker.session(grants=[Grant("faulty.*")])
+            result = await session.execute_code(script, describe_references=True)
+            assert result.value == ["a", "ToolOutcomeUnknown", "ToolDescriptionRequired"]
+            assert log.read_text().splitlines() == ["started", '{"text": "a"}', '{"text": "die"}']
+            again = await session.execute_code("from tools import faulty\nawait faulty.echo(text='c')")
+            assert again.error is not None
+            assert "changed: its description" in again.error.message

@@ -14,7 +14,8 @@ def test_what_two_servers_gave_is_found_for_each_of_them_and_for_a_third():
     fingerprints.add("a", "a.read", TEXT)
     fingerprints.add("b", "b.read", {"text": TEXT})
     sources = {
-        server: [copy.source for copy in fingerprints.find(server, {"x": f"see: {TEXT}!"})] for server in ("a", "b", "c")
+        server: [copy.source for copy in fingerprints.find(server, {"x": f"see: {TEXT}!"})]
+        for server in ("a", "b", "c")
     }
     assert sources == {"a": ["b.read"], "b": ["a.read"], "c": ["a.read"]}
 
