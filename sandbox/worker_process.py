@@ -162,8 +162,7 @@ class WorkerProcess:
             if self._answers_at_once(seat):
                 await anyio.lowlevel.checkpoint()
             with anyio.move_on_after(seconds + GRACE_SECONDS):
-                await self._send()
-                return await self._hear(seat)
+                return await self._exchange(seat)
         except anyio.get_cancelled_exc_class():
             await self._interrupt(seat)
             raise
@@ -187,9 +186,7 @@ class WorkerProcess:
         if self._memory is not None:
             os.close(self._memory)
             self._memory = None
-        # A listener wakes by the end of the stream; closing the socket under it would leave it asleep.
-        if not self._has_listener:
-            self._socket.close()
+        self._close_socket()
         for seat in list(self._waiting.values()):
             self._wake(seat)
 
@@ -199,8 +196,7 @@ class WorkerProcess:
             if not self.is_lost and seat.answer is None:
                 with anyio.move_on_after(GRACE_SECONDS), contextlib.suppress(WorkerLostError):
                     self._post(encode_frame(Kind.INTERRUPT, seat.number))
-                    await self._send()
-                    await self._hear(seat)
+                    await self._exchange(seat)
             if seat.answer is None:
                 self.kill(is_late=True)
 
@@ -211,6 +207,19 @@ class WorkerProcess:
         if self._poll.poll(QUICK_SECONDS * 1_000):
             self._receive()
         return seat.answer is not None
+
+    async def _exchange(self, seat: Seat) -> Frame:
+        """Sends what is left while it waits for the answer: a worker that is not listened to does not read either."""
+        if not self._outgoing:
+            return await self._hear(seat)
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(self._send)
+            with contextlib.suppress(WorkerLostError):
+                await self._hear(seat)
+            tasks.cancel_scope.cancel()  # what is still left is of others, who send it themselves
+        if seat.answer is None:
+            raise WorkerLostError
+        return seat.answer
 
     async def _hear(self, seat: Seat) -> Frame:
         """Waits for a seat's answer. Whoever leaves sees that another listens: it may itself have been the one to."""
@@ -239,8 +248,7 @@ class WorkerProcess:
                 self._receive()
         finally:
             self._has_listener = False
-            if self.is_lost:
-                self._socket.close()
+            self._close_socket()
 
     def _receive(self) -> None:
         try:
@@ -280,11 +288,18 @@ class WorkerProcess:
 
     async def _send(self) -> None:
         """Sends what is left; cancelled, it goes with the next frame."""
-        if self._outgoing:
+        try:
             async with self._sending:
                 while self._outgoing and not self.is_lost:
                     await anyio.wait_writable(self._socket)
                     self._flush()
+        finally:
+            self._close_socket()
+
+    def _close_socket(self) -> None:
+        """Closes it once the worker is lost and nobody waits for it: who does wakes by the end of the stream alone."""
+        if self.is_lost and not self._has_listener and not self._sending.locked():
+            self._socket.close()
 
     def _flush(self) -> None:
         try:

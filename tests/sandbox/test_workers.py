@@ -316,6 +316,32 @@ async def test_a_compiled_image_that_another_process_replaced_is_found_by_the_ne
             assert (await sandbox.run("1")).outcome == Completed(1)
 
 
+async def test_runs_that_are_told_much_and_print_much_do_not_wait_for_each_other(image, manifest, monkeypatch):
+    monkeypatch.setattr(workers, "_cores", lambda: 1)
+    script = "from tools import good\nheard = await good.echo(text='')\nprint('x' * 900_000)\nlen(heard)"
+    asked = []
+    all_asked = anyio.Event()
+    outcomes = []
+
+    async def answer(call):
+        asked.append(call)
+        if len(asked) == 2:
+            all_asked.set()
+        await all_asked.wait()
+        return Returned("x" * 6_000_000)
+
+    async def run(sandbox):
+        options = {"answer": answer, "manifest": manifest, "limits": Limits(wall_seconds=20)}
+        outcomes.append((await sandbox.run(script, **options)).outcome)
+
+    with anyio.fail_after(60):
+        async with Sandbox(isolation="process", cache=image.compiled.parent) as sandbox:
+            async with anyio.create_task_group() as tasks:
+                tasks.start_soon(run, sandbox)
+                tasks.start_soon(run, sandbox)
+    assert outcomes == [Completed(6_000_000)] * 2
+
+
 async def test_leaving_the_sandbox_ends_its_workers(image):
     async with Sandbox(isolation="process", cache=image.compiled.parent) as sandbox:
         pids = [worker.pid for worker in processes(sandbox)]
