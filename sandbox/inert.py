@@ -11,9 +11,12 @@ from typing import Any
 
 _LIVE = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f"  # C0 without tab and newline, DEL, C1
-    "\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u2069\ufeff"  # bidirectional and other invisible controls
+    "\u061c\u180e\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb"  # bidirectional, invisible
     "\ud800-\udfff"  # lone surrogates
-    "\U000e0000-\U000e007f]"  # tags: invisible ASCII
+    "\U0001d173-\U0001d17a\U000e0000-\U000e00ff\U000e01f0-\U000e0fff]"  # of music; tags: invisible ASCII
+    # Selectors of a character's form where they choose none: any number of them hides any text.
+    "|(?<=[\ufe00-\ufe0f\U000e0100-\U000e01ef])[\ufe00-\ufe0f]"
+    "|(?<![\u3400-\u9fff\uf900-\ufaff\U00020000-\U0003ffff])[\U000e0100-\U000e01ef]"
 )
 _LIVE_ASCII = bytes(code for code in range(128) if _LIVE.match(chr(code)))
 

@@ -81,7 +81,7 @@ class Instance:
 
     def write(self, output: int, text: str) -> None:
         """Takes printed text from the guest; what exceeds the limit is dropped and ends the run."""
-        if self._stopped is not None:
+        if self._stopped is not None or not text:
             return
         if len(text) > MAX_WRITE:
             self._stop(protocol_failure(f"the guest printed more than {MAX_WRITE} characters at once"))

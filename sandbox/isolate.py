@@ -5,13 +5,13 @@ A step is one message in and one out, so a worker process can stand behind the s
 
 from __future__ import annotations
 
-import functools
 from typing import TYPE_CHECKING, Any, Protocol
 
 import anyio.lowlevel
 
 from sandbox.messages import Step, encode_resume, encode_start, is_whole, read_references, read_step
 from sandbox.terms import BEFORE_ANY_RUN
+from sandbox.threads import AGAIN
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -133,17 +133,22 @@ class ThreadIsolate:
         if self._is_quick and entry.advance():
             await anyio.lowlevel.checkpoint()
         else:
-            self._is_quick = await self._threads.run(functools.partial(_advance_to_end, entry), self._interrupt)
+            turns = _Turns(entry)
+            await self._threads.run(turns.take, self._interrupt)
+            self._is_quick = turns.taken == 1
         return entry.answer
 
     def _interrupt(self) -> None:
         self._instance.is_interrupted = True
 
 
-def _advance_to_end(entry: Entry) -> bool:
-    """Returns whether the guest was done within one tick."""
-    if entry.advance():
-        return True
-    while not entry.advance():
-        pass
-    return False
+class _Turns:
+    """A call into a guest that runs on threads, a tick at a time."""
+
+    def __init__(self, entry: Entry) -> None:
+        self.taken = 0
+        self._entry = entry
+
+    def take(self) -> object:
+        self.taken += 1
+        return None if self._entry.advance() else AGAIN

@@ -23,11 +23,11 @@ class Limits:
         calls_in_flight: Calls answered at the same time; further ones wait their turn.
         argument_bytes: Arguments of one call, as JSON.
         completion_bytes: The answer to one call, as JSON; a larger one fails that call in the script.
-        depth: Nesting of arguments, answers and the value.
+        depth: Nesting of arguments, answers and the value; at most `MOST_DEPTH`.
         steps: How often the guest may return to the host.
 
     Raises:
-        ValueError: A field is not a positive number; the text names it.
+        ValueError: A field is not a positive number, or out of its bounds; the text names it.
     """
 
     wall_seconds: float = 30.0
@@ -56,6 +56,8 @@ class Limits:
             raise ValueError(
                 f"memory_bytes must be at least {LEAST_MEMORY_BYTES} (the interpreter itself), not {self.memory_bytes}"
             )
+        if self.depth > MOST_DEPTH:
+            raise ValueError(f"depth must be at most {MOST_DEPTH} (the host's own recursion), not {self.depth}")
 
     @property
     def step_bytes(self) -> int:
@@ -68,3 +70,6 @@ BATCH_BYTES = 4 * MIB
 
 LEAST_MEMORY_BYTES = 64 * MIB
 """The image's own heap, with room for a small script."""
+
+MOST_DEPTH = 200
+"""What the host can go through by recursion, wherever it is called from."""

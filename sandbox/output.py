@@ -9,6 +9,8 @@ from __future__ import annotations
 import collections
 import contextlib
 import threading
+from itertools import groupby
+from operator import attrgetter
 from typing import TYPE_CHECKING
 
 import anyio
@@ -19,6 +21,9 @@ from sandbox.threads import waker
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+MOST_PIECES = 1_000
+"""Pieces that are kept apart: one takes as much room as fifty characters."""
 
 
 class Output:
@@ -32,6 +37,7 @@ class Output:
         self.scope = anyio.CancelScope()
         self._pieces: list[Printed] = []
         self._taken = 0
+        self._joined = 0
         self._on_output = on_output
         self._already_seen = already_seen
         self._waiting: collections.deque[Printed] = collections.deque()
@@ -43,6 +49,8 @@ class Output:
         """Takes a piece of text for output 1 or 2."""
         piece = Printed("stdout" if output == 1 else "stderr", inert_text(text))
         self._pieces.append(piece)
+        if len(self._pieces) - self._joined > MOST_PIECES:
+            self._join()
         if self._on_output is None:
             return
         self._waiting.append(piece)
@@ -56,6 +64,7 @@ class Output:
         """Returns what came since the last time."""
         new = self._pieces[self._taken :]
         self._taken += len(new)
+        self._joined = max(self._joined, self._taken)
         return new
 
     def finish(self) -> tuple[str, str]:
@@ -71,6 +80,13 @@ class Output:
 
     def _text(self, stream: str) -> str:
         return "".join(piece.text for piece in self._pieces if piece.stream == stream)
+
+    def _join(self) -> None:
+        """Makes one of pieces that follow each other, for a script that prints a character at a time."""
+        recent = groupby(self._pieces[self._joined :], attrgetter("stream"))
+        joined = [Printed(stream, "".join(piece.text for piece in pieces)) for stream, pieces in recent]
+        self._pieces[self._joined :] = joined
+        self._joined = len(self._pieces)
 
     def _pass_on(self) -> None:
         while self._waiting and self._on_output is not None and self._error is None:

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING
 
 import wasmtime
 
+from sandbox.errors import ImageError
 from sandbox.instance import Instance
 
 if TYPE_CHECKING:
@@ -116,7 +117,7 @@ class Spares:
             if self._lacks_one():
                 try:
                     self.put(Instance(self._image))
-                except (wasmtime.WasmtimeError, MemoryError):
+                except (wasmtime.WasmtimeError, ImageError, MemoryError):
                     self._is_wanted = False  # the next run meets it again, and says so
 
     def _wait(self) -> bool:

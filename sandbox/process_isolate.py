@@ -7,10 +7,13 @@ asks for on the way is compared with the first time and dropped.
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import time
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
+
+import anyio
 
 from sandbox.engine import MAX_WASM_STACK
 from sandbox.errors import ProtocolError
@@ -33,6 +36,7 @@ from sandbox.worker_process import WorkerLostError
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
+    from sandbox.frames import Frame
     from sandbox.seat import Seat
     from sandbox.worker_process import WorkerProcess
     from sandbox.workers import Workers
@@ -154,14 +158,24 @@ class ProcessIsolate:
             return Stopped("wall_seconds", self._terms.limits.wall_seconds)
         worker, seat = self._place
         frame = encode_entering(seat.number, Entering(export, argument, seconds, now_ns))
-        answered = await worker.step(seat, frame, seconds)
         try:
-            reading = decode_reading(answered.payload)
-            self.elapsed_ns, self.cpu_seconds = reading.elapsed_ns, reading.cpu_seconds
-            return self._read(answered.kind, reading)
+            answered = await worker.step(seat, frame, seconds)
+        except anyio.get_cancelled_exc_class():
+            with contextlib.suppress(ProtocolError):
+                if seat.answer is not None:
+                    self._use(seat.answer)
+            raise
+        try:
+            return self._read(answered.kind, self._use(answered))
         except ProtocolError as error:
             worker.kill()
             return protocol_failure(str(error))
+
+    def _use(self, answered: Frame) -> Reading:
+        """Notes what the run has used by now."""
+        reading = decode_reading(answered.payload)
+        self.elapsed_ns, self.cpu_seconds = reading.elapsed_ns, reading.cpu_seconds
+        return reading
 
     def _read(self, kind: Kind, reading: Reading) -> str | Raised | Stopped:
         if kind is Kind.STOPPED:

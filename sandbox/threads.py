@@ -21,6 +21,9 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
+AGAIN = object()
+"""What a function returns that has more to do: whoever waits for a thread has a turn first."""
+
 
 class WasmThreads:
     """A bounded set of threads, started when first needed; each runs one step at a time."""
@@ -37,7 +40,7 @@ class WasmThreads:
         """Runs `function` on one of the threads, to its end even when the caller is cancelled.
 
         Args:
-            function: What to run.
+            function: What to run; again, perhaps on another thread, as often as it returns `AGAIN`.
             interrupt: Called once on cancellation, to make `function` end soon.
 
         Raises:
@@ -61,9 +64,11 @@ class WasmThreads:
             for thread in self._threads:
                 thread.jobs.put(None)
 
-    def next_job(self, thread: _Thread) -> _Job[Any] | None:
-        """Returns a job that waits for a thread; without one, notes that `thread` is idle."""
+    def next_job(self, thread: _Thread, unfinished: _Job[Any] | None) -> _Job[Any] | None:
+        """Returns a job that waits for a thread, else the unfinished one; without one, notes that `thread` is idle."""
         with self._lock:
+            if unfinished is not None:
+                self._backlog.append(unfinished)
             if self._backlog:
                 return self._backlog.popleft()
             self._idle.append(thread)
@@ -94,9 +99,10 @@ class _Thread:
         while (job := self.jobs.get()) is not None:
             following: _Job[Any] | None = job
             while following is not None:
-                following.perform()
-                done, following = following, self._threads.next_job(self)
-                done.wake()
+                current, is_over = following, following.perform()
+                following = self._threads.next_job(self, None if is_over else current)
+                if is_over:
+                    current.wake()
 
 
 class _Job(Generic[T]):
@@ -109,11 +115,13 @@ class _Job(Generic[T]):
         self._value: T | None = None
         self._error: BaseException | None = None
 
-    def perform(self) -> None:
+    def perform(self) -> bool:
+        """Returns whether the function has nothing more to do."""
         try:
             self._value = self._function()
         except BaseException as error:  # noqa: BLE001  # handed to the task that waits
             self._error = error
+        return self._error is not None or self._value is not AGAIN
 
     def wake(self) -> None:
         with contextlib.suppress(RuntimeError):  # the event loop has ended meanwhile: nobody waits

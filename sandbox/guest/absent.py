@@ -4,9 +4,11 @@ These are words, not walls: the host defines no such import, so a script that ge
 """
 
 import builtins
+import concurrent.futures.process
 import io
 import multiprocessing.process
 import os
+import posix
 import socket
 import subprocess
 import sys
@@ -20,6 +22,7 @@ from .loop import SansIOLoop
 _FILES = "a script has no files: keep data in variables, and use a server's tools to read or write files"
 _NETWORK = "a script has no network: call a server's tools instead"
 _PROCESSES = "a script can't start processes: call a server's tools instead"
+_DEBUGGER = "nobody sits at a debugger here: print what you want to see"
 _THREADS = "a script has no threads: use asyncio.gather or asyncio.TaskGroup to do things at the same time"
 
 
@@ -30,11 +33,20 @@ def install() -> None:
     for name in ("open", "listdir", "scandir", "mkdir", "makedirs", "remove", "unlink", "rename", "rmdir"):
         setattr(os, name, _refuse(_FILES))
     socket.socket.__init__ = _refuse(_NETWORK)
-    socket.getaddrinfo = socket.create_connection = _refuse(_NETWORK)
+    for name in (
+        "getaddrinfo",
+        "create_connection",
+        "gethostbyname",
+        "gethostbyname_ex",
+        "gethostbyaddr",
+        "getnameinfo",
+    ):
+        setattr(socket, name, _refuse(_NETWORK))
     subprocess.Popen.__init__ = _refuse(_PROCESSES)
     for name in ("system", "popen", "fork", "execv", "execve", "posix_spawn"):
         setattr(os, name, _refuse(_PROCESSES))
     multiprocessing.process.BaseProcess.start = multiprocessing.Pool = _refuse(_PROCESSES)
+    concurrent.futures.process.ProcessPoolExecutor.__init__ = _refuse(_PROCESSES)
     threading.Thread.start = _refuse(_THREADS)
     tempfile.tempdir = "/tmp"  # noqa: S108  # not looked for, so that opening a file there says why it can't be
     for name in ("create_connection", "create_server", "create_datagram_endpoint", "getaddrinfo", "getnameinfo"):
@@ -42,8 +54,9 @@ def install() -> None:
     for name in ("subprocess_exec", "subprocess_shell"):
         setattr(SansIOLoop, name, _refuse(_PROCESSES))
     threading.Lock = threading._allocate_lock = Lock
-    os._exit = _exit
-    os.write = _write
+    for module in (os, posix):
+        module._exit, module.write = _exit, _write
+    sys.breakpointhook = _refuse(_DEBUGGER)
 
 
 def import_hint(error: BaseException) -> str | None:

@@ -8,7 +8,10 @@ import asyncio
 import collections
 import contextvars
 import heapq
+import math
 import time
+
+from . import failures
 
 
 class _Handle(list):
@@ -60,7 +63,7 @@ class SansIOLoop(asyncio.AbstractEventLoop):
         except (SystemExit, KeyboardInterrupt):
             raise
         except BaseException as error:
-            message = f"Exception in callback {callback!r}"
+            message = f"Exception in callback {failures.text_of(callback, repr)}"
             self.call_exception_handler({"message": message, "exception": error})
 
     def clear(self) -> None:
@@ -69,10 +72,11 @@ class SansIOLoop(asyncio.AbstractEventLoop):
         self._timers.clear()
 
     def next_timer(self) -> float | None:
-        """The monotonic time of the next timer, in seconds, or None."""
+        """The monotonic time of the next timer, in seconds, or None; one that is infinitely far away never comes."""
         while self._timers and self._timers[0].cancelled():
             heapq.heappop(self._timers)._scheduled = False
-        return self._timers[0].when() if self._timers else None
+        when = self._timers[0].when() if self._timers else math.inf
+        return None if when == math.inf else when
 
     def _collect_due_timers(self):
         if self.next_timer() is None:
@@ -97,6 +101,8 @@ class SansIOLoop(asyncio.AbstractEventLoop):
         return self.call_at(self.time() + delay, callback, *args, context=context)
 
     def call_at(self, when, callback, *args, context=None):
+        if math.isnan(when):
+            raise ValueError("the time of a timer is not a number")
         timer = asyncio.TimerHandle(when, callback, args, self, context)
         timer._scheduled = True
         heapq.heappush(self._timers, timer)
@@ -169,10 +175,15 @@ class SansIOLoop(asyncio.AbstractEventLoop):
         self._report_exception(context)
 
     def call_exception_handler(self, context):
-        if self._exception_handler is not None:
-            self._exception_handler(self, context)
-        else:
+        if self._exception_handler is None:
             self._report_exception(context)
+            return
+        try:
+            self._exception_handler(self, context)
+        except (SystemExit, KeyboardInterrupt):
+            raise
+        except BaseException as error:
+            self._report_exception({"message": "Unhandled error in exception handler", "exception": error})
 
 
 def _run_timer(timer):

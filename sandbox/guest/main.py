@@ -2,6 +2,7 @@
 
 import asyncio
 import builtins
+import contextlib
 import gc
 import inspect
 import sys
@@ -14,6 +15,7 @@ from . import (
     absent,
     blocks,
     entropy,
+    failures,
     immortals,
     loop,
     output,
@@ -34,6 +36,7 @@ time_zones.load()
 packages.load()
 output.install(wit_world.write)
 absent.install()
+failures.install()
 
 RECURSION_LIMIT = sys.getrecursionlimit()
 COLLECT_AFTER = 10_000
@@ -137,30 +140,29 @@ class Run:
             for function, line in forgotten:
                 print(f"{self._filename}:{line}: {_forgotten(function)}", file=sys.stderr)
             return self._complete(self._task.result())
-        if isinstance(error, SystemExit) and error.code in (None, 0):
+        if failures.is_good_exit(error):
             return self._complete(None)
-        for note in [
-            *(f"line {line}: {_forgotten(function)}" for function, line in forgotten),
-            stubs.import_hint(error),
-            absent.import_hint(error),
-        ]:
-            if note:
-                error.add_note(note)
+        notes = [f"line {line}: {_forgotten(function)}" for function, line in forgotten]
+        with contextlib.suppress(BaseException):  # the attributes of an exception may be the script's own code
+            notes += [stubs.import_hint(error), absent.import_hint(error)]
+        failures.add_notes(error, notes)
         return self._tell(error)
 
     def _complete(self, value):
         try:
             return {"completed": protocol.to_json(value, _unknown_value)}
         except BaseException as error:
+            if type(error) is RecursionError:
+                failures.add_notes(error, ["this is the script's value, nested too deep to be written as JSON"])
             return self._tell(error)
 
     def _tell(self, error):
         # Both are needed below, and a script may have changed them.
         builtins.__import__ = _import
         sys.setrecursionlimit(RECURSION_LIMIT)
-        if isinstance(error, MemoryError):
+        if issubclass(type(error), MemoryError):
             self._make_room(error)
-        return {"raised": script.describe(error, self.kept.filenames)}
+        return {"raised": failures.describe(error, self.kept.filenames)}
 
     def _make_room(self, error):
         """Gives back what the script held: telling how it ended needs memory too."""
@@ -202,7 +204,7 @@ def _report_unhandled(context):
     """A task failed and nobody looked: said on stderr, as asyncio does, without the loop's own frames."""
     error = context.get("exception")
     if error is not None and not isinstance(error, asyncio.CancelledError):
-        print(f"{context['message']}: {type(error).__qualname__}: {error}", file=sys.stderr)
+        print(f"{context['message']}: {type(error).__qualname__}: {failures.text_of(error)}", file=sys.stderr)
 
 
 class WitWorld(wit_world.WitWorld):
@@ -220,7 +222,7 @@ class WitWorld(wit_world.WitWorld):
         try:
             return protocol.encode({"references": references.find(source, "script.py")})
         except BaseException as error:
-            return protocol.encode({"raised": script.describe(error, {"script.py"})})
+            return protocol.encode({"raised": failures.describe(error, {"script.py"})})
 
     def start(self, message: str) -> str:
         """Begins a run; in a kernel, with what the run before has left."""

@@ -1,23 +1,14 @@
-"""One script: compiled with top-level `await` and `return`, run as a coroutine, its failure told in its own lines."""
+"""One script: compiled with top-level `await` and `return`, run as a coroutine."""
 
 import __future__
 
 import ast
 import inspect
-import linecache
-import operator
-import traceback
 import types
 
-from . import directly
+from . import directly, failures
 
 VALUE = "__script_value__"
-MAX_TRACEBACK = 8_000
-MAX_MESSAGE = 4_000
-"""Characters of a traceback and of a message; the middle of a longer one is left out."""
-
-MAX_GROUP = 200
-"""Exceptions of a group, nested ones included, that a traceback tells of."""
 
 _SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)
 
@@ -33,7 +24,7 @@ class Script:
     def __init__(self, source: str, filename: str, namespace: dict):
         self.filename = filename
         self.namespace = namespace
-        linecache.cache[filename] = (len(source), None, source.splitlines(keepends=True), filename)
+        failures.keep_source(filename, source)
         compiled = directly.compiled(source, filename) or [_through_its_tree(source, filename)]
         self._functions = [types.FunctionType(code, self.namespace, "<module>") for code in compiled]
 
@@ -54,73 +45,6 @@ class Script:
                 line = frame.f_lineno
             coroutine = coroutine.cr_await
         return line
-
-
-def describe(error: BaseException, filenames: set) -> dict:
-    """Turns an exception into type, message and a traceback of the lines of these scripts alone."""
-    kind = type(error)
-    if isinstance(error, BaseExceptionGroup):
-        error = _pruned(error)
-    # Lines are looked up after frames of other files are gone: for those `linecache` would import and read.
-    told = traceback.TracebackException.from_exception(error, compact=True, lookup_lines=False)
-    _keep_own_frames(told, filenames)
-    return {
-        "type": _shortened(_qualified(kind), MAX_MESSAGE),
-        "message": _shortened(_message(told), MAX_MESSAGE),
-        "traceback": _shortened("".join(told.format()), MAX_TRACEBACK),
-    }
-
-
-def _shortened(text, most):
-    if len(text) <= most:
-        return text
-    half = most // 2
-    return f"{text[:half]}\n[{len(text) - most} characters left out]\n{text[-half:]}"
-
-
-def _pruned(group):
-    """A group with its first `MAX_GROUP` exceptions: making a traceback of a hundred thousand takes minutes."""
-    room = MAX_GROUP
-
-    def prune(node):
-        nonlocal room
-        kept = []
-        for member in node.exceptions:
-            if room <= 0:
-                break
-            room -= 1
-            kept.append(prune(member) if isinstance(member, BaseExceptionGroup) else member)
-        if len(kept) == len(node.exceptions) and all(map(operator.is_, kept, node.exceptions)):
-            return node
-        told = BaseExceptionGroup(node.message, kept or [RuntimeError("not told: too many exceptions")])
-        return told.with_traceback(node.__traceback__)
-
-    return prune(group)
-
-
-def _keep_own_frames(told, filenames):
-    seen = set()
-    waiting = [told]
-    while waiting:
-        one = waiting.pop()
-        if one is None or id(one) in seen:
-            continue
-        seen.add(id(one))
-        one.stack[:] = [frame for frame in one.stack if frame.filename in filenames]
-        waiting += [one.__cause__, one.__context__, *(one.exceptions or ())]
-
-
-def _qualified(cls):
-    module = cls.__module__
-    return cls.__qualname__ if module in ("builtins", "__main__", "tools") else f"{module}.{cls.__qualname__}"
-
-
-def _message(told):
-    """The exception's own line without its type, so that Python's suggestions ("Did you mean") stay in it."""
-    notes = told.__notes__ if isinstance(told.__notes__, list) else ()
-    lines = list(told.format_exception_only())[: -len(notes) or None]
-    _, separator, message = lines[-1].rstrip("\n").partition(": ")
-    return "\n".join([message if separator else "", *map(str, notes)]).strip("\n")
 
 
 def _through_its_tree(source, filename):
@@ -163,7 +87,7 @@ def _as_function(tree, filename):
     """
     if tree.body and isinstance(tree.body[-1], ast.Expr):
         tree.body[-1] = ast.copy_location(ast.Return(tree.body[-1].value), tree.body[-1])
-    tree, flags = _without_future_imports(_PlainAssignments().visit(tree))
+    tree, flags = _without_future_imports(_AsInModule().visit(tree))
     body = ast.AsyncFunctionDef(
         "<module>", ast.arguments([], [], None, [], [], None, []), tree.body, [], lineno=1, col_offset=0
     )
@@ -199,18 +123,46 @@ class _OwnScope(ast.NodeTransformer):
     def _skip(self, node):
         return node
 
-    visit_FunctionDef = visit_AsyncFunctionDef = visit_ClassDef = visit_Lambda = visit_GeneratorExp = _skip
+    visit_FunctionDef = visit_AsyncFunctionDef = visit_ClassDef = visit_Lambda = _skip
+
+    def visit_GeneratorExp(self, node):
+        """What it runs over is evaluated outside of it."""
+        node.generators[0].iter = self.visit(node.generators[0].iter)
+        return node
 
 
-class _PlainAssignments(_OwnScope):
-    """`x: int = 1` becomes `x = 1`, because a global name can't be annotated inside a function."""
+class _AsInModule(_OwnScope):
+    """What Python takes in another way, or not at all, in a function, as it is in a module."""
 
     def visit_AnnAssign(self, node):
+        """`x: int = 1` becomes `x = 1`, because a global name can't be annotated inside a function."""
         if not isinstance(node.target, ast.Name):
             return node
         if node.value is None:
             return ast.copy_location(ast.Pass(), node)
         return ast.copy_location(ast.Assign([node.target], node.value), node)
+
+    def visit_ImportFrom(self, node):
+        """`from x import *` is done by `exec`."""
+        if node.names[0].name != "*":
+            return node
+        return ast.copy_location(ast.Expr(_call("exec", ast.Constant(ast.unparse(node)), _call("globals"))), node)
+
+    def visit_Call(self, node):
+        """The names of the scope are those of the module."""
+        self.generic_visit(node)
+        match node:
+            case ast.Call(ast.Name("locals" | "vars"), [], []):
+                return ast.copy_location(_call("globals"), node)
+            case ast.Call(ast.Name("dir"), [], []):
+                return ast.copy_location(_call("sorted", _call("globals")), node)
+            case ast.Call(ast.Name("exec" | "eval" as name), [source], []):
+                return ast.copy_location(_call(name, source, _call("globals")), node)
+        return node
+
+
+def _call(name, *arguments):
+    return ast.Call(ast.Name(name, ast.Load()), list(arguments), [])
 
 
 class _AwaitAsyncioRun(_OwnScope):

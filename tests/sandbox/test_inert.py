@@ -31,7 +31,11 @@ JSON = st.recursive(
         ("zero\u200bwidth", "zero\\u200bwidth"),
         ("\ud800", "\\ud800"),
         ("\U000e0041", "\\U000e0041"),
-        ("Zürich 中文 🎉", "Zürich 中文 🎉"),
+        ("\u206a\ufff9\u180e", "\\u206a\\ufff9\\u180e"),
+        ("a\ufe0f\ufe0e\ufe00", "a\ufe0f\\ufe0e\\ufe00"),
+        ("a\U000e0141\U000e0142", "a\\U000e0141\\U000e0142"),
+        ("\u845b\U000e0101\U000e0102", "\u845b\U000e0101\\U000e0102"),
+        ("Zürich 中文 🎉 ❤\ufe0f \u845b\U000e0101", "Zürich 中文 🎉 ❤\ufe0f \u845b\U000e0101"),
     ],
 )
 def test_what_would_act_is_shown_as_its_escape(text, shown):

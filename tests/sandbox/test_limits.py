@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import dataclasses
+import json
 import math
 
 import pytest
 
-from sandbox import Limits
-from sandbox.limits import LEAST_MEMORY_BYTES
+from sandbox import Completed, Limits
+from sandbox.limits import LEAST_MEMORY_BYTES, MOST_DEPTH
+from sandbox.messages import decode_step
 
 FIELDS = [field.name for field in dataclasses.fields(Limits)]
 WHOLE = [name for name in FIELDS if not name.endswith("_seconds")]
@@ -31,6 +33,16 @@ def test_memory_has_room_for_the_interpreter():
     with pytest.raises(ValueError, match=f"^memory_bytes must be at least {LEAST_MEMORY_BYTES}"):
         Limits(memory_bytes=LEAST_MEMORY_BYTES - 1)
     assert Limits(memory_bytes=LEAST_MEMORY_BYTES).memory_bytes == LEAST_MEMORY_BYTES
+
+
+def test_depth_is_bounded_by_what_the_host_can_go_through():
+    with pytest.raises(ValueError, match=f"^depth must be at most {MOST_DEPTH}"):
+        Limits(depth=MOST_DEPTH + 1)
+    value: list[object] = []
+    for _ in range(MOST_DEPTH - 1):
+        value = [value]
+    text = json.dumps({"calls": [], "cancelled": [], "outcome": {"completed": value}})
+    assert decode_step(text, Limits(depth=MOST_DEPTH)).outcome == Completed(value)
 
 
 def test_every_limit_has_a_finite_default_and_none_can_be_changed():

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import threading
+from itertools import groupby
 
 import anyio
 import pytest
 
-from sandbox import Completed, Raised, Returned
+from sandbox import Completed, Printed, Raised, Returned
 from sandbox.host_functions import entered
+from sandbox.output import MOST_PIECES, Output
 
 pytestmark = pytest.mark.anyio
 
@@ -72,3 +74,23 @@ async def test_more_text_at_once_than_a_guests_streams_hand_over_is_no_text(run)
     message = "the guest printed more than 65536 characters at once"
     assert result.outcome == Raised("ProtocolError", message, f"ProtocolError: {message}\n")
     assert result.stdout == "before\n"
+
+
+async def test_text_of_single_characters_is_kept_in_a_thousandth_of_the_pieces():
+    output = Output(None)
+    for number in range(100_000):
+        output.add(1 + (number > 50_000), "é")
+    pieces = output.take_new()
+    assert len(pieces) <= 2 * MOST_PIECES
+    assert [stream for stream, _ in groupby(piece.stream for piece in pieces)] == ["stdout", "stderr"]
+    output.add(1, "after")
+    assert output.take_new() == [Printed("stdout", "after")]
+    assert output.finish() == ("é" * 50_001 + "after", "é" * 49_999)
+
+
+async def test_printing_nothing_is_nothing(run):
+    seen = []
+    script = "import wit_world\nfor _ in range(1000): wit_world.write(1, '')\nprint('x')"
+    result = await run(script, on_output=lambda _name, text: seen.append(text))
+    assert seen == ["x\n"]
+    assert result.stdout == "x\n"

@@ -9,8 +9,12 @@ import weakref
 import anyio
 import anyio.lowlevel
 import pytest
+import wasmtime
+from wasmtime import component as wasm
 
-from sandbox import Completed, Limits, Pool, Raised, Returned, Sandbox
+from sandbox import Completed, ImageError, Limits, Pool, Raised, Returned, Sandbox
+from sandbox.engine import engine
+from sandbox.image import Image
 from sandbox.instance import Instance
 from sandbox.isolate import MOST_WAITING, SMALL_SECONDS, ThreadIsolate
 from sandbox.limits import MIB
@@ -137,6 +141,23 @@ async def test_spares_are_given_up_when_nobody_comes_and_made_again_for_who_does
     await until(spares, 0)
     assert spares.take() is None
     await until(spares, 2)
+
+
+async def test_the_thread_of_a_pool_that_can_make_no_instance_goes_on(image):
+    component = wasm.Component(engine(), wasmtime.wat2wasm("(component)"))
+    linker = wasm.Linker(engine())
+    spares = Spares(Image("", component, linker, image.file), Pool(size=1))
+    with pytest.raises(ImageError):
+        Instance(spares._image)
+    used = Instance(image)
+    with anyio.fail_after(60):
+        assert spares.take() is None
+        while spares._is_wanted:
+            await anyio.lowlevel.checkpoint()
+        spares.free(used)
+        while not is_freed(used):
+            await anyio.lowlevel.checkpoint()
+    spares.close()
 
 
 async def test_leaving_the_sandbox_ends_the_thread_that_makes_spares(image):

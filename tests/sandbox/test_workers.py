@@ -103,6 +103,12 @@ async def test_a_script_ends_the_same_in_both_isolations(script, in_process, in_
     assert there.usage.output_bytes == here.usage.output_bytes
 
 
+async def test_what_a_script_has_used_is_known_though_its_deadline_ended_it(in_process):
+    result = await in_process.run("while True: pass", limits=Limits(wall_seconds=0.5))
+    assert result.outcome == Stopped("wall_seconds", 0.5)
+    assert result.usage.cpu_seconds > 0
+
+
 async def test_references_are_found_in_a_worker(in_process):
     assert await in_process.references("from tools import git\ngit.git_log()") == (Reference("git", "git_log", 2),)
     assert isinstance(await in_process.references("x = = 1"), Raised)
@@ -335,10 +341,12 @@ async def test_runs_that_are_told_much_and_print_much_do_not_wait_for_each_other
         outcomes.append((await sandbox.run(script, **options)).outcome)
 
     with anyio.fail_after(60):
-        async with Sandbox(isolation="process", cache=image.compiled.parent) as sandbox:
-            async with anyio.create_task_group() as tasks:
-                tasks.start_soon(run, sandbox)
-                tasks.start_soon(run, sandbox)
+        async with (
+            Sandbox(isolation="process", cache=image.compiled.parent) as sandbox,
+            anyio.create_task_group() as tasks,
+        ):
+            tasks.start_soon(run, sandbox)
+            tasks.start_soon(run, sandbox)
     assert outcomes == [Completed(6_000_000)] * 2
 
 

@@ -559,6 +559,228 @@ print('x')
 """,
         "raised SystemExit",
     ),
+    "a weak reference's callback": (
+        """
+import weakref
+class A: pass
+def forever(_):
+    while True: pass
+a = A()
+r = weakref.ref(a, forever)
+del a
+""",
+        "stopped cpu_seconds",
+    ),
+    "the collector's callback": (
+        """
+import gc
+def forever(*_):
+    while True: pass
+gc.callbacks.append(forever)
+gc.collect()
+""",
+        "stopped cpu_seconds",
+    ),
+    "a signal's handler": (
+        """
+import signal
+def forever(*_):
+    while True: pass
+signal.signal(signal.SIGINT, forever)
+signal.raise_signal(signal.SIGINT)
+""",
+        "stopped cpu_seconds",
+    ),
+    "a search for codecs": (
+        """
+import codecs
+def forever(_):
+    while True: pass
+codecs.register(forever)
+'x'.encode('none')
+""",
+        "stopped cpu_seconds",
+    ),
+    "an error handler of codecs that stands still": (
+        """
+import codecs
+codecs.register_error('still', lambda e: ('x', e.start))
+'\\ud800'.encode('utf-8', 'still')
+""",
+        "stopped cpu_seconds",
+    ),
+    "a hook for what can not be raised": (
+        """
+import sys
+def forever(*_):
+    while True: pass
+sys.unraisablehook = forever
+class A:
+    def __del__(self): 1 / 0
+a = A()
+del a
+""",
+        "stopped cpu_seconds",
+    ),
+    "finalizers that raise, thousands": (
+        """
+class A:
+    def __del__(self): raise ValueError('x' * 1000)
+for _ in range(5000): A()
+""",
+        "stopped output_bytes",
+    ),
+    "a type alias": (
+        """
+def forever():
+    while True: pass
+type X = forever()
+X.__value__
+""",
+        "stopped cpu_seconds",
+    ),
+    "annotations": (
+        """
+class C:
+    x: [0 for _ in iter(int, 1)]
+C.__annotations__
+""",
+        "out of memory",
+    ),
+    "a template's value": (
+        """
+class A:
+    def __repr__(self):
+        while True: pass
+t'{A()}'
+""",
+        "stopped cpu_seconds",
+    ),
+    "an audit hook that refuses": (
+        """
+import sys
+def refuse(*_): raise RuntimeError('no')
+sys.addaudithook(refuse)
+1 / 0
+""",
+        "raised RuntimeError",
+    ),
+    "a profile function left behind": (
+        """
+import sys
+def forever(*_):
+    while True: pass
+sys.setprofile(forever)
+'over'
+""",
+        "stopped cpu_seconds",
+    ),
+    "an exception that says it is an exit": (
+        """
+class E(Exception):
+    __class__ = SystemExit
+    code = 0
+raise E
+""",
+        "raised E",
+    ),
+    "an exception that tells nothing": (
+        """
+class E(Exception):
+    def __getattribute__(self, name): raise SystemExit(0)
+raise E
+""",
+        "raised E",
+    ),
+    "notes without end": (
+        """
+class L(list):
+    def __iter__(self):
+        while True: yield 'n'
+e = ValueError()
+e.__notes__ = L('a')
+raise e
+""",
+        "stopped cpu_seconds",
+    ),
+    "a line of a million characters": (
+        f"x = '{'a' * 1_000_000}' + 1 / 0",
+        "raised ZeroDivisionError",
+    ),
+    "a separator of a million characters": (
+        """
+print(*range(100), sep='x' * 1_000_000)
+""",
+        "out of memory",
+    ),
+    "printing nothing for ever": (
+        """
+import wit_world
+while True: wit_world.write(1, '')
+""",
+        "stopped cpu_seconds",
+    ),
+    "printing one character at a time": (
+        """
+import sys
+while True: sys.stdout.write('x')
+""",
+        "stopped cpu_seconds",
+    ),
+    "a sleep without end": (
+        """
+import asyncio
+await asyncio.sleep(float('inf'))
+""",
+        "raised RuntimeError",
+    ),
+    "a timer at no time": (
+        """
+import asyncio
+asyncio.get_running_loop().call_later(float('nan'), print)
+""",
+        "raised ValueError",
+    ),
+    "an interpreter of one's own": (
+        """
+from concurrent import interpreters
+""",
+        "raised ImportError",
+    ),
+    "processes of an executor": (
+        """
+from concurrent.futures import ProcessPoolExecutor
+ProcessPoolExecutor()
+""",
+        "raised PermissionError",
+    ),
+    "a debugger": (
+        """
+breakpoint()
+""",
+        "raised PermissionError",
+    ),
+    "a segmentation fault": (
+        """
+import faulthandler
+faulthandler._sigsegv()
+""",
+        "raised SandboxTrap",
+    ),
+    "the file of standard output": (
+        """
+import _io
+_io.FileIO(1, 'w').write(b'x')
+""",
+        "raised SandboxTrap",
+    ),
+    "random bytes without end": (
+        """
+import posix
+while True: posix.urandom(65_536)
+""",
+        "stopped cpu_seconds",
+    ),
 }
 
 

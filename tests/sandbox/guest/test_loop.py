@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import pytest
 
-from sandbox import Completed
+from sandbox import Completed, Raised
 
 pytestmark = pytest.mark.anyio
 
@@ -55,6 +55,47 @@ async def test_a_callback_that_fails_is_told_of(run):
     result = await run(script)
     assert result.outcome == Completed("end")
     assert result.stderr.startswith("Exception in callback <class 'int'>: ValueError: invalid literal")
+
+
+@pytest.mark.parametrize(
+    ("script", "told"),
+    [
+        ("class E(Exception):\n    def __str__(self): 1 / 0\ndef f(): raise E", "E: <no text: ZeroDivisionError>\n"),
+        ("class C:\n    def __repr__(self): 1 / 0\n    def __call__(self): int('x')\nf = C()", "callback <no text: "),
+        ("def f(): raise ValueError('x' * 10**6)", "characters left out]"),
+        ("loop.set_exception_handler(lambda *_: 1 / 0)\nf = None", "in exception handler: ZeroDivisionError: division"),
+    ],
+)
+async def test_a_callback_whose_failure_can_hardly_be_told_ends_no_script(run, script, told):
+    script = (
+        f"import asyncio\nloop = asyncio.get_running_loop()\n{script}\nloop.call_soon(f)\nawait asyncio.sleep(0)\n'end'"
+    )
+    result = await run(script)
+    assert result.outcome == Completed("end")
+    assert told in result.stderr
+    assert len(result.stderr) < 10_000
+
+
+@pytest.mark.parametrize(
+    "wait", ["asyncio.sleep(float('inf'))", "asyncio.wait_for(asyncio.Event().wait(), float('inf'))"]
+)
+async def test_a_wait_for_ever_is_told_as_one(run, wait):
+    outcome = (await run(f"import asyncio\nawait {wait}")).outcome
+    assert isinstance(outcome, Raised)
+    assert outcome.message.startswith("the script waits at line 2 for something that can never happen")
+
+
+async def test_an_infinite_timeout_around_a_call_is_none(run):
+    script = "import asyncio\nfrom tools import good\nawait asyncio.wait_for(good.echo(text='x'), float('inf'))"
+    assert (await run(script)).outcome == Completed("x")
+
+
+@pytest.mark.parametrize(("when", "kind"), [("float('nan')", "ValueError"), ("'soon'", "TypeError")])
+async def test_a_timer_at_no_time_is_refused_at_its_line(run, when, kind):
+    outcome = (await run(f"import asyncio\nasyncio.get_running_loop().call_at({when}, print)")).outcome
+    assert isinstance(outcome, Raised)
+    assert outcome.type == kind
+    assert "line 2" in outcome.traceback
 
 
 async def test_tasks_left_over_are_cancelled_and_clean_up(run):

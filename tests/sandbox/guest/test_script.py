@@ -36,6 +36,13 @@ async def raised(run, script, **options) -> Raised:
         ("import asyncio\nasync def main():\n    return 9\nasyncio.run(main())", 9),
         ("global_ = 1\ndef f():\n    global global_\n    global_ += 1\nf()\nreturn global_", 2),
         ("x: int = 3\nreturn x", 3),
+        ("from math import *\nreturn floor(2.5)", 2),
+        ("exec('b = 5')\nreturn [b, eval('b + 1')]", [5, 6]),
+        (
+            "c = 1\nreturn [locals()['c'], vars()['c'], 'c' in dir(), [n for n in locals() if n == 'c']]",
+            [1, 1, True, ["c"]],
+        ),
+        ("c = 1\nreturn list(n for n in locals() if n == 'c')", ["c"]),
         ("from __future__ import annotations\ndef f(a: undefined): ...\nreturn 'lazy'", "lazy"),
         ("class A:\n    y = 2\nreturn [A.y for _ in range(2)]", [2, 2]),
         ("if __name__ == '__main__':\n    x = 'main'\nx", "main"),

@@ -1,0 +1,134 @@
+"""How failures are told: in the script's own lines, and whatever an exception's own code does."""
+
+from __future__ import annotations
+
+import pytest
+
+from sandbox import Completed, Failed, Raised
+
+pytestmark = pytest.mark.anyio
+
+LIES = """
+class E(Exception):
+    @property
+    def __class__(self): return SystemExit
+    code = 0
+raise E('x')
+"""
+NO_ATTRIBUTES = """
+class E(Exception):
+    def __getattribute__(self, name): raise SystemExit(0)
+raise E('x')
+"""
+NO_EXCEPTIONS = """
+class G(ExceptionGroup):
+    exceptions = 5
+raise G('g', [ValueError(1)])
+"""
+NO_CODE = """
+class E(SystemExit):
+    @property
+    def code(self): raise ValueError
+raise E(3)
+"""
+FORGOTTEN = "from tools import good\ngood.echo(text='x')\n"
+
+
+async def raised(run, script, **options) -> Raised:
+    outcome = (await run(script, **options)).outcome
+    assert isinstance(outcome, Raised), outcome
+    return outcome
+
+
+@pytest.mark.parametrize(
+    ("script", "kind", "message"),
+    [
+        (LIES, "E", "x"),
+        (NO_ATTRIBUTES, "E", "what it says can't be told: asked for it, it raised SystemExit"),
+        (NO_EXCEPTIONS, "G", "what it says can't be told: asked for it, it raised TypeError"),
+        (NO_CODE, "E", "3"),
+        ("e = ValueError('m')\ne.__notes__ = 5\nraise e", "ValueError", "m\n5"),
+        (f"{FORGOTTEN}e = ValueError('m')\ne.__notes__ = 5\nraise e", "ValueError", "m\n5"),
+        ("e = ValueError('m: n')\ne.add_note('a\\nb')\ne.add_note('c')\nraise e", "ValueError", "m: n\na\nb\nc"),
+        (
+            "class N:\n    def __str__(self): 1 / 0\ne = ValueError('m')\ne.__notes__ = [N()]\nraise e",
+            "ValueError",
+            "m\n<note str() failed>",
+        ),
+    ],
+)
+async def test_whatever_an_exception_says_of_itself_its_class_is_told(run, script, kind, message):
+    told = await raised(run, script)
+    assert (told.type, told.message) == (kind, message)
+    assert told.traceback.endswith(f"{kind}: {message}\n")
+
+
+async def test_an_exception_that_tells_nothing_is_told_with_its_line(run):
+    assert (
+        'File "script.py", line 3\n'
+        in (await raised(run, "class E(Exception):\n    __getattribute__ = None\nraise E")).traceback
+    )
+
+
+@pytest.mark.parametrize("separator", ["\x0b", "\x0c", "\x1c", "\x85", "\u2028"])
+async def test_what_ends_no_line_in_python_ends_none_in_a_traceback(run, separator):
+    told = await raised(run, f"x = '''{separator}'''\ny = 1\ny / 0")
+    assert "line 3, in <module>\n    y / 0\n    ~~^~~\n" in told.traceback
+
+
+async def test_of_a_long_line_what_is_around_the_place_is_shown(run):
+    told = await raised(run, f"x = ['{'é' * 100_000}', len(5), '{'b' * 100_000}']")
+    line = told.traceback.splitlines()[2].strip()
+    assert len(line) < 200
+    assert line.startswith("…é")
+    assert "len(5)" in line
+    assert line.endswith("b…")
+
+
+async def test_of_a_long_line_that_does_not_parse_what_is_around_the_place_is_shown(run):
+    told = await raised(run, f"x = '{'a' * 100_000}'; y = = 5; z = '{'b' * 100_000}'")
+    assert len(told.traceback) < 600
+    assert "aa'; y = = 5; z = 'bb" in told.traceback
+
+
+@pytest.mark.parametrize(
+    ("script", "shown"),
+    [
+        ("def f(a, a): pass", "    def f(a, a): pass\n             ^\n"),
+        ("def f():\n    x = await g()", "    x = await g()\n        ^^^^^^^^^\n"),
+        ("def f():\n    print(x)\n    global x\n", "    global x\n    ^^^^^^^^\n"),
+        ("yield 1\n", "    yield 1\n    ^^^^^^^\n"),
+    ],
+)
+async def test_a_mistake_that_is_found_after_parsing_is_shown_in_its_line(run, script, shown):
+    assert shown in (await raised(run, script)).traceback
+
+
+async def test_a_group_says_how_many_of_its_exceptions_are_told(run):
+    told = await raised(run, "raise ExceptionGroup('g', [ValueError(n) for n in range(5000)])")
+    assert told.message == "g [200 of 5000 told] (200 sub-exceptions)"
+
+
+async def test_a_value_that_is_nested_too_deep_is_said_to_be_the_value(run):
+    told = await raised(run, "x = []\nfor _ in range(100_000): x = [x]\nx")
+    assert told.type == "RecursionError"
+    assert "the script's value, nested too deep" in told.message
+
+
+@pytest.mark.parametrize(
+    "script",
+    [
+        "try:\n    await good.fail()\nexcept ToolError:\n    traceback.print_exc()",
+        "try:\n    good.echo(text=object())\nexcept ToolError:\n    logging.exception('failed')",
+        "traceback.print_stack()",
+    ],
+)
+async def test_a_traceback_that_a_script_prints_has_no_line_of_ours(run, script):
+
+    async def fail(_call):
+        return Failed("ToolError", "no")
+
+    result = await run(f"import traceback, logging\nfrom tools import good, ToolError\n{script}", answer=fail)
+    assert isinstance(result.outcome, Completed)
+    assert 'File "script.py", line' in result.stderr
+    assert "/guest/" not in result.stderr
