@@ -187,6 +187,8 @@ class Closing:
         values = [schema["const"]] if "const" in schema else schema["enum"]
         if schema.get("nullable") is True:
             values = [*values, None]
+        if values == [None]:
+            return {"type": "null"}
         chosen: list[str] = []
         kinds: list[ClosedType] = []
         length = sum(len(value) for value in values if isinstance(value, str))

@@ -95,7 +95,8 @@ def is_plain_key(key: str) -> bool:
 
 def _transliterated(character: str) -> str:
     if not character.isascii():
-        if unicodedata.name(character, "").startswith(_UNMISTAKABLE):
+        is_itself = unicodedata.normalize("NFKC", character) == character  # which is what Python reads
+        if is_itself and unicodedata.name(character, "").startswith(_UNMISTAKABLE):
             return character
         character = unicodedata.normalize("NFKD", character).encode("ascii", "ignore").decode() or "_"
     return _NOT_WORD.sub("_", character)

@@ -47,6 +47,7 @@ def note_of(key: str, schema: Any, detail: Detail) -> str:
     """Return the description of a key with the constraints that neither it nor the key mentions."""
     if not isinstance(schema, dict):
         return ""
+    schema = _with_own_bounds(schema)
     description = worth_saying(described(schema, detail), key)
     facts = constraints_of(schema) if detail.has_bounds else [_range(schema, "minimum", "maximum", "")]
     facts += _kind(schema)
@@ -82,6 +83,14 @@ def constraints_of(schema: dict[str, Any]) -> list[str]:
         "unique" if schema.get("uniqueItems") is True else "",
         _pattern(schema),
     ]
+
+
+def _with_own_bounds(schema: dict[str, Any]) -> dict[str, Any]:
+    """Return a schema of draft 4, which says beside a bound whether it is left out itself, in today's words."""
+    for bound, exclusive in (("minimum", "exclusiveMinimum"), ("maximum", "exclusiveMaximum")):
+        if schema.get(exclusive) is True and bound in schema:
+            schema = {**schema, bound: None, exclusive: schema[bound]}
+    return schema
 
 
 def _kind(schema: dict[str, Any]) -> list[str]:

@@ -8,7 +8,9 @@ from __future__ import annotations
 from typing import Any
 from urllib.parse import unquote, urljoin
 
-_SCHEMA_MAPS = frozenset({"properties", "patternProperties", "$defs", "definitions", "dependentSchemas"})
+_SCHEMA_MAPS = frozenset(
+    {"properties", "patternProperties", "$defs", "definitions", "dependentSchemas", "dependencies"}
+)
 _NOT_SCHEMAS = frozenset({"enum", "const", "default", "examples", "example"})
 _REFERENCE_KEYWORDS = ("$ref", "$dynamicRef", "$recursiveRef")
 

@@ -14,10 +14,12 @@ if TYPE_CHECKING:
     from codegen.type_checker import Finding
 
 _PATH = re.compile(r"([^\W\d]\w*)(?:\s*\[\s*(?:\"[^\"\\]*\"|'[^'\\]*'|-?\d+)\s*\])*")
+_LOOPED = re.compile(rf"\s*(\(?\s*await\b|(?:{_PATH.pattern})(?=\s*(?:[:\])}}]|(?:if|for)\b|$)))")
 _QUOTED = re.compile(r"\"[^\"\n]*\"|'[^'\n]*'")
 _LONGEST_PATH = 500
 _LONGEST_UPDATE = 2_000
 _MOST_UPDATES = 50
+_MOST_LOOPS = 3
 
 
 class Place:
@@ -55,10 +57,11 @@ class Place:
         """Some of what follows."""
         return self.script[self.end : self.end + 40]
 
-    def is_of_call(self, text: str) -> bool:
+    def is_of_call(self, text: str, loops: int = _MOST_LOOPS) -> bool:
         """Tell whether an expression is plainly the result of a call or a part of it, not a value put together here.
 
         The checker's idea of the script's own dictionaries and lists is too narrow: they may hold other kinds.
+        A variable of a loop over such a result is a part of it; so many `loops` are followed.
         """
         text = text.strip()
         if re.match(r"\(?\s*await\b", text):
@@ -69,8 +72,12 @@ class Place:
         name = path[1]
         mentions = [line for line in self._lines if name in line]
         awaited = [re.match(rf"[ \t]*{name}[ \t]*=[ \t]*await\b", line) for line in mentions]
-        rests = [line[found.end() :] if found else line for found, line in zip(awaited, mentions, strict=True)]
-        return any(awaited) and not any(_binds(line, name) for line in rests)
+        if any(awaited):
+            rests = [line[found.end() :] if found else line for found, line in zip(awaited, mentions, strict=True)]
+            return not any(_binds(line, name) for line in rests)
+        binding = [line for line in mentions if _binds(line, name)]
+        looped = _looped(binding[0], name) if len(binding) == 1 and loops else None
+        return looped is not None and self.is_of_call(looped, loops - 1)
 
 
 def words_of(script: str) -> frozenset[str]:
@@ -103,6 +110,15 @@ def _arguments(text: str) -> str:
         if depth < 0:
             return text[:at]
     return text
+
+
+def _looped(line: str, name: str) -> str | None:
+    """Return what a line loops over with a name, a path or the beginning of a call, if nothing else binds it there."""
+    before, loop, after = line.partition(f"for {name} in ")
+    over = _LOOPED.match(after)
+    if not loop or over is None or _binds(before, name) or _binds(after[over.end() :], name):
+        return None
+    return over[1]
 
 
 def _binds(line: str, name: str) -> bool:

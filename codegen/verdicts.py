@@ -83,7 +83,7 @@ def _argument(finding: Finding, place: Place, known: Known) -> Verdict | None:
     index = _INDEX.search(finding.message)
     if index is not None:
         is_certain = not known.has_unions and place.is_of_call(place.text)
-        return _index(index[1], index[2]) if is_certain else None
+        return _index(index[1], index[2], place) if is_certain else None
     in_key = _KEY_ARGUMENT.search(finding.message)
     if in_key is not None:
         key, expected, _, found = in_key.groups()
@@ -129,13 +129,17 @@ def _not_chosen(found: str, choices: frozenset[str]) -> bool:
     return given.only_literals and not given.unknown and not any(value in choices for _, value in given.literals)
 
 
-def _index(key: str, container: str) -> Verdict | None:
+def _index(key: str, container: str, place: Place) -> Verdict | None:
     asked = key.removeprefix("Literal[").removesuffix("]")
     if asked == key or not asked.startswith(('"', "'")):
         return None
     if container.startswith("list["):
         return Verdict(f"a list ({container}) has no key {asked}", "take one element, or loop over it")
-    return Verdict(f"a str has no key {asked}", "it is the text itself") if container == "str" else None
+    if container != "str":
+        return None
+    is_looped = f"for {place.text} in " in place.script
+    hint = "a loop over a dict gives its keys" if is_looped else "it is the text itself"
+    return Verdict(f"a str has no key {asked}", hint)
 
 
 def _key(finding: Finding, place: Place, known: Known) -> Verdict | None:

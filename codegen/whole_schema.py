@@ -61,10 +61,10 @@ class WholeSchemas:
         return {**joined, "required": list(required)} if required else joined
 
     def with_conditionals(self, schema: dict[str, Any], depth: int) -> dict[str, Any]:
-        """Add the properties that `then`, `else` and `dependentSchemas` may add, as optional ones."""
-        dependent = schema.get("dependentSchemas")
+        """Add the properties that `then`, `else`, `dependentSchemas` and `dependencies` may add, as optional ones."""
         branches = [schema.get("then"), schema.get("else")]
-        branches += dependent.values() if isinstance(dependent, dict) else []
+        for dependent in (schema.get("dependentSchemas"), schema.get("dependencies")):
+            branches += dependent.values() if isinstance(dependent, dict) else []
         if not any(isinstance(branch, dict) for branch in branches):
             return schema
         properties = dict(properties_of(schema))

@@ -146,6 +146,11 @@ def test_a_format_that_a_word_says_is_not_told(key: str, format_: str) -> None:
     assert told("x", description=f"What is {key}", format=format_) == f"What is {key}"
 
 
+def test_a_bound_of_draft_4_that_is_left_out_itself_is_told_as_one() -> None:
+    above = {"type": "number", "minimum": 0, "exclusiveMinimum": True, "maximum": 9, "exclusiveMaximum": False}
+    assert note_of("a", above, PARAMETER) == "<= 9, > 0"
+
+
 def test_unique_is_told_unless_a_word_says_it() -> None:
     assert told("unique_ids", uniqueItems=True) == ""
     assert told("uniqueness", uniqueItems=True) == "unique"

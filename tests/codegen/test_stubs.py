@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import ast
+import unicodedata
 from typing import Any
 
 import pytest
@@ -35,6 +36,31 @@ def test_required_parameters_come_first_and_defaults_are_shown() -> None:
         schema={"required": ["repo_path"]},
     )
     assert signature(made) == ("async def look(*, repo_path: str, max_count: int=10, since: str=...) -> Any:")
+
+
+@pytest.mark.parametrize("keyword", ["dependencies", "dependentSchemas"])
+def test_a_property_that_another_one_brings_along_may_be_given(keyword: str) -> None:
+    made = stub(
+        {"card": {"type": "string"}},
+        schema={keyword: {"card": {"properties": {"cvv": {"type": "string"}}}, "name": ["card"]}},
+    )
+    assert signature(made) == "async def look(*, card: str=..., cvv: str=...) -> Any:"
+
+
+def test_keys_that_python_reads_as_one_name_are_told_apart() -> None:
+    keys = ["\u309f", "\u3088\u308a", "\uff46\uff4f\uff4f", "foo", "\u00c5", "\u212b"]
+    made = stub(dict.fromkeys(keys, {"type": "string"}))
+    names = [unicodedata.normalize("NFKC", one.name) for one in made.parameters]
+    assert sorted(one.key for one in made.parameters) == sorted(keys)
+    assert names == [one.name for one in made.parameters]
+    assert len(set(names)) == len(keys)
+    assert made.degradations == ()
+
+
+def test_null_alone_is_none() -> None:
+    assert signature(stub({"a": {"const": None}, "b": {"enum": [None]}})) == (
+        "async def look(*, a: None=..., b: None=...) -> Any:"
+    )
 
 
 def test_nullable_is_not_optional() -> None:
