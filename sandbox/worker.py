@@ -14,6 +14,8 @@ import os
 import socket
 import sys
 from dataclasses import asdict
+from itertools import groupby
+from operator import itemgetter
 from typing import TYPE_CHECKING
 
 from sandbox.compiled import CompiledFile, map_file
@@ -38,6 +40,7 @@ from sandbox.pool import Pool, Spares
 from sandbox.terms import Terms
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from pathlib import Path
 
     from sandbox.entry import Entry
@@ -92,7 +95,7 @@ class _Run:
 
     def frames(self, number: int, *, is_over: bool) -> bytes:
         """Returns what was printed in this tick, and how the step ended if it has."""
-        parts = [_printed(number, output, text) for output, text in self.printed]
+        parts = [_printed(number, output, text) for output, text in _joined(self.printed)]
         self.printed.clear()
         if is_over and self.entry is not None:
             parts.append(self._end(number, self.entry.answer))
@@ -109,6 +112,15 @@ class _Run:
                 # One character too many is enough for the host to see which limit was exceeded.
                 kind, text = Kind.ANSWER, answer[: self.instance.limits.step_bytes + 1]
         return encode_reading(kind, number, Reading(self.instance.cpu_seconds, self.instance.clock.elapsed_ns, text))
+
+
+def _joined(printed: list[tuple[int, str]]) -> Iterator[tuple[int, str]]:
+    """Makes one of pieces for one output that follow each other: a frame costs the host more than its text."""
+    for output, pieces in groupby(printed, itemgetter(0)):
+        texts = [text for _, text in pieces]
+        # Joined, a return and a newline of two pieces would be one end of a line.
+        whole = texts if any(text.endswith("\r") for text in texts) else ["".join(texts)]
+        yield from ((output, text) for text in whole)
 
 
 def _printed(number: int, output: int, text: str) -> bytes:

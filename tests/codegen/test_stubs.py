@@ -49,7 +49,7 @@ def test_a_property_that_another_one_brings_along_may_be_given(keyword: str) -> 
 
 def test_keys_that_python_reads_as_one_name_are_told_apart() -> None:
     keys = ["\u309f", "\u3088\u308a", "\uff46\uff4f\uff4f", "foo", "\u00c5", "\u212b"]
-    made = stub(dict.fromkeys(keys, {"type": "string"}))
+    made = stub({key: {"type": "string"} for key in keys})
     names = [unicodedata.normalize("NFKC", one.name) for one in made.parameters]
     assert sorted(one.key for one in made.parameters) == sorted(keys)
     assert names == [one.name for one in made.parameters]
