@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from broker.broker import Broker
     from broker.calls.attempts import CallRecord
     from broker.calls.script_functions import Extraction
-    from broker.config import Config, ServerConfig
+    from broker.config import Config
     from broker.disclosure.tool_details import ToolDetails
     from broker.errors import BrokerError, ConfigError, PatternError, UnknownToolError, UpstreamError
     from broker.runs.envelope import ExecutionError, ExecutionResult
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from broker.sessions import Session
     from broker.surface import KeptOutputs, Reply, tool_definitions
     from broker.tools.catalog import Catalog, CatalogEntry
+    from broker.upstreams.server_config import ServerConfig
     from broker.upstreams.server_status import ServerStatus
     from broker.upstreams.upstream_requests import Sampling
 
@@ -61,7 +62,7 @@ _MODULES = {
     "Reply": "surface",
     "Sampling": "upstreams.upstream_requests",
     "ServeSettings": "server",
-    "ServerConfig": "config",
+    "ServerConfig": "upstreams.server_config",
     "ServerStatus": "upstreams.server_status",
     "Session": "sessions",
     "ToolDetails": "disclosure.tool_details",

@@ -22,8 +22,8 @@ from codegen.tool_spec import canonical_json
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from broker.config import ServerConfig
     from broker.store import Store
+    from broker.upstreams.server_config import ServerConfig
 
 KEPT = "k_"
 """How the ids of kept grants begin."""

@@ -15,7 +15,7 @@ from broker.errors import LoginError
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from broker.config import ServerConfig
+    from broker.upstreams.server_config import ServerConfig
 
 _URL_CHARACTERS = 4_000
 

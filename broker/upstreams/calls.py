@@ -25,9 +25,9 @@ if TYPE_CHECKING:
 
     from mcp.shared.dispatcher import ProgressFnT
 
-    from broker.config import ServerConfig
     from broker.upstreams.connection import Connection
     from broker.upstreams.remote_descriptions import RemoteDescriptions
+    from broker.upstreams.server_config import ServerConfig
 
 
 class Calls:

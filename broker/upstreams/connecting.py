@@ -32,8 +32,8 @@ if TYPE_CHECKING:
     from mcp.client._transport import TransportStreams
     from mcp.shared.dispatcher import Dispatcher
 
-    from broker.config import ServerConfig
     from broker.upstreams.connection import Connection
+    from broker.upstreams.server_config import ServerConfig
 
 Mode: TypeAlias = Literal["auto", "legacy", "2026-07-28"]
 InProcessServer: TypeAlias = "Server[Any] | MCPServer"

@@ -18,8 +18,8 @@ from broker.errors import LoginError, ReplyError
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from broker.config import ServerConfig
     from broker.upstreams.connection import Connection
+    from broker.upstreams.server_config import ServerConfig
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,8 +14,8 @@ from codegen import ToolAnnotations, ToolSpec
 from codegen.plain_text import one_line
 
 if TYPE_CHECKING:
-    from broker.config import ServerConfig
     from broker.upstreams.connection import Connection, Page
+    from broker.upstreams.server_config import ServerConfig
 
 NAME_CHARACTERS = 256
 DEPTH = 200

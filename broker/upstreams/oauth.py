@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     import httpx2
     from anyio.abc import SocketStream
 
-    from broker.config import ServerConfig
+    from broker.upstreams.server_config import ServerConfig
 
 SERVICE = "codemode-broker"
 LOGIN_SECONDS = 300.0

@@ -14,7 +14,7 @@ import anyio
 if TYPE_CHECKING:
     from anyio.abc import Process
 
-    from broker.config import ServerConfig
+    from broker.upstreams.server_config import ServerConfig
 
 # What a server is given beside its own `env`: what programs need to start, and nothing that may be a secret.
 _INHERITED = (

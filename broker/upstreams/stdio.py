@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from mcp.client._transport import TransportStreams
     from mcp.types.jsonrpc import JSONRPCMessage
 
-    from broker.config import ServerConfig
+    from broker.upstreams.server_config import ServerConfig
 
 LINE_BYTES = 8 * 1024 * 1024
 """The longest message a server may send."""

@@ -18,7 +18,6 @@ from mcp.types.version import MODERN_PROTOCOL_VERSIONS
 from pydantic import ValidationError
 
 from broker.calls import call_texts
-from broker.config import ServerConfig
 from broker.errors import ReplyError, UnavailableError
 from broker.logging import logger
 from broker.redaction import Redactor
@@ -28,6 +27,7 @@ from broker.upstreams.connection import Connection
 from broker.upstreams.explain import Trouble, explain
 from broker.upstreams.listing import Listing, list_tools
 from broker.upstreams.remote_descriptions import RemoteDescriptions
+from broker.upstreams.server_config import ServerConfig
 from broker.upstreams.server_status import ServerStatus
 from broker.upstreams.upstream_requests import OpenCall, UpstreamRequests
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import anyio
 import anyio.to_thread
 
-from broker.config import ServerConfig
+from broker.upstreams.server_config import ServerConfig
 from broker.upstreams.server_process import end_process, start_process
 
 if TYPE_CHECKING:

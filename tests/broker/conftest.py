@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import anyio
 import pytest
 
-from broker.config import ServerConfig
+from broker.upstreams.server_config import ServerConfig
 from broker.upstreams.upstream import Upstream
 
 if TYPE_CHECKING:

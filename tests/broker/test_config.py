@@ -5,8 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from broker.config import Config, ServerConfig
+from broker.config import Config
 from broker.errors import ConfigError
+from broker.upstreams.server_config import ServerConfig
 
 FOLDER = Path("/etc/codemode")
 SECRET = "s3cr3t-v4lue"  # noqa: S105  # made up

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from broker.config import ServerConfig
+from broker.upstreams.server_config import ServerConfig
 
 SERVERS = Path(__file__).parents[2] / "examples" / "servers"
 _NODE = SERVERS / "node_modules" / "@modelcontextprotocol"

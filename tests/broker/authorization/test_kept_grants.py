@@ -9,8 +9,8 @@ from broker.authorization.desk import ConsentDesk
 from broker.authorization.grants import Grant
 from broker.authorization.kept_grants import KeptGrants, server_identity
 from broker.authorization.predicates import Predicate
-from broker.config import ServerConfig
 from broker.store import Store
+from broker.upstreams.server_config import ServerConfig
 from codegen import ToolAnnotations, ToolSpec
 
 pytestmark = pytest.mark.anyio

@@ -11,8 +11,8 @@ import pytest
 import uvicorn
 from mcp.server import MCPServer
 
-from broker.config import ServerConfig
 from broker.errors import OutcomeUnknownError, UnavailableError
+from broker.upstreams.server_config import ServerConfig
 
 pytestmark = pytest.mark.anyio
 

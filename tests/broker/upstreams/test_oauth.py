@@ -26,10 +26,10 @@ from mcp.shared.auth import OAuthClientInformationFull, OAuthToken
 from pydantic import AnyHttpUrl, AnyUrl
 
 from broker import Broker, Config, ConfigError, Grant
-from broker.config import ServerConfig
 from broker.errors import LoginError
 from broker.upstreams.oauth import KeptTokens, authentication, login
 from broker.upstreams.oauth_settings import OAuthClient
+from broker.upstreams.server_config import ServerConfig
 
 TOKEN = "access-token-of-the-tests"  # noqa: S105  # of a server in this process
 

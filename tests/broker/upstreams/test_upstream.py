@@ -9,13 +9,13 @@ import pytest
 from mcp.server import MCPServer
 from mcp.server.mcpserver import Context  # noqa: TC002  # read at run time
 
-from broker.config import ServerConfig
 from broker.errors import (
     CallTimeoutError,
     OutcomeUnknownError,
     ToolRejectedError,
     UnavailableError,
 )
+from broker.upstreams.server_config import ServerConfig
 
 if TYPE_CHECKING:
     from broker.upstreams.listing import Listing

@@ -1,0 +1,139 @@
+"""What is wrong with a config, in sentences that name server and key and say what to write instead.
+
+Above: config.py. Below: pydantic, and `authorization/faults.py` for the policy. No sentence holds a value: those of
+`env` and `headers` are secrets.
+"""
+
+from __future__ import annotations
+
+import difflib
+import re
+from typing import TYPE_CHECKING, Any
+
+from pydantic import ValidationError
+
+from broker.authorization.faults import policy_problems
+from broker.authorization.policy import PolicyConfig
+from broker.upstreams.server_config import ServerConfig
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterator
+
+    from pydantic import BaseModel
+    from pydantic_core import ErrorDetails
+
+_SERVER_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,63}")
+# What `tools` has beside the servers: a server of such a name could not be imported.
+_TAKEN_NAMES = re.compile(r"Tool[A-Za-z]*")
+
+
+def shape_problems(document: dict[str, Any], model: type[BaseModel]) -> list[str]:
+    """Return the unknown keys of a document, each with the nearest that the config's model has."""
+    sections = {name: field.annotation for name, field in model.model_fields.items() if name != "servers"}
+    known = ["mcpServers", *sections]
+    problems = [_unknown(key, known, "") for key in document if key not in known]
+    for name, section_model in sections.items():
+        if name == "policy":
+            continue  # its faults are told by rule
+        section, fields = document.get(name), list(getattr(section_model, "model_fields", ()))
+        problems += [_unknown(key, fields, f"{name}: ") for key in _keys(section) if key not in fields]
+    servers = document.get("mcpServers")
+    if servers is None:
+        problems.append("'mcpServers' is missing")
+    for name, server in servers.items() if isinstance(servers, dict) else ():
+        for key in server if isinstance(server, dict) else ():
+            if key not in ServerConfig.model_fields:
+                problems.append(_unknown(key, list(ServerConfig.model_fields), f"server {name!r}: "))
+            elif key == "type" and server[key] == "sse":
+                problems.append(f"server {name!r}: type 'sse' is the transport of 2024; give the streamable HTTP 'url'")
+    return problems
+
+
+def name_problems(document: dict[str, Any]) -> list[str]:
+    """Return which names of servers cannot be used."""
+    servers = document.get("mcpServers")
+    problems = []
+    for name in servers if isinstance(servers, dict) else ():
+        if not _SERVER_NAME.fullmatch(name):
+            problems.append(
+                f"server {name!r}: a name is 1 to 64 letters, digits, '_' and '-' and begins with a letter; "
+                "scripts import it"
+            )
+        elif _TAKEN_NAMES.fullmatch(name):
+            problems.append(f"server {name!r}: names like 'ToolError' are taken in scripts; choose another")
+    return problems
+
+
+def validation_problems(
+    error: ValidationError, document: dict[str, Any], expanded: dict[str, Any], unset: Collection[tuple[str, ...]]
+) -> Iterator[str]:
+    """Yield the faults that pydantic found in a config and that the other functions here have not told.
+
+    Args:
+        error: What it found.
+        document: The config as it was written.
+        expanded: The same with the values of variables.
+        unset: Where variables without a value are, which is told already.
+    """
+    for fault in error.errors(include_input=False, include_url=False):
+        location = fault["loc"]
+        if tuple(map(str, location)) not in unset and len(location) > 0 and not _seen(fault, document):
+            yield _sentence(fault)
+    try:
+        PolicyConfig.model_validate(expanded.get("policy", {}))
+    except ValidationError as faults:
+        yield from policy_problems(faults, document.get("policy"), PolicyConfig)
+
+
+def place(location: tuple[str, ...]) -> str:
+    """Return `server 'git': env.TOKEN ` for `("mcpServers", "git", "env", "TOKEN")`."""
+    if location[:1] != ("mcpServers",):
+        return f"{'.'.join(location)}: "
+    if len(location) == 1:
+        return "'mcpServers': "
+    field = f"{'.'.join(location[2:])}: " if len(location) > 2 else ""  # noqa: PLR2004  # the field is third
+    return f"server {location[1]!r}: {field}"
+
+
+def _keys(section: Any) -> list[str]:
+    return list(section) if isinstance(section, dict) else []
+
+
+def _unknown(key: str, known: list[str], where: str) -> str:
+    lowered = {name.lower(): name for name in known} | {"servers": "mcpServers", "timeout": "call_timeout_seconds"}
+    lowered |= {"environment": "env", "workingdirectory": "cwd", "enabled": "disabled"}
+    lowered = {alias: name for alias, name in lowered.items() if name in known}
+    near = difflib.get_close_matches(key.lower(), lowered, n=1)
+    hint = f"; did you mean '{lowered[near[0]]}'?" if near else f"; known are {', '.join(known)}"
+    return f"{where}unknown key {key!r}{hint}"
+
+
+def _seen(error: ErrorDetails, document: dict[str, Any]) -> bool:
+    """Tell whether it is said by `shape_problems`, or with the policy."""
+    location = error["loc"]
+    if location[0] == "policy":
+        return True
+    if error["type"] == "extra_forbidden":
+        return location[0] == "mcpServers" or len(location) <= 2  # noqa: PLR2004  # a section and its key
+    if location[0] != "mcpServers":
+        return False
+    server = (document.get("mcpServers") or {}).get(location[1], {}) if len(location) > 1 else {}
+    return location[-1] == "type" and isinstance(server, dict) and server.get("type") == "sse"
+
+
+def _sentence(error: ErrorDetails) -> str:
+    location = tuple(str(part) for part in error["loc"])
+    if error["type"] == "transport":
+        return f"{place(location)[:-2]} {error['msg']}"
+    if error["type"] == "sandbox_limits":
+        return f"{place(location)}{error['msg']}"
+    if error["type"] == "extra_forbidden":
+        return f"{place(location)}is not known; remove it"
+    message = error["msg"].removeprefix("Input should be ")
+    if error["type"] == "string_pattern_mismatch":
+        is_url = location[-1] == "url"
+        message = "a URL that begins with http:// or https://" if is_url else f"as {error['ctx']['pattern']} describes"
+    if error["type"] in {"model_type", "model_attributes_type", "dict_type"}:
+        message = "a JSON object"
+    message = message.removeprefix("a valid ").replace("tuple", "list")
+    return f"{place(location)}must be {message}"
