@@ -39,7 +39,7 @@ class LogoutRequest:
 
 async def log_in(request: LoginRequest) -> ExitCode:
     """Show the authorization server's page and wait until the person comes back."""
-    from broker.upstreams.oauth import login  # noqa: PLC0415  # loads the SDK
+    from broker.upstreams.login import login  # noqa: PLC0415  # loads the SDK
 
     settings = _settings(request.server, request.config)
 
@@ -58,7 +58,7 @@ async def log_in(request: LoginRequest) -> ExitCode:
 
 async def log_out(request: LogoutRequest) -> ExitCode:
     """Forget the tokens of a server."""
-    from broker.upstreams.oauth import KeptTokens  # noqa: PLC0415  # loads the SDK
+    from broker.upstreams.kept_tokens import KeptTokens  # noqa: PLC0415  # loads the SDK
 
     settings = _settings(request.server, request.config)
     if KeptTokens(settings.url or "").forget():

@@ -27,7 +27,9 @@ from pydantic import AnyHttpUrl, AnyUrl
 
 from broker import Broker, Config, ConfigError, Grant
 from broker.errors import LoginError
-from broker.upstreams.oauth import KeptTokens, authentication, login
+from broker.upstreams.kept_tokens import KeptTokens
+from broker.upstreams.login import login
+from broker.upstreams.oauth import authentication
 from broker.upstreams.oauth_settings import OAuthClient
 from broker.upstreams.server_config import ServerConfig
 
@@ -45,7 +47,7 @@ def anyio_backend(request):
 @pytest.fixture(autouse=True)
 def own_folder(monkeypatch, tmp_path):
     """Tokens go to a file of the test: this machine's keyring, if it has one, is left alone."""
-    monkeypatch.setattr("broker.upstreams.oauth.tokens_folder", lambda: tmp_path / "tokens")
+    monkeypatch.setattr("broker.upstreams.kept_tokens.tokens_folder", lambda: tmp_path / "tokens")
     monkeypatch.setattr("broker.keyrings.password", lambda *_: None)
     monkeypatch.setattr("broker.keyrings.keep", lambda *_: False)
     monkeypatch.setattr("broker.keyrings.forget", lambda *_: None)
@@ -267,7 +269,7 @@ async def test_a_login_outlasts_what_is_no_request():
 
 
 async def test_a_login_that_nobody_comes_to_ends(monkeypatch):
-    monkeypatch.setattr("broker.upstreams.oauth.LOGIN_SECONDS", 0.2)
+    monkeypatch.setattr("broker.upstreams.login.LOGIN_SECONDS", 0.2)
     async with serving(Issuer()) as settings:
         with pytest.raises(LoginError, match=r"nobody logged in within 0.2 s"):
             await login(settings, lambda _url: None)

@@ -17,7 +17,7 @@ import httpx2
 
 from broker import Broker, Config, Grant, ServerConfig
 from broker.errors import LoginError
-from broker.upstreams.oauth import login
+from broker.upstreams.login import login
 from broker.upstreams.oauth_settings import OAuthClient
 
 SECONDS = 20

@@ -1,0 +1,110 @@
+"""The tokens that servers behind HTTP gave us: in the system's keyring, or where there is none in a file of mode 0600.
+
+Above: oauth.py, login.py and `codemode mcp logout`. Below: keyrings.py. The redactor is told of each token.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from typing import TYPE_CHECKING, TypeVar
+
+import platformdirs
+from mcp.shared.auth import OAuthClientInformationFull, OAuthToken
+from pydantic import BaseModel, ValidationError
+
+from broker import keyrings
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+SERVICE = "codemode-broker"
+
+_Model = TypeVar("_Model", bound=BaseModel)
+
+
+class KeptTokens:
+    """The tokens of one server and the registration of our client there. The SDK's `TokenStorage`."""
+
+    def __init__(self, url: str, learn: Callable[[str], None] | None = None) -> None:
+        """Store for a URL; `learn` is told of each token, which is a secret from then on."""
+        self._user = hashlib.sha256(url.encode()).hexdigest()
+        self._learn = learn
+
+    async def get_tokens(self) -> OAuthToken | None:
+        """Return the tokens, or None."""
+        tokens = _parsed(OAuthToken, self._read().get("tokens"))
+        self._tell(tokens)
+        return tokens
+
+    async def set_tokens(self, tokens: OAuthToken) -> None:
+        """Keep tokens."""
+        self._tell(tokens)
+        self._write({**self._read(), "tokens": tokens.model_dump(mode="json", exclude_none=True)})
+
+    async def get_client_info(self) -> OAuthClientInformationFull | None:
+        """Return the registration of our client, or None."""
+        return _parsed(OAuthClientInformationFull, self._read().get("client"))
+
+    async def set_client_info(self, client_info: OAuthClientInformationFull) -> None:
+        """Keep the registration of our client; tokens that another one was given are forgotten."""
+        self._write({"client": client_info.model_dump(mode="json", exclude_none=True)})
+
+    def forget(self) -> bool:
+        """Remove everything: the next login registers again. Tell whether there were tokens."""
+        had_tokens = "tokens" in self._read()
+        keyrings.forget(SERVICE, self._user)
+        self._file().unlink(missing_ok=True)
+        return had_tokens
+
+    def _tell(self, tokens: OAuthToken | None) -> None:
+        if self._learn is not None and tokens is not None:
+            for secret in (tokens.access_token, tokens.refresh_token):
+                self._learn(secret or "")
+
+    def _read(self) -> dict[str, object]:
+        try:
+            text = keyrings.password(SERVICE, self._user)
+        except keyrings.KeyringError:
+            text = None
+        if text is None:
+            try:
+                text = self._file().read_text(encoding="utf-8")
+            except OSError:
+                return {}
+        try:
+            document = json.loads(text)
+        except ValueError:
+            return {}
+        return document if isinstance(document, dict) else {}
+
+    def _write(self, document: dict[str, object]) -> None:
+        text = json.dumps(document)
+        if keyrings.keep(SERVICE, self._user, text):
+            self._file().unlink(missing_ok=True)
+            return
+        path = self._file()
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        # Beside it and then in its place: a process that dies leaves the old one, and nobody reads half of it.
+        new = path.with_suffix(f".{os.getpid()}")
+        descriptor = os.open(new, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+        with os.fdopen(descriptor, "w", encoding="utf-8") as file:
+            file.write(text)
+        new.replace(path)
+
+    def _file(self) -> Path:
+        return tokens_folder() / f"{self._user}.json"
+
+
+def tokens_folder() -> Path:
+    """Return where tokens are where there is no keyring."""
+    return platformdirs.user_data_path("codemode-broker") / "tokens"
+
+
+def _parsed(model: type[_Model], value: object) -> _Model | None:
+    try:
+        return model.model_validate(value) if value is not None else None
+    except ValidationError:
+        return None
