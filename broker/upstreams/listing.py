@@ -1,6 +1,6 @@
 """The pages of a server's `tools/list` to tool specifications, each tool judged alone.
 
-Above: upstream.py. Below: one connection's pages. Everything in a page was written by the server: a malformed
+Above: listed_tools.py. Below: one connection's pages. Everything in a page was written by the server: a malformed
 tool is left out and named, the others are used; pages that go round or never end are cut.
 """
 

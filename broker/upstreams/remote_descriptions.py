@@ -1,6 +1,6 @@
 """Full definitions from a server that lists its tools with a line each (the client role of tool_descriptions.py).
 
-Above: upstream.py, when a description is asked for, and again after a reconnect. Below: one connection. Reading a
+Above: listed_tools.py, when a description is asked for, and again after a reconnect. Below: one connection. Reading a
 description is also what makes the server take calls of that tool in its session. Everything in an answer was written
 by the server.
 """

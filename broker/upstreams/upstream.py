@@ -1,7 +1,8 @@
 """One upstream server: a task that owns its connection, and the way to it for whoever calls its tools.
 
-Above: upstreams.py starts the task; tool_calls.py is the only caller of `call_tool`. Below: calls.py, connection.py.
-The SDK wants a connection closed by the task that opened it, hence the owner task; calls may come from any task.
+Above: upstreams.py starts the task; tool_calls.py is the only caller of `call_tool`. Below: calls.py, listed_tools.py,
+connection.py. The SDK wants a connection closed by the task that opened it, hence the owner task; calls may come from
+any task.
 """
 
 from __future__ import annotations
@@ -12,21 +13,17 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import anyio
-from mcp import MCPError
-from mcp.types import METHOD_NOT_FOUND
 from mcp.types.version import MODERN_PROTOCOL_VERSIONS
-from pydantic import ValidationError
 
 from broker.calls import call_texts
-from broker.errors import ReplyError, UnavailableError
+from broker.errors import UnavailableError
 from broker.logging import logger
 from broker.redaction import Redactor
 from broker.upstreams.calls import Calls
 from broker.upstreams.connecting import InProcessServer, connect
 from broker.upstreams.connection import Connection
 from broker.upstreams.explain import Trouble, explain
-from broker.upstreams.listing import Listing, list_tools
-from broker.upstreams.remote_descriptions import RemoteDescriptions
+from broker.upstreams.listed_tools import ListedTools
 from broker.upstreams.server_config import ServerConfig
 from broker.upstreams.server_status import ServerStatus
 from broker.upstreams.upstream_requests import OpenCall, UpstreamRequests
@@ -38,6 +35,7 @@ if TYPE_CHECKING:
     from mcp.shared.dispatcher import ProgressFnT
 
     from broker.authorization.forms import Person
+    from broker.upstreams.listing import Listing
     from broker.upstreams.server_status import State
     from broker.upstreams.upstream_requests import Sampler
     from codegen import ToolSpec
@@ -45,7 +43,6 @@ if TYPE_CHECKING:
 FIRST_DELAY_SECONDS = 0.5
 LONGEST_DELAY_SECONDS = 60.0
 _STEADY_SECONDS = 30.0
-_LISTING_PAUSE_SECONDS = 1.0
 _LAZY_RETRY_SECONDS = 5.0
 
 
@@ -59,7 +56,7 @@ class Upstream:
         on_listing: Callable[[str, Listing], None],
         *,
         on_call: Callable[[str, str, bool, float], None] | None = None,
-        redact: Callable[[str], str] = str,
+        redact: Redactor | None = None,
         process: Process | None = None,
         sampler: Sampler | None = None,
     ) -> None:
@@ -76,23 +73,17 @@ class Upstream:
             target if isinstance(target, ServerConfig) else ServerConfig(command="in-process", elicitation=True)
         )
         self._target = target
-        self._on_listing = on_listing
-        self._redact = redact
-        self._requests = UpstreamRequests(
-            name,
-            elicits=self.settings.elicitation,
-            sampler=sampler,
-            redact=redact.value if isinstance(redact, Redactor) else lambda value: value,
+        self._redact = redact = redact or Redactor(())
+        self._requests = UpstreamRequests(name, elicits=self.settings.elicitation, sampler=sampler, redact=redact.value)
+        self._tools = ListedTools(name, self.settings, on_listing)
+        self._calls = Calls(
+            name, self.settings, self._requests, self._tools.descriptions, on_call=on_call, redact=redact
         )
-        self._listing = Listing((), ())
-        self._descriptions = RemoteDescriptions(name, self._note_change)
-        self._calls = Calls(name, self.settings, self._requests, self._descriptions, on_call=on_call, redact=redact)
         self._connection: Connection | None = None
         self._protocol_version: str | None = None
         self._state: State = "disabled" if self.settings.disabled else "asleep" if self.settings.lazy else "connecting"
         self._trouble: Trouble | None = None
         self._settled = anyio.Event()
-        self._tools_changed = anyio.Event()
         self._mode = self.settings.mode
         self._wanted = anyio.Event()
         self._open_calls = 0
@@ -112,10 +103,10 @@ class Upstream:
             state=self._state,
             protocol_version=version,
             era=None if version is None else "2026" if version in MODERN_PROTOCOL_VERSIONS else "2025",
-            tool_count=len(self._listing.tools),
+            tool_count=len(self._tools.listing.tools),
             problem=trouble.problem if trouble else None,
             what_to_do=trouble.what_to_do if trouble else None,
-            warnings=self._listing.problems,
+            warnings=self._tools.listing.problems,
             is_lazy=self.settings.lazy,
             about=self.settings.about,
         )
@@ -174,9 +165,9 @@ class Upstream:
         """Connect and stay until the connection ends; tell whether it became ready."""
         ready = False
         connection = Connection(
-            self._note_change,
+            self._tools.note_change,
             self._lose_connection,
-            self._redact.learn if isinstance(self._redact, Redactor) else None,
+            self._redact.learn,
             self._requests,
         )
         process, self._process = self._process, None
@@ -185,7 +176,7 @@ class Upstream:
         with anyio.CancelScope(deadline=anyio.current_time() + self.settings.connect_timeout_seconds) as scope:
             try:
                 async with connect(self._target, self._mode, connection, process):
-                    await self._list(connection)
+                    await self._tools.refresh(connection)
                     scope.deadline = math.inf
                     ready = True
                     self._become_ready(connection)
@@ -214,7 +205,7 @@ class Upstream:
     async def _serve(self, connection: Connection) -> None:
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(connection.watch_tools)
-            tasks.start_soon(self._list_again_when_changed, connection)
+            tasks.start_soon(self._tools.refresh_when_changed, connection)
             if self.settings.lazy:
                 tasks.start_soon(self._rest_when_idle)
             await connection.ended.wait()
@@ -237,18 +228,6 @@ class Upstream:
         logger().info("server is ready", server=self.name, protocol=connection.protocol_version)
         self._settled.set()
 
-    async def _list(self, connection: Connection) -> None:
-        try:
-            listing = await list_tools(connection, self.name, self.settings)
-        except MCPError as error:
-            if error.code != METHOD_NOT_FOUND:
-                raise
-            listing = Listing((), ("it offers no tools",))
-        self._listing = await self._descriptions.complete(connection, listing)
-        for problem in self._listing.problems:
-            logger().warning("listing", server=self.name, problem=problem)
-        self._on_listing(self.name, self._listing)
-
     async def read_descriptions(self, names: Sequence[str]) -> list[ToolSpec]:
         """Return the full definitions of tools that were listed with a line each; those not to be had are left out.
 
@@ -258,31 +237,10 @@ class Upstream:
         connection = await self._ready_connection()
         self._open_calls += 1
         try:
-            with anyio.fail_after(self.settings.call_timeout_seconds):
-                return await self._descriptions.read(connection, names)
-        except TimeoutError:
-            raise UnavailableError(self.name, f"{self.name} did not describe its tools in time.") from None
-        except (MCPError, ValidationError, RuntimeError) as error:
-            logger().warning("descriptions failed", server=self.name, error=type(error).__name__)
-            raise UnavailableError(self.name, f"{self.name} did not describe its tools.") from None
+            return await self._tools.describe(connection, names)
         finally:
             self._open_calls -= 1
             self._used_at = anyio.current_time()
-
-    def _note_change(self) -> None:
-        self._tools_changed.set()
-
-    async def _list_again_when_changed(self, connection: Connection) -> None:
-        """List again after a change, at most once a second however many changes are announced."""
-        while True:
-            await self._tools_changed.wait()
-            self._tools_changed = anyio.Event()
-            try:
-                with anyio.fail_after(self.settings.connect_timeout_seconds):
-                    await self._list(connection)
-            except (MCPError, ReplyError, TimeoutError, ValidationError, RuntimeError) as error:
-                logger().warning("listing failed", server=self.name, error=type(error).__name__)
-            await anyio.sleep(_LISTING_PAUSE_SECONDS)
 
     async def connected(self) -> None:
         """Wait for a connection that is being made. What was listed is of this connection from then on.

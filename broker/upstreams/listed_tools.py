@@ -1,0 +1,94 @@
+"""The tools of one server as it listed them last: on each connection, and again when they are said to have changed.
+
+Above: upstream.py. Below: listing.py, remote_descriptions.py.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import anyio
+from mcp import MCPError
+from mcp.types import METHOD_NOT_FOUND
+from pydantic import ValidationError
+
+from broker.errors import ReplyError, UnavailableError
+from broker.logging import logger
+from broker.upstreams.listing import Listing, list_tools
+from broker.upstreams.remote_descriptions import RemoteDescriptions
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from broker.upstreams.connection import Connection
+    from broker.upstreams.server_config import ServerConfig
+    from codegen import ToolSpec
+
+_PAUSE_SECONDS = 1.0
+
+
+class ListedTools:
+    """What one server offers, over all of its connections.
+
+    Attributes:
+        listing: As it was last.
+        descriptions: What the server was asked to describe, where it lists a line each.
+    """
+
+    def __init__(self, server: str, settings: ServerConfig, on_listing: Callable[[str, Listing], None]) -> None:
+        """Start with none; `on_listing` is called with the server's name whenever they have been listed."""
+        self.listing = Listing((), ())
+        self.descriptions = RemoteDescriptions(server, self.note_change)
+        self._server = server
+        self._settings = settings
+        self._on_listing = on_listing
+        self._changed = anyio.Event()
+
+    def note_change(self) -> None:
+        """Have them listed again: the server said so, or a tool was found to be different."""
+        self._changed.set()
+
+    async def refresh(self, connection: Connection) -> None:
+        """List them on a connection.
+
+        Raises:
+            ReplyError: A page is not a listing.
+            MCPError: The server answered with an error, or the connection ended.
+        """
+        try:
+            listing = await list_tools(connection, self._server, self._settings)
+        except MCPError as error:
+            if error.code != METHOD_NOT_FOUND:
+                raise
+            listing = Listing((), ("it offers no tools",))
+        self.listing = await self.descriptions.complete(connection, listing)
+        for problem in self.listing.problems:
+            logger().warning("listing", server=self._server, problem=problem)
+        self._on_listing(self._server, self.listing)
+
+    async def refresh_when_changed(self, connection: Connection) -> None:
+        """List again after a change, at most once a second however many changes are announced; until cancelled."""
+        while True:
+            await self._changed.wait()
+            self._changed = anyio.Event()
+            try:
+                with anyio.fail_after(self._settings.connect_timeout_seconds):
+                    await self.refresh(connection)
+            except (MCPError, ReplyError, TimeoutError, ValidationError, RuntimeError) as error:
+                logger().warning("listing failed", server=self._server, error=type(error).__name__)
+            await anyio.sleep(_PAUSE_SECONDS)
+
+    async def describe(self, connection: Connection, names: Sequence[str]) -> list[ToolSpec]:
+        """Return the full definitions of tools that were listed with a line each; those not to be had are left out.
+
+        Raises:
+            UnavailableError: The server did not say, or not in time.
+        """
+        try:
+            with anyio.fail_after(self._settings.call_timeout_seconds):
+                return await self.descriptions.read(connection, names)
+        except TimeoutError:
+            raise UnavailableError(self._server, f"{self._server} did not describe its tools in time.") from None
+        except (MCPError, ValidationError, RuntimeError) as error:
+            logger().warning("descriptions failed", server=self._server, error=type(error).__name__)
+            raise UnavailableError(self._server, f"{self._server} did not describe its tools.") from None
