@@ -7,6 +7,7 @@ shown, and never opened.
 
 from __future__ import annotations
 
+import math
 import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, Protocol
@@ -78,7 +79,7 @@ class FormField:
 
     def fault(self, answer: Any) -> str | None:
         """Return what is wrong with an answer, or None."""
-        return first_fault(answer, dict(self.schema))
+        return first_fault(answer, dict(self.schema), keep=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,7 +133,11 @@ class Form:
     def fault(self, content: Mapping[str, Any]) -> str | None:
         """Return what is wrong with an answer, or None."""
         unknown = content.keys() - {one.name for one in self.fields}
-        return f"there is no field {min(unknown)!r}" if unknown else first_fault(dict(content), self.schema)
+        if unknown:
+            return f"there is no field {min(unknown)!r}"
+        if not all(map(_is_finite, content.values())):
+            return "a number is not finite"
+        return first_fault(dict(content), self.schema, keep=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -224,7 +229,7 @@ def _field(name: Any, said: Any, *, is_required: bool) -> FormField:
     schema |= {
         key: said[key]
         for key, kind in _BOUNDS.items()
-        if isinstance(said.get(key), kind) and not isinstance(said[key], bool)
+        if isinstance(said.get(key), kind) and not isinstance(said[key], bool) and _is_finite(said[key])
     }
     if isinstance(said.get("format"), str) and said["format"] in _FORMATS:
         schema["format"] = said["format"]
@@ -242,9 +247,19 @@ def _field(name: Any, said: Any, *, is_required: bool) -> FormField:
     else:
         raise FormError(f"the field {name} is of no kind that a form has")
     default = said.get("default")
-    if default is not None and _is_shown_whole(str(default)) and first_fault(default, schema) is None:
+    if (
+        default is not None
+        and _is_finite(default)
+        and _is_shown_whole(str(default))
+        and first_fault(default, schema, keep=False) is None
+    ):
         schema["default"] = default
     return FormField(name, kind, schema, options or (), is_required)
+
+
+def _is_finite(value: Any) -> bool:
+    """Tell whether a value is no number that JSON lacks."""
+    return not isinstance(value, float) or math.isfinite(value)
 
 
 def _options(said: Any) -> tuple[tuple[str, str], ...] | None:

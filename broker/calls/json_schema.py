@@ -6,13 +6,14 @@ checked with three differences:
 
 - `pattern` and `patternProperties` are not looked at: a regular expression is a program of the server's;
 - a `$ref` leads only into the same document, never to a file or the network;
-- after a number of steps the check gives up. A check that cannot be finished finds nothing: it protects
-  scripts from surprises, it does not protect the server, which checks its own arguments.
+- after a number of steps the check gives up, and what it has found until then is all; a long message, which quotes the
+  value, costs many. It protects scripts from surprises, it does not protect the server, which checks its own arguments.
 """
 
 from __future__ import annotations
 
 import json
+from contextlib import suppress
 from contextvars import ContextVar
 from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Any
@@ -29,6 +30,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
 STEPS = 50_000
+_QUOTED_CHARACTERS = 800
+"""So many characters of a message cost a step."""
 _MESSAGE_CHARACTERS = 300
 _PATH_CHARACTERS = 120
 
@@ -39,19 +42,24 @@ class _UnfinishedError(Exception):
     """The bound on steps was reached."""
 
 
-def first_fault(value: Any, schema: Any) -> str | None:
-    """Return what is wrong with a JSON value, as `at path: what`, or None when nothing is found."""
+def first_fault(value: Any, schema: Any, *, keep: bool = True) -> str | None:
+    """Return what is wrong with a JSON value, as `at path: what`, or None when nothing is found.
+
+    `keep` the schema as it was compiled, for the next value; not where it is used once.
+    """
     if not isinstance(schema, dict):
         return None
-    compiled = _compiled_schemas.of(schema)
+    compiled = _compiled_schemas.of(schema) if keep else _Compiled(schema)
     if compiled.plain is not None and compiled.plain.fits(value):
         return None
     _steps_left.set(STEPS)
-    try:
-        error = best_match(compiled.validator.iter_errors(value))
-    except Exception:  # noqa: BLE001  # a broken schema raises anything: RecursionError, Unresolvable, TypeError
-        return None
-    return None if error is None else _sentence(error)
+    found: list[ValidationError] = []
+    # A broken schema raises anything: RecursionError, Unresolvable, TypeError.
+    with suppress(Exception):
+        for error in compiled.validator.iter_errors(value):
+            found.append(error)  # noqa: PERF402  # what was found before it raises counts
+    best = best_match(found)
+    return None if best is None else _sentence(best)
 
 
 class _Compiled:
@@ -111,13 +119,19 @@ def _bounded(validator: Any) -> Any:
 
 def _counted(check: Callable[..., Any]) -> Callable[..., Iterator[ValidationError]]:
     def counted(validator: Any, value: Any, instance: Any, schema: Any) -> Iterator[ValidationError]:
-        left = _steps_left.get()
-        if left <= 0:
-            raise _UnfinishedError
-        _steps_left.set(left - 1)
-        yield from check(validator, value, instance, schema) or ()
+        _take_steps(1)
+        for error in check(validator, value, instance, schema) or ():
+            _take_steps(len(error.message) // _QUOTED_CHARACTERS)
+            yield error
 
     return counted
+
+
+def _take_steps(count: int) -> None:
+    left = _steps_left.get()
+    if left <= 0:
+        raise _UnfinishedError
+    _steps_left.set(left - count)
 
 
 def _nothing(_validator: Any, _value: Any, _instance: Any, _schema: Any) -> Iterator[ValidationError]:

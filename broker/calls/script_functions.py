@@ -121,7 +121,7 @@ class ScriptFunctions:
         except Exception as error:  # noqa: BLE001  # the embedding program's own code
             logger().warning("the extractor failed", error=type(error).__name__)
             return Failed("ToolError", call_texts.MODEL_NOT_ASKED)
-        fault = first_fault(found, schema)
+        fault = first_fault(found, schema, keep=False)
         if fault is not None:
             return Failed("ToolResultError", call_texts.extract_got(fault))
         return Returned(found)

@@ -1,5 +1,8 @@
 from __future__ import annotations
 
+import gc
+import weakref
+
 import pytest
 
 from broker.calls.json_schema import first_fault
@@ -67,3 +70,27 @@ def test_the_text_of_a_fault_is_bounded_and_inert():
     assert fault is not None
     assert len(fault) < 500
     assert "\x1b" not in fault
+
+
+def test_faults_that_quote_a_large_value_many_times_are_not_all_looked_for():
+    said = []
+
+    class Large(dict[str, int]):
+        def __repr__(self) -> str:
+            said.append(1)
+            return "{" + "x" * 1_000_000 + "}"
+
+    assert first_fault(Large(), {"allOf": [{"type": "string"}] * 1_000}) is not None
+    assert len(said) < 100
+
+
+def test_a_schema_that_is_used_once_is_not_kept():
+    class Schema(dict[str, str]):
+        pass
+
+    schema = Schema(type="object")
+    kept = weakref.ref(schema)
+    assert first_fault(1, schema, keep=False) == "1 is not of type 'object'"
+    del schema
+    gc.collect()
+    assert kept() is None
