@@ -77,6 +77,10 @@ class _Api:
     async def category(self, request: Request) -> Response:
         name = request.path_params["name"]
         if name not in self._broker.categories.members():
+            # The path of a tool too, where a server is called `category`; what both have the name of is the category.
+            tool = self._broker.catalog.find(f"category.{name}") or self._broker.catalog.find(name)
+            if tool is not None and tool.spec.server == "category":
+                return JSONResponse(full_item(tool))
             raise _NotFoundError(self._broker.categories.unknown(name))
         numbers = {
             key: _number(key, request.query_params[key]) for key in ("page", "page_size") if key in request.query_params

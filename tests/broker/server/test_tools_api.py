@@ -7,6 +7,7 @@ from contextlib import asynccontextmanager
 import anyio
 import httpx2
 import pytest
+from mcp.server import MCPServer
 
 from broker import Broker
 from broker.server import BrokerServer, ServeSettings
@@ -46,6 +47,33 @@ async def test_each_tier_has_a_path(reached):
         following = (await client.get("/category/desk", params={"cursor": page["next_cursor"]})).json()
         assert [tool["name"] for tool in following["tools"]] == ["desk.wait"]
         assert (await client.get("/desk/add")).json()["inputSchema"]["required"] == ["a"]
+
+
+@pytest.fixture
+def named_category():
+    server = MCPServer("category")
+
+    @server.tool()
+    def add(a: int) -> int:
+        """Adds nothing."""
+        return a
+
+    server.add_tool(add, name="desk")
+    return server
+
+
+async def test_the_tools_of_a_server_called_category_can_be_read(desk_server, named_category):
+    servers = {"desk": desk_server, "category": named_category}
+    async with Broker(servers=servers, opens_sandbox=False) as broker:
+        app = http_app(BrokerServer(broker, ServeSettings()), ADDRESS)
+        base = "http://127.0.0.1:8000/api/v1/tools/category"
+        async with httpx2.AsyncClient(transport=httpx2.ASGITransport(app=app), base_url=base) as client:
+            assert (await client.get("/add")).json()["name"] == "category.add"
+            assert (await client.get("/desk")).json()["tier"] == "summaries"
+            assert (await client.get("/category.desk")).json()["name"] == "category.desk"
+            assert (await client.get("/category")).json()["total"] == 2
+            for path in ("/desk.add", "/none"):
+                assert (await client.get(path)).status_code == 404
 
 
 @pytest.mark.parametrize(
