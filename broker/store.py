@@ -45,6 +45,7 @@ _TROUBLE = {
     sqlite3.SQLITE_LOCKED: f"another process has kept it locked for {BUSY_SECONDS:g} s; end that process",
     sqlite3.SQLITE_IOERR: "it cannot be read or written; check the disk, or choose a folder on a local one",
 }
+_NO_ROOM = frozenset({sqlite3.SQLITE_IOERR, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY})
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,8 +65,11 @@ class Tables:
 class Store:
     """One file, or memory that is gone when it is closed. May be used from several threads."""
 
-    def __init__(self, path: Path | None = None) -> None:
+    def __init__(self, path: Path | None = None, *, for_reading: bool = False) -> None:
         """Open the file and make it, private to the user, where there is none; None is memory.
+
+        With `for_reading`, what is in it can be read also where there is no room for the files that SQLite needs beside
+        it.
 
         Raises:
             StoreError: It cannot be used; the text says what to do.
@@ -76,31 +80,21 @@ class Store:
         if path is not None:
             self._make(path)
         try:
-            self._connection = sqlite3.connect(
-                ":memory:" if path is None else path,
-                timeout=BUSY_SECONDS,
-                isolation_level=None,
-                check_same_thread=False,
-            )
-        except sqlite3.Error as error:
-            self._tell(error)
-            raise
-        # A broker without a file makes a store in memory that nobody closes.
-        self._close = weakref.finalize(self, self._connection.close)
-        try:
-            self._configure()
-        except BaseException:
-            self._close()
-            raise
+            self._open(":memory:" if path is None else str(path))
+        except StoreError:
+            if path is None or not (for_reading and self._has_no_room()) or _has_content(Path(f"{path}-wal")):
+                raise
+            # Nobody writes to it: without a log beside it, it is whole.
+            self._open(f"{path.resolve().as_uri()}?immutable=1")
 
     @classmethod
-    def in_user_folder(cls) -> Self:
+    def in_user_folder(cls, *, for_reading: bool = False) -> Self:
         """Open the user's own store.
 
         Raises:
             StoreError: It cannot be used; the text says what to do.
         """
-        return cls(user_store())
+        return cls(user_store(), for_reading=for_reading)
 
     def __enter__(self) -> Self:
         """Return the store, which is open already."""
@@ -123,10 +117,12 @@ class Store:
         Raises:
             StoreError: A newer version of codemode has written them, or the file cannot be used.
         """
+        # Nothing is written where nothing has to be: what is there can be read on a full disk.
+        if self._version(tables) == len(tables.versions):
+            return
         with self.transaction():
             self.execute(_COMPONENTS)
-            found = self.execute("SELECT version FROM component WHERE name = ?", (tables.component,))
-            version = found[0][0] if found else 0
+            version = self._version(tables)
             if version > len(tables.versions):
                 raise StoreError(
                     f"{self._name}: its {tables.component} are of a newer codemode (version {version}, known is "
@@ -139,6 +135,13 @@ class Store:
                 "INSERT INTO component VALUES (?, ?) ON CONFLICT (name) DO UPDATE SET version = excluded.version",
                 (tables.component, len(tables.versions)),
             )
+
+    def _version(self, tables: Tables) -> int:
+        """Return the version of the tables of a component; 0 where there are none."""
+        if not self.execute("SELECT 1 FROM sqlite_master WHERE name = 'component'"):
+            return 0
+        found = self.execute("SELECT version FROM component WHERE name = ?", (tables.component,))
+        return int(found[0][0]) if found else 0
 
     def execute(self, statement: str, parameters: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
         """Run one statement and return its rows. Outside `transaction` it is one by itself.
@@ -181,6 +184,26 @@ class Store:
     def _is_in_transaction(self) -> bool:
         return self._connection.in_transaction
 
+    def _open(self, name: str) -> None:
+        try:
+            self._connection = sqlite3.connect(
+                name,
+                timeout=BUSY_SECONDS,
+                isolation_level=None,
+                check_same_thread=False,
+                uri=name.startswith("file:"),
+            )
+        except sqlite3.Error as error:
+            self._tell(error)
+            raise
+        # A broker without a file makes a store in memory that nobody closes.
+        self._close = weakref.finalize(self, self._connection.close)
+        try:
+            self._configure()
+        except BaseException:
+            self._close()
+            raise
+
     def _make(self, path: Path) -> None:
         """Make the file before SQLite does, which would let others read it; its side files take its mode."""
         try:
@@ -213,7 +236,7 @@ class Store:
     def _tell(self, error: sqlite3.Error) -> None:
         """Raise what went wrong with the file in words; returns where it is something else."""
         code = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_ERROR) & 0xFF
-        if code == sqlite3.SQLITE_IOERR and self._has_no_room():
+        if code in _NO_ROOM and self._has_no_room():
             code = sqlite3.SQLITE_FULL  # SQLite says so only of some of its files
         trouble = _TROUBLE.get(code)
         if trouble is not None:
@@ -226,6 +249,13 @@ class Store:
             return self.path is not None and shutil.disk_usage(self.path.parent).free < _LEAST_BYTES
         except OSError:
             return False
+
+
+def _has_content(path: Path) -> bool:
+    try:
+        return path.stat().st_size > 0
+    except OSError:
+        return False
 
 
 def user_store() -> Path:

@@ -78,7 +78,7 @@ def open_store() -> Store:
     if not user_store().exists():
         raise Problem(f"nothing was recorded yet: there is no {user_store()}", "`codemode run` and `serve` record.")
     try:
-        return Store.in_user_folder()
+        return Store.in_user_folder(for_reading=True)
     except StoreError as error:
         raise Problem(str(error)) from None
 

@@ -49,14 +49,17 @@ class FilesRequest:
 
 
 @contextmanager
-def open_recordings(settings: RecordingSettings | None = None) -> Iterator[Recordings]:
-    """Open the user's recordings.
+def open_recordings(*, for_reading: bool = False) -> Iterator[Recordings]:
+    """Open the user's recordings; `for_reading` as of the store.
 
     Raises:
         Problem: They cannot be used, or what the block asks of them cannot be done.
     """
     try:
-        with Store.in_user_folder() as store, Recordings(store, settings or RecordingSettings()) as recordings:
+        with (
+            Store.in_user_folder(for_reading=for_reading) as store,
+            Recordings(store, RecordingSettings()) as recordings,
+        ):
             yield recordings
     except BrokerError as error:
         raise Problem(str(error)) from None
@@ -64,7 +67,7 @@ def open_recordings(settings: RecordingSettings | None = None) -> Iterator[Recor
 
 async def list_recordings(request: ListRequest) -> ExitCode:
     """Print the recordings, newest first."""
-    with open_recordings() as recordings:
+    with open_recordings(for_reading=True) as recordings:
         found = recordings.entries(request.limit)
     if request.as_json:
         write_result(json.dumps([_json(entry) for entry in found], indent=2))
@@ -78,7 +81,7 @@ async def list_recordings(request: ListRequest) -> ExitCode:
 
 async def export_recordings(request: FilesRequest) -> ExitCode:
     """Write recordings to files, or one to stdout."""
-    with open_recordings() as recordings:
+    with open_recordings(for_reading=True) as recordings:
         entries = [recordings.find(name) for name in request.names]
         if request.output is None and len(entries) == 1:
             write_result("".join(export_lines(recordings.lines(entries[0].id), recordings.value)))
@@ -127,7 +130,7 @@ def read_target(name: str) -> Recording:
             return read_recording(Path(name))
         except RecordingError as error:
             raise Problem(str(error)) from None
-    with open_recordings() as recordings:
+    with open_recordings(for_reading=True) as recordings:
         entry = recordings.find(name)
         recording = load(recordings, entry)
         # The store is closed afterwards.

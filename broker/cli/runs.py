@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING
 
 from rich.console import Group
@@ -50,13 +50,12 @@ class ResumeRequest:
 
 async def list_runs(request: RunsRequest) -> ExitCode:
     """Print the runs that are running, interrupted or parked, and what they wait for."""
-    with open_recordings() as recordings:
+    with open_recordings(for_reading=True) as recordings:
         entries = [one for one in recordings.entries() if one.state in {"running", "interrupted", "parked"}]
         found = []
         for entry in entries:
             try:
-                recording = load(recordings, entry)
-                found.append((replace(entry, calls=len(recording.calls)), _waiting(recording)))
+                found.append((entry, _waiting(load(recordings, entry))))
             except RecordingError as error:
                 found.append((entry, [str(error)]))
     if request.as_json:

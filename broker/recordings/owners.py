@@ -31,31 +31,30 @@ class Owner:
             self._file = os.open(folder / self.name, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
             _lock(self._file)
 
-    def lives(self, name: str) -> bool:
-        """Tell whether the process of that name has not ended."""
-        if name == self.name:
-            return True
-        if self._folder is None or "/" in name or not name:
-            return False
-        try:
-            file = os.open(self._folder / name, os.O_RDWR | os.O_CLOEXEC)
-        except OSError:
-            return False
-        try:
-            if not _lock(file):
-                return True
-            with suppress(OSError):
-                (self._folder / name).unlink()
-            return False
-        finally:
-            os.close(file)
-
     def close(self) -> None:
         """Give the lock back: what this process had running is interrupted."""
         if self._file is not None and self._folder is not None:
             (self._folder / self.name).unlink(missing_ok=True)
             os.close(self._file)
             self._file = None
+
+
+def lives(folder: Path | None, name: str) -> bool:
+    """Tell whether the process of that name, another one than this, has not ended."""
+    if folder is None or "/" in name or not name:
+        return False
+    try:
+        file = os.open(folder / name, os.O_RDWR | os.O_CLOEXEC)
+    except OSError:
+        return False
+    try:
+        if not _lock(file):
+            return True
+        with suppress(OSError):
+            (folder / name).unlink()
+        return False
+    finally:
+        os.close(file)
 
 
 def _lock(file: int) -> bool:

@@ -10,12 +10,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Self
 
 from broker.errors import RecordingError
-from broker.recordings.owners import Owner
+from broker.recordings.owners import Owner, lives
 from broker.recordings.tables import TABLES
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
     from contextlib import AbstractContextManager
+    from pathlib import Path
 
     from broker.recordings.events import State
     from broker.recordings.settings import RecordingSettings
@@ -33,7 +34,7 @@ class Entry:
 
     Attributes:
         began: Unix time in nanoseconds; so is `ended`.
-        calls: Calls that the script made; none of a run that has neither ended nor been parked.
+        calls: Calls that the script made.
         characters: Size of its lines and values.
         is_imported: It was made elsewhere: what it says was allowed counts for nothing here.
         was_taken_up: It went on after it was interrupted or parked.
@@ -261,7 +262,7 @@ class Recordings:
 
     def _entry(self, row: tuple[object, ...]) -> Entry:
         number, run_id, began, mode, filename, state, owner, calls, ended, size, imported, taken_up = row
-        has_crashed = owner == _SHUTDOWN or (state == "running" and not self._me().lives(str(owner)))
+        has_crashed = owner == _SHUTDOWN or (state == "running" and not self._lives(str(owner)))
         if has_crashed:
             state = "interrupted"
         return Entry(
@@ -270,14 +271,25 @@ class Recordings:
             bool(taken_up), has_crashed,
         )  # fmt: skip
 
+    def _lives(self, owner: str) -> bool:
+        # Without making a file of our own: what is recorded can be looked at on a full disk.
+        return (self._owner is not None and owner == self._owner.name) or lives(self._owners, owner)
+
     def _me(self) -> Owner:
         if self._owner is None:
-            path = self._store.path
-            self._owner = Owner(None if path is None else path.parent / "owners")
+            self._owner = Owner(self._owners)
         return self._owner
 
+    @property
+    def _owners(self) -> Path | None:
+        path = self._store.path
+        return None if path is None else path.parent / "owners"
 
+
+# Of a run that is not settled, as after a crash, its calls are counted.
 _SELECT = (
-    "SELECT id, run_id, began, mode, filename, state, owner, calls, ended, bytes, is_imported, "
-    "was_taken_up FROM recording"
+    "SELECT id, run_id, began, mode, filename, state, owner, CASE WHEN state != 'running' THEN calls ELSE "
+    "(SELECT coalesce(sum(CASE WHEN json_valid(line) THEN json_array_length(line, '$.calls') END), 0) "
+    'FROM recording_line WHERE recording_line.recording = recording.id AND line LIKE \'{"event":"stepped",%\') END, '
+    "ended, bytes, is_imported, was_taken_up FROM recording"
 )

@@ -172,6 +172,41 @@ def test_a_full_disk_is_named_and_what_was_begun_takes_no_effect(path):
         assert [len(text) for text in texts(store)] == [100_000]
 
 
+READER = """
+    import resource, signal, sys
+    from pathlib import Path
+    import broker.store
+    from broker.errors import StoreError
+    from broker.store import Store, Tables
+    signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))  # no file can grow, as on a full disk
+    broker.store._LEAST_BYTES = 2**80
+    path, notes = Path(sys.argv[1]), Tables("notes", (("CREATE TABLE note (text TEXT NOT NULL) STRICT",),))
+    def refused(action):
+        try:
+            action()
+        except StoreError as error:
+            return str(error).removeprefix(str(path))
+    reader = Store(path, for_reading=True)
+    reader.prepare(notes)
+    print(reader.execute("SELECT text FROM note"))
+    print(refused(lambda: reader.execute("INSERT INTO note VALUES ('more')")))
+    print(refused(lambda: Store(path)))
+"""
+
+
+@pytest.mark.skipif(os.name != "posix", reason="limits on files are POSIX's")
+def test_what_is_kept_can_be_read_on_a_full_disk(path):
+    with Store(path) as store:
+        store.prepare(NOTES)
+        store.execute("INSERT INTO note VALUES ('kept')")
+    command = [sys.executable, "-c", textwrap.dedent(READER), str(path)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)  # noqa: S603  # ours
+    assert done.stderr == ""
+    full = ": the disk is full; free some space."
+    assert done.stdout.splitlines() == ["[('kept',)]", full, full]
+
+
 def test_a_folder_that_cannot_be_made_is_named(tmp_path):
     (tmp_path / "file").touch()
     path = tmp_path / "file" / "broker.sqlite3"

@@ -132,6 +132,26 @@ async def test_a_run_that_was_cut_off_is_interrupted(run, recordings):
         assert [entry.state for entry in others.entries()] == ["raised"]
 
 
+async def test_the_calls_of_a_run_that_crashed_are_counted(run, recordings, store):
+    run_id = (await run(SCRIPT)).run_id
+    [counted] = [entry.calls for entry in recordings.entries()]
+    assert counted > 0
+    store.execute("UPDATE recording SET state = 'running', owner = 'gone', calls = 0")
+    assert [(entry.run_id, entry.state, entry.calls) for entry in recordings.entries()] == [
+        (run_id, "interrupted", counted)
+    ]
+
+
+async def test_recordings_are_listed_without_writing_anything(run, store):
+    await run(SCRIPT)
+    store.execute("UPDATE recording SET state = 'running', owner = 'gone'")
+    before = store.execute("SELECT total_changes()")
+    with Recordings(store, RecordingSettings()) as others:
+        assert [entry.state for entry in others.entries()] == ["interrupted"]
+        assert others._owner is None
+    assert store.execute("SELECT total_changes()") == before
+
+
 async def test_the_oldest_ended_recordings_make_room(run, recordings, store):
     first = (await run(SCRIPT)).run_id
     second = (await run(SCRIPT)).run_id
