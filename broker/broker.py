@@ -18,7 +18,8 @@ from broker.authorization.kept_grants import KeptGrants, server_identity
 from broker.authorization.policy import Policy
 from broker.authorization.quotas import Quotas
 from broker.config import Config
-from broker.errors import BrokerError
+from broker.config_problems import name_problems
+from broker.errors import BrokerError, ConfigError
 from broker.logging import logger
 from broker.recordings.recorder import Recorder
 from broker.recordings.recordings import Recordings
@@ -95,11 +96,13 @@ class Broker:
                 raises to refuse; without one all are refused.
 
         Raises:
-            ConfigError: The embedder of the config cannot be had.
+            ConfigError: The embedder of the config cannot be had, or a server has a name that none can have.
         """
         config = config or Config()
         # A server object wins over a config entry of its name: the host asked for it.
         targets = {**config.servers, **(servers or {})}
+        if problems := name_problems(targets):
+            raise ConfigError("servers", problems)
         self._redact = Redactor(config.secrets)
         self._upstreams = Upstreams(targets, redact=self._redact, sampler=sampler)
         self._shelf = ToolShelf(

@@ -98,7 +98,9 @@ class Config(BaseModel):
         document = _decoded(text, source)
         expansion = Expansion(os.environ if environment is None else environment, {"CONFIG_DIR": str(folder)})
         expanded = expansion.expand(document)
-        problems = [*shape_problems(document, cls), *name_problems(document)]
+        servers = document.get("mcpServers")
+        problems = shape_problems(document, cls)
+        problems += name_problems(servers if isinstance(servers, dict) else ())
         problems += [f"{place(path)}{sentence}" for path, sentence in expansion.problems]
         try:
             config = cls.model_validate(expanded)

@@ -17,7 +17,7 @@ from broker.authorization.policy import PolicyConfig
 from broker.upstreams.server_config import ServerConfig
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator
+    from collections.abc import Collection, Iterable, Iterator
 
     from pydantic import BaseModel
     from pydantic_core import ErrorDetails
@@ -49,11 +49,10 @@ def shape_problems(document: dict[str, Any], model: type[BaseModel]) -> list[str
     return problems
 
 
-def name_problems(document: dict[str, Any]) -> list[str]:
-    """Return which names of servers cannot be used."""
-    servers = document.get("mcpServers")
+def name_problems(names: Iterable[str]) -> list[str]:
+    """Return which names servers cannot have: the tool `c` of a server `a.b` would be the tool `b.c` of `a`."""
     problems = []
-    for name in servers if isinstance(servers, dict) else ():
+    for name in names:
         if not _SERVER_NAME.fullmatch(name):
             problems.append(
                 f"server {name!r}: a name is 1 to 64 letters, digits, '_' and '-' and begins with a letter; "

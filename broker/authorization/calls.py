@@ -9,6 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from broker.authorization.shown import shown_name
+
 if TYPE_CHECKING:
     from codegen import ToolSpec
 
@@ -72,3 +74,8 @@ class PendingCall:
     def qualified_name(self) -> str:
         """`server.tool`."""
         return f"{self.server}.{self.tool}"
+
+    @property
+    def shown_name(self) -> str:
+        """The same for a text that somebody reads."""
+        return shown_name(self.qualified_name)

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from broker.authorization.policy import COPIED
+from broker.authorization.shown import shown_name
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -128,13 +129,13 @@ def _refusal(
     """Return what refuses a call, whoever has allowed it."""
     if denial is not None:
         said = f": {denial.note.rstrip('. ')}" if denial.note else " by the person who was asked"
-        return Deny(f"{call.qualified_name} was refused{said}.", Basis("denial", denial.pattern, denial.note))
+        return Deny(f"{call.shown_name} was refused{said}.", Basis("denial", denial.pattern, denial.note))
     if rule.effect == "deny":
         return _refused(call, Basis("rule", title, rule.reason), f"by {title} of the policy")
     for use in flows:
         if use.effect == "deny":
             return _refused(call, Basis("flow", str(use), use.reason), f"by a flow rule of the policy, {use}")
-    return Deny(f"{call.qualified_name} was refused: {used_up}.", Basis("quota", used_up)) if used_up else None
+    return Deny(f"{call.shown_name} was refused: {used_up}.", Basis("quota", used_up)) if used_up else None
 
 
 def _flows(call: PendingCall, policy: Policy, flow: FlowState) -> Sequence[FlowUse]:
@@ -147,7 +148,7 @@ def _flows(call: PendingCall, policy: Policy, flow: FlowState) -> Sequence[FlowU
         pair = (rule.source, rule.to)
         if rule.to in reached and pair not in uses:
             if rule.source == COPIED:
-                sources = tuple(dict.fromkeys(copy.source for copy in flow.copies(call)))
+                sources = tuple(dict.fromkeys(shown_name(copy.source) for copy in flow.copies(call)))
             else:
                 sources = flow.sources(rule.source, call.qualified_name)
             if sources:
@@ -157,4 +158,4 @@ def _flows(call: PendingCall, policy: Policy, flow: FlowState) -> Sequence[FlowU
 
 def _refused(call: PendingCall, basis: Basis, by: str) -> Deny:
     because = f": {basis.reason.rstrip('. ')}" if basis.reason else ""
-    return Deny(f"{call.qualified_name} was refused {by}{because}.", basis)
+    return Deny(f"{call.shown_name} was refused {by}{because}.", basis)

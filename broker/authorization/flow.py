@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from broker.authorization.fingerprints import Fingerprints
+from broker.authorization.shown import shown_name
 
 if TYPE_CHECKING:
     from broker.authorization.calls import PendingCall
@@ -44,8 +45,8 @@ class FlowState:
         again after the first one.
         """
         tools = self._sources.get(label, {})
-        named = [f"{tool} ({count} call{'s' if count > 1 else ''})" for tool, count in tools.items() if tool != sink]
-        return tuple(named[:_MOST_SOURCES])
+        others = [(tool, count) for tool, count in tools.items() if tool != sink][:_MOST_SOURCES]
+        return tuple(f"{shown_name(tool)} ({count} call{'s' if count > 1 else ''})" for tool, count in others)
 
     def copies(self, call: PendingCall) -> tuple[Copy, ...]:
         """Return what the arguments of a call have in common with results of other servers."""

@@ -177,7 +177,7 @@ class RunDesk:
         if verdict is not None and not verdict.allow:
             # Stronger than a grant, also than one that was given in the same breath.
             said = f" was refused: {verdict.note.rstrip('. ')}." if verdict.note else " was refused."
-            return Deny(f"{call.qualified_name}{said}", Basis("answer", "this call", verdict.note, self.answerer.name))
+            return Deny(f"{call.shown_name}{said}", Basis("answer", "this call", verdict.note, self.answerer.name))
         decision = self.decide_now(call)
         if not isinstance(decision, Ask):
             return decision
@@ -189,7 +189,7 @@ class RunDesk:
         waiting.verdict = None
         if waiting.is_refused:
             basis = Basis("answer", "no yes", decision.basis.reason, self.answerer.name)
-            return Deny(f"{call.qualified_name} {waiting.by}", basis)
+            return Deny(f"{call.shown_name} {waiting.by}", basis)
         return None
 
     async def _ask(self, answerer: Answerer) -> None:

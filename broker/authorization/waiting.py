@@ -5,16 +5,21 @@ Above: run_desk.py. Below: calls, questions. What was said is written down in a 
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from broker.authorization.calls import PendingCall
 from broker.authorization.decision import Ask, Basis, FlowUse
+from broker.authorization.patterns import exact_pattern
 from broker.authorization.questions import Verdict
 from broker.recordings.parts import CallAnswer
 
 if TYPE_CHECKING:
     from broker.authorization.decision import Allow, Deny
+
+
+_PLAIN = re.compile(r"[A-Za-z0-9_./*?\[\]:@-]+")
 
 
 @dataclass(slots=True, eq=False)
@@ -62,10 +67,10 @@ def waiting_of(said: CallAnswer) -> Waiting:
 def nobody_answers(call: PendingCall, ask: Ask) -> str:
     """Return what a script is told when nobody was there to ask."""
     if ask.flows:
-        return (
-            f"{call.qualified_name} was not called: {ask.flows[0]}, a person has to agree and nobody is there to ask."
-        )
+        return f"{call.shown_name} was not called: {ask.flows[0]}, a person has to agree and nobody is there to ask."
+    # The name is a server's, and the line may be pasted into a shell.
+    name = exact_pattern(call.qualified_name)
+    how = f", as with --allow '{name}'" if _PLAIN.fullmatch(name) else ""
     return (
-        f"{call.qualified_name} was not called: nobody has allowed it and nobody is there to ask. "
-        f"Allow it beforehand, as with --allow '{call.qualified_name}'."
+        f"{call.shown_name} was not called: nobody has allowed it and nobody is there to ask. Allow it beforehand{how}."
     )

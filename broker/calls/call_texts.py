@@ -95,6 +95,7 @@ def no_parameter(function: str, names: Sequence[str]) -> str:
 
 def taken_back(name: str) -> str:
     """Return why a call was not made that had been allowed."""
+    name = one_line(name, _NAME_CHARACTERS)
     return f"{name} was refused: the leave for it was taken back while it waited for its turn."
 
 
@@ -119,6 +120,7 @@ def not_found(function: str, near: Sequence[str]) -> str:
 
 def not_written_down(name: str) -> str:
     """Return why a call was not made that could not be written down."""
+    name = one_line(name, _NAME_CHARACTERS)
     return f"{name} was not called: the audit cannot be written, and what is not written down is not done."
 
 

@@ -6,6 +6,7 @@ script: known, described, arguments that fit, decided, sent once.
 
 from __future__ import annotations
 
+import json
 import secrets
 from contextlib import closing
 from dataclasses import dataclass
@@ -13,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from broker.calls.call_failures import failure
 from broker.calls.tool_calls import ToolCalls
+from broker.calls.tool_results import is_error
 from broker.errors import UnavailableError
 from sandbox import Call, Completion, Failed, Returned, Stopwatch
 
@@ -62,7 +64,9 @@ class DirectCalls:
         Raises:
             UnknownToolError: There is no such tool; nothing was sent.
             UnavailableError: Its server cannot be used, and no tool of it is known; nothing was sent.
+            ValueError: The arguments cannot be written as JSON; nothing was sent.
         """
+        arguments = _as_json(arguments)
         await self.disclosure.settle([name])
         if self.catalog.find(name) is None and (problem := self.disclosure.problem_behind(name)):
             raise UnavailableError(name.partition(".")[0], f"{problem}. Nothing was sent.")
@@ -91,6 +95,18 @@ def _as_sent(raw: dict[str, Any], entry: CatalogEntry) -> Completion:
     content = raw.get("content", [])
     is_whole = raw.get("resultType", "complete") == "complete"
     if not is_whole or not isinstance(content, list) or len(content) > _BLOCKS:
-        text = f"{entry.qualified_name} sent an answer that cannot be passed on. It may have acted."
+        text = f"{entry.python_name} sent an answer that cannot be passed on. It may have acted."
         return failure("ToolResultError", text, entry)
-    return Returned({key: raw[key] for key in ("content", "structuredContent", "isError") if key in raw})
+    answer = {key: raw[key] for key in ("content", "structuredContent") if key in raw}
+    return Returned({**answer, "isError": is_error(raw)})
+
+
+def _as_json(arguments: dict[str, Any]) -> dict[str, Any]:
+    """Return arguments as they are sent; those of a script have come as JSON."""
+    try:
+        text = json.dumps(arguments, allow_nan=False, ensure_ascii=False)
+        text.encode()
+    except (TypeError, ValueError, RecursionError):
+        raise ValueError("they cannot be written as JSON: a number is not finite, or a text not Unicode") from None
+    sent: dict[str, Any] = json.loads(text)
+    return sent

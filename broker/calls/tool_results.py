@@ -26,6 +26,7 @@ from typing import TYPE_CHECKING, Any
 from broker.calls.call_failures import failure, quoted
 from broker.calls.json_schema import first_fault
 from broker.errors import ReplyError
+from codegen.plain_text import one_line
 from sandbox import Completion, Failed, Returned
 
 if TYPE_CHECKING:
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
 _LARGEST_INTEGER_BITS = 4_096
 _SMALL = 2**63
 _BLOCKS = 1_000
+_NAME_CHARACTERS = 130
 _ABSENT = object()
 
 
@@ -63,6 +65,11 @@ def completion_of(
         return failure("ToolResultError", str(error), tool)
 
 
+def is_error(raw: dict[str, Any]) -> bool:
+    """Tell whether a result says that the call failed, also in another way than with `true`."""
+    return raw.get("isError") not in (None, False)
+
+
 def _completion(
     raw: dict[str, Any], tool: CatalogEntry, bounds: ResultBounds, blocks: ContentBlocks | None
 ) -> Completion:
@@ -73,7 +80,7 @@ def _completion(
     if not isinstance(content, list) or len(content) > _BLOCKS:
         raise _bad(tool, f"has no list of at most {_BLOCKS} content blocks")
     structured = raw.get("structuredContent", _ABSENT)
-    if raw.get("isError") is True:
+    if is_error(raw):
         return _tool_error(content, structured, tool, bounds)
     if tool.spec.output_schema is not None:
         return Returned(_structured_value(content, structured, tool, bounds))
@@ -244,6 +251,5 @@ def _normalised(value: Any, tool: CatalogEntry) -> Any:
 
 
 def _bad(tool: CatalogEntry, what: str) -> ReplyError:
-    return ReplyError(
-        tool.spec.server, f"The result of {tool.qualified_name} {what}. The call was made and is not repeated."
-    )
+    name = one_line(tool.qualified_name, _NAME_CHARACTERS)
+    return ReplyError(tool.spec.server, f"The result of {name} {what}. The call was made and is not repeated.")

@@ -6,6 +6,8 @@ the type checker checks; the JSON is what the server said, for clients that want
 
 from __future__ import annotations
 
+import json
+import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -16,6 +18,8 @@ if TYPE_CHECKING:
 
     from broker.tools.catalog import CatalogEntry
     from codegen import Stub, ToolSpec
+
+_NOT_FINITE = re.compile("NaN|Infinity")
 
 HINTS = {
     "readOnlyHint": "read_only",
@@ -75,7 +79,17 @@ def definition(spec: ToolSpec, name: str) -> dict[str, Any]:
     if spec.output_schema is not None:
         said["outputSchema"] = spec.output_schema
     hints = hints_of(spec)
-    return {**said, "annotations": hints} if hints else said
+    return _as_json({**said, "annotations": hints} if hints else said)
+
+
+def _as_json(said: dict[str, Any]) -> dict[str, Any]:
+    """Return what JSON can carry: servers write NaN, numbers without end and halves of surrogate pairs as well."""
+    text = json.dumps(said, ensure_ascii=False)
+    data = text.encode("utf-8", "replace")
+    if not _NOT_FINITE.search(text) and data.decode() == text:
+        return said
+    carried: dict[str, Any] = json.loads(data, parse_constant=lambda _: None)
+    return carried
 
 
 def hints_of(spec: ToolSpec) -> dict[str, bool]:

@@ -14,6 +14,7 @@ from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
 from broker.errors import RecordingError, StoreError
+from broker.logging import logger
 from broker.recordings.leave import grants_to_record, numbers_of
 from broker.recordings.parts import RecordedTool
 from broker.recordings.redaction import Redaction
@@ -152,7 +153,12 @@ class Recorder:
         """
         if self.recordings is None:
             return None
-        found = self.recordings.requested(request, within_seconds)
+        try:
+            found = self.recordings.requested(request, within_seconds)
+        except StoreError as error:
+            # A run that cannot be found cannot be begun either: its first line would not be written.
+            logger().error("a repeated request cannot be looked for", problem=str(error))
+            return None
         return found[0].run_id if found else None
 
     def forget_request(self, run_id: str) -> None:

@@ -8,6 +8,8 @@ tools of lazy servers are reached through them, so that it does not change when 
 from __future__ import annotations
 
 import json
+import re
+from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 from broker.calls.json_schema import first_fault
@@ -50,6 +52,7 @@ PAGE_TOOLS = 1_000
 SETTLE_SECONDS = 15.0
 """How long a client waits for servers that are still connecting."""
 
+_NAME = re.compile(r"[A-Za-z0-9_.-]{1,128}")
 _HEAD = (SEARCH, DETAILS, CALL)
 _LISTING = "tools-listing"
 _MESSAGE_CHARACTERS = 200
@@ -166,6 +169,8 @@ class ToolsMode:
             result = await session.call_directly(self._qualified(name), arguments, on_progress=_inert(on_progress))
         except UnavailableError as error:
             return _text(str(error), is_error=True)
+        except ValueError as error:
+            return _text(texts.wrong_arguments(one_line(name, 200), str(error)), is_error=True)
         return _answer(result, name, handle)
 
     def unknown(self, error: UnknownToolError) -> str:
@@ -177,17 +182,22 @@ class ToolsMode:
     def _offered(self) -> Mapping[str, str]:
         """Return the names by which tools are listed, by qualified name.
 
-        One server's tools keep their names; those of several get the server's name before them. Which it is depends
-        on the config alone.
+        One server's tools keep their names, if those are names as the protocol wants them; those of several get the
+        server's name before them. Which it is depends on the config alone. No two have the same one: a server could
+        stand in for another.
         """
         catalog = self._broker.catalog
         if self._revision != catalog.revision:
             self._revision = catalog.revision
-            bare = len(catalog.namespaces) == 1
+            kept = {entry.spec.name for entry in catalog.tools} if len(catalog.namespaces) == 1 else set()
+            kept = {name for name in kept - self._head.keys() if _NAME.fullmatch(name)}
+            joined = Counter(map(_joined, catalog.tools))
             names = {
                 entry.qualified_name: entry.spec.name
-                if bare and entry.spec.name not in self._head
-                else f"{entry.namespace}__{entry.function}"
+                if entry.spec.name in kept
+                else name
+                if joined[name := _joined(entry)] == 1 and name not in kept
+                else entry.python_name
                 for entry in catalog.tools
             }
             self._names = names
@@ -209,6 +219,10 @@ class ToolsMode:
         if is_open and entry.is_complete:
             return _well_formed(definition(entry.spec, name))
         return minimal(entry.spec, name, hints_of(entry.spec))
+
+
+def _joined(entry: CatalogEntry) -> str:
+    return f"{entry.namespace}__{entry.function}"
 
 
 def _head_tool(name: str) -> dict[str, Any]:

@@ -121,6 +121,8 @@ def _fault_of(tool: Any) -> str:
     name = tool.get("name")
     if not isinstance(name, str) or not name:
         return "it has no name"
+    if not name.isascii() and name != name.encode("utf-8", "replace").decode():
+        return "its name holds half of a surrogate pair"
     if len(name) > NAME_CHARACTERS:
         return f"its name is longer than {NAME_CHARACTERS} characters"
     for schema in ("inputSchema", "outputSchema"):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import math
 from contextlib import asynccontextmanager
 from pathlib import Path
 
@@ -13,6 +14,7 @@ from mcp.server.mcpserver.exceptions import ToolError
 
 from broker import Broker, Config, Denial, ExecutionError, ExecutionResult, Grant, Question
 from broker.calls.attempts import CallRecord
+from broker.errors import ConfigError
 from broker.runs.envelope import StoppedBy
 from sandbox import Limits
 
@@ -364,6 +366,24 @@ def test_only_one_place_calls_a_tool_of_an_upstream():
             if isinstance(node, ast.Attribute) and node.attr == "call_tool":
                 found.add(path.relative_to(package).as_posix())
     assert found == {"calls/tool_calls.py"}
+
+
+@pytest.mark.parametrize("name", ["a.b", "", "ToolError", "a b", "caf\u00e9"])
+def test_a_server_has_a_name_that_is_no_others(name):
+    with pytest.raises(ConfigError, match="servers: server "):
+        Broker(servers={name: MCPServer("x")})
+
+
+@pytest.mark.parametrize("arguments", [{"a": math.inf}, {"a": math.nan}, {"a": "\ud800"}, {"a": {1, 2}}])
+async def test_arguments_of_a_direct_call_are_json_or_refused(desk_server, calls, arguments):
+    with anyio.fail_after(60):
+        async with Broker(servers={"desk": desk_server}, opens_sandbox=False) as broker:
+            session = broker.session(grants=[Grant("desk.*")])
+            await session.get_tool_details(["desk.add"])
+            with pytest.raises(ValueError, match="they cannot be written as JSON"):
+                await session.call_directly("desk.add", arguments)
+            assert calls == []
+            assert (await session.call_directly("desk.add", {"a": 1})).answer is not None
 
 
 async def test_a_tool_that_a_server_comes_back_with_is_not_called_by_the_leave_for_the_one_before(faulty, tmp_path):

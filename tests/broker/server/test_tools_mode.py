@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from types import MappingProxyType
@@ -12,6 +13,7 @@ import anyio
 import pytest
 from mcp import Client, MCPError
 from mcp import types as t
+from mcp.server import MCPServer
 
 from broker import Broker, Config, Grant
 from broker.disclosure.disclosure_config import DisclosureConfig
@@ -75,6 +77,63 @@ async def test_tools_of_several_servers_are_told_apart_by_their_servers(offered,
         assert document["ech"]["available_tools"][0] == "other__echo"
         for name in ("desk__add", "desk.add"):
             assert (await client.call_tool(name, {"a": 1})).structured_content == {"result": 3}
+
+
+def says(name, *names):
+    """A server whose tools say which one was called."""
+    server = MCPServer(name)
+
+    def tool(said):
+        def say() -> str:
+            return f"{name}: {said}"
+
+        return say
+
+    for one in names:
+        server.add_tool(tool(one), name=one, description="Says who it is.")
+    return server
+
+
+@pytest.mark.parametrize(
+    ("servers", "said"),
+    [
+        (
+            [says("a", "b__c", "plain"), says("a__b", "c")],
+            {"a.b__c": "a: b__c", "a__b.c": "a__b: c", "a__plain": "a: plain"},
+        ),
+        (
+            [says("one", "search_tools", "one__search_tools", "x\ny", "kept.name")],
+            {
+                "one.search_tools": "one: search_tools",
+                "one__search_tools": "one: one__search_tools",
+                "one__x_y": "one: x\ny",
+                "kept.name": "one: kept.name",
+            },
+        ),
+    ],
+)
+async def test_no_tool_stands_in_for_another_and_all_have_names_of_the_protocol(servers, said):
+    with anyio.fail_after(60):
+        async with Broker(servers={server.name: server for server in servers}, opens_sandbox=False) as broker:
+            make = BrokerServer(
+                broker, ServeSettings(mode="tools"), make_session=lambda _: broker.session(grants=[Grant("*")])
+            )
+            async with Client(make.mcp) as client:
+                assert sorted(await names(client)) == sorted([*HEAD, *said])
+                assert all(entry is not None for entry in (await read(client, *said)).values())
+                answers = {name: (await client.call_tool(name, {})).content[0].model_dump()["text"] for name in said}
+    assert answers == said
+
+
+async def test_what_json_cannot_carry_of_a_definition_is_left_out_of_it(desk_server):
+    odd = {"type": "object", "properties": {"n": {"maximum": math.inf, "default": math.nan, "title": "half \ud800"}}}
+    with anyio.fail_after(60):
+        async with Broker(servers={"desk": desk_server}, opens_sandbox=False) as broker:
+            entry = broker.catalog.lookup("desk.add")
+            broker.catalog.replace("desk", [replace(entry.spec, input_schema=odd)])
+            async with Client(BrokerServer(broker, ServeSettings(mode="tools")).mcp) as client:
+                document = await read(client, "add")
+    assert document["add"]["inputSchema"]["properties"]["n"] == {"maximum": None, "default": None, "title": "half ?"}
 
 
 async def test_the_listing_does_not_change_while_a_lazy_server_comes_and_goes(offered, faulty):

@@ -65,6 +65,11 @@ ANSWERS: dict[str, tuple[str, tuple[str, Any]]] = {
     "blocks of nothing": (blocks(None, 5, {}), ("value", [{"type": "unknown"}] * 3)),
     "too many blocks": (blocks(*[{"type": "text", "text": ""}] * 1_500), NO_BLOCKS),
     "a block of the future": (blocks({"type": "hologram"}, {"type": "text"}), ("value", "hologram")),
+    "an error said in another way": (
+        result({"content": [{"type": "text", "text": "no"}], "isError": "yes"}),
+        ("ToolError", "[text of raw] no"),
+    ),
+    "no error said in another way": (result({"content": [], "isError": None}), ("value", "")),
     "a result within results": (
         result('{"content": [], "structuredContent": ' + '{"a":' * 150 + "1" + "}" * 151),
         TOO_DEEP,
