@@ -40,6 +40,11 @@ def paragraph(text: Any, limit: int) -> str:
     return _bounded("\n".join(lines).strip(), limit)
 
 
+def counted(number: int, what: str) -> str:
+    """Return `1 call`, `2 calls`."""
+    return f"{number} {what}{'' if number == 1 else 's'}"
+
+
 def literal(value: object) -> str:
     """Return a value as a Python literal in which every character shows."""
     return _INVISIBLE.sub(lambda found: ascii(found[0])[1:-1], repr(value))

@@ -12,11 +12,13 @@ from typing import Annotated
 import typer
 
 from broker.cli import authorization_commands, recording_commands, script_commands
+from broker.cli.command_names import Commands
 from broker.cli.image_commands import image
 from broker.cli.tool_commands import tools
 
 app = typer.Typer(
     name="codemode",
+    cls=Commands,
     no_args_is_help=True,
     rich_markup_mode=None,
     pretty_exceptions_enable=False,

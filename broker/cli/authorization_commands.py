@@ -12,13 +12,14 @@ from typing import Annotated
 
 import typer
 
+from broker.cli.command_names import group
 from broker.cli.options import AsJson, ConfigFile
 from broker.cli.start import start
 
-policy = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="Look at what may be called, and why.")
-grants = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="Look at what was allowed for always.")
-audit = typer.Typer(rich_markup_mode=None)
-mcp = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="Log in to servers.")
+policy = group("Look at what may be called, and why.")
+grants = group("Look at what was allowed for always.")
+audit = group("", no_args_is_help=False)
+mcp = group("Log in to servers.")
 
 _Texts = list[str] | None
 
@@ -46,8 +47,8 @@ def policy_test(
         _Texts, typer.Option("--allow", "-a", metavar="PATTERN", help="Grants, as for `codemode run`.")
     ] = None,
     after: Annotated[_Texts, typer.Option("--after", metavar="LABEL", help="A label, as if received.")] = None,
-    principal: Annotated[str, typer.Option("--principal", help="Who is authenticated.")] = "",
-    session: Annotated[str, typer.Option("--session", help="The session's name.")] = "",
+    principal: Annotated[str, typer.Option("--principal", metavar="NAME", help="Who is authenticated.")] = "",
+    session: Annotated[str, typer.Option("--session", metavar="NAME", help="The session's name.")] = "",
     as_json: AsJson = False,
 ) -> None:
     """Say what would be decided about a call, and why.
@@ -71,7 +72,7 @@ def policy_test(
 
 @policy.command("explain")
 def policy_explain(
-    run: Annotated[str, typer.Argument(metavar="RUN", help="A run's id, as the envelope and the audit have it.")],
+    run: Annotated[str, typer.Argument(metavar="RUN", help="The id, the beginning of it, or `last`.")],
     *,
     as_json: AsJson = False,
 ) -> None:
@@ -79,7 +80,7 @@ def policy_explain(
 
     \b
     Example:
-      codemode policy explain run_0123456789abcdef
+      codemode policy explain last
     """  # noqa: D301  # \b keeps click from refilling the lines
     from broker.cli import policy as command
 

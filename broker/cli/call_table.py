@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from rich.table import Table
 from rich.text import Text
 
-from codegen.plain_text import one_line
+from codegen.plain_text import counted, one_line
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -60,7 +60,7 @@ def _table(*columns: str, title: str) -> Table:
 
 
 def _title(calls: Sequence[CallRecord]) -> str:
-    return f"{len(calls)} tool call{'s' if len(calls) != 1 else ''}"
+    return counted(len(calls), "tool call")
 
 
 def _name(call: CallRecord) -> Text:

@@ -109,5 +109,5 @@ def report_servers(broker: Broker) -> None:
     """Name the servers that are down on stderr, with what to do; the others are used all the same."""
     for status in broker.server_statuses():
         if status.problem:
-            remedy = f"; {status.what_to_do}" if status.what_to_do else ""
+            remedy = f". {status.what_to_do}" if status.what_to_do else ""
             note(one_line(f"server {status.name}: {status.problem}{remedy}", _PROBLEM_CHARACTERS))

@@ -11,7 +11,7 @@ from broker.cli.compile_progress import prepare_image
 from broker.cli.configured import LISTING_SECONDS, load_config, open_broker
 from broker.cli.exit_codes import ExitCode
 from broker.cli.terminal import Problem, results
-from codegen.plain_text import one_line
+from codegen.plain_text import counted, one_line
 from sandbox import Sandbox, SandboxError
 
 if TYPE_CHECKING:
@@ -87,7 +87,7 @@ def _read_config(given: Path | None) -> tuple[Config | None, Finding]:
         config = load_config(given)
     except Problem as problem:
         return None, Finding("config", is_right=False, found=problem.what, what_to_do=problem.what_to_do)
-    return config, Finding("config", is_right=True, found=f"{len(config.servers)} servers")
+    return config, Finding("config", is_right=True, found=counted(len(config.servers), "server"))
 
 
 async def _workers_finding(image: str | None) -> Finding:
@@ -122,7 +122,7 @@ def _server_finding(status: ServerStatus) -> Finding:
     subject = f"server {status.name}"
     if status.state == "ready":
         left_out = f"; left out: {' '.join(status.warnings)}" if status.warnings else ""
-        found = f"{status.tool_count} tools, protocol {status.protocol_version}{left_out}"
+        found = f"{counted(status.tool_count, 'tool')}, protocol {status.protocol_version}{left_out}"
         return Finding(subject, is_right=True, found=found)
     if status.state == "disabled":
         return Finding(subject, is_right=True, found="disabled in the config")

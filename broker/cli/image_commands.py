@@ -13,10 +13,11 @@ from typing import Annotated
 
 import typer
 
+from broker.cli.command_names import group
 from broker.cli.options import AsJson, LogJson, Verbose
 from broker.cli.start import start
 
-image = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="Guest images with further Python packages.")
+image = group("Guest images with further Python packages.")
 
 
 @image.command("build")

@@ -17,6 +17,7 @@ from broker.authorization.shown import shown_name, shown_text
 from broker.cli.audit import attempts_with_results, open_store, why
 from broker.cli.configured import load_config, open_broker
 from broker.cli.exit_codes import ExitCode
+from broker.cli.recordings import whole_id
 from broker.cli.run import grants_of
 from broker.cli.terminal import Problem, note, write_result, write_table
 
@@ -82,7 +83,7 @@ async def test_policy(request: TestRequest) -> ExitCode:
 async def explain_run(request: ExplainRequest) -> ExitCode:
     """Print for each call of a run what decided it."""
     with open_store() as store:
-        found = list(attempts_with_results(entries(store, run=request.run)))
+        found = list(attempts_with_results(entries(store, run=whole_id(request.run))))
     if not found:
         raise Problem(f"no call of {request.run!r} is on record", "`codemode audit` lists the runs.")
     if request.as_json:

@@ -13,12 +13,11 @@ from typing import Annotated, Literal
 
 import typer
 
+from broker.cli.command_names import group
 from broker.cli.options import Allow, AsJson, ConfigFile, LogJson, Verbose
 from broker.cli.start import start
 
-recordings = typer.Typer(
-    no_args_is_help=True, rich_markup_mode=None, help="Look at what is recorded; move it in and out."
-)
+recordings = group("Look at what is recorded; move it in and out.")
 
 Names = Annotated[list[str], typer.Argument(metavar="RUN…", help="Ids of runs, beginnings of them, or `last`.")]
 Files = Annotated[list[Path], typer.Argument(metavar="FILE…", help="Files that `recordings export` wrote.")]
@@ -221,7 +220,7 @@ def show_run(
 
 
 def infer_results(
-    pattern: Annotated[str, typer.Argument(help="Tools as server.tool; * and ? match.")],
+    pattern: Annotated[str, typer.Argument(metavar="PATTERN", help="Tools as server.tool; * and ? match.")],
     *,
     keep: Annotated[
         bool, typer.Option("--store", help="Use these types in the stubs of tools that declare none.")

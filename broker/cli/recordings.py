@@ -20,7 +20,7 @@ from broker.recordings.recordings import Recordings
 from broker.recordings.settings import RecordingSettings
 from broker.recordings.transfer import export, import_file, load
 from broker.store import Store
-from codegen.plain_text import one_line
+from codegen.plain_text import counted, one_line
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -92,7 +92,7 @@ async def export_recordings(request: FilesRequest) -> ExitCode:
         for entry in entries:
             path = target / f"{entry.run_id}.jsonl" if target.is_dir() else target
             export(recordings, entry, path)
-            note(f"{path}: {entry.calls} calls")
+            note(f"{path}: {counted(entry.calls, 'call')}")
     return ExitCode.COMPLETED
 
 
@@ -101,7 +101,7 @@ async def import_recordings(request: FilesRequest) -> ExitCode:
     with open_recordings() as recordings:
         for name in request.names:
             entry, cut = import_file(recordings, Path(name))
-            note(f"{entry.run_id}: {entry.calls} calls, {entry.state}{f'; the file {cut}' if cut else ''}")
+            note(f"{entry.run_id}: {counted(entry.calls, 'call')}, {entry.state}{f'; the file {cut}' if cut else ''}")
     return ExitCode.COMPLETED
 
 
@@ -137,6 +137,15 @@ def read_target(name: str) -> Recording:
         values = {digest: recordings.value(digest) for digest in recordings.digests(entry.id)}
     recording.value = values.get
     return recording
+
+
+def whole_id(name: str) -> str:
+    """Return the id of a recorded run that is named by its beginning or as `last`; any other name as it is."""
+    with Store.in_user_folder() as store, Recordings(store, RecordingSettings()) as recordings:
+        try:
+            return recordings.find(name).run_id
+        except RecordingError:
+            return name
 
 
 def _json(entry: Entry) -> dict[str, object]:

@@ -17,7 +17,7 @@ from broker.cli.run import exit_code, grants_of, report, show_output
 from broker.cli.terminal import Problem, can_ask, note, notes, results, write_result
 from broker.errors import RecordingError
 from broker.recordings.transfer import load
-from codegen.plain_text import one_line
+from codegen.plain_text import counted, one_line
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -127,7 +127,7 @@ def _name(recording: Recording, story: CallStory) -> str:
 
 def _text(entry: Entry, waits: list[str]) -> Text:
     text = Text.assemble(entry.run_id, "  ", (entry.state, STYLES.get(entry.state, "")), "  ", when(entry.began))
-    text.append(f"  {one_line(entry.filename, _ARGUMENT_CHARACTERS)}, {entry.calls} calls")
+    text.append(f"  {one_line(entry.filename, _ARGUMENT_CHARACTERS)}, {counted(entry.calls, 'call')}")
     for sentence in waits:
         text.append(f"\n  {sentence}")
     return text

@@ -139,7 +139,7 @@ def serve(
 
 
 def stubs(
-    pattern: Annotated[str, typer.Argument(help="Tools as server.tool; * and ? match.")],
+    pattern: Annotated[str, typer.Argument(metavar="PATTERN", help="Tools as server.tool; * and ? match.")],
     *,
     config: ConfigFile = None,
     verbose: Verbose = False,

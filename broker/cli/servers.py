@@ -44,7 +44,8 @@ async def list_servers(request: ServersRequest) -> ExitCode:
 
 
 def _row(status: ServerStatus) -> tuple[str, str, str, str]:
-    said = [status.problem, status.what_to_do] if status.problem else [status.about, *status.warnings]
-    text = "; ".join(filter(None, said))
+    text = "; ".join(filter(None, [status.about, *status.warnings]))
+    if status.problem:
+        text = ". ".join(filter(None, [status.problem, status.what_to_do]))
     state = f"{status.state} (lazy)" if status.is_lazy and status.state != "asleep" else status.state
     return status.name, state, str(status.tool_count), one_line(text, SAID_CHARACTERS)

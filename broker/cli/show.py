@@ -16,7 +16,7 @@ from broker.cli.recordings import read_target, when
 from broker.cli.terminal import Problem, indented, note, results, write_result
 from broker.recordings.html_page import html_page
 from broker.recordings.picture import picture_of
-from codegen.plain_text import one_line, paragraph
+from codegen.plain_text import counted, one_line, paragraph
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -34,7 +34,10 @@ MOST_ROWS = 60
 _NAME_CHARACTERS = 34
 _LINE_CHARACTERS = 96
 _OUTPUT_CHARACTERS = 4_000
-_LEAST_WIDTH = 20
+_LEAST_WIDTH = 10
+_LEAST_NAME = 12
+_BESIDE_WIDTH = 22
+"""What a bar has beside it: the line, spaces, the time and how the call ended."""
 
 
 @dataclass(frozen=True)
@@ -60,7 +63,7 @@ def _show(request: ShowRequest) -> ExitCode:
             request.html.write_text(html_page(recording, picture), "utf-8")
         except OSError as error:
             raise Problem(f"{request.html}: {error.strerror}") from None
-        note(f"{request.html}: {len(picture.spans)} calls")
+        note(f"{request.html}: {counted(len(picture.spans), 'call')}")
     elif request.as_json:
         write_result(json.dumps(_json(recording, picture), indent=2))
     else:
@@ -103,7 +106,8 @@ def _summary(recording: Recording, picture: Picture) -> Text:
         (f"{one_line(begun.filename, _NAME_CHARACTERS)}  {begun.run_id}", "bold"),
         f"  {when(begun.at)}\n",
         (outcome, "green" if picture.is_good else "red"),
-        f"\n{len(picture.spans)} calls, {len(recording.steps)} steps, {_seconds(picture.seconds)}",
+        f"\n{counted(len(picture.spans), 'call')}, {counted(len(recording.steps), 'step')}",
+        f", {_seconds(picture.seconds)}",
     )
     for at, lain in picture.gaps:
         text.append(f"\ntaken up again at {_seconds(at)}, after {_seconds(lain)}", "yellow")
@@ -113,22 +117,31 @@ def _summary(recording: Recording, picture: Picture) -> Text:
 
 
 def _bars(picture: Picture) -> list[Text]:
-    width = max(_LEAST_WIDTH, results().width - _NAME_CHARACTERS - 18)
+    of_names = _width_of_names(picture)
+    width = max(_LEAST_WIDTH, results().width - of_names - _BESIDE_WIDTH)
     scale = width / max(picture.seconds, 1e-9)
     if len(picture.spans) > MOST_ROWS:
         lanes = picture.lanes()
-        rows = [_lane(lane, scale, width) for lane in lanes[:MOST_ROWS]]
+        rows = [_lane(lane, scale, width, of_names) for lane in lanes[:MOST_ROWS]]
         more = [Text(f"and {len(lanes) - MOST_ROWS} more rows", "dim")] if len(lanes) > MOST_ROWS else []
     else:
-        rows, more = [_row(span, scale, width) for span in picture.spans], []
-    ruler = Text(f"{'':{_NAME_CHARACTERS + 6}}0{_seconds(picture.seconds):>{width - 1}}", "dim")
+        rows, more = [_row(span, scale, width, of_names) for span in picture.spans], []
+    ruler = Text(f"{'':{of_names + 6}}0{_seconds(picture.seconds):>{width - 1}}", "dim")
     return [ruler, *rows, *more]
 
 
-def _row(span: Span, scale: float, width: int) -> Text:
+def _width_of_names(picture: Picture) -> int:
+    """Return what the names need, if that leaves room for the bars."""
+    if len(picture.spans) > MOST_ROWS:
+        return 10  # a row is of many calls, and says how many
+    room = results().width - _BESIDE_WIDTH - _LEAST_WIDTH
+    return max(_LEAST_NAME, min(room, _NAME_CHARACTERS, max(len(span.function) + 1 for span in picture.spans)))
+
+
+def _row(span: Span, scale: float, width: int, of_names: int) -> Text:
     line = f"{span.line:>4}" if span.line else "    "
-    name = one_line(span.function, _NAME_CHARACTERS)
-    text = Text.assemble((f"{line}  ", "dim"), f"{name:{_NAME_CHARACTERS}}")
+    name = one_line(span.function, of_names - 1)
+    text = Text.assemble((f"{line}  ", "dim"), f"{name:{of_names}}")
     bar = [" "] * width
     _draw(bar, span, scale)
     for char in bar:
@@ -138,7 +151,7 @@ def _row(span: Span, scale: float, width: int) -> Text:
     return text
 
 
-def _lane(lane: list[Span], scale: float, width: int) -> Text:
+def _lane(lane: list[Span], scale: float, width: int, of_names: int) -> Text:
     bar = [" "] * width
     styles = [""] * width
     for span in lane:
@@ -147,8 +160,8 @@ def _lane(lane: list[Span], scale: float, width: int) -> Text:
         for place, char in enumerate(drawn):
             if char != " ":
                 bar[place], styles[place] = char, _bar_style(char, span)
-    label = f"{len(lane)} calls"
-    text = Text(f"{label:>{_NAME_CHARACTERS + 4}}  ", "dim")
+    label = counted(len(lane), "call")
+    text = Text(f"{label:>{of_names + 4}}  ", "dim")
     for char, style in zip(bar, styles, strict=True):
         text.append(char, style)
     return text

@@ -12,6 +12,7 @@ import sys
 from typing import TYPE_CHECKING, TextIO
 
 from rich.console import Console
+from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
@@ -21,6 +22,9 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Sequence
 
     from rich.console import JustifyMethod, RenderableType
+
+
+_FOLDED_WIDTH = 20
 
 
 class Problem(Exception):  # noqa: N818  # what the user has to mend, not a fault
@@ -90,6 +94,8 @@ def write_table(
 ) -> None:
     """Write a table to stdout; where that is no terminal, a line for each row with tabs between, for grep and cut.
 
+    On a terminal that is too narrow for the table, a row is its first cell and below it the others.
+
     Args:
         columns: Their headings.
         rows: Texts, made inert.
@@ -100,6 +106,12 @@ def write_table(
     if not console.is_terminal:
         write_result("\n".join("\t".join(map(str, row)) for row in rows))
         return
+    rows = list(rows)
+    if _least_width(columns, rows, whole) > console.width:
+        for first, *others in rows:
+            console.print(Text(str(first), style="bold"), soft_wrap=True)
+            console.print(Padding(_beside(columns[1:], others), (0, 0, 0, 2)))
+        return
     table = Table(box=None, pad_edge=False)
     for column in columns:
         justify: JustifyMethod = "right" if column in right else "left"
@@ -107,6 +119,25 @@ def write_table(
     for row in rows:
         table.add_row(*(Text(cell) if isinstance(cell, str) else cell for cell in row))
     console.print(table)
+
+
+def _least_width(columns: Sequence[str], rows: Iterable[Sequence[str | Text]], whole: Collection[str]) -> int:
+    """Return how wide a table has to be: long cells may be broken, short ones and those that are copied may not."""
+    longest = [max(map(len, column)) for column in zip(columns, *rows, strict=True)]
+    parts = (
+        length if name in whole else min(length, _FOLDED_WIDTH) for name, length in zip(columns, longest, strict=True)
+    )
+    return sum(parts) + 2 * (len(columns) - 1)
+
+
+def _beside(columns: Sequence[str], cells: Sequence[str | Text]) -> Text:
+    """Return the cells of a row, each behind the heading of its column."""
+    said = [
+        Text.assemble((f"{name} " if name else "", "dim"), cell)
+        for name, cell in zip(columns, cells, strict=True)
+        if str(cell)
+    ]
+    return Text("  ").join(said)
 
 
 def write_to(stream: TextIO, text: str) -> None:

@@ -12,10 +12,11 @@ from typing import Annotated, Literal
 
 import typer
 
+from broker.cli.command_names import group
 from broker.cli.options import AsJson, ConfigFile, LogJson, Verbose
 from broker.cli.start import start
 
-tools = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="Look at the tools of the configured servers.")
+tools = group("Look at the tools of the configured servers.")
 
 
 @tools.command("list")
@@ -54,7 +55,9 @@ def list_servers(
 
 @tools.command("search")
 def search_tools(  # noqa: PLR0913 - one for each option
-    query: Annotated[str, typer.Argument(help="Words to look for in names and descriptions; none lists all.")] = "",
+    query: Annotated[
+        str, typer.Argument(metavar="QUERY", help="Words to look for in names and descriptions; none lists all.")
+    ] = "",
     *,
     config: ConfigFile = None,
     server: Annotated[

@@ -13,7 +13,7 @@ from importlib import resources
 from typing import TYPE_CHECKING, Any
 
 from broker.errors import RecordingError
-from codegen.plain_text import one_line, paragraph
+from codegen.plain_text import counted, one_line, paragraph
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -47,7 +47,8 @@ def _body(recording: Recording, picture: Picture) -> Iterator[str]:
     yield f'<p class="dim"><code>{escape(begun.run_id)}</code>, {began}</p>'
     outcome = escape(one_line(picture.outcome, _VALUE_CHARACTERS))
     yield f'<p class="{"good" if picture.is_good else "bad"}"><strong>{outcome}</strong></p>'
-    yield f"<p>{len(picture.spans)} calls, {len(recording.steps)} steps, {_seconds(picture.seconds)}</p>"
+    size = f"{counted(len(picture.spans), 'call')}, {counted(len(recording.steps), 'step')}"
+    yield f"<p>{size}, {_seconds(picture.seconds)}</p>"
     for at, lain in picture.gaps:
         yield f"<p>Taken up again at {_seconds(at)}, after {_seconds(lain)}.</p>"
     if recording.cut:

@@ -11,6 +11,7 @@ import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
+from codegen.plain_text import counted
 from sandbox import Completed, Parked, Raised, Stopped
 
 if TYPE_CHECKING:
@@ -150,7 +151,7 @@ def _outcome(recording: Recording) -> tuple[str, bool]:
         case Stopped(limit, amount):
             return f"was stopped: the limit {limit}={amount:g} was reached", False
         case Parked(calls):
-            return f"is parked: {len(calls)} calls wait for somebody to allow them", False
+            return f"is parked and waits for somebody to allow {counted(len(calls), 'call')}", False
         case None if recording.ended is None:
             return "was interrupted", False
         case None:

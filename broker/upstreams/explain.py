@@ -31,6 +31,7 @@ class Trouble:
 
 
 def explain(
+    name: str,
     settings: ServerConfig,
     connection: Connection,
     error: Exception | None,
@@ -46,7 +47,7 @@ def explain(
         )
     causes = list(_causes(error)) if error is not None else []
     for cause in causes:
-        trouble = _known(settings, cause)
+        trouble = _known(name, settings, cause)
         if trouble is not None:
             return trouble
     if connection.http_status is not None:
@@ -61,7 +62,7 @@ def explain(
     return Trouble(_unforeseen(causes), "Run its command by hand, or ask its author.")
 
 
-def _known(settings: ServerConfig, cause: Exception) -> Trouble | None:  # noqa: PLR0911  # a table of faults
+def _known(name: str, settings: ServerConfig, cause: Exception) -> Trouble | None:  # noqa: PLR0911  # a table of faults
     command = settings.command or ""
     match cause:
         case FileNotFoundError() | NotADirectoryError():
@@ -75,7 +76,7 @@ def _known(settings: ServerConfig, cause: Exception) -> Trouble | None:  # noqa:
         case LoginError():
             is_account = settings.oauth is not None and settings.oauth.grant == "client_credentials"
             account = "Correct client_id, client_secret and issuer of its 'oauth'."
-            return Trouble(str(cause), account if is_account else "Log in with `codemode mcp login` and its name.")
+            return Trouble(str(cause), account if is_account else f"Log in with `codemode mcp login {name}`.")
         case ReplyError():
             return Trouble(str(cause).rstrip("."), "This is a fault of the server.")
         case RuntimeError() if "protocol version" in str(cause):

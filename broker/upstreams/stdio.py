@@ -49,6 +49,8 @@ _WRITE_SECONDS = 10.0
 _EXIT_SECONDS = 1.0
 _KILL_SECONDS = 1.0
 _LAST_WORDS_SECONDS = 0.25
+_WORDS_CHARACTERS = 200
+_NPM_REASON = re.compile(r"npm (?:error|ERR!) (?!code |errno |syscall |path |A complete log)\S")
 _STRING = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"?', re.DOTALL)
 
 
@@ -66,9 +68,14 @@ class Child:
         self._is_stopping = False
 
     def last_words(self) -> str:
-        """Return the last line of stderr with anything on it, made inert and short; else an empty text."""
+        """Return the line of stderr that says why it ended, made inert and short; an empty text if it said nothing.
+
+        That is the last one, but for what npm and uv write behind the reason.
+        """
         lines = self._stderr.decode("utf-8", "replace").splitlines()
-        return next((text for line in reversed(lines) if (text := one_line(line, 200))), "")
+        of_npm = [line for line in lines if _NPM_REASON.match(line)]
+        said = [text for line in of_npm[:1] or lines if (text := one_line(line, _WORDS_CHARACTERS))]
+        return next((text for text in reversed(said) if not text.lower().startswith("hint:")), "")
 
     async def drain_stderr(self) -> None:
         """Read stderr to its end, so that the child never blocks on it."""

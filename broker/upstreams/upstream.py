@@ -186,7 +186,7 @@ class Upstream:
             finally:
                 self._lose_connection()
         timed_out = scope.cancelled_caught and not ready
-        trouble = explain(self.settings, connection, error, timed_out=timed_out)
+        trouble = explain(self.name, self.settings, connection, error, timed_out=timed_out)
         self._trouble = replace(trouble, problem=self._redact(trouble.problem))
         self._protocol_version = None
         if self._wanted.is_set():

@@ -38,3 +38,19 @@ def test_each_command_is_summed_up_in_a_line_that_is_not_cut(codemode, group):
     summaries = codemode(*filter(None, [group]), "--help").stdout.partition("Commands:")[2]
     assert summaries
     assert "..." not in summaries
+
+
+@pytest.mark.parametrize(
+    ("typed", "meant"),
+    [
+        (["recordings", "show", "last"], "'codemode show' or 'codemode tools show'"),
+        (["login", "mail"], "'codemode mcp login'"),
+        (["tools", "describe", "git.git_log"], "'codemode tools show'"),
+        (["help"], "'codemode --help'"),
+        (["tols"], "'tools'"),
+    ],
+)
+def test_a_command_that_is_elsewhere_or_called_otherwise_is_named(codemode, typed, meant):
+    finished = codemode(*typed)
+    assert finished.returncode == 2
+    assert f"Did you mean {meant}?" in finished.stderr

@@ -46,7 +46,7 @@ def test_a_call_that_waits_for_a_person_is_marked(codemode, config, tmp_path):
     (tmp_path / "script.py").write_text("from tools import odd\nawait odd.echo(text='x')\n")
     codemode("run", "script.py", "-c", config, "--park")
     shown = codemode("show", "last").stdout
-    assert "is parked: 1 calls wait for somebody to allow them" in shown
+    assert "is parked and waits for somebody to allow 1 call" in shown
     assert "?" in next(line for line in shown.splitlines() if "odd.echo  " in line)
 
 

@@ -6,6 +6,7 @@ import errno
 import json
 import os
 import pty
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -205,3 +206,13 @@ def test_an_address_is_shown_and_the_server_told_to_go_on(terminal, tmp_path, cu
     typed = [("What do you do?", b"y" + ENTER)]
     code, screen = terminal("run", "ask.py", "-c", curious, "--allow", "curious.ask", typed=typed, BROWSER="false")
     assert (code, "pay.example:\nhttps://pay.example/checkout?id=1" in screen) == (0, True), screen
+
+
+@pytest.mark.parametrize("columns", ["40", "60", "120"])
+def test_a_terminal_of_any_width_shows_ids_and_words_whole(terminal, codemode, columns):
+    codemode("run", "-", stdin="1")
+    code, screen = terminal("recordings", "list", COLUMNS=columns)
+    assert code == 0
+    assert re.search(r"run_[0-9a-f]{16}\b", screen)
+    assert "completed" in screen
+    assert "<stdin>" in screen

@@ -241,7 +241,7 @@ async def test_without_a_login_the_server_is_down_and_says_what_to_do():
         status = broker.server_statuses()[0]
     assert (status.problem, status.what_to_do) == (
         "it wants a login",
-        "Log in with `codemode mcp login` and its name.",
+        "Log in with `codemode mcp login web`.",
     )
 
 

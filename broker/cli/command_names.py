@@ -1,0 +1,55 @@
+"""Groups of commands, and what is said of a command that is typed where it is not, or by another name.
+
+Above: app.py and the `*_commands.py`. Below: typer.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import typer
+from typer.core import TyperGroup
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+_OTHER_WORDS = {
+    "compare": "replay",
+    "describe": "tools show",
+    "exec": "run",
+    "help": "--help",
+    "html": "show RUN --html FILE",
+    "ls": "tools list",
+    "status": "doctor",
+    "version": "--version",
+}
+"""What people look for who know other programs."""
+
+
+class Commands(TyperGroup):
+    """A group that says where a command is which it does not have: `recordings show` is `codemode show`."""
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        """Return the command that is named first, as typer does."""
+        name = args[0]
+        if not (name.startswith("-") or name in self.commands or ctx.resilient_parsing):
+            root = ctx.find_root()
+            found = [path for path in _paths(root.command, "") if path.rpartition(" ")[2] == name]
+            found = found or [word for typed, word in _OTHER_WORDS.items() if typed == name]
+            if found:
+                said = " or ".join(f"'{root.info_name} {path}'" for path in found)
+                ctx.fail(f"No such command {name!r}. Did you mean {said}?")
+        return super().resolve_command(ctx, args)
+
+
+def group(summary: str, *, no_args_is_help: bool = True) -> typer.Typer:
+    """Return a group without commands yet."""
+    return typer.Typer(cls=Commands, no_args_is_help=no_args_is_help, rich_markup_mode=None, help=summary or None)
+
+
+def _paths(group: Any, before: str) -> Iterator[str]:
+    """Yield all commands with the groups they are in."""
+    for name, command in group.commands.items():
+        yield f"{before}{name}"
+        if isinstance(command, TyperGroup):
+            yield from _paths(command, f"{before}{name} ")
