@@ -32,6 +32,29 @@ EXTRACT_TAKES = "extract() takes a value, a type and instructions, as in extract
 MODEL_NOT_ASKED = (
     "extract() failed: the model could not be asked. Nothing else happened; print the text and read it yourself."
 )
+HOW_TO_CALL = "tools are functions of their servers: `from tools import SERVER`, then `await SERVER.TOOL(argument=...)`"
+WITHOUT_MARKDOWN = "send the code alone, without Markdown around it"
+REAL_LINE_ENDS = r"the code has \n as two characters where its lines should end: send real line ends"
+RESULTS_ARE_VALUES = "results of tools are Python values already, as their stubs say: leave out json.loads()"
+RESULTS_HAVE_NO_PARTS = "a call returns the tool's result itself, as its stub says, not an object around it"
+LOOK_AT_THE_TEXT = "if this is a tool's result, it is text (str) of a form of its own: print its beginning first"
+
+
+def import_it(name: str) -> str:
+    """Return how a script imports a server."""
+    return f"write `from tools import {one_line(name, _NAME_CHARACTERS)}` first"
+
+
+def import_server(server: str, function: str) -> str:
+    """Return how a script gets at a tool that it uses by its bare name."""
+    call = f"{server}.{one_line(function, _NAME_CHARACTERS)}"
+    return f"{call} is a tool: write `from tools import {server}` and `await {call}(...)`"
+
+
+def of_a_server(server: str) -> str:
+    """Return what to do about a fetch that names a server and no tool of it."""
+    server = one_line(server, _NAME_CHARACTERS)
+    return f"{server} is a server: search_tools({json.dumps({'query': '', 'server': server})}) lists its tools"
 
 
 def no_function(name: str) -> str:

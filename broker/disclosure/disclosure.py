@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 import anyio
 import anyio.to_thread
 
+from broker.calls.call_texts import of_a_server
 from broker.calls.host_paths import HostPaths
 from broker.disclosure.tool_details import ToolDetails, definitions, stub_text
 from broker.errors import UpstreamError
@@ -128,8 +129,13 @@ class Disclosure:
                 entries[entry.qualified_name] = entry
             elif problem := self.problem_behind(name):
                 unavailable[name] = problem
-            elif several := self._catalog.bearing(name):
-                ambiguous[name] = several
+            elif bearing := self._catalog.bearing(name):
+                if len(bearing) == 1:
+                    entries[bearing[0]] = self._catalog.lookup(bearing[0])
+                else:
+                    ambiguous[name] = bearing
+            elif server := self._server_alone(name):
+                unavailable[name] = of_a_server(server)
             else:
                 unknown[name] = self._catalog.suggest(name)
         changed = {name: text for name, entry in entries.items() if (text := self.changed(entry))}
@@ -190,6 +196,11 @@ class Disclosure:
         async with anyio.create_task_group() as tasks:
             for server in servers & self._upstreams.keys():
                 tasks.start_soon(self._upstreams[server].needed)
+
+    def _server_alone(self, name: str) -> str | None:
+        """Return the server that is named where a tool of it should be, as `git` or `git.*`."""
+        prefix = name.removesuffix(".*")
+        return prefix if prefix in self._upstreams else self._catalog.server_of(prefix)
 
     def problem_behind(self, name: str) -> str:
         """Return why the server that a name begins with cannot be used; empty when it can, or there is none."""

@@ -21,6 +21,7 @@ from broker.errors import RecordingError
 from broker.recordings.resuming import UnknownCalls, check_resumable, give_back
 from broker.recordings.run_journal import RunJournal
 from broker.runs.envelope import envelope_of, redacted_outcome
+from broker.runs.hints import with_hint
 from broker.runs.run_output import RunOutput
 from broker.runs.script_check import not_started, warning
 from sandbox import Parked, Raised, Stopped, Stopwatch
@@ -89,7 +90,7 @@ class Execution:
         run_id = f"run_{secrets.token_hex(8)}"
         found = await self.preparation.read(script, filename, describe_references=describe_references)
         if isinstance(found, Raised | Stopped):
-            return envelope_of(found, run_id, began)
+            return envelope_of(with_hint(found, script, self.preparation.catalog, has_called=False), run_id, began)
         manifest = await self.preparation.manifest(script, found)
         mistakes = await self.preparation.mistakes(script, found, manifest) if check_mode != "off" else ()
         if check_mode == "error" and mistakes:
@@ -215,8 +216,9 @@ class Execution:
             ended = printed.result(stopwatch.elapsed, len(calls.records))
         elif not isinstance(ended.outcome, Parked):
             self.desk.unfinished.discard(recorded.run_id)
+        outcome = with_hint(ended.outcome, script, self.preparation.catalog, has_called=bool(calls.records))
         return envelope_of(
-            redacted_outcome(ended.outcome, self.redact),
+            redacted_outcome(outcome, self.redact),
             recorded.run_id,
             began,
             calls=calls.records,

@@ -14,6 +14,7 @@ import anyio
 
 from broker.calls.call_texts import script_not_described
 from broker.logging import logger
+from broker.runs.hints import sharpened
 from broker.runs.manifest import manifest_of
 from broker.runs.script_check import CheckedScript, diagnostics_of, stops, unreadable
 from codegen import CheckerError
@@ -69,7 +70,10 @@ class Preparation:
         if isinstance(found, Raised | Stopped):
             return _with_filename(found, filename)
         await self._settle(found)
-        undescribed = [entry for entry in self.named(found) if not self.disclosure.is_described(entry)]
+        # Where nobody describes them for it, a script is only kept from tools that it names: what it finds out while it
+        # runs is told it then.
+        named = self.named(found) if describe_references else self.spelled_out(found)
+        undescribed = [entry for entry in named if not self.disclosure.is_described(entry)]
         if undescribed and not describe_references:
             changed = [text for entry in undescribed if (text := self._change_of(entry))]
             return _description_required(undescribed, found, changed)
@@ -105,7 +109,8 @@ class Preparation:
         entries = [entry for server in sorted(servers) for entry in self.catalog.of_server(server)]
         described = [entry for entry in entries if self.disclosure.is_described(entry)]
         listed = {namespace: tuple(entry["functions"]) for namespace, entry in manifest.items()}
-        return await diagnostics_of(script, described, listed)
+        found_mistakes = await diagnostics_of(script, described, listed)
+        return tuple(sharpened(one, self.catalog) for one in found_mistakes)
 
     async def _settle(self, found: Sequence[Reference]) -> None:
         """Wait for the servers that the script names, and for no other."""
@@ -120,6 +125,10 @@ class Preparation:
     def _change_of(self, entry: CatalogEntry) -> str:
         text = self.disclosure.changed(entry)
         return f"{entry.python_name} {text}" if text else ""
+
+    def spelled_out(self, found: Sequence[Reference]) -> list[CatalogEntry]:
+        """Return the tools that a script names with their servers."""
+        return self.named([reference for reference in found if reference.function not in _WHOLE_SERVER])
 
     def named(self, found: Sequence[Reference]) -> list[CatalogEntry]:
         """Return the tools that a script names; all of a server when it names the server and none of its tools."""

@@ -6,6 +6,7 @@ Above: the MCP server, `Session.dispatch`. Below: the session. Nothing that a ca
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
@@ -36,6 +37,7 @@ LONGEST_SECONDS = 600.0
 """What a caller may ask for as timeout of a script."""
 
 _MOST_TOOLS = 100
+_FENCED = re.compile(r"(\s*```[ \t]*\w*[ \t]*\r?\n)(.*?)\n?[ \t]*```\s*", re.DOTALL)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -91,6 +93,8 @@ class Surface:
         if schema is None:
             return Reply(texts.unknown_tool(name, list(INPUT_SCHEMAS)), is_error=True)
         given = _decoded(arguments) if isinstance(arguments, str) else dict(arguments)
+        if name == DETAILS and isinstance(given, dict) and isinstance(given.get("tools"), str):
+            given["tools"] = _names(given["tools"])
         fault = first_fault(given, schema)
         if fault is not None:
             return Reply(texts.wrong_arguments(name, fault), is_error=True)
@@ -150,7 +154,7 @@ class Surface:
             if self.resumes is not None:
                 return self._ran(await self._take_up(self.resumes, watcher, stop))
             result = await self.session.execute_code(
-                given["code"],
+                plain_code(given["code"]),
                 limits=limits,
                 on_output=watcher.on_output,
                 on_call=watcher.on_call,
@@ -183,6 +187,20 @@ class Surface:
     def _reply(self, text: str, *, is_error: bool = False) -> Reply:
         handle = f"\n{texts.new_session(self.handle)}" if self.handle is not None else ""
         return Reply(text + handle, is_error=is_error)
+
+
+def plain_code(text: str) -> str:
+    """Return code without the Markdown fence that models put around it; its lines keep their numbers."""
+    fenced = _FENCED.fullmatch(text)
+    return text if fenced is None else "\n" * fenced[1].count("\n") + fenced[2]
+
+
+def _names(text: str) -> list[str]:
+    """Return the names in a text that should have been a list: JSON of one, or names with commas."""
+    decoded = _decoded(text)
+    if isinstance(decoded, list) and all(isinstance(one, str) for one in decoded):
+        return decoded
+    return [name for part in text.split(",") if (name := part.strip())]
 
 
 def _hints(annotations: Mapping[str, Any]) -> dict[str, bool]:

@@ -12,7 +12,7 @@ import re
 from itertools import groupby
 from typing import TYPE_CHECKING
 
-from codegen.plain_text import one_line
+from codegen.plain_text import counted, one_line
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -43,7 +43,8 @@ DESCRIPTIONS = {
         "Run a Python 3.14 script in a sandbox without files or network. It calls tools:\n"
         "from tools import git\n"
         'log = await git.git_log(repo_path=".")\n'
-        "Top-level await, loops, asyncio.gather and the standard library work. A failed call raises tools.ToolError. "
+        "Top-level await, loops, asyncio.gather and the standard library work; each script starts anew. "
+        "A failed call raises tools.ToolError. "
         "You get back only what it prints and the value of its last expression, so filter and sum up there."
     ),
 }
@@ -152,7 +153,7 @@ def not_displayed(count: int) -> str:
 
 def displayed(count: int) -> str:
     """Return that a script showed something and said nothing."""
-    return f"The script displayed {count} block{'s' if count != 1 else ''}, below."
+    return f"The script displayed {counted(count, 'block')}, below."
 
 
 def page_end(following: str | None) -> str:

@@ -187,15 +187,16 @@ class Catalog:
         tool = self.find(name)
         if tool is None:
             several = self.bearing(name)
-            raise UnknownToolError(name, several or self.suggest(name), is_ambiguous=bool(several))
+            is_ambiguous = len(several) > 1
+            raise UnknownToolError(name, several if is_ambiguous else self.suggest(name), is_ambiguous=is_ambiguous)
         return tool
 
     def bearing(self, name: str) -> tuple[str, ...]:
-        """Return the qualified names of the tools that bear a bare name, where several do; twenty at most."""
+        """Return the qualified names of the tools that bear a bare name; twenty at most."""
         if "." in name:
             return ()
         found = [tool.qualified_name for tool in self.tools if name in {tool.spec.name, tool.function}]
-        return tuple(found[:_CANDIDATES]) if len(found) > 1 else ()
+        return tuple(found[:_CANDIDATES])
 
     def suggest(self, name: str) -> tuple[str, ...]:
         """Return the qualified names nearest to a name, best first; a bare tool name counts as well."""

@@ -111,6 +111,9 @@ CALLS = {
     "reported_timeout": lambda name: call_texts.reported_timeout("git"),  # noqa: ARG005
     "lost_answer": lambda name: call_texts.lost_answer("git", "it closed the connection"),  # noqa: ARG005
     "bad_answer": lambda name: call_texts.bad_answer("git"),  # noqa: ARG005
+    "import_it": call_texts.import_it,
+    "import_server": lambda name: call_texts.import_server("git", name[:64]),
+    "of_a_server": lambda name: call_texts.of_a_server(name[:64]),
     "no_function": call_texts.no_function,
     "extract_reads": lambda name: call_texts.extract_reads(400_000),  # noqa: ARG005
     "extract_got": lambda name: call_texts.extract_got(f"age: {name} is not of type 'integer'"),

@@ -1,0 +1,96 @@
+"""What a script that failed may have meant, in a sentence behind its error: the mistakes that models make most.
+
+Above: execution.py, preparation.py. Below: the catalog. Pure. A script is searched by
+patterns alone, and a hint that is wrong costs whoever wrote it a line.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from broker.calls import call_texts
+from sandbox import Raised
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from broker.tools.catalog import Catalog
+    from codegen import Diagnostic
+    from sandbox import Outcome
+
+_UNDEFINED = re.compile(r"name '(\w+)' is not defined")
+_NO_MODULE = re.compile(r"No module named '(\w+)'")
+_NO_SERVER = re.compile(r"there is no server `(\w+)` in tools")
+_SENT_WRONG = (
+    (re.compile(r"^\s*```", re.MULTILINE), call_texts.WITHOUT_MARKDOWN),
+    (re.compile(r"^[^\n]*\\n[^\n]*\s*$"), call_texts.REAL_LINE_ENDS),
+)
+"""In a script that does not parse."""
+
+_RESULT_TAKEN_WRONG = (
+    (re.compile(r"TypeError: the JSON object must be str, .* not (?:dict|list)"), call_texts.RESULTS_ARE_VALUES),
+    (
+        re.compile(r"AttributeError: '(?:str|dict|list)' object has no attribute '(?:content|text|data)'"),
+        call_texts.RESULTS_HAVE_NO_PARTS,
+    ),
+    (re.compile(r"TypeError: string indices must be integers"), call_texts.LOOK_AT_THE_TEXT),
+    (re.compile(r"json\.decoder\.JSONDecodeError: "), call_texts.LOOK_AT_THE_TEXT),
+)
+"""In the error of a script that has called."""
+
+
+def with_hint(outcome: Outcome, script: str, catalog: Catalog, *, has_called: bool) -> Outcome:
+    """Return the outcome of a run, with a hint behind the error of a script that raised one of the usual mistakes.
+
+    Args:
+        outcome: As the sandbox gave it.
+        script: The script.
+        catalog: Whose servers and tools it may have meant.
+        has_called: Whether it made calls, so that what it stumbled over may be a result.
+    """
+    if not isinstance(outcome, Raised):
+        return outcome
+    hint = _hint(outcome, script, catalog, has_called=has_called)
+    if not hint:
+        return outcome
+    return Raised(outcome.type, f"{outcome.message}\n{hint}", f"{outcome.traceback.rstrip()}\n{hint}\n")
+
+
+def tool_hint(name: str, catalog: Catalog) -> str:
+    """Return how a script gets at the server or the tool of a name that it has not imported; empty if there is none."""
+    if catalog.server_of(name) is not None:
+        return call_texts.import_it(name)
+    if (home := _home(name, catalog)) is not None:
+        return call_texts.import_server(home, name)
+    return call_texts.HOW_TO_CALL if name in {"call_tool", "mcp", "client"} else ""
+
+
+def sharpened(diagnostic: Diagnostic, catalog: Catalog) -> Diagnostic:
+    """Return a mistake, with where the tool is that a script imports as if it were a server."""
+    named = _NO_SERVER.match(diagnostic.message)
+    home = _home(named[1], catalog) if named is not None else None
+    return (
+        diagnostic
+        if home is None or named is None
+        else replace(diagnostic, hint=call_texts.import_server(home, named[1]))
+    )
+
+
+def _home(name: str, catalog: Catalog) -> str | None:
+    """Return the namespace that has a tool of this name."""
+    homes = (tool.namespace for tool in catalog.tools if name in {tool.function, tool.spec.name})
+    return min(homes, default=None)
+
+
+def _hint(raised: Raised, script: str, catalog: Catalog, *, has_called: bool) -> str:
+    if raised.type == "SyntaxError":
+        return _first(_SENT_WRONG, script)
+    if named := _UNDEFINED.match(raised.message) or _NO_MODULE.match(raised.message):
+        return tool_hint(named[1], catalog)
+    return _first(_RESULT_TAKEN_WRONG, f"{raised.type}: {raised.message}") if has_called else ""
+
+
+def _first(hints: Sequence[tuple[re.Pattern[str], str]], text: str) -> str:
+    return next((hint for pattern, hint in hints if pattern.search(text)), "")

@@ -1,0 +1,124 @@
+"""The usual mistakes of models: each error says what was meant, and an error that means something else says no more."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from broker import Broker, Grant
+from broker.surface.dispatch import plain_code
+
+pytestmark = pytest.mark.anyio
+
+MISTAKES = {
+    "a server that was not imported": ("await desk.add(a=1)", "write `from tools import desk` first"),
+    "a tool by its bare name": (
+        "await add(a=1)",
+        "desk.add is a tool: write `from tools import desk` and `await desk.add(...)`",
+    ),
+    "a server imported as a module": ("import desk", "write `from tools import desk` first"),
+    "a tool imported as a server": (
+        "from tools import add",
+        "(desk.add is a tool: write `from tools import desk` and `await desk.add(...)`)",
+    ),
+    "tools without an import": ("await tools.desk.add(a=1)", "(write `import tools`)"),
+    "a client's method": ("await call_tool('add', {'a': 1})", "tools are functions of their servers: "),
+    "prose around the code": ("Here it is:\n```python\n1\n```\n", "send the code alone, without Markdown around it"),
+    "line ends as text": (r"import json\nprint(1)\n", "send real line ends"),
+    "a result as JSON text": (
+        "import json\nfrom tools import desk\njson.loads(await desk.boxed())",
+        "leave out json.loads()",
+    ),
+    "text as JSON": (
+        "import json\nfrom tools import desk\njson.loads(await desk.note())",
+        "print its beginning",
+    ),
+    "text as an object": ("from tools import desk\n(await desk.note())['notes']", "print its beginning first"),
+    "parts of a result": (
+        "from tools import desk\n(await desk.note()).content",
+        "returns the tool's result itself",
+    ),
+}
+
+
+def note() -> Any:
+    """Returns text of which no type is known."""
+    return "a note"
+
+
+def add(a: int) -> int:
+    """Adds."""
+    return a + 1
+
+
+def boxed() -> dict[str, int]:
+    """Returns an object."""
+    return {"a": 1}
+
+
+@pytest.fixture
+async def session():
+    async with Broker(servers={"desk": [note, add, boxed]}) as broker:
+        yield broker.session(grants=[Grant("*")])
+
+
+async def told(session, script: str) -> str:
+    result = await session.execute_code(script, describe_references=True)
+    return str(result.error.traceback)
+
+
+@pytest.mark.parametrize(("script", "hint"), MISTAKES.values(), ids=MISTAKES.keys())
+async def test_a_usual_mistake_is_told_what_was_meant(session, script, hint):
+    assert hint in await told(session, script)
+
+
+@pytest.mark.parametrize(
+    "script",
+    [
+        "nothing_known",
+        "import nothing_known",
+        "x = (",
+        "import json\njson.loads('{')",
+        "{}.content",
+        "from tools import desk\nawait desk.boxed()\n1 / 0",
+    ],
+)
+async def test_any_other_error_is_told_as_it_is(session, script):
+    last = (await told(session, script)).rstrip().splitlines()[-1]
+    assert ": " in last or "among them" in last
+    assert "`" not in last
+
+
+async def test_a_fetch_takes_bare_names_and_says_what_else_to_do(session):
+    bare = await session.dispatch("get_tool_details", {"tools": "add"})
+    listed = await session.dispatch("get_tool_details", {"tools": '["desk.note", "desk.boxed"]'})
+    server = await session.dispatch("get_tool_details", {"tools": ["desk.*"]})
+    assert "async def add(" in bare.text
+    assert "async def note(" in listed.text
+    assert "async def boxed(" in listed.text
+    assert 'search_tools({"query": "", "server": "desk"}) lists its tools' in server.text
+    assert server.is_error
+
+
+async def test_tools_that_a_script_finds_out_while_it_runs_do_not_keep_it_from_starting(session):
+    await session.get_tool_details(["desk.add"])
+    script = "from tools import desk\nprint(await getattr(desk, 'a' + 'dd')(a=1))\nawait getattr(desk, 'no' + 'te')()"
+    result = await session.execute_code(script)
+    assert result.stdout == "2\n"
+    assert result.error.type == "ToolDescriptionRequired"
+    assert 'get_tool_details({"tools": ["desk.note"]})' in result.error.message
+
+
+@pytest.mark.parametrize(
+    ("sent", "run"),
+    [
+        ("```python\n1 / 0\n```", "\n1 / 0"),
+        ("\n```\nx = 1\nx\n```\n\n", "\n\nx = 1\nx"),
+        ("print('```')", "print('```')"),
+        ("x = '''\n```\n'''", "x = '''\n```\n'''"),
+        ("```python\n1\n```\nand more", "```python\n1\n```\nand more"),
+    ],
+)
+async def test_a_fence_around_the_code_is_taken_off_and_lines_keep_their_numbers(sent, run):
+    assert plain_code(sent) == run
