@@ -5,9 +5,11 @@ These are words, not walls: the host defines no such import, so a script that ge
 
 import builtins
 import concurrent.futures.process
+import glob
 import io
 import multiprocessing.process
 import os
+import pathlib
 import posix
 import socket
 import subprocess
@@ -15,6 +17,7 @@ import sys
 import tempfile
 import threading
 import time
+import urllib.request
 
 from . import packages
 from .loop import SansIOLoop
@@ -23,15 +26,22 @@ _FILES = "a script has no files: keep data in variables, and use a server's tool
 _NETWORK = "a script has no network: call a server's tools instead"
 _PROCESSES = "a script can't start processes: call a server's tools instead"
 _DEBUGGER = "nobody sits at a debugger here: print what you want to see"
+_ENVIRONMENT = "a script has no environment: servers have their own credentials, so none are needed here"
 _THREADS = "a script has no threads: use asyncio.gather or asyncio.TaskGroup to do things at the same time"
+_variable_itself = os.environ.__class__.__getitem__
+_CLIENTS = frozenset({"aiohttp", "httpx", "requests", "urllib3"})
 
 
 def install() -> None:
     """Replaces the functions that could only fail by ones that say why."""
     for module in (builtins, io):
         module.open = _open
-    for name in ("open", "listdir", "scandir", "mkdir", "makedirs", "remove", "unlink", "rename", "rmdir"):
+    for name in ("open", "listdir", "scandir", "walk", "mkdir", "makedirs", "remove", "unlink", "rename", "rmdir"):
         setattr(os, name, _refuse(_FILES))
+    for name in ("glob", "rglob", "walk"):
+        setattr(pathlib.Path, name, _refuse(_FILES))
+    glob.glob = glob.iglob = _refuse(_FILES)
+    os.environ.__class__.__getitem__ = _variable
     socket.socket.__init__ = _refuse(_NETWORK)
     for name in (
         "getaddrinfo",
@@ -42,6 +52,7 @@ def install() -> None:
         "getnameinfo",
     ):
         setattr(socket, name, _refuse(_NETWORK))
+    urllib.request.OpenerDirector.open = _refuse(_NETWORK)
     subprocess.Popen.__init__ = _refuse(_PROCESSES)
     for name in ("system", "popen", "fork", "execv", "execve", "posix_spawn"):
         setattr(os, name, _refuse(_PROCESSES))
@@ -66,6 +77,8 @@ def import_hint(error: BaseException) -> str | None:
     root = error.name.partition(".")[0]
     if root in sys.stdlib_module_names:
         return f"{root} needs what a script does not have (files, network, a screen or C libraries), so it is left out"
+    if root in _CLIENTS:
+        return f"{root} is not there, and {_NETWORK}"
     here = ", ".join(["Python's standard library", *sorted(packages.names)])
     return f"a script can import {here} and its tools, and {root} is not among them"
 
@@ -113,6 +126,14 @@ def _refuse(reason):
         raise PermissionError(reason)
 
     return refused
+
+
+def _variable(environment, name):
+    try:
+        return _variable_itself(environment, name)
+    except KeyError as error:
+        error.add_note(_ENVIRONMENT)
+        raise
 
 
 def _exit(status):

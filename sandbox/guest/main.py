@@ -2,6 +2,7 @@
 
 import asyncio
 import builtins
+import collections
 import contextlib
 import gc
 import inspect
@@ -128,7 +129,7 @@ class Run:
         return None
 
     def _end(self, error):
-        forgotten = self._bridge.close()
+        forgotten = collections.Counter(self._bridge.close())
         self._cancel_the_rest()
         if error is None:
             error = (
@@ -137,12 +138,12 @@ class Run:
                 else self._task.exception()
             )
         if error is None:
-            for function, line in forgotten:
-                print(f"{self._filename}:{line}: {_forgotten(function)}", file=sys.stderr)
+            for place, count in forgotten.items():
+                print(f"{self._filename}:{place[1]}: {_forgotten(place[0], count)}", file=sys.stderr)
             return self._complete(self._task.result())
         if failures.is_good_exit(error):
             return self._complete(None)
-        notes = [f"line {line}: {_forgotten(function)}" for function, line in forgotten]
+        notes = [f"line {line}: {_forgotten(function, count)}" for (function, line), count in forgotten.items()]
         with contextlib.suppress(BaseException):  # the attributes of an exception may be the script's own code
             notes += [stubs.import_hint(error), absent.import_hint(error)]
         failures.add_notes(error, notes)
@@ -189,8 +190,9 @@ class Run:
         return {"type": "RuntimeError", "message": message, "traceback": f"RuntimeError: {message}\n"}
 
 
-def _forgotten(function):
-    return f"{function}(...) was never awaited, so it was not called: write `await {function}(...)`"
+def _forgotten(function, count):
+    times = f" ({count} times)" if count > 1 else ""
+    return f"{function}(...) was never awaited{times}, so it was not called: write `await {function}(...)`"
 
 
 def _unknown_value(value):
@@ -258,12 +260,12 @@ def _last_resort(error):
 
 def _refuse_asyncio_run(*_, **__):
     raise RuntimeError(
-        "asyncio.run() can't be used inside a function here: the script already runs in an event loop, "
-        "so write `await ...` at the top level"
+        "the script already runs in an event loop: write `await ...` instead, in functions that are `async def` and "
+        "are awaited themselves"
     )
 
 
-asyncio.run = _refuse_asyncio_run
+asyncio.run = asyncio.new_event_loop = _refuse_asyncio_run
 asyncio.get_event_loop = asyncio.get_running_loop
 warnings.simplefilter("default")
 # The bridge says it itself, with the function's name.

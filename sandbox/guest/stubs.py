@@ -95,7 +95,8 @@ class _Namespace(types.ModuleType):
         else:
             _refuse_dunder(self, name)
             if self.__is_partial__:
-                fetch = f"get_tool_details({json.dumps([f'{self.__short_name__}.{name}'])})"
+                asked = json.dumps({"tools": [f"{self.__short_name__}.{name}"]})
+                fetch = f"get_tool_details({asked})"
                 return _Listed(self.__short_name__, name, {"fetch": fetch})
             near = _nearest(name, self.__functions__, "Tools")
             raise tool_errors.ToolNotFoundError(

@@ -12,6 +12,11 @@ FILES = "a script has no files: keep data in variables, and use a server's tools
 NETWORK = "a script has no network: call a server's tools instead"
 PROCESSES = "a script can't start processes: call a server's tools instead"
 THREADS = "a script has no threads: use asyncio.gather or asyncio.TaskGroup to do things at the same time"
+ENVIRONMENT = "a script has no environment: servers have their own credentials, so none are needed here"
+LOOP = (
+    "the script already runs in an event loop: write `await ...` instead, in functions that are `async def` and are "
+    "awaited themselves"
+)
 INPUT = "a script has no standard input: write the data into the script, or read it from a tool"
 LOCK = f"the script waits for a lock that nothing can release: {THREADS}"
 
@@ -25,6 +30,14 @@ LOCK = f"the script waits for a lock that nothing can release: {THREADS}"
         ("import os\nos.listdir('/')", "PermissionError", FILES),
         ("import os\nos.mkdir('/a')", "PermissionError", FILES),
         ("import os\nos.write(7, b'x')", "PermissionError", FILES),
+        ("import os\nlist(os.walk('.'))", "PermissionError", FILES),
+        ("import glob\nglob.glob('*')", "PermissionError", FILES),
+        ("import pathlib\nlist(pathlib.Path('.').rglob('*.py'))", "PermissionError", FILES),
+        ("import urllib.request as u\nu.urlopen('https://example.com')", "PermissionError", NETWORK),
+        ("import os\nos.environ['TOKEN']", "KeyError", f"'TOKEN'\n{ENVIRONMENT}"),
+        ("from asyncio import run\nrun(None)", "RuntimeError", LOOP),
+        ("import asyncio\nloop = asyncio.new_event_loop()", "RuntimeError", LOOP),
+        ("import requests", "ModuleNotFoundError", f"No module named 'requests'\nrequests is not there, and {NETWORK}"),
         ("import socket\nsocket.socket()", "PermissionError", NETWORK),
         ("import socket\nsocket.getaddrinfo('localhost', 80)", "PermissionError", NETWORK),
         ("import socket\nsocket.gethostbyname('localhost')", "PermissionError", NETWORK),
@@ -50,6 +63,11 @@ async def test_what_is_missing_says_what_to_use_instead(run, script, kind, messa
     assert isinstance(outcome, Raised)
     assert (outcome.type, outcome.message) == (kind, message)
     assert "guest" not in outcome.traceback
+
+
+async def test_what_a_script_puts_into_its_environment_is_there(run):
+    script = "import os\nos.environ['A'] = 'b'\n(os.environ['A'], os.getenv('A'), os.getenv('C'))"
+    assert (await run(script)).outcome == Completed(["b", "b", None])
 
 
 @pytest.mark.parametrize(

@@ -255,6 +255,13 @@ async def test_a_forgotten_await_is_reported_with_its_line(run):
     )
 
 
+async def test_calls_that_were_forgotten_at_one_line_are_reported_once(run):
+    script = "from tools import good\ncalls = [good.echo(text='a') for _ in range(40)]\nraise ValueError('x')"
+    assert (await raised(run, script)).message == (
+        "x\nline 2: good.echo(...) was never awaited (40 times), so it was not called: write `await good.echo(...)`"
+    )
+
+
 async def test_a_call_that_is_not_awaited_yet_is_shown_as_the_tools(run):
     script = "from tools import good\ncall = good.echo(text='a')\nprint(call)\nawait call"
     assert (await run(script)).stdout.startswith("<coroutine object tools.good.echo at 0x")
@@ -291,4 +298,4 @@ async def test_asyncio_run_inside_a_function_says_what_to_write(run):
     script = "import asyncio\nasync def f(): pass\ndef g():\n    asyncio.run(f())\ng()"
     outcome = await raised(run, script)
     assert outcome.type == "RuntimeError"
-    assert "write `await ...` at the top level" in outcome.message
+    assert "write `await ...` instead, in functions that are `async def`" in outcome.message

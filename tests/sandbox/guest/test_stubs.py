@@ -117,7 +117,7 @@ async def test_of_a_partial_namespace_what_is_not_told_of_may_be_there_undescrib
     partial = {"good": manifest["good"] | {"partial": True}}
     outcome = await raised(run, "from tools import good\nawait good.echo(text=1)\nawait good.other()", manifest=partial)
     assert outcome.type == "ToolDescriptionRequired"
-    assert 'get_tool_details(["good.other"])' in outcome.message
+    assert 'get_tool_details({"tools": ["good.other"]})' in outcome.message
     assert (await raised(run, "from tools import good\ngood.__wrapped__", manifest=partial)).type == "AttributeError"
 
 
