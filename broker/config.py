@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import BaseModel, ConfigDict, Field, PrivateAttr, ValidationError
 
+from broker import other_forms
 from broker.audit_settings import AuditSettings
 from broker.authorization.policy import PolicyConfig
 from broker.config_problems import name_problems, place, shape_problems, validation_problems
@@ -141,7 +142,9 @@ def _decoded(text: str, source: str) -> Any:
     try:
         document = json.loads(text, object_pairs_hook=_without_duplicates)
     except json.JSONDecodeError as error:
-        raise ConfigError(f"{source}:{error.lineno}:{error.colno}", [f"is not JSON: {error.msg.lower()}"]) from None
+        hint = other_forms.of_text(text, error.pos, source)
+        problem = f"is not JSON: {error.msg.lower()}{f'; {hint}' if hint else ''}"
+        raise ConfigError(f"{source}:{error.lineno}:{error.colno}", [problem]) from None
     except RecursionError:
         raise ConfigError(source, ["is nested too deep"]) from None
     except _DuplicateKeyError as error:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import ValidationError
 
+from broker import other_forms
 from broker.authorization.faults import policy_problems
 from broker.authorization.policy import PolicyConfig
 from broker.upstreams.server_config import ServerConfig
@@ -29,6 +30,8 @@ _TAKEN_NAMES = re.compile(r"Tool[A-Za-z]*")
 
 def shape_problems(document: dict[str, Any], model: type[BaseModel]) -> list[str]:
     """Return the unknown keys of a document, each with the nearest that the config's model has."""
+    if said := other_forms.of_document(document):
+        return [said]
     sections = {name: field.annotation for name, field in model.model_fields.items() if name != "servers"}
     known = ["mcpServers", *sections]
     problems = [_unknown(key, known, "") for key in document if key not in known]
@@ -38,7 +41,7 @@ def shape_problems(document: dict[str, Any], model: type[BaseModel]) -> list[str
         section, fields = document.get(name), list(getattr(section_model, "model_fields", ()))
         problems += [_unknown(key, fields, f"{name}: ") for key in _keys(section) if key not in fields]
     servers = document.get("mcpServers")
-    if servers is None:
+    if servers is None and not any(other_forms.ALIASES.get(key.lower()) == "mcpServers" for key in document):
         problems.append("'mcpServers' is missing")
     for name, server in servers.items() if isinstance(servers, dict) else ():
         for key in server if isinstance(server, dict) else ():
@@ -99,11 +102,14 @@ def _keys(section: Any) -> list[str]:
 
 
 def _unknown(key: str, known: list[str], where: str) -> str:
-    lowered = {name.lower(): name for name in known} | {"servers": "mcpServers", "timeout": "call_timeout_seconds"}
-    lowered |= {"environment": "env", "workingdirectory": "cwd", "enabled": "disabled"}
+    if said := other_forms.of_key(key):
+        return f"{where}unknown key {key!r}: {said}"
+    lowered = {name.lower(): name for name in known} | other_forms.ALIASES
     lowered = {alias: name for alias, name in lowered.items() if name in known}
     near = difflib.get_close_matches(key.lower(), lowered, n=1)
     hint = f"; did you mean '{lowered[near[0]]}'?" if near else f"; known are {', '.join(known)}"
+    if not near and not where:
+        hint += ". If this is the config of another program, copy its 'mcpServers' to a file for codemode"
     return f"{where}unknown key {key!r}{hint}"
 
 

@@ -1,4 +1,4 @@
-"""`${VAR}` and `${VAR:-default}`, `env://VAR` and `keyring://SERVICE/USER` in the strings of a config.
+"""`${VAR}`, `${env:VAR}` and `${VAR:-default}`, `env://VAR` and `keyring://SERVICE/USER` in the strings of a config.
 
 Above: config.py. Below: keyrings.py. Values are read from a mapping that the caller gives, and from the system's
 keyring; what came from them is remembered, so that it can be kept out of everything that leaves.
@@ -10,12 +10,13 @@ import re
 from typing import TYPE_CHECKING, Any
 
 from broker.keyrings import KeyringError, password
+from broker.other_forms import of_variable
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
 _REFERENCE = re.compile(r"\$\{([^}]*)\}")
-_NAME = re.compile(r"([A-Za-z_][A-Za-z0-9_]*)(?::-(.*))?", re.DOTALL)
+_NAME = re.compile(r"(?:env:)?([A-Za-z_][A-Za-z0-9_]*)(?::-(.*))?", re.DOTALL)
 
 
 class Expansion:
@@ -73,6 +74,9 @@ class Expansion:
         return value
 
     def _replacement(self, match: re.Match[str], path: tuple[str, ...]) -> str:
+        if (said := of_variable(match[1])) and match[1] not in self._environment:
+            self.problems.append((path, f"{match[0]} {said}"))
+            return ""
         parsed = _NAME.fullmatch(match[1])
         if parsed is None:
             self.problems.append((path, f"{match[0]} is not a variable; write ${{NAME}} or ${{NAME:-default}}"))

@@ -26,7 +26,10 @@ WRONG = {
     "syntax": ('{"mcpServers": {\n  "git": }', "mcp.json:2:10: is not JSON: expecting value"),
     "a comment": (
         '{// mine\n"mcpServers": {}}',
-        "mcp.json:1:2: is not JSON: expecting property name enclosed in double quotes",
+        (
+            "mcp.json:1:2: is not JSON: expecting property name enclosed in double quotes; JSON has no comments; "
+            "remove it"
+        ),
     ),
     "not an object": ("[]", 'mcp.json: must be a JSON object, as in {"mcpServers": {…}}'),
     "too deep": ("[" * 100_000, "mcp.json: is nested too deep"),
@@ -90,8 +93,56 @@ WRONG = {
         ),
     ),
     "not a variable": (
-        servers(git={"command": "${env:HOME}/x"}),
-        "mcp.json: server 'git': command: ${env:HOME} is not a variable; write ${NAME} or ${NAME:-default}",
+        servers(git={"command": "${HOME/x}"}),
+        "mcp.json: server 'git': command: ${HOME/x} is not a variable; write ${NAME} or ${NAME:-default}",
+    ),
+    "a variable of an editor": (
+        servers(git={"command": "${workspaceFolder}/x"}),
+        (
+            "mcp.json: server 'git': command: ${workspaceFolder} is known to an editor alone; write the path, or "
+            "${CONFIG_DIR} for the folder of this file"
+        ),
+    ),
+    "an input of an editor": (
+        servers(git={"command": "x", "env": {"KEY": "${input:key}"}}),
+        (
+            "mcp.json: server 'git': env.KEY: ${input:key} is asked for by an editor; write ${NAME} and set that variable, "
+            "or keyring://SERVICE/USER"
+        ),
+    ),
+    "a trailing comma": (
+        '{"mcpServers": {"git": {"command": "x",}}}',
+        "mcp.json:1:40: is not JSON: expecting property name enclosed in double quotes; remove the comma before it",
+    ),
+    "round quotes": (
+        '{"mcpServers": \u201cx\u201d}',
+        'mcp.json:1:16: is not JSON: expecting value; write straight double quotes (")',
+    ),
+    "servers at the top": (
+        {"git": {"command": "x"}, "web": {"url": "http://h/mcp"}},
+        """mcp.json: the servers have to stand in 'mcpServers': {"mcpServers": {"git": …}}""",
+    ),
+    "servers of VS Code": (
+        {"servers": {"git": {"command": "x"}}},
+        "mcp.json: unknown key 'servers'; did you mean 'mcpServers'?",
+    ),
+    "a whole config of another program": (
+        {"mcpServers": {}, "globalShortcut": ""},
+        (
+            "mcp.json: unknown key 'globalShortcut'; known are mcpServers, image, sandbox, recordings, serve, disclosure, "
+            "policy, audit. If this is the config of another program, copy its 'mcpServers' to a file for codemode"
+        ),
+    ),
+    "tools that another program takes": (
+        servers(git={"command": "x", "includeTools": ["a"]}),
+        "mcp.json: server 'git': unknown key 'includeTools'; did you mean 'allow_tools'?",
+    ),
+    "leave that another program gives": (
+        servers(git={"command": "x", "alwaysAllow": ["a"]}),
+        (
+            "mcp.json: server 'git': unknown key 'alwaysAllow': what may be called is said by 'policy' or "
+            "--allow; remove it"
+        ),
     ),
     "name": (
         servers(**{"my server": {"command": "x"}}),
@@ -130,7 +181,7 @@ def test_what_people_have_is_read():
         servers(
             files={"type": "stdio", "command": "npx", "args": ["-y", "pkg", "${CONFIG_DIR}/x"], "cwd": "data"},
             web={"type": "http", "url": "https://h/mcp", "headers": {"Authorization": "Bearer ${TOKEN}"}},
-            off={"command": "x", "disabled": True},
+            off={"command": "x", "disabled": True, "env": {"TOKEN": "${env:TOKEN}"}},
         ),
         TOKEN=SECRET,
     )
@@ -138,6 +189,7 @@ def test_what_people_have_is_read():
     assert config.servers["files"].cwd == Path("/etc/codemode/data")
     assert config.servers["web"].headers == {"Authorization": f"Bearer {SECRET}"}
     assert config.servers["off"].disabled
+    assert config.servers["off"].env == {"TOKEN": SECRET}
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,84 @@
+"""How other programs write their configs, and what to write here instead: most configs are copied.
+
+Above: config.py, config_problems.py, variables.py. Below: nothing.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+ALIASES = {
+    "context_servers": "mcpServers",
+    "disabled_tools": "hide_tools",
+    "disabledtools": "hide_tools",
+    "enabled": "disabled",
+    "enabled_tools": "allow_tools",
+    "enabledtools": "allow_tools",
+    "environment": "env",
+    "excludetools": "hide_tools",
+    "http_headers": "headers",
+    "httpurl": "url",
+    "includetools": "allow_tools",
+    "mcp_servers": "mcpServers",
+    "servers": "mcpServers",
+    "serverurl": "url",
+    "startup_timeout_sec": "connect_timeout_seconds",
+    "timeout": "call_timeout_seconds",
+    "tool_timeout_sec": "call_timeout_seconds",
+    "workingdirectory": "cwd",
+}
+"""Keys of other programs in small letters, and ours that mean the same; durations here are seconds."""
+
+_OF_POLICY = "what may be called is said by 'policy' or --allow; remove it"
+_SENTENCES = {
+    "alwaysallow": _OF_POLICY,
+    "autoapprove": _OF_POLICY,
+    "trust": _OF_POLICY,
+    "bearer_token_env_var": """write "headers": {"Authorization": "Bearer ${NAME}"} instead""",
+    "envfile": "no file of variables is read; write them in 'env', or as ${NAME} there and set them before",
+}
+_OF_EDITORS = re.compile(r"workspaceFolder\w*|userHome|pathSeparator|extensionPath|command:.*")
+_COMMENT = re.compile(r"//|/\*|#")
+_QUOTES = "\u201c\u201d\u2018\u2019'"
+
+
+def of_key(key: str) -> str:
+    """Return what to do about a key of another program that has no counterpart; empty for any other key."""
+    return _SENTENCES.get(key.lower(), "")
+
+
+def of_variable(name: str) -> str:
+    """Return what to write in the place of a variable of another program; empty for any other."""
+    if _OF_EDITORS.fullmatch(name):
+        return "is known to an editor alone; write the path, or ${CONFIG_DIR} for the folder of this file"
+    if name.startswith("input:"):
+        return "is asked for by an editor; write ${NAME} and set that variable, or keyring://SERVICE/USER"
+    return ""
+
+
+def of_document(document: Mapping[str, Any]) -> str:
+    """Return what to do about servers that stand at the top of a file; empty where they do not."""
+    are_servers = [isinstance(entry, dict) and bool({"command", "url"} & entry.keys()) for entry in document.values()]
+    if document and all(are_servers):
+        name = next(iter(document))
+        return f"the servers have to stand in 'mcpServers': {{\"mcpServers\": {{{json.dumps(name)}: …}}}}"
+    return ""
+
+
+def of_text(text: str, position: int, source: str) -> str:
+    """Return why a text is no JSON from the place where it stops being that; empty where that says enough."""
+    before, after = text[:position].rstrip(), text[position:].lstrip()
+    if source.endswith(".toml"):
+        return 'a config is JSON, not TOML: {"mcpServers": {…}}'
+    if _COMMENT.match(after):
+        return "JSON has no comments; remove it"
+    if before.endswith(",") and after[:1] in {"}", "]"}:
+        return "remove the comma before it"
+    if after[:1] and after[0] in _QUOTES:
+        return 'write straight double quotes (")'
+    return ""
