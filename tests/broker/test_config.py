@@ -106,8 +106,8 @@ WRONG = {
     "an input of an editor": (
         servers(git={"command": "x", "env": {"KEY": "${input:key}"}}),
         (
-            "mcp.json: server 'git': env.KEY: ${input:key} is asked for by an editor; write ${NAME} and set that variable, "
-            "or keyring://SERVICE/USER"
+            "mcp.json: server 'git': env.KEY: ${input:key} is asked for by an editor; write ${NAME} and set that "
+            "variable, or keyring://SERVICE/USER"
         ),
     ),
     "a trailing comma": (
@@ -129,8 +129,8 @@ WRONG = {
     "a whole config of another program": (
         {"mcpServers": {}, "globalShortcut": ""},
         (
-            "mcp.json: unknown key 'globalShortcut'; known are mcpServers, image, sandbox, recordings, serve, disclosure, "
-            "policy, audit. If this is the config of another program, copy its 'mcpServers' to a file for codemode"
+            "mcp.json: unknown key 'globalShortcut'; known are mcpServers, image, sandbox, recordings, serve, "
+            "disclosure, policy, audit. If this is the config of another program, copy its 'mcpServers' to a file for codemode"
         ),
     ),
     "tools that another program takes": (
