@@ -129,8 +129,9 @@ WRONG = {
     "a whole config of another program": (
         {"mcpServers": {}, "globalShortcut": ""},
         (
-            "mcp.json: unknown key 'globalShortcut'; known are mcpServers, image, sandbox, recordings, serve, "
-            "disclosure, policy, audit. If this is the config of another program, copy its 'mcpServers' to a file for codemode"
+            "mcp.json: unknown key 'globalShortcut'; known are mcpServers, image, sandbox, recordings, "
+            "serve, disclosure, policy, audit. If this is the config of another program, "
+            "copy its 'mcpServers' to a file for codemode"
         ),
     ),
     "tools that another program takes": (
