@@ -26,7 +26,6 @@ if TYPE_CHECKING:
 
     from broker.authorization.desk import ConsentDesk
     from broker.authorization.grants import Grant
-    from broker.authorization.questions import GivenAnswers
     from broker.calls.attempts import CallRecord
     from broker.calls.script_functions import Extractor
     from broker.disclosure.tool_details import ToolDetails
@@ -68,21 +67,12 @@ class Session:
 
         `extractor` answers `extract` in scripts.
         """
-        self._extractor = extractor
         self._catalog = shelf.catalog
-        self._upstreams = upstreams
-        self._sandbox = sandbox
         self.limits = sandbox.limits
         """Bounds of a run that brings none of its own."""
         self._desk = desk
-        self._redact = redact
         self._finder = shelf.finder
         self._recorder = recorder
-        self._parking = (
-            Parking(desk.answerer, tasks, self._go_on, recorder=recorder, principal=desk.principal)
-            if isinstance(desk.answerer, QuestionBox)
-            else None
-        )
         self.known_answers: Callable[[Call], Completion | None] | None = None
         """Asked first about every call; what it answers is neither judged nor sent, None goes its way."""
         self.tiers = shelf.tiers
@@ -98,6 +88,14 @@ class Session:
         self._direct_calls = DirectCalls(
             catalog=shelf.catalog, upstreams=upstreams, desk=desk, disclosure=self._disclosure, redact=redact
         )
+        self._preparation = Preparation(
+            sandbox=sandbox, catalog=shelf.catalog, upstreams=upstreams, disclosure=self._disclosure
+        )
+        self._execution = Execution(
+            preparation=self._preparation, desk=desk, redact=redact, recorder=recorder, extractor=extractor
+        )
+        box = desk.answerer
+        self._parking = Parking(box, tasks, self._execution) if isinstance(box, QuestionBox) else None
         self.surface = Surface(session=self)
 
     @property
@@ -208,10 +206,9 @@ class Session:
         parking = self._parking if park else None
         if park and parking is None:
             raise ValueError("a run can be parked only where the session's answerer is a QuestionBox")
-        execution = await self._execution()
         watching = Watching(on_output, on_call, stop, self.known_answers, extractor)
         work = partial(
-            execution.run,
+            self._execution.run,
             script,
             limits=limits,
             filename=filename,
@@ -310,7 +307,7 @@ class Session:
         """
         watching = Watching(on_output, on_call, stop, extractor=extractor)
         policy = unknown or self._recorder.unknown_outcome
-        work = partial(self._go_on, run, None, watching, policy=policy, ask=ask_unknown)
+        work = partial(self._execution.resume, run, watching, policy=policy, ask=ask_unknown)
         return await self._recorder.take_ups.perform(self._recorder.id_of(run), work)
 
     async def repeated(self, run_id: str) -> ExecutionResult | None:
@@ -331,34 +328,4 @@ class Session:
         Raises:
             CheckerError: The type checker cannot be run; the script may still be correct.
         """
-        preparation = await self._preparation()
-        return await preparation.check(script, describe_references=describe_references)
-
-    async def _go_on(
-        self,
-        run: str,
-        given: GivenAnswers | None,
-        watching: Watching,
-        *,
-        policy: UnknownOutcome = "fail",
-        ask: UnknownAnswerer | None = None,
-    ) -> ExecutionResult:
-        execution = await self._execution()
-        return await execution.resume(run, watching, policy=policy, ask=ask, given=given)
-
-    async def _execution(self) -> Execution:
-        return Execution(
-            preparation=await self._preparation(),
-            desk=self._desk,
-            redact=self._redact,
-            extractor=self._extractor,
-            recorder=self._recorder,
-        )
-
-    async def _preparation(self) -> Preparation:
-        return Preparation(
-            sandbox=await self._sandbox.opened(),
-            catalog=self._catalog,
-            upstreams=self._upstreams,
-            disclosure=self._disclosure,
-        )
+        return await self._preparation.check(script, describe_references=describe_references)

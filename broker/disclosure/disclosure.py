@@ -192,7 +192,10 @@ class Disclosure:
     async def settle(self, names: Iterable[str]) -> None:
         """Wait for the servers that these names begin with."""
         prefixes = {name.partition(".")[0] for name in names}
-        servers = {self._catalog.server_of(prefix) or prefix for prefix in prefixes}
+        await self.need({self._catalog.server_of(prefix) or prefix for prefix in prefixes})
+
+    async def need(self, servers: set[str]) -> None:
+        """Wait for servers, which connects those that are asleep; names of none are passed over."""
         async with anyio.create_task_group() as tasks:
             for server in servers & self._upstreams.keys():
                 tasks.start_soon(self._upstreams[server].needed)

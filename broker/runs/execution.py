@@ -86,6 +86,7 @@ class Execution:
         check_mode: CheckMode,
     ) -> ExecutionResult:
         """Run a script; whatever it does is in the result."""
+        sandbox = await self.preparation.sandbox.opened()
         began = time.monotonic()
         run_id = f"run_{secrets.token_hex(8)}"
         found = await self.preparation.read(script, filename, describe_references=describe_references)
@@ -103,8 +104,8 @@ class Execution:
             script,
             filename=filename,
             manifest=manifest,
-            limits=limits or self.preparation.sandbox.limits,
-            image=self.preparation.sandbox.image_digest,
+            limits=limits or sandbox.limits,
+            image=sandbox.image_digest,
             described=self._described(found),
             desk=self.desk,
         )
@@ -124,21 +125,24 @@ class Execution:
         name: str,
         watching: Watching,
         *,
-        policy: UnknownOutcome,
-        ask: UnknownAnswerer | None,
+        policy: UnknownOutcome = "fail",
+        ask: UnknownAnswerer | None = None,
         given: GivenAnswers | None = None,
     ) -> ExecutionResult:
         """Go on with a run that was interrupted or is parked; `given` answers the question that it waits for.
 
+        `policy` and `ask` are about calls of unknown outcome.
+
         Raises:
             RecordingError: It cannot go on here; the text says why.
         """
+        sandbox = await self.preparation.sandbox.opened()
         _, found = self.recorder.find(name)
-        check_resumable(found, self.preparation.sandbox.image_digest)
-        await self.preparation.need({tool.server for tool in found.begun.tools})
+        check_resumable(found, sandbox.image_digest)
+        await self.preparation.disclosure.need({tool.server for tool in found.begun.tools})
         entries = [self.preparation.catalog.by_python_name(tool.function) for tool in found.begun.tools]
         await self.preparation.disclosure.describe([entry for entry in entries if entry is not None])
-        with self.recorder.resume(name, image=self.preparation.sandbox.image_digest, desk=self.desk) as recorded:
+        with self.recorder.resume(name, image=sandbox.image_digest, desk=self.desk) as recorded:
             if recorded.before is None:
                 raise RecordingError(f"{name} has no past")
             return await self._carry_out(
@@ -166,10 +170,11 @@ class Execution:
         given: GivenAnswers | None = None,
     ) -> ExecutionResult:
         """Run a script that may start, or go on with one from where its past ends."""
+        prepared = self.preparation
+        sandbox = await prepared.sandbox.opened()
         began = time.monotonic()
         stopwatch, blocks = Stopwatch(recorded.past.elapsed_seconds), ContentBlocks()
         desk = self.desk.for_run(recorded.run_id, script, journal=recorded.journal)
-        prepared = self.preparation
         calls = ToolCalls(
             catalog=prepared.catalog,
             upstreams=prepared.upstreams,
@@ -198,7 +203,7 @@ class Execution:
 
         printed = RunOutput(watching.on_output, self.redact)
         with closing(desk), watching.stop or anyio.CancelScope() as scope:
-            ended = await self.preparation.sandbox.run(
+            ended = await sandbox.run(
                 script,
                 answer=answer if unknown is None else unknown.around(answer),
                 manifest=manifest,

@@ -1,6 +1,6 @@
 """Runs that go on without anybody waiting for them: parked while a question is open, and taken up again.
 
-Above: sessions.py. Below: question_box.py, recorder.py, and the task group of the broker, in which the runs live. Of a
+Above: sessions.py. Below: question_box.py, execution.py, and the task group of the broker, in which the runs live. Of a
 parked run that is recorded nothing is kept but its question; the answer takes it up. One that is not recorded waits in
 memory.
 """
@@ -28,10 +28,9 @@ if TYPE_CHECKING:
 
     from broker.authorization.question_box import OpenQuestion, QuestionBox
     from broker.calls.attempts import CallRecord
-    from broker.recordings.recorder import Recorder
+    from broker.runs.execution import Execution
 
     Work: TypeAlias = Callable[[Watching], Awaitable[ExecutionResult]]
-    GoOn: TypeAlias = Callable[[str, GivenAnswers | None, Watching], Awaitable[ExecutionResult]]
 
 MOST_KEPT = 1_000
 """Runs that are parked, or have ended and were not asked for again; the oldest that have ended are forgotten."""
@@ -61,23 +60,11 @@ _LIVE: ContextVar[_Live | None] = ContextVar("_LIVE", default=None)
 class Parking:
     """The runs of one session whose questions are kept in a box."""
 
-    def __init__(
-        self, box: QuestionBox, tasks: Callable[[], TaskGroup], go_on: GoOn, *, recorder: Recorder, principal: str
-    ) -> None:
-        """Listen to the box.
-
-        Args:
-            box: Has the questions.
-            tasks: Returns where runs live.
-            go_on: Goes on with a run that is recorded, with the answers that it was given.
-            recorder: Knows the recorded runs.
-            principal: Whose runs of those may be taken up.
-        """
+    def __init__(self, box: QuestionBox, tasks: Callable[[], TaskGroup], execution: Execution) -> None:
+        """Listen to the box; `tasks` returns where runs live, and `execution` goes on with one that is recorded."""
         self._box = box
         self._tasks = tasks
-        self._go_on = go_on
-        self._recorder = recorder
-        self._principal = principal
+        self._execution = execution
         self._kept: dict[str, _Live] = {}
         box.wake = _opened
 
@@ -110,15 +97,16 @@ class Parking:
         """
         if run in self._kept:
             return await self._next(self._kept[run])
-        if not self._recorder.is_open(run, self._principal):
+        if not self._execution.recorder.is_open(run, self._execution.desk.principal):
             raise KeyError(run)
-        return await self.run(partial(self._go_on, run, None))
+        return await self.run(partial(self._execution.resume, run))
 
     def take_up_waiting(self) -> list[str]:
         """Take up the principal's recorded runs that wait and are not taken up yet; return their ids."""
-        waiting = [run for run in self._recorder.waiting(self._principal) if run not in self._kept]
+        recorded = self._execution.recorder.waiting(self._execution.desk.principal)
+        waiting = [run for run in recorded if run not in self._kept]
         for run in waiting:
-            self.begin(run, partial(self._go_on, run, None))
+            self.begin(run, partial(self._execution.resume, run))
         return waiting
 
     async def _perform(self, live: _Live, work: Work, watching: Watching) -> None:
@@ -133,7 +121,7 @@ class Parking:
                     live.calls = list(result.calls)
                     question = result.waits_for.asked
                     given = GivenAnswers(question, await self._box.answer(question), self._box.name)
-                    result = await self._go_on(result.run_id, given, watching)
+                    result = await self._execution.resume(result.run_id, watching, given=given)
                 live.result = result
             except Exception as error:  # noqa: BLE001  # whoever waits for the run gets it
                 live.error = error

@@ -24,10 +24,11 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from broker.disclosure.disclosure import Disclosure
+    from broker.runs.shared_sandbox import SharedSandbox
     from broker.tools.catalog import Catalog, CatalogEntry
     from broker.upstreams.upstream import Upstream
     from codegen import Diagnostic
-    from sandbox import Reference, Sandbox
+    from sandbox import Reference
 
 _WHOLE_SERVER = {None, "*"}
 
@@ -36,7 +37,7 @@ _WHOLE_SERVER = {None, "*"}
 class Preparation:
     """What the scripts of one session are prepared with."""
 
-    sandbox: Sandbox
+    sandbox: SharedSandbox
     catalog: Catalog
     upstreams: Mapping[str, Upstream]
     disclosure: Disclosure
@@ -47,7 +48,8 @@ class Preparation:
         Raises:
             CheckerError: The type checker cannot be run.
         """
-        found = await self.sandbox.references(script)
+        sandbox = await self.sandbox.opened()
+        found = await sandbox.references(script)
         if isinstance(found, Raised | Stopped):
             return CheckedScript((unreadable(found, script),))
         await self._settle(found)
@@ -66,7 +68,8 @@ class Preparation:
         # What is not there in the text cannot be named; a name that is made up at run time is found by no reading.
         if "tools" not in script:
             return ()
-        found = await self.sandbox.references(script)
+        sandbox = await self.sandbox.opened()
+        found = await sandbox.references(script)
         if isinstance(found, Raised | Stopped):
             return _with_filename(found, filename)
         await self._settle(found)
@@ -114,13 +117,7 @@ class Preparation:
 
     async def _settle(self, found: Sequence[Reference]) -> None:
         """Wait for the servers that the script names, and for no other."""
-        await self.need({self.catalog.server_of(reference.namespace) or "" for reference in found})
-
-    async def need(self, servers: set[str]) -> None:
-        """Wait for servers, which connects those that are asleep."""
-        async with anyio.create_task_group() as tasks:
-            for server in servers & self.upstreams.keys():
-                tasks.start_soon(self.upstreams[server].needed)
+        await self.disclosure.need({self.catalog.server_of(reference.namespace) or "" for reference in found})
 
     def _change_of(self, entry: CatalogEntry) -> str:
         text = self.disclosure.changed(entry)

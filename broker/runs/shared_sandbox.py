@@ -50,6 +50,8 @@ class SharedSandbox:
             await self._opened(tasks)
 
     async def _opened(self, tasks: TaskGroup) -> Sandbox:
+        if self._is_open:
+            return self._sandbox
         async with self._opening:
             if not self._is_open:
                 await tasks.start(self._hold)

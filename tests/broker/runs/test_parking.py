@@ -9,7 +9,6 @@ import pytest
 
 from broker import QuestionBox
 from broker.errors import RecordingError
-from broker.recordings.recorder import Recorder
 from broker.runs import parking as module
 from broker.runs.parking import Parking
 
@@ -23,7 +22,7 @@ async def test_of_runs_that_failed_the_oldest_are_forgotten(monkeypatch):
         raise RecordingError("it cannot go on here")
 
     async with anyio.create_task_group() as tasks:
-        parking = Parking(QuestionBox(), lambda: tasks, cast("Any", None), recorder=Recorder(), principal="")
+        parking = Parking(QuestionBox(), lambda: tasks, cast("Any", None))
         for run in "abc":
             parking.begin(run, fail)
             await anyio.wait_all_tasks_blocked()
