@@ -113,21 +113,20 @@ class _Clock:
 
     def seconds(self, at: int) -> float:
         lain = sum(min(at, until) - since for since, until in self._gaps if since < at)
-        return (at - self._began - lain) / 1e9
+        return max((at - self._began - lain) / 1e9, 0.0)  # the clock may have been set back
 
 
 def _span(story: CallStory, clock: _Clock, run_end: float) -> Span:
     ended = story.answered.at if story.answered is not None else story.cancelled
-    end = run_end if ended is None else clock.seconds(ended)
+    begin = clock.seconds(story.made)
+    end = max(begin, run_end if ended is None else clock.seconds(ended))
     sent = None if story.sent is None else clock.seconds(story.sent.at)
     waited = None
     if story.asked is not None:
         decided = story.sent.at if story.sent is not None else story.denied.at if story.denied is not None else None
         waited = (clock.seconds(story.asked), end if decided is None else clock.seconds(decided))
     call = story.call
-    return Span(
-        call.id, call.line, call.function, clock.seconds(story.made), sent, max(end, 0.0), waited, _status(story)
-    )
+    return Span(call.id, call.line, call.function, begin, sent, end, waited, _status(story))
 
 
 def _status(story: CallStory) -> Status:

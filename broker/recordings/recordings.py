@@ -5,6 +5,7 @@ Above: run_journal.py, the command line. Below: store.py. Several processes writ
 
 from __future__ import annotations
 
+import re
 import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Self
@@ -12,6 +13,7 @@ from typing import TYPE_CHECKING, Self
 from broker.errors import RecordingError
 from broker.recordings.owners import Owner, lives
 from broker.recordings.tables import TABLES
+from codegen.plain_text import one_line
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -24,6 +26,7 @@ if TYPE_CHECKING:
 
 _DAY_NS = 86_400 * 10**9
 _MIB = 1024 * 1024
+_BEGINNING = re.compile(r"(run_)?[0-9a-f]*")
 _SHUTDOWN = "shutdown"
 """The owner of an interrupted run whose process was told to end."""
 
@@ -205,12 +208,14 @@ class Recordings:
         """
         if name == "last":
             found = self.entries(1)
+        elif not _BEGINNING.fullmatch(name):
+            found = []
         else:
             start = name if name.startswith("run_") else f"run_{name}"
             rows = self._store.execute(f"{_SELECT} WHERE run_id >= ? AND run_id < ? LIMIT 2", (start, f"{start}g"))
             found = [self._entry(row) for row in rows]
         if not found:
-            raise RecordingError(f"there is no recording {name!r}; `codemode recordings list` has all.")
+            raise RecordingError(f"there is no recording {one_line(name, 80)!r}; `codemode recordings list` has all.")
         if len(found) > 1:
             raise RecordingError(f"several recordings begin with {name!r}; give more of the id.")
         return found[0]

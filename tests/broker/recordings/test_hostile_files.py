@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from broker.authorization.policy import Policy
 from broker.calls.content_blocks import ContentBlocks
+from broker.cli.show import shown
 from broker.errors import RecordingError
 from broker.recordings.compare import compare
 from broker.recordings.files import read_recording
@@ -112,6 +113,26 @@ def test_what_a_foreign_recording_says_that_people_said_allows_nothing(tmp_path)
     recording = read_recording(with_line(tmp_path, event="decided", by="me", calls=[], denials=[refusal]))
     (denial,) = denials_given_back(recording)
     assert denial.pattern == "*", "a denial that cannot be read denies all"
+
+
+def test_an_amount_that_is_no_number_of_ours_is_refused(tmp_path):
+    stopped = {"value": {"stopped": {"limit": "cpu_seconds", "amount": 10**400}}}
+    with pytest.raises(RecordingError, match="the outcome is none that there is"):
+        use(with_line(tmp_path, event="ended", outcome=stopped))
+
+
+def test_a_run_during_which_the_clock_was_set_back_can_be_shown(tmp_path):
+    lines = [json.loads(line) for line in EXAMPLE.read_text().splitlines()[:-1]]
+    began = next(line["at"] for line in lines if line["event"] == "begun")
+    for number, line in enumerate(lines):
+        if "at" in line:
+            line["at"] = began - number * 10**12
+    path = tmp_path / "run.jsonl"
+    path.write_text("".join(json.dumps(line, separators=(",", ":")) + "\n" for line in lines))
+    recording = read_recording(path)
+    picture = picture_of(recording)
+    assert all(0 <= span.begin <= span.end for span in picture.spans)
+    shown(recording, picture)
 
 
 def test_an_answer_about_a_call_that_was_never_made_is_refused(tmp_path):

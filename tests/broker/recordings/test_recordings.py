@@ -132,6 +132,14 @@ async def test_a_run_that_was_cut_off_is_interrupted(run, recordings):
         assert [entry.state for entry in others.entries()] == ["raised"]
 
 
+@pytest.mark.parametrize("name", ["x", "run_x", "\udcff", "\x1b[2J", "x" * 1_000, "run_0000"])
+async def test_a_name_that_no_run_has_is_told_in_short(recordings, name):
+    with pytest.raises(RecordingError, match="there is no recording ") as caught:
+        recordings.find(name)
+    assert str(caught.value).isprintable()
+    assert len(str(caught.value)) < 200
+
+
 async def test_the_calls_of_a_run_that_crashed_are_counted(run, recordings, store):
     run_id = (await run(SCRIPT)).run_id
     [counted] = [entry.calls for entry in recordings.entries()]
