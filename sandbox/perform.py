@@ -29,11 +29,14 @@ async def refuse_every_call(call: Call) -> Completion:
 
 
 def check_script(script: str) -> None:
-    """Refuses a script that is too long.
+    """Refuses a script that is too long, or none.
 
     Raises:
-        ValueError: It has more than `MAX_SCRIPT_CHARACTERS`.
+        ValueError: It has more than `MAX_SCRIPT_CHARACTERS`, or is no text.
     """
+    given: object = script
+    if not isinstance(given, str):
+        raise ValueError(f"the script must be text, not {type(given).__name__}")  # noqa: TRY004  # one type for bad input
     if len(script) > MAX_SCRIPT_CHARACTERS:
         raise ValueError(f"the script has {len(script)} characters, and {MAX_SCRIPT_CHARACTERS} are allowed")
 

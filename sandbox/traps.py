@@ -14,8 +14,11 @@ from sandbox.outcome import Raised, Stopped
 
 _UNKNOWN_IMPORT = re.compile(r"unknown import: `wasi:([a-z-]+)/([a-z-]+)")
 _REASON = re.compile(r"wasm trap: ([a-z `-]+)")
-# `sbrk` aborts where the allocator wants to give back what it could not extend, at some sizes of what is left.
-_NO_MEMORY = re.compile(r"_?PyErr_NoMemory|handle_alloc_error|rust_oom|__rust_alloc_error|MemoryError|!sbrk\b")
+# `sbrk` aborts where the allocator wants to give back what it could not extend, at some sizes of what is left, and
+# what carries messages into the guest panics where Python has no room for one.
+_NO_MEMORY = re.compile(
+    r"_?PyErr_NoMemory|handle_alloc_error|rust_oom|__rust_alloc_error|MemoryError|!sbrk\b|panic_on_null"
+)
 _LOCK = re.compile(r"pthread_cond_(timed)?wait|PyThread_acquire_lock|_PyMutex_LockTimed|_PySemaphore_Wait")
 
 _ABSENT = {

@@ -5,6 +5,8 @@ These are words, not walls: the host defines no such import, so a script that ge
 
 import builtins
 import concurrent.futures.process
+import contextlib
+import functools
 import glob
 import io
 import multiprocessing.process
@@ -12,6 +14,7 @@ import os
 import pathlib
 import posix
 import socket
+import sqlite3
 import subprocess
 import sys
 import tempfile
@@ -59,6 +62,7 @@ def install() -> None:
     multiprocessing.process.BaseProcess.start = multiprocessing.Pool = _refuse(_PROCESSES)
     concurrent.futures.process.ProcessPoolExecutor.__init__ = _refuse(_PROCESSES)
     threading.Thread.start = _refuse(_THREADS)
+    sqlite3.connect = sqlite3.dbapi2.connect = _in_memory(sqlite3.connect)
     tempfile.tempdir = "/tmp"  # noqa: S108  # not looked for, so that opening a file there says why it can't be
     for name in ("create_connection", "create_server", "create_datagram_endpoint", "getaddrinfo", "getnameinfo"):
         setattr(SansIOLoop, name, _refuse(_NETWORK))
@@ -119,6 +123,22 @@ def _open(file, mode="r", buffering=-1, encoding=None, errors=None, newline=None
     if data is None:
         raise PermissionError(_FILES)
     return io.BytesIO(data) if "b" in mode else io.TextIOWrapper(io.BytesIO(data), encoding or "utf-8", errors, newline)
+
+
+def _in_memory(connect):
+    """Keeps in memory what SQLite would sort in a file, and says why it opens none."""
+
+    @functools.wraps(connect)
+    def connect_in_memory(*args, **kwargs):
+        try:
+            connection = connect(*args, **kwargs)
+        except sqlite3.OperationalError:
+            raise sqlite3.OperationalError(f'{_FILES}; sqlite3.connect(":memory:") works') from None
+        with contextlib.suppress(sqlite3.Error):  # not while a transaction is open, as `autocommit=False` does
+            connection.execute("PRAGMA temp_store = MEMORY")
+        return connection
+
+    return connect_in_memory
 
 
 def _refuse(reason):

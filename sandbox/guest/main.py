@@ -62,6 +62,7 @@ class Kept:
 
     def __init__(self, seed: int):
         entropy.seed(seed)
+        sys.argv = [""]  # as of an interpreter without a file: what reads its own name finds one
         self.loop = loop.SansIOLoop(_report_unhandled)
         self.bridge = bridges.Bridge(self.loop)
         self.namespace = script.new_namespace()
@@ -132,11 +133,7 @@ class Run:
         forgotten = collections.Counter(self._bridge.close())
         self._cancel_the_rest()
         if error is None:
-            error = (
-                asyncio.CancelledError("the script cancelled itself")
-                if self._task.cancelled()
-                else self._task.exception()
-            )
+            error = self._cancelled() if self._task.cancelled() else self._task.exception()
         if error is None:
             for place, count in forgotten.items():
                 print(f"{self._filename}:{place[1]}: {_forgotten(place[0], count)}", file=sys.stderr)
@@ -148,6 +145,12 @@ class Run:
             notes += [stubs.import_hint(error), absent.import_hint(error)]
         failures.add_notes(error, notes)
         return self._tell(error)
+
+    def _cancelled(self):
+        error = self._task._make_cancelled_error()
+        if not error.args:
+            error.args = ("the script cancelled itself, or awaited a task that was cancelled",)
+        return error
 
     def _complete(self, value):
         try:
@@ -173,7 +176,7 @@ class Run:
         if not self._is_kernel:
             self.kept.namespace.clear()
         gc.collect()
-        if not error.args:
+        if type(error) is MemoryError and not error.args:
             error.args = ("the script needs more memory than its run may have: keep less of it at a time",)
 
     def _cancel_the_rest(self):
@@ -268,6 +271,7 @@ def _refuse_asyncio_run(*_, **__):
 asyncio.run = asyncio.new_event_loop = _refuse_asyncio_run
 asyncio.get_event_loop = asyncio.get_running_loop
 warnings.simplefilter("default")
+warnings.simplefilter("ignore", ResourceWarning)  # what is not closed is gone with its script
 # The bridge says it itself, with the function's name.
 warnings.filterwarnings("ignore", r"coroutine 'tools\..*' was never awaited", RuntimeWarning)
 _import = builtins.__import__

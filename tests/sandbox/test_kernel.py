@@ -78,6 +78,17 @@ async def test_a_value_that_is_too_large_leaves_the_kernel_usable(kernel):
     assert await value(kernel, "len(big)") == 2_000_000
 
 
+@pytest.mark.parametrize(
+    ("script", "stopped"),
+    [("for _ in range(99): kept = [kept]\nkept", "depth"), ("kept = [[]] * 600_000\nkept", "values")],
+)
+async def test_a_value_that_is_too_deep_or_has_too_many_leaves_the_kernel_usable(kernel, script, stopped):
+    outcome = (await kernel.run(f"kept = []\n{script}")).outcome
+    assert isinstance(outcome, Stopped)
+    assert outcome.limit == stopped
+    assert await value(kernel, "len(kept) > 0")
+
+
 async def test_memory_that_runs_out_takes_nothing_from_the_kernel(kernel):
     await kernel.run("kept = 'here'")
     result = await kernel.run("def fill():\n    x = []\n    while True: x.append(bytearray(1 << 20))\nfill()")
@@ -192,12 +203,19 @@ async def test_random_numbers_are_a_function_of_the_seed_and_of_the_scripts(sand
         ("import asyncio\nawait asyncio.sleep(9)", Limits(wall_seconds=0.1), "stopped at the limit wall_seconds=0.1"),
         ("print('x' * 99)", Limits(output_bytes=9), "script-2.py was stopped at the limit output_bytes=9"),
         ("import os\nos.abort()", Limits(), r"script-2.py broke the interpreter \(SandboxTrap\)"),
+        (
+            "from tools import good\nx = []\nfor _ in range(99): x = [x]\nawait good.echo(text=x)",
+            Limits(),
+            "at the limit depth=64",
+        ),
         ("import wit_world\nwit_world.write(1, 'x' * 70_000)", Limits(), r"broke the interpreter \(ProtocolError\)"),
     ],
 )
-async def test_after_a_stop_or_a_trap_the_kernel_is_gone_and_says_why(kernel, sandbox, script, limits, reason):
+async def test_after_a_stop_or_a_trap_the_kernel_is_gone_and_says_why(  # noqa: PLR0917  # a case and its kernel
+    kernel, sandbox, manifest, script, limits, reason
+):
     await kernel.run("x = 1")
-    assert not isinstance((await kernel.run(script, limits=limits)).outcome, Completed)
+    assert not isinstance((await kernel.run(script, limits=limits, manifest=manifest)).outcome, Completed)
     assert kernel.is_gone
     for _ in range(2):
         with pytest.raises(KernelGoneError, match=f"the kernel is gone: .*{reason}"):

@@ -390,6 +390,15 @@ async def test_memory_gone_to_the_last_byte_is_the_limit(run):
     assert result.stdout == "before\n"
 
 
+async def test_memory_that_answers_fill_is_the_limit(run):
+    async def answer(_call):
+        return Returned("x" * 8_000_000)
+
+    script = "from tools import good\nkept = []\nwhile True: kept.append(await good.echo(text=''))"
+    result = await run(script, answer=answer, limits=Limits(memory_bytes=96 * MIB))
+    assert result.outcome == Stopped("memory_bytes", 96 * MIB)
+
+
 async def test_a_script_may_catch_that_memory_ran_out_and_go_on(run):
     script = "try:\n bytearray(10**9)\nexcept MemoryError:\n 'small again'\nelse:\n 'room'"
     assert (await run(script + "\n'went on'")).outcome == Completed("went on")

@@ -28,6 +28,9 @@ async def test_a_sandbox_is_used_inside_its_block(image):
 
 async def test_a_script_that_is_too_long_is_refused_before_it_runs(sandbox):
     for method in (sandbox.run, sandbox.references):
+        for script in (5, None, b"1"):
+            with pytest.raises(ValueError, match=r"^the script must be text, not "):
+                await method(script)
         with pytest.raises(ValueError, match=r"^the script has 2097153 characters, and 2097152 are allowed$"):
             await method("#" * (2 * 1024 * 1024 + 1))
 

@@ -17,8 +17,15 @@ LOOP = (
     "the script already runs in an event loop: write `await ...` instead, in functions that are `async def` and are "
     "awaited themselves"
 )
+IN_MEMORY = 'sqlite3.connect(":memory:") works'
 INPUT = "a script has no standard input: write the data into the script, or read it from a tool"
 LOCK = f"the script waits for a lock that nothing can release: {THREADS}"
+
+SORTED = """
+import sqlite3
+count = "with recursive t(n) as (select 1 union all select n + 1 from t limit 500000)"
+sqlite3.connect(":memory:").execute(f"{count} select n from t order by -n").fetchone()
+"""
 
 
 @pytest.mark.parametrize(
@@ -48,6 +55,7 @@ LOCK = f"the script waits for a lock that nothing can release: {THREADS}"
         ("import multiprocessing as m\nm.Process(target=print).start()", "PermissionError", PROCESSES),
         ("import multiprocessing as m\nm.Pool(2)", "PermissionError", PROCESSES),
         ("import concurrent.futures as f\nf.ProcessPoolExecutor()", "PermissionError", PROCESSES),
+        ("import sqlite3\nsqlite3.connect('a.db')", "sqlite3.OperationalError", f"{FILES}; {IN_MEMORY}"),
         ("breakpoint()", "PermissionError", "nobody sits at a debugger here: print what you want to see"),
         ("import tempfile\ntempfile.NamedTemporaryFile()", "PermissionError", FILES),
         ("import http.client as c\nc.HTTPConnection('a').request('GET', '/')", "PermissionError", NETWORK),
@@ -104,7 +112,9 @@ async def test_what_gets_around_those_words_meets_a_trap(run, script, message):
         ("import asyncio\nawait asyncio.to_thread(lambda: 5)", 5),
         ("import logging\nlogging.getLogger('a').warning('w')\n'logged'", "logged"),
         ("import os\n[dict(os.environ), os.getcwd()]", [{}, "/"]),
-        ("import sys\nsys.argv", []),
+        ("import sys\nsys.argv", [""]),
+        ("import argparse\nargparse.ArgumentParser().parse_args([])\n'parsed'", "parsed"),
+        (SORTED, [500_000]),
         ("import io\nio.StringIO('a').read() + io.BytesIO(b'b').read().decode()", "ab"),
         ("import posix\nposix.write(1, b'text')", 4),
         ("import uuid\nuuid.uuid1().version", 1),

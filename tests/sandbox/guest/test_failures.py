@@ -47,6 +47,7 @@ async def raised(run, script, **options) -> Raised:
         (NO_ATTRIBUTES, "E", "what it says can't be told: asked for it, it raised SystemExit"),
         (NO_EXCEPTIONS, "G", "what it says can't be told: asked for it, it raised TypeError"),
         (NO_CODE, "E", "3"),
+        ("class M(MemoryError):\n    args = property(lambda _: 1 / 0)\nraise M('m')", "M", "m"),
         ("e = ValueError('m')\ne.__notes__ = 5\nraise e", "ValueError", "m\n5"),
         (f"{FORGOTTEN}e = ValueError('m')\ne.__notes__ = 5\nraise e", "ValueError", "m\n5"),
         ("e = ValueError('m: n')\ne.add_note('a\\nb')\ne.add_note('c')\nraise e", "ValueError", "m: n\na\nb\nc"),
@@ -61,6 +62,12 @@ async def test_whatever_an_exception_says_of_itself_its_class_is_told(run, scrip
     told = await raised(run, script)
     assert (told.type, told.message) == (kind, message)
     assert told.traceback.endswith(f"{kind}: {message}\n")
+
+
+async def test_a_cancelled_task_is_told_with_the_line_that_awaited_it(run):
+    told = await raised(run, "import asyncio\ntask = asyncio.create_task(asyncio.sleep(5))\ntask.cancel()\nawait task")
+    assert told.message == "the script cancelled itself, or awaited a task that was cancelled"
+    assert "line 4, in <module>\n    await task\n" in told.traceback
 
 
 async def test_an_exception_that_tells_nothing_is_told_with_its_line(run):

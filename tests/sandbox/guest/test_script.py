@@ -125,7 +125,7 @@ async def test_a_value_that_was_not_awaited_says_so(run):
         (
             "import asyncio\nraise asyncio.CancelledError",
             "asyncio.exceptions.CancelledError",
-            "the script cancelled itself",
+            "the script cancelled itself, or awaited a task that was cancelled",
         ),
         ("import asyncio\nasyncio.current_task().cancel()\nawait asyncio.sleep(1)", None, None),
         ("raise GeneratorExit('g')", "GeneratorExit", "g"),
