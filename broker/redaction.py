@@ -88,7 +88,15 @@ class Redactor:
         return any(literal.startswith(plain) for literal in self._literals)
 
     def _holds_any(self, value: Any) -> bool:
-        return any(self._is_number(one) if isinstance(one, int) else self(one) != one for one in _leaves(value))
+        texts: list[str] = []
+        for one in _leaves(value):
+            if isinstance(one, str):
+                texts.append(one)
+            elif self._numbers and self._is_number(one):
+                return True
+        # All at once: a search in each of many short texts takes ten times as long.
+        text = "\n".join(texts)
+        return self(text) != text
 
     def _is_number(self, value: object) -> bool:
         """Tell whether a number is a secret of digits."""

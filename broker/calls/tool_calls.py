@@ -21,6 +21,7 @@ from broker.calls.host_paths import HostPaths
 from broker.calls.json_schema import first_fault
 from broker.calls.tool_results import completion_of
 from broker.errors import UpstreamError
+from broker.tools.near_names import MOST_NAMES
 from broker.tools.tool_changes import what_changed
 from sandbox import Call, Completion, Failed, Returned
 
@@ -82,7 +83,7 @@ class ToolCalls:
         self._blocks = blocks
         self._on_progress = on_progress
         self._convert = convert
-        self._ended = 0
+        self._ended = self._unknown = 0
 
     @property
     def records(self) -> list[CallRecord]:
@@ -250,7 +251,8 @@ class ToolCalls:
         upstream = self._upstreams.get(record.server)
         if upstream is not None and (problem := upstream.status.problem) is not None:
             return Failed("ToolUnavailableError", call_texts.unavailable(record.server, problem), details)
-        near = self._catalog.suggest(call.function)
+        self._unknown += 1
+        near = self._catalog.suggest(call.function) if self._unknown <= MOST_NAMES else ()
         return Failed("ToolNotFoundError", call_texts.not_found(call.function, near), details)
 
 

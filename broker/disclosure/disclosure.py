@@ -19,6 +19,7 @@ from broker.disclosure.tool_details import ToolDetails, definitions, stub_text
 from broker.errors import UpstreamError
 from broker.logging import logger
 from broker.redaction import Redactor, redacted_definition
+from broker.tools.near_names import MOST_NAMES
 from broker.tools.tool_changes import what_changed
 
 if TYPE_CHECKING:
@@ -137,7 +138,7 @@ class Disclosure:
             elif server := self._server_alone(name):
                 unavailable[name] = of_a_server(server)
             else:
-                unknown[name] = self._catalog.suggest(name)
+                unknown[name] = self._catalog.suggest(name) if len(unknown) < MOST_NAMES else ()
         changed = {name: text for name, entry in entries.items() if (text := self.changed(entry))}
         described = await self.describe(entries.values())
         for name in entries.keys() - {entry.qualified_name for entry in described}:

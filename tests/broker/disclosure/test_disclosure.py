@@ -67,6 +67,13 @@ async def test_names_that_no_tool_has_are_told_apart(disclosure):
     assert details.ambiguous == {"search": ("git.search", "hub.search")}
 
 
+async def test_of_very_many_wrong_names_the_first_have_suggestions(disclosure):
+    wrong = [f"git.git_lgo{number}" for number in range(30)]
+    details = await disclosure.deliver(wrong)
+    assert list(details.unknown) == wrong
+    assert [name for name, near in details.unknown.items() if near] == wrong[:10]
+
+
 async def test_a_changed_tool_is_not_described_any_more_and_says_what_changed(catalog, disclosure):
     await disclosure.deliver(["git.git_log", "git.git_status"])
     changes = catalog.replace("git", [replace(LOG, description="Erases the history"), spec("git", "git_status")])
