@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from sandbox.errors import ProtocolError
 from sandbox.inert import inert_text, inert_value
+from sandbox.json_bounds import has_more_values, is_within_depth
 from sandbox.outcome import Call, Completed, Completion, Failed, Raised, Reference, Stopped
 
 if TYPE_CHECKING:
@@ -38,16 +39,10 @@ WRITTEN_BYTES = 12
 MAX_TEXT = 20_000
 """Characters of one text field: a type, a message, a traceback."""
 
-# Possessive, and without a closing quote it still matches: a text of escaped quotes costs one pass, not one for each.
-_STRING = re.compile(r'"[^"\\]*+(?:\\.[^"\\]*+)*+"?')
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
 _ENDED = '{"calls":[],"cancelled":[],"timer":null,"outcome":{'
 """How a message begins that says how the script has ended, and nothing else."""
-
-_QUOTED = re.compile(rb'"[^"]*+"?')
-_AS_LISTS = bytes.maketrans(b"{}", b"[]")
-_NO_STRUCTURE = bytes(set(range(256)) - set(b'[]{}"'))
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +100,7 @@ def encode_completion(call_id: int, completion: Completion, limits: Limits) -> s
             call_id,
             f"the answer has {len(body)} bytes as JSON, and {limits.completion_bytes} are allowed: ask for less",
         )
-    if not _is_within_depth(body, limits.depth):
+    if not is_within_depth(body, limits.depth):
         return _result_error(call_id, f"the answer is nested deeper than {limits.depth} levels")
     return f'{{"id":{call_id},"{field}":{body}}}'
 
@@ -209,20 +204,11 @@ def _exceeded(text: str, limits: Limits) -> Stopped | None:
         is_call = not text.startswith('{"calls":[]')
         limit = "argument_bytes" if is_call else "value_bytes"
         return Stopped(limit, getattr(limits, limit))
-    openings = _openings(text)
-    if text.count(",") + 4 * openings > MAX_VALUES and _weight(_STRING.sub("", text)) > MAX_VALUES:
+    if has_more_values(text, MAX_VALUES):
         return Stopped("values", MAX_VALUES)
-    if openings > limits.depth and not _is_within_depth(text, limits.depth + ENVELOPE_DEPTH):
+    if not is_within_depth(text, limits.depth + ENVELOPE_DEPTH):
         return Stopped("depth", limits.depth)
     return None
-
-
-def _weight(text: str) -> int:
-    return text.count(",") + 4 * _openings(text)
-
-
-def _openings(text: str) -> int:
-    return text.count("[") + text.count("{")
 
 
 def _decode(text: str) -> dict[str, Any]:
@@ -233,32 +219,6 @@ def _decode(text: str) -> dict[str, Any]:
     if not isinstance(message, dict):
         raise ProtocolError("the guest sent something that is not an object")
     return message
-
-
-def _is_within_depth(text: str, max_depth: int) -> bool:
-    if _openings(text) <= max_depth:
-        return True
-    brackets = _brackets(text)
-    for _ in range(max_depth):
-        # Takes away the innermost level everywhere.
-        outer = brackets.replace(b"[]", b"")
-        if len(outer) == len(brackets):
-            break  # nothing is left, or what is left never closes and is no JSON
-        brackets = outer
-    return brackets.count(b"[") <= (0 if b"[]" in brackets else max_depth)
-
-
-def _brackets(text: str) -> bytes:
-    """Returns the brackets of JSON outside its strings, all as those of lists.
-
-    Each pass is one of C over the whole text; a pattern for strings would stop at each of thousands.
-    """
-    data = text.encode("utf-8", "surrogatepass")
-    if b"\\" in data:
-        data = data.replace(b"\\\\", b"").replace(b'\\"', b"")
-    # Two quotes with nothing between them change nothing about what is inside a string.
-    data = data.translate(_AS_LISTS, _NO_STRUCTURE).replace(b'""', b"")
-    return _QUOTED.sub(b"", data)
 
 
 def _no_constant(name: str) -> None:
@@ -364,7 +324,7 @@ def _completed(value: Any, characters: int, limits: Limits) -> Completed | Stopp
         written = json.dumps(value, separators=(",", ":"))
         if len(written) > limits.value_bytes:
             return Stopped("value_bytes", limits.value_bytes)
-        if not _is_within_depth(written, limits.depth):
+        if not is_within_depth(written, limits.depth):
             return Stopped("depth", limits.depth)
     return Completed(inert_value(value))
 
