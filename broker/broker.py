@@ -5,7 +5,9 @@ Above: the command line and embedding hosts. Below: everything else in this pack
 
 from __future__ import annotations
 
+import json
 import secrets
+from collections.abc import Mapping
 from contextlib import AsyncExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
@@ -14,6 +16,7 @@ import anyio
 
 from broker.audit import AuditLog
 from broker.authorization.desk import ConsentDesk
+from broker.authorization.grants import Grant
 from broker.authorization.kept_grants import KeptGrants, server_identity
 from broker.authorization.policy import Policy
 from broker.authorization.quotas import Quotas
@@ -31,12 +34,11 @@ from broker.upstreams.upstreams import Upstreams
 from sandbox import SandboxError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Sequence
     from types import TracebackType
 
     from anyio.abc import TaskGroup
 
-    from broker.authorization.grants import Grant
     from broker.authorization.questions import Answerer
     from broker.calls.script_functions import Extractor
     from broker.search import Embedder, Ranker
@@ -98,7 +100,9 @@ class Broker:
         Raises:
             ConfigError: The embedder of the config cannot be had, or a server has a name that none can have.
         """
-        config = config or Config()
+        config = Config() if config is None else config
+        if not isinstance(config, Config):
+            raise TypeError("Broker takes a Config; Broker.from_config takes a file or its data")
         # A server object wins over a config entry of its name: the host asked for it.
         targets = {**config.servers, **(servers or {})}
         if problems := name_problems(targets):
@@ -130,7 +134,7 @@ class Broker:
     @classmethod
     def from_config(
         cls,
-        config: Config | Path | str,
+        config: Config | Mapping[str, Any] | Path | str,
         *,
         servers: Mapping[str, InProcessServer | Sequence[Callable[..., Any]]] | None = None,
         sandbox: Sandbox | None = None,
@@ -141,12 +145,14 @@ class Broker:
         ranker: Ranker | None = None,
         sampler: Sampler | None = None,
     ) -> Broker:
-        """Return a broker for a config, or for the config file at a path; the rest is as for the constructor.
+        """Return a broker for a config, for data of its form, or for the file at a path; else as the constructor.
 
         Raises:
-            ConfigError: The file cannot be read or is wrong; the text lists every problem.
+            ConfigError: The file cannot be read, or it or the data is wrong; the text lists every problem.
         """
-        if not isinstance(config, Config):
+        if isinstance(config, Mapping):
+            config = Config.parse(json.dumps(dict(config)), source="config", folder=Path.cwd())
+        elif not isinstance(config, Config):
             config = Config.load(Path(config))
         return cls(
             config,
@@ -238,7 +244,7 @@ class Broker:
     def session(
         self,
         *,
-        grants: Iterable[Grant] = (),
+        grants: Iterable[Grant | str] = (),
         answerer: Answerer | None = None,
         extractor: Extractor | None = None,
         name: str = "",
@@ -248,7 +254,7 @@ class Broker:
         """Return a new session.
 
         Args:
-            grants: What may be called beside what the policy allows.
+            grants: What may be called beside what the policy allows; a text is read as `codemode run --allow` does.
             answerer: Who is asked about other calls; without one they are refused.
             extractor: The model behind `extract` in scripts: gets an `Extraction`, returns JSON data.
             name: How rules of the policy and the audit name it; one of its own when empty.
@@ -256,8 +262,10 @@ class Broker:
             parks: Without an answerer, park a run that has a question, to be resumed when somebody is there. It has to
                 be recorded for that.
         """
+        if isinstance(grants, str):
+            raise TypeError(f"grants are several: write [{grants!r}]")
         desk = ConsentDesk(
-            grants,
+            [Grant.parse(grant) if isinstance(grant, str) else grant for grant in grants],
             answerer,
             policy=self._policy,
             quotas=self._quotas,

@@ -112,16 +112,17 @@ class Session:
         """Tools that changed since they were described and have to be fetched again, each with what is different."""
         return self._disclosure.lapsed
 
-    async def get_tool_details(self, names: Sequence[str], *, with_definitions: bool = False) -> ToolDetails:
+    async def get_tool_details(self, names: Sequence[str] | str, *, with_definitions: bool = False) -> ToolDetails:
         """Describe tools by their qualified names or their names in scripts; from then on they can be called.
 
         A name that no tool has is reported in the answer, beside the others.
 
         Args:
-            names: Which tools.
+            names: Which tools, or the name of one.
             with_definitions: Return their JSON definitions as well.
         """
-        return await self._disclosure.deliver(names, with_definitions=with_definitions)
+        asked = [names] if isinstance(names, str) else names
+        return await self._disclosure.deliver(asked, with_definitions=with_definitions)
 
     async def read_in_full(self, names: Sequence[str], cursor: str | None = None) -> TierPage:
         """Return whole definitions, as many as a page of the last tier holds, and describe those tools.

@@ -59,7 +59,7 @@ def build_image(
         else:
             text = read_lock_file(lock)
             wheels = read_lock(text)
-        on_progress(f"Fetching {len(wheels)} packages")
+        on_progress(f"Fetching {len(wheels)} package{'' if len(wheels) == 1 else 's'}")
         left_out = unpack(wheels, packages, scratch)
         _check_modules(packages)
         on_progress("Building the image")

@@ -63,7 +63,9 @@ def find_image(name: str, folder: Path | None = None) -> Path:
     image = found.get(name)
     if image is None:
         known = f"; there are: {', '.join(found)}" if found else ""
-        raise ImageError(f"there is no image {name!r}: build it with `codemode image build`{known}")
+        raise ImageError(
+            f"there is no image {name!r}: build it with `codemode image build --name {name} --with PACKAGE`{known}"
+        )
     if json.loads(image.component.with_suffix(".json").read_text("utf-8")).get("guest") != guest_digest():
         again = f"codemode image build --name {name} --lock {image.lock}"
         raise ImageError(f"the image {name!r} was built by another version of codemode: build it again with `{again}`")

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import math
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
 
 from broker.authorization.definitions import Definitions
 from broker.authorization.patterns import check_tool_pattern, is_exact, matcher
@@ -56,6 +56,8 @@ class Grant:
     def __post_init__(self) -> None:
         """Refuse what would silently hold for nothing, or for too much."""
         check_tool_pattern(self.pattern)
+        if self.scope not in get_args(Scope):
+            raise PatternError(f"the scope of a grant is one of {', '.join(get_args(Scope))}")
         if self.calls is not None and self.calls < 1:
             raise PatternError(f"a grant for {self.calls} calls allows nothing")
         if self.expires_at is not None and self.expires_at.tzinfo is None:

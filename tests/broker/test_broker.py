@@ -14,7 +14,7 @@ from mcp.server.mcpserver.exceptions import ToolError
 
 from broker import Broker, Config, Denial, ExecutionError, ExecutionResult, Grant, Question
 from broker.calls.attempts import CallRecord
-from broker.errors import ConfigError
+from broker.errors import ConfigError, PatternError
 from broker.runs.envelope import StoppedBy
 from sandbox import Limits
 
@@ -408,3 +408,23 @@ found
             again = await session.execute_code("from tools import faulty\nawait faulty.echo(text='c')")
             assert again.error is not None
             assert "changed: its description" in again.error.message
+
+
+async def test_a_broker_takes_data_and_texts_as_well(desk_server):
+    with pytest.raises(ConfigError, match="unknown key 'comand'; did you mean 'command'"):
+        Broker.from_config({"mcpServers": {"x": {"comand": "y"}}})
+    with pytest.raises(TypeError, match="from_config takes a file or its data"):
+        Broker("mcp.json")  # type: ignore[arg-type]  # the mistake
+    async with Broker.from_config({"mcpServers": {}}, servers={"desk": desk_server}) as broker:
+        with pytest.raises(TypeError, match=r"write \['desk\.\*'\]"):
+            broker.session(grants="desk.*")
+        with pytest.raises(PatternError):
+            broker.session(grants=["desk"])
+        session = broker.session(grants=["desk.add"])
+        assert (await session.get_tool_details("desk.add")).described == ("desk.add",)
+        assert (await session.execute_code("from tools import desk\nawait desk.add(a=1)")).outcome == "completed"
+
+
+def test_a_grant_for_a_scope_that_there_is_not_is_refused():
+    with pytest.raises(PatternError, match="one of run, session, always"):
+        Grant("desk.*", scope="forever")  # type: ignore[arg-type]  # the mistake

@@ -163,7 +163,8 @@ def test_an_image_is_found_by_name_and_not_by_another(built, folder):
     assert find_image("polite", folder) == built.component
     with pytest.raises(ImageError) as caught:
         find_image("rude", folder)
-    assert str(caught.value) == "there is no image 'rude': build it with `codemode image build`; there are: polite"
+    remedy = "build it with `codemode image build --name rude --with PACKAGE`"
+    assert str(caught.value) == f"there is no image 'rude': {remedy}; there are: polite"
     with pytest.raises(ImageError, match="is no name for an image"):
         find_image("../polite", folder)
 
