@@ -35,6 +35,9 @@ if TYPE_CHECKING:
 MOST_KEPT = 1_000
 """Runs that wait for a client to come back; the oldest are dropped, which refuses their calls."""
 
+KEPT_SECONDS = 3_600.0
+"""How long an answer waits for its client to come for it."""
+
 REPEATED_WITHIN_SECONDS = 3_600.0
 """Until 2025-11-25 a repeated request is told by its arguments alone: later the same ones are a new request."""
 
@@ -108,9 +111,17 @@ class Asking:
             self._kept.pop(kept.state, None)
             return kept.outcome()
         self._kept[kept.state] = kept
+        self._forget()
         for state in list(self._kept)[: max(0, len(self._kept) - MOST_KEPT)]:
             self._kept.pop(state).scope.cancel()
         return t.InputRequiredResult(input_requests={asked.key: asked.request}, request_state=kept.state)
+
+    def _forget(self) -> None:
+        """Drop answers that nobody has come for: what is displayed may be megabytes in each."""
+        oldest = anyio.current_time() - KEPT_SECONDS
+        self._kept = {
+            state: kept for state, kept in self._kept.items() if kept.over_at is None or kept.over_at > oldest
+        }
 
 
 class _Asked:
@@ -155,6 +166,7 @@ class _Kept:
         state: What the client passes to go on with it; hard to guess.
         run: The recorded run that it goes on with.
         asked: What the client has been asked, or is about to be.
+        over_at: When it was answered, on the event loop's clock; None as long as it is not.
     """
 
     identity: str
@@ -167,7 +179,7 @@ class _Kept:
     _error: Exception | None = None
     _news: anyio.Event = field(default_factory=anyio.Event)
     _turn: anyio.Lock = field(default_factory=anyio.Lock)
-    _is_over: bool = False
+    over_at: float | None = None
 
     async def perform(self, answer: Callable[[], Awaitable[t.CallToolResult]]) -> None:
         """Answer the request, as a task of the server; its questions wait for the client."""
@@ -176,12 +188,12 @@ class _Kept:
                 self._result = await answer()
             except Exception as error:  # noqa: BLE001  # whoever repeats the request gets it
                 self._error = error
-        self._is_over = True
+        self.over_at = anyio.current_time()
         self._tell()
 
     async def has_news(self) -> None:
         """Wait until it is answered, or has a question that the client has not answered."""
-        while not self._is_over and (self.asked is None or self.asked.is_answered):
+        while self.over_at is None and (self.asked is None or self.asked.is_answered):
             await self._news.wait()
 
     def outcome(self) -> t.CallToolResult:

@@ -5,11 +5,12 @@ from __future__ import annotations
 from contextlib import asynccontextmanager
 
 import anyio
+import anyio.lowlevel
 import mcp.types as t
 import pytest
 from mcp import Client, MCPError
 
-from broker import Broker, PolicyConfig
+from broker import Broker, Config, PolicyConfig
 from broker.authorization.calls import PendingCall
 from broker.authorization.policy import Policy
 from broker.authorization.questions import Question, Verdict
@@ -259,6 +260,30 @@ async def test_an_answer_to_the_question_before_is_none_to_this_one(asked, sessi
             shown = await again()
         assert await again(input_responses={key: accept(tool_1="allow these calls")}) == shown
     assert calls == []
+
+
+async def test_an_answer_that_nobody_comes_for_is_forgotten(desk_server, monkeypatch):
+    monkeypatch.setattr("broker.server.asking.KEPT_SECONDS", 0.0)
+    config = Config(policy=PolicyConfig(answer_timeout_seconds=0.05))
+    with anyio.fail_after(60):
+        async with Broker(config, servers={"desk": desk_server}) as broker:
+            session = broker.session()
+            await session.get_tool_details(["desk.add"])
+            server = BrokerServer(broker, make_session=lambda _: session)
+            async with Client(server.mcp, elicitation_callback=Person()) as client:
+
+                async def begin(number):
+                    arguments = {"code": f"from tools import desk\nawait desk.add(a={number})"}
+                    return await client.session.call_tool("execute_code", arguments, allow_input_required=True)
+
+                first = await begin(1)
+                assert isinstance(first, t.InputRequiredResult)
+                [kept] = server._asking._kept.values()
+                while kept.over_at is None:
+                    await anyio.lowlevel.checkpoint()
+                second = await begin(2)
+                assert isinstance(second, t.InputRequiredResult)
+                assert list(server._asking._kept) == [second.request_state]
 
 
 async def test_no_answer_in_time_is_a_refusal(asked, session_of, calls):
