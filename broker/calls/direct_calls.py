@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from broker.calls.call_failures import failure
+from broker.calls.host_paths import HostPaths
 from broker.calls.tool_calls import ToolCalls
 from broker.calls.tool_results import is_error
 from broker.errors import UnavailableError
@@ -86,7 +87,10 @@ class DirectCalls:
             completion = await calls.answer(Call(1, entry.python_name, arguments))
         record = calls.records[0]
         if isinstance(completion, Returned):
-            return DirectResult(self.redact.value(completion.value), None, record)
+            answer = completion.value
+            if answer["isError"]:
+                answer = _without_host_paths(answer, HostPaths(arguments))
+            return DirectResult(self.redact.value(answer), None, record)
         return DirectResult(None, completion, record)
 
 
@@ -99,6 +103,18 @@ def _as_sent(raw: dict[str, Any], entry: CatalogEntry) -> Completion:
         return failure("ToolResultError", text, entry)
     answer = {key: raw[key] for key in ("content", "structuredContent") if key in raw}
     return Returned({**answer, "isError": is_error(raw)})
+
+
+def _without_host_paths(answer: dict[str, Any], paths: HostPaths) -> dict[str, Any]:
+    """Return an error without folders of the host in its texts; data of blocks is left as it is."""
+    content = [
+        {**block, "text": paths.hidden(block["text"])}
+        if isinstance(block, dict) and isinstance(block.get("text"), str)
+        else block
+        for block in answer.get("content", [])
+    ]
+    structured = {key: answer[key] for key in ("structuredContent",) if key in answer}
+    return {**answer, "content": content, **paths.hidden_in(structured)}
 
 
 def _as_json(arguments: dict[str, Any]) -> dict[str, Any]:

@@ -374,6 +374,24 @@ def test_a_server_has_a_name_that_is_no_others(name):
         Broker(servers={name: MCPServer("x")})
 
 
+async def test_an_error_of_a_direct_call_names_no_folders_of_the_host():
+    server = MCPServer("desk")
+
+    @server.tool()
+    def fail(path: str) -> str:
+        """Fails."""
+        raise ToolError(f"no {path} in /home/ada/shop/data")
+
+    with anyio.fail_after(60):
+        async with Broker(servers={"desk": server}, opens_sandbox=False) as broker:
+            session = broker.session(grants=[Grant("desk.*")])
+            await session.get_tool_details(["desk.fail"])
+            answer = (await session.call_directly("desk.fail", {"path": "/my/own/file"})).answer
+    assert answer is not None
+    assert answer["isError"]
+    assert answer["content"][0]["text"].endswith("no /my/own/file in <path>/data")
+
+
 @pytest.mark.parametrize("arguments", [{"a": math.inf}, {"a": math.nan}, {"a": "\ud800"}, {"a": {1, 2}}])
 async def test_arguments_of_a_direct_call_are_json_or_refused(desk_server, calls, arguments):
     with anyio.fail_after(60):
