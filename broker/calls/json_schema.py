@@ -54,12 +54,13 @@ def first_fault(value: Any, schema: Any, *, keep: bool = True) -> str | None:
         return None
     _steps_left.set(STEPS)
     found: list[ValidationError] = []
-    # A broken schema raises anything: RecursionError, Unresolvable, TypeError.
+    # A broken schema raises anything, also where its errors are compared: RecursionError, Unresolvable, TypeError.
     with suppress(Exception):
         for error in compiled.validator.iter_errors(value):
             found.append(error)  # noqa: PERF402  # what was found before it raises counts
-    best = best_match(found)
-    return None if best is None else _sentence(best)
+    with suppress(Exception):
+        found = [best_match(found)] if found else []
+    return _sentence(found[0]) if found else None
 
 
 class _Compiled:

@@ -38,6 +38,8 @@ FAULTS = {
     "a reference to a file": ({}, {"$ref": "file:///etc/passwd"}, None),
     "a reference to a host": ({}, {"$ref": "http://127.0.0.1:9/schema.json"}, None),
     "a schema that is none": ({}, {"type": 5}, None),
+    "a type that is none, after a fault": ("x", {"enum": [1], "type": 7}, "'x' is not one of [1]"),
+    "a type that nobody knows, after a fault": ("x", {"enum": [1], "type": "image"}, "'x' is not one of [1]"),
     "a dialect that is none": ({"n": "x"}, {**OBJECT, "$schema": "nonsense"}, "n: 'x' is not of type 'integer'"),
     "not even an object": ({}, 5, None),
     "unique items": ([{"a": 1}, {"a": 1}], {"uniqueItems": True}, "has items that are not unique"),
