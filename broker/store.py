@@ -155,6 +155,8 @@ class Store:
             except sqlite3.Error as error:
                 self._tell(error)
                 raise  # a wrong statement of ours
+            except UnicodeEncodeError:
+                raise StoreError(f"{self._name}: a text that is not Unicode is not in it and cannot be kept.") from None
 
     @contextmanager
     def transaction(self) -> Iterator[None]:

@@ -159,6 +159,15 @@ def refused(path) -> str:
     return str(caught.value)
 
 
+def test_a_text_that_is_not_unicode_is_named(path):
+    with Store(path) as store:
+        store.prepare(NOTES)
+        for statement in ("INSERT INTO note VALUES (?)", "SELECT text FROM note WHERE text = ?"):
+            with pytest.raises(StoreError, match="a text that is not Unicode is not in it and cannot be kept"):
+                store.execute(statement, ("\udcff",))
+        assert texts(store) == []
+
+
 def test_a_full_disk_is_named_and_what_was_begun_takes_no_effect(path):
     with Store(path) as store:
         store.prepare(NOTES)
