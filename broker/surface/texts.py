@@ -43,9 +43,9 @@ DESCRIPTIONS = {
         "Run a Python 3.14 script in a sandbox without files or network. It calls tools:\n"
         "from tools import git\n"
         'log = await git.git_log(repo_path=".")\n'
-        "Top-level await, loops, asyncio.gather and the standard library work; each script starts anew. "
+        "Top-level await, asyncio.gather and the standard library work; each script starts anew. "
         "A failed call raises tools.ToolError. "
-        "You get back only what it prints and the value of its last expression, so filter and sum up there."
+        "You get only what it prints and the value of its last expression: filter and sum up there."
     ),
 }
 TOOLS_MODE_DESCRIPTIONS = {
