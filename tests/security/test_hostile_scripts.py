@@ -211,6 +211,7 @@ async def test_a_hostile_script_ends_as_pinned_and_leaves_no_trace(name, sandbox
     _, expected, limits = TABLE[name]
     broker = Broker(canary)
     await benign(sandbox, canary)
+    gc.collect()  # what earlier tests left is not of this one
     before, resident = host_state(), resident_bytes()
     pieces: list[str] = []
     with anyio.fail_after(limits.wall_seconds + 60):

@@ -117,9 +117,9 @@ def test_a_run_is_explained_and_audited(codemode, governed):
 def test_what_is_not_on_record_is_explained(codemode, governed):
     assert "nothing was recorded yet" in codemode("audit").stderr
     codemode("run", "-", "-c", governed, stdin=ECHO)
-    unknown = codemode("policy", "explain", "run_0")
+    unknown = codemode("policy", "explain", "run_none")
     assert (unknown.returncode, unknown.stdout) == (2, "")
-    assert "no call of 'run_0' is on record" in unknown.stderr
+    assert "no call of 'run_none' is on record" in unknown.stderr
     assert "is no time" in codemode("audit", "--since", "yesterday").stderr
 
 

@@ -138,7 +138,7 @@ def test_a_plain_line_is_read_where_the_terminal_can_do_no_more(terminal, script
 
 def test_ctrl_c_at_the_question_ends_the_run(terminal, script, config):
     code, screen = terminal("run", script, "-c", config, typed=[(QUESTION, CTRL_C)])
-    assert code == 130
+    assert code == 130, screen
     assert "Traceback" not in screen
 
 
