@@ -69,7 +69,9 @@ async def _ask(prompt: Prompt) -> Any:
     try:
         return await prompt.application.run_async()
     except KeyboardInterrupt:
-        # Handled where the program is: the run ends as for any Ctrl-C.
+        # Handled where the program is: the run ends as for any Ctrl-C, also where a shell lets it ignore the signal.
+        if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+            signal.signal(signal.SIGINT, signal.default_int_handler)
         os.kill(os.getpid(), signal.SIGINT)
         await anyio.sleep_forever()
     except EOFError:

@@ -7,6 +7,7 @@ import json
 import os
 import pty
 import re
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -138,6 +139,16 @@ def test_a_plain_line_is_read_where_the_terminal_can_do_no_more(terminal, script
 
 def test_ctrl_c_at_the_question_ends_the_run(terminal, script, config):
     code, screen = terminal("run", script, "-c", config, typed=[(QUESTION, CTRL_C)])
+    assert code == 130, screen
+    assert "Traceback" not in screen
+
+
+def test_ctrl_c_at_the_question_ends_a_run_that_was_started_with_the_signal_ignored(terminal, script, config):
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)  # as a shell does for what it starts in the background
+    try:
+        code, screen = terminal("run", script, "-c", config, typed=[(QUESTION, CTRL_C)])
+    finally:
+        signal.signal(signal.SIGINT, before)
     assert code == 130, screen
     assert "Traceback" not in screen
 
