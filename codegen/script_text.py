@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from codegen.type_checker import Finding
 
 _PATH = re.compile(r"([^\W\d]\w*)(?:\s*\[\s*(?:\"[^\"\\]*\"|'[^'\\]*'|-?\d+)\s*\])*")
-_LOOPED = re.compile(rf"\s*(\(?\s*await\b|(?:{_PATH.pattern})(?=\s*(?:[:\])}}]|(?:if|for)\b|$)))")
+_LOOPED = re.compile(rf"(\(?\s*await\b|(?:{_PATH.pattern})(?=\s*(?:[:\])}}]|(?:if|for)\b|$)))")
 _QUOTED = re.compile(r"\"[^\"\n]*\"|'[^'\n]*'")
 _LONGEST_PATH = 500
 _LONGEST_UPDATE = 2_000
@@ -115,6 +115,7 @@ def _arguments(text: str) -> str:
 def _looped(line: str, name: str) -> str | None:
     """Return what a line loops over with a name, a path or the beginning of a call, if nothing else binds it there."""
     before, loop, after = line.partition(f"for {name} in ")
+    after = after.lstrip()  # not by the expression, which would take the square of its length for many spaces
     over = _LOOPED.match(after)
     if not loop or over is None or _binds(before, name) or _binds(after[over.end() :], name):
         return None

@@ -23,12 +23,6 @@ if TYPE_CHECKING:
 _UNDEFINED = re.compile(r"name '(\w+)' is not defined")
 _NO_MODULE = re.compile(r"No module named '(\w+)'")
 _NO_SERVER = re.compile(r"there is no server `(\w+)` in tools")
-_SENT_WRONG = (
-    (re.compile(r"^\s*```", re.MULTILINE), call_texts.WITHOUT_MARKDOWN),
-    (re.compile(r"^[^\n]*\\n[^\n]*\s*$"), call_texts.REAL_LINE_ENDS),
-)
-"""In a script that does not parse."""
-
 _RESULT_TAKEN_WRONG = (
     (re.compile(r"TypeError: the JSON object must be str, .* not (?:dict|list)"), call_texts.RESULTS_ARE_VALUES),
     (
@@ -86,10 +80,18 @@ def _home(name: str, catalog: Catalog) -> str | None:
 
 def _hint(raised: Raised, script: str, catalog: Catalog, *, has_called: bool) -> str:
     if raised.type == "SyntaxError":
-        return _first(_SENT_WRONG, script)
+        return _sent_wrong(script)
     if named := _UNDEFINED.match(raised.message) or _NO_MODULE.match(raised.message):
         return tool_hint(named[1], catalog)
     return _first(_RESULT_TAKEN_WRONG, f"{raised.type}: {raised.message}") if has_called else ""
+
+
+def _sent_wrong(script: str) -> str:
+    """Return what is wrong with the form of a script that does not parse; in linear time, whatever it holds."""
+    if any(line.lstrip().startswith("```") for line in script.splitlines()):
+        return call_texts.WITHOUT_MARKDOWN
+    is_one_line = "\n" not in script.strip()
+    return call_texts.REAL_LINE_ENDS if is_one_line and r"\n" in script else ""
 
 
 def _first(hints: Sequence[tuple[re.Pattern[str], str]], text: str) -> str:

@@ -6,7 +6,6 @@ Above: the MCP server, `Session.dispatch`. Below: the session. Nothing that a ca
 from __future__ import annotations
 
 import json
-import re
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
@@ -37,7 +36,7 @@ LONGEST_SECONDS = 600.0
 """What a caller may ask for as timeout of a script."""
 
 _MOST_TOOLS = 100
-_FENCED = re.compile(r"(\s*```[ \t]*\w*[ \t]*\r?\n)(.*?)\n?[ \t]*```\s*", re.DOTALL)
+_FENCE = "```"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -191,8 +190,12 @@ class Surface:
 
 def plain_code(text: str) -> str:
     """Return code without the Markdown fence that models put around it; its lines keep their numbers."""
-    fenced = _FENCED.fullmatch(text)
-    return text if fenced is None else "\n" * fenced[1].count("\n") + fenced[2]
+    opening, _, rest = text.strip().partition("\n")
+    language = opening.removeprefix(_FENCE).strip()
+    if not (opening.startswith(_FENCE) and rest.endswith(_FENCE) and (not language or language.isidentifier())):
+        return text
+    lines_before = text[: text.index(_FENCE)].count("\n") + 1
+    return "\n" * lines_before + rest.removesuffix(_FENCE).rstrip(" \t").removesuffix("\n")
 
 
 def _names(text: str) -> list[str]:

@@ -122,3 +122,18 @@ async def test_tools_that_a_script_finds_out_while_it_runs_do_not_keep_it_from_s
 )
 async def test_a_fence_around_the_code_is_taken_off_and_lines_keep_their_numbers(sent, run):
     assert plain_code(sent) == run
+
+
+@pytest.mark.parametrize(
+    "sent",
+    ["```\n" + " " * 500_000, "\n" * 500_000 + "`", "```\n" * 100_000 + "x", "```" + "x" * 500_000 + "\n```x"],
+    ids=["spaces", "lines", "fences", "words"],
+)
+async def test_code_that_only_begins_like_markdown_is_left_alone_however_long_it_is(sent):
+    assert plain_code(sent) == sent
+
+
+async def test_what_a_long_script_may_have_meant_is_found_in_one_pass(session):
+    for script in (r"\n" * 200_000 + "\nx y", "\n" * 400_000 + "x y"):
+        result = await session.execute_code(script)
+        assert result.error.type == "SyntaxError"
