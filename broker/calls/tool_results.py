@@ -1,6 +1,7 @@
 """The result of `tools/call` to the value that a script gets, by one rule.
 
-Above: tool_calls.py. Below: json_schema.py, call_failures.py. Everything in a result was written by the server.
+Above: tool_calls.py, and upstreams/calls.py for whether a call failed. Below: json_schema.py, call_failures.py.
+Everything in a result was written by the server.
 
 1. `isError`: the call fails in the script as `ToolError` with the server's text, marked as such.
 2. A tool with an `outputSchema`: its `structuredContent`, checked against the schema. Where it is missing, one

@@ -1,6 +1,7 @@
 """The calls at one upstream server: each sent at most once, within its time, and what is known of it when it fails.
 
-Above: upstream.py, which finds the connection. Below: connection.py. A call that failed is never repeated.
+Above: upstream.py, which finds the connection. Below: connection.py, and tool_results.py for what a result says. A call
+that failed is never repeated.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from mcp.types import CONNECTION_CLOSED, INVALID_REQUEST, REQUEST_TIMEOUT
 from pydantic import ValidationError
 
 from broker.calls import call_texts
+from broker.calls.tool_results import is_error
 from broker.errors import CallTimeoutError, InputRefusedError, OutcomeUnknownError, ReplyError, ToolRejectedError
 from broker.logging import logger
 from broker.upstreams.stdio import LINE_BYTES
@@ -82,7 +84,7 @@ class Calls:
                     )
                 else:
                     result = await self._requests.completed(call, send)
-                is_success = result.get("isError") is not True
+                is_success = not is_error(result)
                 return result
             raise TimeoutError  # noqa: TRY301  # the scope was left at its deadline
         except TimeoutError:

@@ -170,6 +170,14 @@ async def test_what_a_broken_server_answers_is_a_value_or_an_error_of_the_script
     assert calls() == 1
 
 
+@pytest.mark.parametrize(("said", "successes"), [("yes", 0), (1, 0), (True, 0), (None, 1), (False, 1)])
+async def test_a_call_counts_as_a_success_where_its_script_got_no_error(opened, said, successes):
+    async with opened(tools_call=result({"content": [], "isError": said})) as broker:
+        ended = await run(broker, CALL)
+        counted = broker.statistics.of("raw", "echo")
+    assert (ended.value[0] == "value", counted.calls, counted.successes) == (successes == 1, 1, successes)
+
+
 @pytest.mark.parametrize("block", [
     {"type": "image", "data": "no base64!", "mimeType": "image/png"},
     {"type": "image", "data": "AAAA", "mimeType": "image/png\r\nX-Injected: yes"},
