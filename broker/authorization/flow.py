@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from broker.authorization.fingerprints import Fingerprints
 from broker.authorization.shown import shown_name
+from codegen.plain_text import counted
 
 if TYPE_CHECKING:
     from broker.authorization.calls import PendingCall
@@ -46,7 +47,7 @@ class FlowState:
         """
         tools = self._sources.get(label, {})
         others = [(tool, count) for tool, count in tools.items() if tool != sink][:_MOST_SOURCES]
-        return tuple(f"{shown_name(tool)} ({count} call{'s' if count > 1 else ''})" for tool, count in others)
+        return tuple(f"{shown_name(tool)} ({counted(count, 'call')})" for tool, count in others)
 
     def copies(self, call: PendingCall) -> tuple[Copy, ...]:
         """Return what the arguments of a call have in common with results of other servers."""

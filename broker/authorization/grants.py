@@ -15,6 +15,7 @@ from broker.authorization.definitions import Definitions
 from broker.authorization.patterns import check_tool_pattern, is_exact, matcher
 from broker.authorization.predicates import Predicate, anything
 from broker.errors import PatternError
+from codegen.plain_text import counted
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -81,7 +82,7 @@ class Grant:
         """Return what `parse` reads, with the rest in words."""
         text = self.pattern + (f"@{self.digest}" if self.digest else "")
         text += f" {self.arguments}" if self.arguments else ""
-        words = [f"{self.calls} calls"] if self.calls else []
+        words = [counted(self.calls, "call")] if self.calls else []
         words += [] if self.scope == "session" else [self.scope if self.scope == "always" else "this run"]
         words += [f"after {', '.join(sorted(self.after))}"] if self.after else []
         words += [f"until {self.expires_at:%Y-%m-%d %H:%M %Z}"] if self.expires_at else []

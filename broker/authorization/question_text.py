@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from broker.authorization.shown import shown_name, shown_text
+from codegen.plain_text import counted
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -51,7 +52,7 @@ def as_text(question: Question) -> str:
     """Return a question as plain text."""
     lines = ["A script wants to call tools:"]
     for number, row in enumerate(rows(question), 1):
-        lines.append(f"{number}. {row.tool}: {row.calls} call{'s' if row.calls > 1 else ''}")
+        lines.append(f"{number}. {row.tool}: {counted(row.calls, 'call')}")
         lines += [f"   {text}" for text in (*row.same, *row.varying)]
         lines += [f"   ! {text}" for text in row.warnings]
     if (more := len(question.groups) - _MOST_GROUPS) > 0:

@@ -14,6 +14,7 @@ from broker.cli.exit_codes import ExitCode
 from broker.cli.terminal import Problem, note, report_problem, write_result, write_table
 from broker.errors import StoreError
 from broker.store import Store, user_store
+from codegen.plain_text import counted
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -65,7 +66,7 @@ async def prune_audit(request: PruneRequest) -> ExitCode:
     before = _time(request.older_than, "--older-than") if request.older_than else ""
     with open_store() as store:
         removed = prune(store, before=before, keep=request.keep)
-    note(f"{removed} record{'' if removed == 1 else 's'} removed; `codemode audit --verify` checks the rest")
+    note(f"{counted(removed, 'record')} removed; `codemode audit --verify` checks the rest")
     return ExitCode.COMPLETED
 
 

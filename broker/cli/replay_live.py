@@ -25,7 +25,7 @@ from broker.recordings.compare import compare
 from broker.recordings.policy_replay import judge_recording
 from broker.recordings.rerun import RecordedAnswers, rerun
 from broker.recordings.transfer import load
-from codegen.plain_text import one_line
+from codegen.plain_text import counted, one_line
 from sandbox import Sandbox
 
 if TYPE_CHECKING:
@@ -126,8 +126,7 @@ def _report(found: Comparison) -> None:
             console.print(Text(text), soft_wrap=True)
     for other in found.others:
         console.print(Text(f"{other.what} is different\n{other.diff}"), soft_wrap=True)
-    count = len(found.changes) + len(found.others)
-    note("no differences" if not found else f"{count} difference{'s' if count != 1 else ''}")
+    note(counted(len(found.changes) + len(found.others), "difference") if found else "no differences")
 
 
 def _table(name: str, verdicts: Sequence[Verdict]) -> Table:
