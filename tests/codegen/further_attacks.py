@@ -115,7 +115,7 @@ _DEFINITIONS: dict[str, dict[str, Any]] = {
     },
     "anchors_and_bases": {
         "inputSchema": {
-            "$id": "https://x.example/root/",
+            "$id": "https://x.example/base/",
             "type": "object",
             "properties": {"a": {"$ref": "item#here"}, "b": {"$ref": "#top"}, "c": {"$dynamicRef": "#node"}},
             "$defs": {
