@@ -1,7 +1,7 @@
 """What a script that failed may have meant, in a sentence behind its error: the mistakes that models make most.
 
-Above: execution.py, preparation.py. Below: the catalog. Pure. A script is searched by
-patterns alone, and a hint that is wrong costs whoever wrote it a line.
+Above: execution.py, preparation.py. Below: the catalog. Pure. A script is searched by patterns alone, and a hint that
+is wrong costs whoever wrote it a line.
 """
 
 from __future__ import annotations
@@ -52,15 +52,6 @@ def with_hint(outcome: Outcome, script: str, catalog: Catalog, *, has_called: bo
     return Raised(outcome.type, f"{outcome.message}\n{hint}", f"{outcome.traceback.rstrip()}\n{hint}\n")
 
 
-def tool_hint(name: str, catalog: Catalog) -> str:
-    """Return how a script gets at the server or the tool of a name that it has not imported; empty if there is none."""
-    if catalog.server_of(name) is not None:
-        return call_texts.import_it(name)
-    if (home := _home(name, catalog)) is not None:
-        return call_texts.import_server(home, name)
-    return call_texts.HOW_TO_CALL if name in {"call_tool", "mcp", "client"} else ""
-
-
 def sharpened(diagnostic: Diagnostic, catalog: Catalog) -> Diagnostic:
     """Return a mistake, with where the tool is that a script imports as if it were a server."""
     named = _NO_SERVER.match(diagnostic.message)
@@ -73,17 +64,26 @@ def sharpened(diagnostic: Diagnostic, catalog: Catalog) -> Diagnostic:
 
 
 def _home(name: str, catalog: Catalog) -> str | None:
-    """Return the namespace that has a tool of this name."""
-    homes = (tool.namespace for tool in catalog.tools if name in {tool.function, tool.spec.name})
-    return min(homes, default=None)
+    """Return the namespace that has a tool of this name, the first where several have."""
+    found = catalog.bearing(name)
+    return catalog.lookup(found[0]).namespace if found else None
 
 
 def _hint(raised: Raised, script: str, catalog: Catalog, *, has_called: bool) -> str:
     if raised.type == "SyntaxError":
         return _sent_wrong(script)
     if named := _UNDEFINED.match(raised.message) or _NO_MODULE.match(raised.message):
-        return tool_hint(named[1], catalog)
+        return _tool_hint(named[1], catalog)
     return _first(_RESULT_TAKEN_WRONG, f"{raised.type}: {raised.message}") if has_called else ""
+
+
+def _tool_hint(name: str, catalog: Catalog) -> str:
+    """Return how a script gets at the server or the tool of a name that it has not imported; empty if there is none."""
+    if catalog.server_of(name) is not None:
+        return call_texts.import_it(name)
+    if (home := _home(name, catalog)) is not None:
+        return call_texts.import_server(home, name)
+    return call_texts.HOW_TO_CALL if name in {"call_tool", "mcp", "client"} else ""
 
 
 def _sent_wrong(script: str) -> str:
