@@ -83,7 +83,7 @@ async def test_policy(request: TestRequest) -> ExitCode:
 async def explain_run(request: ExplainRequest) -> ExitCode:
     """Print for each call of a run what decided it."""
     with open_store() as store:
-        found = list(attempts_with_results(entries(store, run=whole_id(request.run))))
+        found = list(attempts_with_results(entries(store, run=whole_id(store, request.run))))
     if not found:
         raise Problem(f"no call of {request.run!r} is on record", "`codemode audit` lists the runs.")
     if request.as_json:

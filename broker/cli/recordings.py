@@ -139,9 +139,9 @@ def read_target(name: str) -> Recording:
     return recording
 
 
-def whole_id(name: str) -> str:
+def whole_id(store: Store, name: str) -> str:
     """Return the id of a recorded run that is named by its beginning or as `last`; any other name as it is."""
-    with Store.in_user_folder() as store, Recordings(store, RecordingSettings()) as recordings:
+    with Recordings(store, RecordingSettings()) as recordings:
         try:
             return recordings.find(name).run_id
         except RecordingError:

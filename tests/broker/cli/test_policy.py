@@ -101,6 +101,7 @@ def test_a_run_is_explained_and_audited(codemode, governed):
     assert explained.returncode == 0
     assert "rule rule 1 'short'" in explained.stdout
     assert "it ends the server" in explained.stdout
+    assert codemode("policy", "explain", "last").stdout == explained.stdout
     lines = [json.loads(line) for line in codemode("audit", "--run", run_id, "--json").stdout.splitlines()]
     assert [(line["kind"], line.get("tool"), line.get("decision")) for line in lines] == [
         ("attempt", "echo", "allowed"),
