@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 import math
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -353,19 +352,6 @@ async def test_a_secret_of_the_config_is_kept_out_of_errors():
             problem = broker.server_statuses()[0].problem
     assert problem == "it exited with code 1; its last words: key [redacted]"
     assert "k3y-of-upstream" not in result.model_dump_json()
-
-
-def test_only_one_place_calls_a_tool_of_an_upstream():
-    """`broker/upstreams` is the way to the servers; one module of the rest takes it."""
-    package = Path(__file__).parents[2] / "broker"
-    found = set()
-    for path in package.rglob("*.py"):
-        if path.is_relative_to(package / "upstreams"):
-            continue
-        for node in ast.walk(ast.parse(path.read_text())):
-            if isinstance(node, ast.Attribute) and node.attr == "call_tool":
-                found.add(path.relative_to(package).as_posix())
-    assert found == {"calls/tool_calls.py"}
 
 
 @pytest.mark.parametrize("name", ["a.b", "", "ToolError", "a b", "caf\u00e9"])
