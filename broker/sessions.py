@@ -15,7 +15,7 @@ from broker.runs.execution import Execution, Watching
 from broker.runs.parking import Parking
 from broker.runs.preparation import Preparation
 from broker.runs.script_check import CHECK_MODES
-from broker.surface.dispatch import Surface, Watcher
+from broker.surface import Surface
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -275,7 +275,7 @@ class Session:
             on_output: As of `execute_code`.
             on_call: As of `execute_code`.
         """
-        return await self.surface.dispatch(name, arguments, Watcher(on_output=on_output, on_call=on_call))
+        return await self.surface.dispatch(name, arguments, Watching(on_output, on_call))
 
     async def take_up(
         self,

@@ -7,7 +7,7 @@ resources.py, and `broker.surface`, where everything that a model reads is made.
 from __future__ import annotations
 
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
@@ -193,7 +193,7 @@ class BrokerServer:
         notices = Notices(ctx, with_output=self._log_levels.want_output(ctx))
 
         async def work(live: LiveRun[Reply]) -> Reply:
-            return await surface.dispatch(EXECUTE, arguments, notices.watcher, stop=live.stop)
+            return await surface.dispatch(EXECUTE, arguments, replace(notices.watching, stop=live.stop))
 
         async with anyio.create_task_group() as telling:
             telling.start_soon(notices.send)

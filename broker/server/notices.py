@@ -15,8 +15,8 @@ import anyio.lowlevel
 from mcp import MCPError
 from mcp.shared.exceptions import MCPDeprecationWarning
 
+from broker.runs.execution import Watching
 from broker.server.sampling import client_extractor
-from broker.surface.dispatch import Watcher
 
 if TYPE_CHECKING:
     from mcp.server import ServerRequestContext
@@ -31,7 +31,7 @@ _LOGGER = "script"
 
 
 class Notices:
-    """The notices of one run; `watcher` takes what happens, on any thread, and `send` tells the client."""
+    """The notices of one run; `watching` takes what happens, on any thread, and `send` tells the client."""
 
     def __init__(self, ctx: ServerRequestContext[Any, Any], *, with_output: bool) -> None:
         """Tell of progress, which the SDK drops where nobody asked for it, and of output where wanted."""
@@ -42,7 +42,7 @@ class Notices:
         self._news = anyio.Event()
         self._closed = False
         self._native = anyio.lowlevel.current_token().native_token
-        self.watcher = Watcher(
+        self.watching = Watching(
             on_output=self._on_output if with_output else None,
             on_call=self._on_call,
             extractor=client_extractor(ctx),

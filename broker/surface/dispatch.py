@@ -13,6 +13,7 @@ from broker.calls.json_schema import first_fault
 from broker.disclosure.tool_details import HINTS
 from broker.errors import RecordingError, SearchError, StoreError
 from broker.logging import logger
+from broker.runs.execution import Watching
 from broker.search import Detail, Filters, Mode, SearchRequest
 from broker.surface import texts
 from broker.surface.definitions import DETAILS, EXECUTE, INPUT_SCHEMAS, SEARCH
@@ -22,12 +23,8 @@ from broker.tiers.items import summary_line
 from codegen.plain_text import one_line
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Mapping
 
-    import anyio
-
-    from broker.calls.attempts import CallRecord
-    from broker.calls.script_functions import Extractor
     from broker.runs.envelope import ExecutionResult
     from broker.sessions import Session
     from sandbox import Limits
@@ -37,21 +34,6 @@ LONGEST_SECONDS = 600.0
 
 _MOST_TOOLS = 100
 _FENCE = "```"
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Watcher:
-    """Who looks on while a script runs; each is optional.
-
-    Attributes:
-        on_output: Receives ("stdout" or "stderr", text) as it is printed, on another thread.
-        on_call: Receives each call when it has ended, with the numbers of calls ended and made.
-        extractor: The model that the script's `extract` asks, in the place of the session's.
-    """
-
-    on_output: Callable[[str, str], None] | None = None
-    on_call: Callable[[CallRecord, int, int], None] | None = None
-    extractor: Extractor | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -76,17 +58,10 @@ class Surface:
     output_tokens: int = OUTPUT_TOKENS
     resumes: str | None = None
 
-    async def dispatch(
-        self,
-        name: str,
-        arguments: Mapping[str, Any] | str,
-        watcher: Watcher | None = None,
-        *,
-        stop: anyio.CancelScope | None = None,
-    ) -> Reply:
+    async def dispatch(self, name: str, arguments: Mapping[str, Any] | str, watching: Watching | None = None) -> Reply:
         """Answer one call; `arguments` are a model's, JSON text included, and checked here.
 
-        Cancelling `stop` stops a script.
+        `watching` is told of a script and may stop it; answers known before are the session's.
         """
         schema = INPUT_SCHEMAS.get(name)
         if schema is None:
@@ -101,7 +76,7 @@ class Surface:
             return await self._search(given)
         if name == DETAILS:
             return await self._details(given["tools"])
-        return await self._execute(given, watcher or Watcher(), stop)
+        return await self._execute(given, watching or Watching())
 
     async def _search(self, given: dict[str, Any]) -> Reply:
         try:
@@ -141,7 +116,7 @@ class Surface:
         text = "\n\n".join(part.rstrip() for part in parts if part)
         return self._reply(text, is_error=not details.described)
 
-    async def _execute(self, given: dict[str, Any], watcher: Watcher, stop: anyio.CancelScope | None) -> Reply:
+    async def _execute(self, given: dict[str, Any], watching: Watching) -> Reply:
         limits = self.limits or self.session.limits
         seconds = given.get("timeout")
         if seconds is not None:
@@ -151,14 +126,14 @@ class Surface:
             limits = replace(limits, wall_seconds=float(seconds))
         try:
             if self.resumes is not None:
-                return self._ran(await self._take_up(self.resumes, watcher, stop))
+                return self._ran(await self._take_up(self.resumes, watching))
             result = await self.session.execute_code(
                 plain_code(given["code"]),
                 limits=limits,
-                on_output=watcher.on_output,
-                on_call=watcher.on_call,
-                stop=stop,
-                extractor=watcher.extractor,
+                on_output=watching.on_output,
+                on_call=watching.on_call,
+                stop=watching.stop,
+                extractor=watching.extractor,
             )
         except ValueError as error:  # the script is too long
             return Reply(texts.wrong_arguments(EXECUTE, str(error)), is_error=True)
@@ -171,10 +146,14 @@ class Surface:
             return Reply(texts.not_resumed(str(error)), is_error=True)
         return self._ran(result)
 
-    async def _take_up(self, run: str, watcher: Watcher, stop: anyio.CancelScope | None) -> ExecutionResult:
+    async def _take_up(self, run: str, watching: Watching) -> ExecutionResult:
         """Go on with the run of a request that is repeated, or wait for it where it goes on already."""
         result = await self.session.repeated(run) or await self.session.take_up(
-            run, on_output=watcher.on_output, on_call=watcher.on_call, stop=stop, extractor=watcher.extractor
+            run,
+            on_output=watching.on_output,
+            on_call=watching.on_call,
+            stop=watching.stop,
+            extractor=watching.extractor,
         )
         if result.outcome != "parked":
             self.session.forget_request(run)
