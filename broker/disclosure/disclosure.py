@@ -21,6 +21,7 @@ from broker.logging import logger
 from broker.redaction import Redactor, redacted_definition
 from broker.tools.near_names import MOST_NAMES
 from broker.tools.tool_changes import what_changed
+from broker.upstreams.upstreams import all_needed
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -197,9 +198,7 @@ class Disclosure:
 
     async def need(self, servers: set[str]) -> None:
         """Wait for servers, which connects those that are asleep; names of none are passed over."""
-        async with anyio.create_task_group() as tasks:
-            for server in servers & self._upstreams.keys():
-                tasks.start_soon(self._upstreams[server].needed)
+        await all_needed(self._upstreams[server] for server in servers & self._upstreams.keys())
 
     def _server_alone(self, name: str) -> str | None:
         """Return the server that is named where a tool of it should be, as `git` or `git.*`."""

@@ -18,6 +18,7 @@ from broker.search.pages import Filters, Mode
 from broker.search.queries import QUERY_CHARACTERS
 from broker.search.words import stems
 from broker.tools.near_names import unknown_name
+from broker.upstreams.upstreams import all_needed
 from codegen.plain_text import one_line
 
 if TYPE_CHECKING:
@@ -97,9 +98,7 @@ class Finder:
             if (upstream := self._upstreams.get(name)) and (named or _never_seen(upstream.status, wanted))
         ]
         with anyio.move_on_after(WAKE_SECONDS):
-            async with anyio.create_task_group() as tasks:
-                for upstream in chosen:
-                    tasks.start_soon(upstream.needed)
+            await all_needed(chosen)
 
     async def _let_start(self, servers: Iterable[str]) -> None:
         with anyio.move_on_after(START_SECONDS):

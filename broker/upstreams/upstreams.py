@@ -1,7 +1,7 @@
 """All servers of a broker: started at once, each with an owner task, and what is asked of all of them together.
 
-Above: broker.py. Below: server_process.py and upstream.py, which is loaded with the SDK while the processes of the
-servers start.
+Above: broker.py, and what waits for some of them. Below: server_process.py and upstream.py, which is loaded with the
+SDK while the processes of the servers start.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from broker.upstreams.server_config import ServerConfig
 from broker.upstreams.server_process import end_process, start_process
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterable, Mapping
 
     from anyio.abc import Process, TaskGroup
 
@@ -106,15 +106,20 @@ class Upstreams:
     async def needed(self, timeout_seconds: float | None) -> bool:
         """Wait as `settled` does, with the lazy servers connected too."""
         with anyio.move_on_after(timeout_seconds):
-            async with anyio.create_task_group() as tasks:
-                for upstream in self.by_name.values():
-                    tasks.start_soon(upstream.needed)
+            await all_needed(self.by_name.values())
             return True
         return False
 
     def rest(self) -> list[str]:
         """Disconnect the lazy servers that have no open call; return their names."""
         return [name for name, upstream in self.by_name.items() if upstream.rest()]
+
+
+async def all_needed(upstreams: Iterable[Upstream]) -> None:
+    """Wait, at the same time, until each of these is ready or has failed; those that are asleep are connected."""
+    async with anyio.create_task_group() as tasks:
+        for upstream in upstreams:
+            tasks.start_soon(upstream.needed)
 
 
 def _starts_at_once(target: ServerConfig) -> bool:
