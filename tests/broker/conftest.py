@@ -1,4 +1,4 @@
-"""Servers that the broker's tests connect to: in this process, or small programs with a fault."""
+"""Servers that the broker's tests connect to, in this process or programs with a fault, and what these tests share."""
 
 from __future__ import annotations
 
@@ -24,6 +24,21 @@ FAULTY = Path(__file__).parent / "servers" / "faulty.py"
 @pytest.fixture(params=["asyncio", "trio"])
 def anyio_backend(request):
     return request.param
+
+
+@pytest.fixture
+async def deadline():
+    """Ends a test that waits for what does not come."""
+    with anyio.fail_after(60):
+        yield
+
+
+@pytest.fixture
+def log(tmp_path):
+    """What a server writes that it executed and heard."""
+    path = tmp_path / "log"
+    path.touch()
+    return path
 
 
 @pytest.fixture

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-import anyio
 import pytest
 from mcp import types as t
 from mcp.server import MCPServer
@@ -19,15 +18,9 @@ from broker.tools.catalog import Catalog
 from broker.tools.categories import Categories
 from codegen import ToolAnnotations, ToolSpec
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.usefixtures("deadline")]
 
 TOOL = ToolSpec("desk", "t", None, "Does it.", {}, None, ToolAnnotations())
-
-
-@pytest.fixture(autouse=True)
-async def deadline():
-    with anyio.fail_after(60):
-        yield
 
 
 @pytest.fixture

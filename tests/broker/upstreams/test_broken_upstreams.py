@@ -119,17 +119,16 @@ def anyio_backend(request):
 
 
 @pytest.fixture
-def calls(tmp_path):
+def calls(log):
     """How many calls the server got."""
-    return lambda: (tmp_path / "log").read_text().count("call")
+    return lambda: log.read_text().count("call")
 
 
 @pytest.fixture
-def opened(tmp_path):
+def opened(tmp_path, log):
     @asynccontextmanager
     async def open_broker(*, patience: float = 20, **answers: str):
-        told, log = tmp_path / "answers.json", tmp_path / "log"
-        log.touch()
+        told = tmp_path / "answers.json"
         told.write_text(json.dumps({name.replace("_", "/"): lines for name, lines in answers.items()}))
         server = ServerConfig(
             command=sys.executable,

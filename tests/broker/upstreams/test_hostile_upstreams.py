@@ -49,14 +49,6 @@ def anyio_backend(request):
 
 
 @pytest.fixture
-def log(tmp_path):
-    """What the hostile server executed and heard."""
-    path = tmp_path / "log"
-    path.touch()
-    return path
-
-
-@pytest.fixture
 def beside(log):
     """Run a broker with a hostile server and an honest one in this process."""
 

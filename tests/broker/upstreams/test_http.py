@@ -14,19 +14,13 @@ from mcp.server import MCPServer
 from broker.errors import OutcomeUnknownError, UnavailableError
 from broker.upstreams.server_config import ServerConfig
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.usefixtures("deadline")]
 
 
 @pytest.fixture(params=["asyncio"])
 def anyio_backend(request):
     """The HTTP server needs asyncio."""
     return request.param
-
-
-@pytest.fixture(autouse=True)
-async def deadline():
-    with anyio.fail_after(60):
-        yield
 
 
 @asynccontextmanager

@@ -9,13 +9,7 @@ import pytest
 from broker import Broker, Config, Grant
 from broker.errors import UnavailableError
 
-pytestmark = pytest.mark.anyio
-
-
-@pytest.fixture(autouse=True)
-async def deadline():
-    with anyio.fail_after(60):
-        yield
+pytestmark = [pytest.mark.anyio, pytest.mark.usefixtures("deadline")]
 
 
 async def until_asleep(upstream) -> None:

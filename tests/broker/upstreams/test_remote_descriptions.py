@@ -12,20 +12,9 @@ import pytest
 from broker import Broker, Config, Grant, ServerConfig
 from broker.upstreams.remote_descriptions import wants_description
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.usefixtures("deadline")]
 
 DESCRIBED = Path(__file__).parents[1] / "servers" / "described.py"
-
-
-@pytest.fixture(autouse=True)
-async def deadline():
-    with anyio.fail_after(60):
-        yield
-
-
-@pytest.fixture
-def log(tmp_path):
-    return tmp_path / "calls.log"
 
 
 @pytest.fixture
@@ -43,8 +32,8 @@ def opened(log):
     return make
 
 
-def lines(log) -> list[str]:
-    return log.read_text().splitlines() if log.exists() else []
+def lines(log: Path) -> list[str]:
+    return log.read_text().splitlines()
 
 
 async def test_the_catalog_has_lines_until_a_description_is_asked_for(opened, log):

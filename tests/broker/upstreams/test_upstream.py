@@ -20,13 +20,7 @@ from broker.upstreams.server_config import ServerConfig
 if TYPE_CHECKING:
     from broker.upstreams.listing import Listing
 
-pytestmark = pytest.mark.anyio
-
-
-@pytest.fixture(autouse=True)
-async def deadline():
-    with anyio.fail_after(60):
-        yield
+pytestmark = [pytest.mark.anyio, pytest.mark.usefixtures("deadline")]
 
 
 def text_of(reply):

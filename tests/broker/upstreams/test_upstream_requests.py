@@ -68,13 +68,6 @@ def mode(request):
 
 
 @pytest.fixture
-def log(tmp_path):
-    path = tmp_path / "log"
-    path.touch()
-    return path
-
-
-@pytest.fixture
 def told(log):
     """What the server was told, in order."""
     return lambda: [one["told"] for line in log.read_text().splitlines() if "told" in (one := json.loads(line))]
