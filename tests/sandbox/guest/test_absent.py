@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from sandbox import Completed, Raised
+from sandbox import Completed
 
 pytestmark = pytest.mark.anyio
 
@@ -66,9 +66,8 @@ sqlite3.connect(":memory:").execute(f"{count} select n from t order by -n").fetc
         ("import threading\nthreading.Event().wait()", "RuntimeError", LOCK),
     ],
 )
-async def test_what_is_missing_says_what_to_use_instead(run, script, kind, message):
-    outcome = (await run(script)).outcome
-    assert isinstance(outcome, Raised)
+async def test_what_is_missing_says_what_to_use_instead(raised, script, kind, message):
+    outcome = await raised(script)
     assert (outcome.type, outcome.message) == (kind, message)
     assert "guest" not in outcome.traceback
 
@@ -88,9 +87,8 @@ async def test_what_a_script_puts_into_its_environment_is_there(run):
         ),
     ],
 )
-async def test_what_gets_around_those_words_meets_a_trap(run, script, message):
-    outcome = (await run(script)).outcome
-    assert isinstance(outcome, Raised)
+async def test_what_gets_around_those_words_meets_a_trap(raised, script, message):
+    outcome = await raised(script)
     assert (outcome.type, outcome.message) == ("SandboxTrap", message)
 
 

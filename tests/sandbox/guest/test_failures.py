@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from sandbox import Completed, Failed, Raised
+from sandbox import Completed, Failed
 
 pytestmark = pytest.mark.anyio
 
@@ -34,12 +34,6 @@ raise E(3)
 FORGOTTEN = "from tools import good\ngood.echo(text='x')\n"
 
 
-async def raised(run, script, **options) -> Raised:
-    outcome = (await run(script, **options)).outcome
-    assert isinstance(outcome, Raised), outcome
-    return outcome
-
-
 @pytest.mark.parametrize(
     ("script", "kind", "message"),
     [
@@ -58,33 +52,33 @@ async def raised(run, script, **options) -> Raised:
         ),
     ],
 )
-async def test_whatever_an_exception_says_of_itself_its_class_is_told(run, script, kind, message):
-    told = await raised(run, script)
+async def test_whatever_an_exception_says_of_itself_its_class_is_told(raised, script, kind, message):
+    told = await raised(script)
     assert (told.type, told.message) == (kind, message)
     assert told.traceback.endswith(f"{kind}: {message}\n")
 
 
-async def test_a_cancelled_task_is_told_with_the_line_that_awaited_it(run):
-    told = await raised(run, "import asyncio\ntask = asyncio.create_task(asyncio.sleep(5))\ntask.cancel()\nawait task")
+async def test_a_cancelled_task_is_told_with_the_line_that_awaited_it(raised):
+    told = await raised("import asyncio\ntask = asyncio.create_task(asyncio.sleep(5))\ntask.cancel()\nawait task")
     assert told.message == "the script cancelled itself, or awaited a task that was cancelled"
     assert "line 4, in <module>\n    await task\n" in told.traceback
 
 
-async def test_an_exception_that_tells_nothing_is_told_with_its_line(run):
+async def test_an_exception_that_tells_nothing_is_told_with_its_line(raised):
     assert (
         'File "script.py", line 3\n'
-        in (await raised(run, "class E(Exception):\n    __getattribute__ = None\nraise E")).traceback
+        in (await raised("class E(Exception):\n    __getattribute__ = None\nraise E")).traceback
     )
 
 
 @pytest.mark.parametrize("separator", ["\x0b", "\x0c", "\x1c", "\x85", "\u2028"])
-async def test_what_ends_no_line_in_python_ends_none_in_a_traceback(run, separator):
-    told = await raised(run, f"x = '''{separator}'''\ny = 1\ny / 0")
+async def test_what_ends_no_line_in_python_ends_none_in_a_traceback(raised, separator):
+    told = await raised(f"x = '''{separator}'''\ny = 1\ny / 0")
     assert "line 3, in <module>\n    y / 0\n    ~~^~~\n" in told.traceback
 
 
-async def test_of_a_long_line_what_is_around_the_place_is_shown(run):
-    told = await raised(run, f"x = ['{'é' * 100_000}', len(5), '{'b' * 100_000}']")
+async def test_of_a_long_line_what_is_around_the_place_is_shown(raised):
+    told = await raised(f"x = ['{'é' * 100_000}', len(5), '{'b' * 100_000}']")
     line = told.traceback.splitlines()[2].strip()
     assert len(line) < 200
     assert line.startswith("…é")
@@ -92,8 +86,8 @@ async def test_of_a_long_line_what_is_around_the_place_is_shown(run):
     assert line.endswith("b…")
 
 
-async def test_of_a_long_line_that_does_not_parse_what_is_around_the_place_is_shown(run):
-    told = await raised(run, f"x = '{'a' * 100_000}'; y = = 5; z = '{'b' * 100_000}'")
+async def test_of_a_long_line_that_does_not_parse_what_is_around_the_place_is_shown(raised):
+    told = await raised(f"x = '{'a' * 100_000}'; y = = 5; z = '{'b' * 100_000}'")
     assert len(told.traceback) < 600
     assert "aa'; y = = 5; z = 'bb" in told.traceback
 
@@ -107,17 +101,17 @@ async def test_of_a_long_line_that_does_not_parse_what_is_around_the_place_is_sh
         ("yield 1\n", "    yield 1\n    ^^^^^^^\n"),
     ],
 )
-async def test_a_mistake_that_is_found_after_parsing_is_shown_in_its_line(run, script, shown):
-    assert shown in (await raised(run, script)).traceback
+async def test_a_mistake_that_is_found_after_parsing_is_shown_in_its_line(raised, script, shown):
+    assert shown in (await raised(script)).traceback
 
 
-async def test_a_group_says_how_many_of_its_exceptions_are_told(run):
-    told = await raised(run, "raise ExceptionGroup('g', [ValueError(n) for n in range(5000)])")
+async def test_a_group_says_how_many_of_its_exceptions_are_told(raised):
+    told = await raised("raise ExceptionGroup('g', [ValueError(n) for n in range(5000)])")
     assert told.message == "g [200 of 5000 told] (200 sub-exceptions)"
 
 
-async def test_a_value_that_is_nested_too_deep_is_said_to_be_the_value(run):
-    told = await raised(run, "x = []\nfor _ in range(100_000): x = [x]\nx")
+async def test_a_value_that_is_nested_too_deep_is_said_to_be_the_value(raised):
+    told = await raised("x = []\nfor _ in range(100_000): x = [x]\nx")
     assert told.type == "RecursionError"
     assert "the script's value, nested too deep" in told.message
 

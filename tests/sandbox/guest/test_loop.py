@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import pytest
 
-from sandbox import Completed, Raised
+from sandbox import Completed
 
 pytestmark = pytest.mark.anyio
 
@@ -79,9 +79,8 @@ async def test_a_callback_whose_failure_can_hardly_be_told_ends_no_script(run, s
 @pytest.mark.parametrize(
     "wait", ["asyncio.sleep(float('inf'))", "asyncio.wait_for(asyncio.Event().wait(), float('inf'))"]
 )
-async def test_a_wait_for_ever_is_told_as_one(run, wait):
-    outcome = (await run(f"import asyncio\nawait {wait}")).outcome
-    assert isinstance(outcome, Raised)
+async def test_a_wait_for_ever_is_told_as_one(raised, wait):
+    outcome = await raised(f"import asyncio\nawait {wait}")
     assert outcome.message.startswith("the script waits at line 2 for something that can never happen")
 
 
@@ -91,9 +90,8 @@ async def test_an_infinite_timeout_around_a_call_is_none(run):
 
 
 @pytest.mark.parametrize(("when", "kind"), [("float('nan')", "ValueError"), ("'soon'", "TypeError")])
-async def test_a_timer_at_no_time_is_refused_at_its_line(run, when, kind):
-    outcome = (await run(f"import asyncio\nasyncio.get_running_loop().call_at({when}, print)")).outcome
-    assert isinstance(outcome, Raised)
+async def test_a_timer_at_no_time_is_refused_at_its_line(raised, when, kind):
+    outcome = await raised(f"import asyncio\nasyncio.get_running_loop().call_at({when}, print)")
     assert outcome.type == kind
     assert "line 2" in outcome.traceback
 

@@ -4,15 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from sandbox import Completed, Raised
+from sandbox import Completed
 
 pytestmark = pytest.mark.anyio
-
-
-async def raised(run, script, **options) -> Raised:
-    outcome = (await run(script, **options)).outcome
-    assert isinstance(outcome, Raised), outcome
-    return outcome
 
 
 @pytest.mark.parametrize(
@@ -95,21 +89,21 @@ async def test_a_value_becomes_json(run, script, value):
     assert (await run(script)).outcome == Completed(value)
 
 
-async def test_a_value_that_contains_itself_is_an_error(run):
-    outcome = await raised(run, "x = []\nx.append(x)\nx")
+async def test_a_value_that_contains_itself_is_an_error(raised):
+    outcome = await raised("x = []\nx.append(x)\nx")
     assert (outcome.type, outcome.message) == (
         "ValueError",
         "the value contains itself, so it can't be written as JSON",
     )
 
 
-async def test_a_value_whose_repr_fails_is_that_error(run):
-    outcome = await raised(run, "class E:\n    def __repr__(self):\n        1 / 0\nE()")
+async def test_a_value_whose_repr_fails_is_that_error(raised):
+    outcome = await raised("class E:\n    def __repr__(self):\n        1 / 0\nE()")
     assert outcome.type == "ZeroDivisionError"
 
 
-async def test_a_value_that_was_not_awaited_says_so(run):
-    outcome = await raised(run, "from tools import good\ngood.echo(text='a')")
+async def test_a_value_that_was_not_awaited_says_so(raised):
+    outcome = await raised("from tools import good\ngood.echo(text='a')")
     assert outcome.message == "the script's value is a call that was not awaited: write `await` before it"
 
 
@@ -141,15 +135,15 @@ async def test_a_value_that_was_not_awaited_says_so(run):
         ("'\\ud800'.encode()", "UnicodeEncodeError", None),
     ],
 )
-async def test_how_a_script_raises(run, script, kind, message):
-    outcome = await raised(run, script)
+async def test_how_a_script_raises(raised, script, kind, message):
+    outcome = await raised(script)
     if kind is not None:
         assert outcome.type == kind
     if message is not None:
         assert outcome.message == message
 
 
-async def test_a_traceback_shows_the_scripts_lines_with_carets_and_none_of_ours(run):
+async def test_a_traceback_shows_the_scripts_lines_with_carets_and_none_of_ours(raised):
     script = """\
         import asyncio
         from tools import good
@@ -163,7 +157,7 @@ async def test_a_traceback_shows_the_scripts_lines_with_carets_and_none_of_ours(
 
         await outer()
     """
-    outcome = await raised(run, script, filename="report.py")
+    outcome = await raised(script, filename="report.py")
     assert outcome.traceback == (
         "Traceback (most recent call last):\n"
         '  File "report.py", line 11, in <module>\n'
@@ -178,13 +172,13 @@ async def test_a_traceback_shows_the_scripts_lines_with_carets_and_none_of_ours(
     )
 
 
-async def test_frames_of_the_standard_library_are_left_out(run):
-    outcome = await raised(run, "import json\njson.loads('{')")
+async def test_frames_of_the_standard_library_are_left_out(raised):
+    outcome = await raised("import json\njson.loads('{')")
     assert outcome.traceback.count("File ") == 1
     assert 'File "script.py", line 2, in <module>' in outcome.traceback
 
 
-async def test_causes_and_groups_are_told_in_the_scripts_lines(run):
+async def test_causes_and_groups_are_told_in_the_scripts_lines(raised):
     script = """\
         try:
             try:
@@ -194,7 +188,7 @@ async def test_causes_and_groups_are_told_in_the_scripts_lines(run):
         except ValueError as error:
             raise ExceptionGroup("many", [error, KeyError("k")])
     """
-    text = (await raised(run, script)).traceback
+    text = (await raised(script)).traceback
     assert "direct cause of the following exception" in text
     assert "line 3, in <module>" in text
     assert "KeyError: 'k'" in text
@@ -202,8 +196,8 @@ async def test_causes_and_groups_are_told_in_the_scripts_lines(run):
     assert "/python" not in text
 
 
-async def test_long_texts_of_an_exception_are_cut_in_the_middle(run):
-    outcome = await raised(run, "raise ValueError('a' * 30_000 + 'b' * 30_000)")
+async def test_long_texts_of_an_exception_are_cut_in_the_middle(raised):
+    outcome = await raised("raise ValueError('a' * 30_000 + 'b' * 30_000)")
     assert len(outcome.message) < 5_000
     assert outcome.message.startswith("aaa")
     assert outcome.message.endswith("bbb")
@@ -211,9 +205,9 @@ async def test_long_texts_of_an_exception_are_cut_in_the_middle(run):
     assert len(outcome.traceback) < 10_000
 
 
-async def test_a_group_of_a_million_exceptions_is_told_in_part(run):
+async def test_a_group_of_a_million_exceptions_is_told_in_part(raised):
     script = "g = ValueError('leaf')\nfor _ in range(20):\n    g = ExceptionGroup('g', [g, g])\nraise g"
-    outcome = await raised(run, script)
+    outcome = await raised(script)
     assert outcome.type == "ExceptionGroup"
     assert "ExceptionGroup: g" in outcome.traceback
 
@@ -232,8 +226,8 @@ async def test_a_group_of_a_million_exceptions_is_told_in_part(run):
         ("break", "'break' outside loop", None),
     ],
 )
-async def test_a_syntax_error_has_line_and_caret(run, script, message, shown):
-    outcome = await raised(run, script)
+async def test_a_syntax_error_has_line_and_caret(raised, script, message, shown):
+    outcome = await raised(script)
     assert outcome.type in ("SyntaxError", "IndentationError")
     if message is not None:
         assert outcome.message == message
@@ -242,8 +236,8 @@ async def test_a_syntax_error_has_line_and_caret(run, script, message, shown):
     assert "guest" not in outcome.traceback
 
 
-async def test_a_script_that_is_no_unicode_is_an_error_of_the_script(run):
-    assert (await raised(run, "x = '\ud800'")).type == "UnicodeEncodeError"
+async def test_a_script_that_is_no_unicode_is_an_error_of_the_script(raised):
+    assert (await raised("x = '\ud800'")).type == "UnicodeEncodeError"
 
 
 async def test_a_forgotten_await_is_reported_with_its_line(run):
@@ -255,9 +249,9 @@ async def test_a_forgotten_await_is_reported_with_its_line(run):
     )
 
 
-async def test_calls_that_were_forgotten_at_one_line_are_reported_once(run):
+async def test_calls_that_were_forgotten_at_one_line_are_reported_once(raised):
     script = "from tools import good\ncalls = [good.echo(text='a') for _ in range(40)]\nraise ValueError('x')"
-    assert (await raised(run, script)).message == (
+    assert (await raised(script)).message == (
         "x\nline 2: good.echo(...) was never awaited (40 times), so it was not called: write `await good.echo(...)`"
     )
 
@@ -267,22 +261,22 @@ async def test_a_call_that_is_not_awaited_yet_is_shown_as_the_tools(run):
     assert (await run(script)).stdout.startswith("<coroutine object tools.good.echo at 0x")
 
 
-async def test_a_wait_for_nothing_says_where(run):
-    outcome = await raised(run, "import asyncio\n\nasync def f():\n    await asyncio.Event().wait()\nawait f()")
+async def test_a_wait_for_nothing_says_where(raised):
+    outcome = await raised("import asyncio\n\nasync def f():\n    await asyncio.Event().wait()\nawait f()")
     assert outcome.message == (
         "the script waits at line 4 for something that can never happen: no call is open and no timer is set"
     )
 
 
-async def test_a_missing_module_says_what_there_is(run):
-    assert (await raised(run, "import numpy")).message == (
+async def test_a_missing_module_says_what_there_is(raised):
+    assert (await raised("import numpy")).message == (
         "No module named 'numpy'\n"
         "a script can import Python's standard library and its tools, and numpy is not among them"
     )
-    assert "ctypes needs what a script does not have" in (await raised(run, "import ctypes")).message
+    assert "ctypes needs what a script does not have" in (await raised("import ctypes")).message
 
 
-async def test_a_script_that_broke_the_interpreter_is_still_told_how_it_ended(run):
+async def test_a_script_that_broke_the_interpreter_is_still_told_how_it_ended(raised):
     script = """
         import builtins, json, sys
         builtins.__import__ = lambda *a, **k: 1 / 0
@@ -290,12 +284,12 @@ async def test_a_script_that_broke_the_interpreter_is_still_told_how_it_ended(ru
         sys.setrecursionlimit(60)
         raise ValueError("told")
     """
-    outcome = await raised(run, script)
+    outcome = await raised(script)
     assert (outcome.type, outcome.message) == ("ValueError", "told")
 
 
-async def test_asyncio_run_inside_a_function_says_what_to_write(run):
+async def test_asyncio_run_inside_a_function_says_what_to_write(raised):
     script = "import asyncio\nasync def f(): pass\ndef g():\n    asyncio.run(f())\ng()"
-    outcome = await raised(run, script)
+    outcome = await raised(script)
     assert outcome.type == "RuntimeError"
     assert "write `await ...` instead, in functions that are `async def`" in outcome.message

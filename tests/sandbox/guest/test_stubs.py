@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from sandbox import Completed, Failed, Raised, Returned
+from sandbox import Completed, Failed, Returned
 
 pytestmark = pytest.mark.anyio
 
@@ -19,12 +19,6 @@ KINDS = {
     "ToolOutcomeUnknown": (),
     "ToolResultError": (),
 }
-
-
-async def raised(run, script, **options) -> Raised:
-    outcome = (await run(script, **options)).outcome
-    assert isinstance(outcome, Raised), outcome
-    return outcome
 
 
 @pytest.mark.parametrize(
@@ -107,18 +101,18 @@ async def test_a_call_carries_the_tools_own_keys_and_omits_what_was_not_given(ru
         ),
     ],
 )
-async def test_a_wrong_call_says_what_to_write(run, script, kind, message):
-    outcome = await raised(run, f"from tools import good\n{script}")
+async def test_a_wrong_call_says_what_to_write(raised, script, kind, message):
+    outcome = await raised(f"from tools import good\n{script}")
     assert outcome.type == kind
     assert outcome.message.split("\n")[0] == message
 
 
-async def test_of_a_partial_namespace_what_is_not_told_of_may_be_there_undescribed(run, manifest):
+async def test_of_a_partial_namespace_what_is_not_told_of_may_be_there_undescribed(raised, manifest):
     partial = {"good": manifest["good"] | {"partial": True}}
-    outcome = await raised(run, "from tools import good\nawait good.echo(text=1)\nawait good.other()", manifest=partial)
+    outcome = await raised("from tools import good\nawait good.echo(text=1)\nawait good.other()", manifest=partial)
     assert outcome.type == "ToolDescriptionRequired"
     assert 'get_tool_details({"tools": ["good.other"]})' in outcome.message
-    assert (await raised(run, "from tools import good\ngood.__wrapped__", manifest=partial)).type == "AttributeError"
+    assert (await raised("from tools import good\ngood.__wrapped__", manifest=partial)).type == "AttributeError"
 
 
 async def test_servers_and_tools_may_be_named_like_what_the_modules_are_made_of(run, manifest):
@@ -130,16 +124,16 @@ async def test_servers_and_tools_may_be_named_like_what_the_modules_are_made_of(
     assert (await run(script, manifest=servers)).outcome == Completed(None)
 
 
-async def test_an_import_of_an_unknown_tool_suggests_the_nearest(run):
-    outcome = await raised(run, "from tools.good import ecko")
+async def test_an_import_of_an_unknown_tool_suggests_the_nearest(raised):
+    outcome = await raised("from tools.good import ecko")
     assert outcome.type == "ImportError"
     assert "Did you mean" in outcome.message
     assert "echo" in outcome.message
-    assert "no server 'gut' in tools" in (await raised(run, "from tools import gut")).message
+    assert "no server 'gut' in tools" in (await raised("from tools import gut")).message
 
 
-async def test_without_servers_the_text_says_so(run):
-    outcome = await raised(run, "import tools\ntools.git", manifest={})
+async def test_without_servers_the_text_says_so(raised):
+    outcome = await raised("import tools\ntools.git", manifest={})
     assert outcome.message == "there is no server 'git' in tools. Servers: none."
 
 
@@ -164,11 +158,11 @@ async def test_every_failure_is_an_exception_that_a_script_can_catch(run, kind):
     assert result.outcome == Completed([kind, "why", "why", "s", "t", [{"type": "text"}], {"a": 1}])
 
 
-async def test_an_unknown_kind_of_failure_is_a_tool_error(run):
+async def test_an_unknown_kind_of_failure_is_a_tool_error(raised):
     async def answer(_call):
         return Failed("SystemExit", "why")
 
-    outcome = await raised(run, "from tools import good\nawait good.echo(text='a')", answer=answer)
+    outcome = await raised("from tools import good\nawait good.echo(text='a')", answer=answer)
     assert (outcome.type, outcome.message) == ("ToolError", "why")
 
 
