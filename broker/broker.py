@@ -5,7 +5,6 @@ Above: the command line and embedding hosts. Below: everything else in this pack
 
 from __future__ import annotations
 
-import json
 import secrets
 from collections.abc import Mapping
 from contextlib import AsyncExitStack
@@ -151,7 +150,7 @@ class Broker:
             ConfigError: The file cannot be read, or it or the data is wrong; the text lists every problem.
         """
         if isinstance(config, Mapping):
-            config = Config.parse(json.dumps(dict(config)), source="config", folder=Path.cwd())
+            config = Config.of_data(config)
         elif not isinstance(config, Config):
             config = Config.load(Path(config))
         return cls(

@@ -18,7 +18,7 @@ from pydantic import BaseModel, ConfigDict, Field, PrivateAttr, ValidationError
 from broker import other_forms
 from broker.audit_settings import AuditSettings
 from broker.authorization.policy import PolicyConfig
-from broker.config_problems import name_problems, place, shape_problems, validation_problems
+from broker.config_problems import data_problems, name_problems, place, shape_problems, validation_problems
 from broker.disclosure.disclosure_config import DisclosureConfig
 from broker.errors import ConfigError
 from broker.recordings.settings import RecordingSettings
@@ -26,6 +26,7 @@ from broker.sandbox_settings import SandboxSettings
 from broker.server.settings import ServeSettings
 from broker.upstreams.server_config import ServerConfig  # noqa: TC001  # pydantic reads it
 from broker.variables import Expansion
+from sandbox.json_bounds import is_within_depth
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -33,6 +34,9 @@ if TYPE_CHECKING:
 LEAST_SECRET_CHARACTERS = 6
 """Shorter values are not redacted: they would blank out words."""
 
+_MOST_LEVELS = 100
+_TOO_DEEP = "is nested too deep"
+_TOO_LONG = "has a number that is too long"  # Python reads 4,300 digits
 _SECRET_KEY = re.compile(r"(?i)token|secret|password|passwd|credential|api_?key|auth")
 
 
@@ -113,6 +117,25 @@ class Config(BaseModel):
             raise ConfigError(source, problems)
         return config.finished(folder, expansion.resolved)
 
+    @classmethod
+    def of_data(cls, data: Mapping[str, Any]) -> Config:
+        """Read data of the form of a file; `${CONFIG_DIR}` is the folder that the process works in.
+
+        Raises:
+            ConfigError: The data is wrong; the text lists every problem.
+        """
+        source, document = "config", dict(data)
+        try:
+            problems = list(data_problems(document))
+            text = "" if problems else json.dumps(document)
+        except RecursionError:
+            raise ConfigError(source, [_TOO_DEEP]) from None
+        except ValueError:
+            raise ConfigError(source, [_TOO_LONG]) from None
+        if problems:
+            raise ConfigError(source, problems)
+        return cls.parse(text, source=source, folder=Path.cwd())
+
     def finished(self, folder: Path, resolved: set[str]) -> Config:
         """Return the config with absolute folders and its secrets noted; `resolved` came from variables."""
         servers = {
@@ -146,9 +169,13 @@ def _decoded(text: str, source: str) -> Any:
         problem = f"is not JSON: {error.msg.lower()}{f'; {hint}' if hint else ''}"
         raise ConfigError(f"{source}:{error.lineno}:{error.colno}", [problem]) from None
     except RecursionError:
-        raise ConfigError(source, ["is nested too deep"]) from None
+        raise ConfigError(source, [_TOO_DEEP]) from None
+    except ValueError:
+        raise ConfigError(source, [_TOO_LONG]) from None
     except _DuplicateKeyError as error:
         raise ConfigError(source, [f"the key {error.args[0]!r} is given twice in one object"]) from None
+    if not is_within_depth(text, _MOST_LEVELS):
+        raise ConfigError(source, [_TOO_DEEP])
     if not isinstance(document, dict):
         raise ConfigError(source, ['must be a JSON object, as in {"mcpServers": {…}}'])
     return document

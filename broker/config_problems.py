@@ -87,6 +87,25 @@ def validation_problems(
         yield from policy_problems(faults, document.get("policy"), PolicyConfig)
 
 
+def data_problems(data: Any, location: tuple[str, ...] = ()) -> Iterator[str]:
+    """Yield what is in the data of a program that JSON has no form for.
+
+    Raises:
+        RecursionError: It is nested too deep, or contains itself.
+    """
+    if isinstance(data, dict):
+        for key, value in data.items():
+            if not isinstance(key, str):
+                yield f"{place((*location, str(key)))}its key must be text, and is of type {type(key).__name__}"
+            yield from data_problems(value, (*location, str(key)))
+    elif isinstance(data, list | tuple):
+        for index, item in enumerate(data):
+            yield from data_problems(item, (*location, str(index)))
+    elif not isinstance(data, str | int | float | None):
+        kinds = "text, a number, True, False, None, a list or a dict"
+        yield f"{place(location)}must be {kinds}, and is of type {type(data).__name__}"
+
+
 def place(location: tuple[str, ...]) -> str:
     """Return `server 'git': env.TOKEN ` for `("mcpServers", "git", "env", "TOKEN")`."""
     if location[:1] != ("mcpServers",):

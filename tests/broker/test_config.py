@@ -2,6 +2,8 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from types import MappingProxyType
+from typing import Any
 
 import pytest
 
@@ -33,6 +35,8 @@ WRONG = {
     ),
     "not an object": ("[]", 'mcp.json: must be a JSON object, as in {"mcpServers": {…}}'),
     "too deep": ("[" * 100_000, "mcp.json: is nested too deep"),
+    "too deep for what reads it": (f'{{"policy": {"[" * 600}{"]" * 600}}}', "mcp.json: is nested too deep"),
+    "a number without end": (f'{{"image": {"1" * 5_000}}}', "mcp.json: has a number that is too long"),
     "empty": ({}, "mcp.json: 'mcpServers' is missing"),
     "servers of another kind": ({"mcpServers": []}, "mcp.json: 'mcpServers': must be a JSON object"),
     "a server twice": (
@@ -165,6 +169,34 @@ def test_a_wrong_config_says_what_to_change(document, message):
         parse(document)
     assert str(caught.value) == message
     assert SECRET not in str(caught.value)
+
+
+def test_data_that_json_has_no_form_for_is_named_with_its_place():
+    git = {"command": Path("/bin/git"), "args": ("-v", {"a"}), "env": {"KEY": SECRET.encode(), 5: SECRET}}
+    with pytest.raises(ConfigError) as caught:
+        Config.of_data({"mcpServers": {"git": git}, "policy": object()})
+    kinds = "must be text, a number, True, False, None, a list or a dict, and is of type"
+    assert str(caught.value).splitlines() == [
+        "config: 5 problems",
+        f"  - server 'git': command: {kinds} {type(Path()).__name__}",
+        f"  - server 'git': args.1: {kinds} set",
+        f"  - server 'git': env.KEY: {kinds} bytes",
+        "  - server 'git': env.5: its key must be text, and is of type int",
+        f"  - policy: {kinds} object",
+    ]
+
+
+@pytest.mark.parametrize("deep", [True, False])
+def test_data_that_goes_on_and_on_is_refused(deep):
+    policy: dict[str, Any] = {}
+    policy["rules"] = [policy] if deep else int("1" * 4_000) ** 2
+    with pytest.raises(ConfigError, match="is nested too deep" if deep else "has a number that is too long"):
+        Config.of_data({"mcpServers": {}, "policy": policy})
+
+
+def test_data_is_read_as_a_file_of_the_same_form():
+    data = {"mcpServers": {"git": {"command": "x", "args": ("-v",), "lazy": True}}}
+    assert Config.of_data(MappingProxyType(data)).servers == {"git": ServerConfig(command="x", args=("-v",), lazy=True)}
 
 
 def test_several_problems_are_reported_at_once():
