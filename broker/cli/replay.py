@@ -19,7 +19,7 @@ from broker.cli.junit import junit_xml
 from broker.cli.recordings import read_target
 from broker.cli.replay_live import compared, judged
 from broker.cli.replay_steps import walk
-from broker.cli.terminal import Problem, indented, note, notes, write_result
+from broker.cli.terminal import Problem, indented, note, notes, write_file, write_result
 from broker.errors import RecordingError
 from broker.recordings.replay import replay
 from codegen.plain_text import one_line
@@ -82,7 +82,7 @@ async def replay_recordings(request: ReplayRequest) -> ExitCode:
         return await compared(_only(targets), request)
     verdicts = await _replay_all(targets)
     if request.junit is not None:
-        request.junit.write_text(junit_xml(verdicts), "utf-8")
+        write_file(request.junit, junit_xml(verdicts))
     if request.as_json:
         write_result(json.dumps([asdict(verdict) for verdict in verdicts], indent=2))
     else:

@@ -13,7 +13,7 @@ from rich.text import Text
 
 from broker.cli.exit_codes import ExitCode
 from broker.cli.recordings import read_target, when
-from broker.cli.terminal import Problem, indented, note, results, write_result
+from broker.cli.terminal import indented, note, results, write_file, write_result
 from broker.recordings.html_page import html_page
 from broker.recordings.picture import picture_of
 from codegen.plain_text import counted, one_line, paragraph
@@ -59,10 +59,7 @@ def _show(request: ShowRequest) -> ExitCode:
     recording = read_target(request.target)
     picture = picture_of(recording)
     if request.html is not None:
-        try:
-            request.html.write_text(html_page(recording, picture), "utf-8")
-        except OSError as error:
-            raise Problem(f"{request.html}: {error.strerror}") from None
+        write_file(request.html, html_page(recording, picture))
         note(f"{request.html}: {counted(len(picture.spans), 'call')}")
     elif request.as_json:
         write_result(json.dumps(_json(recording, picture), indent=2))

@@ -20,6 +20,7 @@ from codegen.plain_text import one_line
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Sequence
+    from pathlib import Path
 
     from rich.console import JustifyMethod, RenderableType
 
@@ -83,6 +84,18 @@ def report_problem(what: str, what_to_do: str = "") -> None:
 def write_result(text: str) -> None:
     """Write what was asked for to stdout, ending with a newline."""
     write_to(sys.stdout, text if text.endswith("\n") else f"{text}\n")
+
+
+def write_file(path: Path, text: str) -> None:
+    """Write a file that was asked for.
+
+    Raises:
+        Problem: It cannot be written.
+    """
+    try:
+        path.write_text(text, "utf-8")
+    except OSError as error:
+        raise Problem(f"{path}: {error.strerror}") from None
 
 
 def write_table(

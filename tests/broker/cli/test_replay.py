@@ -58,6 +58,13 @@ def test_a_folder_of_recordings_is_a_test_suite(codemode, tmp_path):
     assert (suite.get("tests"), suite.get("failures"), suite.get("errors")) == ("3", "1", "1")
 
 
+@pytest.mark.parametrize("command", [("replay", "--junit"), ("show", "--html")])
+def test_a_file_that_cannot_be_written_is_named(codemode, command):
+    finished = codemode(command[0], str(EXAMPLE / "recording.jsonl"), command[1], "nowhere/file")
+    assert finished.returncode == 2
+    assert "error: nowhere/file: No such file or directory\n" in finished.stderr
+
+
 def test_an_edited_script_runs_on_the_recorded_answers_as_far_as_they_go(codemode, tmp_path):
     (tmp_path / "same.py").write_text(f"# edited\n{recorded_script()}")
     recording = str(EXAMPLE / "recording.jsonl")
