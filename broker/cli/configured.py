@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator
     from pathlib import Path
 
+    from broker import ServerConfig
     from sandbox import Isolation
 
 LISTING_SECONDS = 30.0
@@ -61,6 +62,19 @@ def load_config(given: Path | None, *, needed: bool = True) -> Config:
         return Config.load(path)
     except BrokerError as error:
         raise Problem(str(error)) from None
+
+
+def server_of(config: Config, name: str, option: str = "") -> ServerConfig:
+    """Return the settings of a server that a command names; `option` is what named it.
+
+    Raises:
+        Problem: The config has none of this name.
+    """
+    settings = config.servers.get(name)
+    if settings is None:
+        has = ", ".join(config.servers) or "none"
+        raise Problem(f"{option}the config has no server {name!r}", f"It has {has}.")
+    return settings
 
 
 @asynccontextmanager

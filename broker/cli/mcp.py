@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from broker.authorization.shown import shown_text
-from broker.cli.configured import load_config
+from broker.cli.configured import load_config, server_of
 from broker.cli.exit_codes import ExitCode
 from broker.cli.terminal import Problem, note
 from broker.errors import LoginError
@@ -74,10 +74,7 @@ def _settings(server: str, path: Path | None) -> ServerConfig:
     Raises:
         Problem: It is none.
     """
-    config = load_config(path)
-    settings = config.servers.get(server)
-    if settings is None:
-        raise Problem(f"the config has no server {server!r}", f"It has {', '.join(config.servers) or 'none'}.")
+    settings = server_of(load_config(path), server)
     if settings.oauth is None:
         what = 'Write "oauth": {} beside its "url".' if settings.url else 'Servers with a "url" can have it.'
         raise Problem(f"{server} has no 'oauth' in the config", what)

@@ -15,7 +15,7 @@ from broker.authorization.grants import GrantBook
 from broker.authorization.policy import Policy, policy_json_schema
 from broker.authorization.shown import shown_name, shown_text
 from broker.cli.audit import attempts_with_results, open_store, why
-from broker.cli.configured import load_config, open_broker
+from broker.cli.configured import load_config, open_broker, server_of
 from broker.cli.exit_codes import ExitCode
 from broker.cli.recordings import whole_id
 from broker.cli.run import grants_of
@@ -65,8 +65,6 @@ async def test_policy(request: TestRequest) -> ExitCode:
     server, dot, tool = request.call.partition(".")
     if not dot or not server or not tool:
         raise Problem(f"--call: {request.call!r} names no tool", "Write server.tool.")
-    if server not in config.servers:
-        raise Problem(f"--call: the config has no server {server!r}", f"It has {', '.join(config.servers) or 'none'}.")
     call = await _pending(config, server, tool, arguments, Caller(request.session, request.principal))
     flow = FlowState()
     for label in request.after:
@@ -105,7 +103,7 @@ async def explain_run(request: ExplainRequest) -> ExitCode:
 
 async def _pending(config: Config, server: str, tool: str, arguments: dict[str, Any], caller: Caller) -> PendingCall:
     """Return the call with what its server says of the tool; the other servers are not started."""
-    settings = config.servers[server]
+    settings = server_of(config, server, "--call: ")
     labels = Policy(config.policy).labels_of(settings.labels)
     only = config.model_copy(update={"servers": {server: settings.model_copy(update={"lazy": False})}})
     async with open_broker(only) as broker:
