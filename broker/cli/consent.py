@@ -32,7 +32,6 @@ if TYPE_CHECKING:
 
 _LINE_BYTES = 4096
 _TEST_CHARACTERS = 200
-_YES = {"y", "yes"}
 _ANY = "any"
 _AT_ONCE = {
     "these": Choice(decision="these"),
@@ -75,7 +74,7 @@ class TerminalAnswerer:
 def _menu_of_all(question: Question) -> list[Entry]:
     return [
         Entry("n", "Refuse them", "deny"),
-        Entry("y", f"Allow these {len(question.calls)} calls", "these"),
+        Entry("y", f"Allow {_these(len(question.calls))}", "these"),
         Entry("o", "Decide for each tool", "each"),
     ]
 
@@ -102,7 +101,7 @@ def _menu(group: CallGroup) -> list[Entry]:
     count, tool = len(group.calls), shown_name(group.name, 60)
     entries = [
         Entry("n", "Refuse", "deny"),
-        Entry("y", "Allow this call" if count == 1 else f"Allow these {count} calls", "these"),
+        Entry("y", f"Allow {_these(count)}", "these"),
     ]
     like = shown_text(str(group.suggestion()), _TEST_CHARACTERS)
     entries += [
@@ -166,8 +165,18 @@ def _fault(place: str) -> Any:
 
 async def _plain(question: Question) -> Choice:
     """Ask with a line of text, where the terminal can do no more."""
-    notes().print(Text(f"Allow these {len(question.calls)} calls? [y/N] "), end="")
-    return Choice(decision="these" if (await read_line()).strip().lower() in _YES else "deny")
+    is_yes = await said_yes(f"Allow {_these(len(question.calls))}?")
+    return Choice(decision="these" if is_yes else "deny")
+
+
+def _these(count: int) -> str:
+    return "this call" if count == 1 else f"these {count} calls"
+
+
+async def said_yes(question: str) -> bool:
+    """Ask with a line of text; anything but a yes is a no."""
+    notes().print(Text(f"{question} [y/N] "), end="")
+    return (await read_line()).strip().lower() in {"y", "yes"}
 
 
 async def read_line() -> str:

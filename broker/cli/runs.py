@@ -10,11 +10,11 @@ from rich.console import Group
 from rich.text import Text
 
 from broker.cli.configured import load_config, open_broker, report_servers
-from broker.cli.consent import TerminalAnswerer, read_line
+from broker.cli.consent import TerminalAnswerer, said_yes
 from broker.cli.exit_codes import ExitCode
 from broker.cli.recordings import STYLES, open_recordings, when
 from broker.cli.run import exit_code, grants_of, report, show_output
-from broker.cli.terminal import Problem, can_ask, note, notes, results, write_result
+from broker.cli.terminal import Problem, can_ask, note, results, write_result
 from broker.errors import RecordingError
 from broker.recordings.transfer import load
 from codegen.plain_text import counted, one_line
@@ -96,12 +96,8 @@ async def _ask_again(call: UnknownCall) -> bool:
     arguments = one_line(json.dumps(call.arguments, ensure_ascii=False), _ARGUMENT_CHARACTERS)
     hint = " Its server says that a repetition changes nothing more." if call.is_idempotent else ""
     name = one_line(call.name, _ARGUMENT_CHARACTERS)
-    notes().print(
-        Text(f"{name} {arguments} was sent at {when(call.sent_at)}; whether it took effect is not known.{hint}"),
-        soft_wrap=True,
-    )
-    notes().print(Text("Send it again? [y/N] "), end="")
-    return (await read_line()).strip().lower() in {"y", "yes"}
+    note(f"{name} {arguments} was sent at {when(call.sent_at)}; whether it took effect is not known.{hint}")
+    return await said_yes("Send it again?")
 
 
 def _waiting(recording: Recording) -> list[str]:

@@ -133,7 +133,7 @@ def test_the_definition_is_shown_before_deciding(terminal, script, config):
 
 def test_a_plain_line_is_read_where_the_terminal_can_do_no_more(terminal, script, config):
     for typed, expected in ((b"y\n", 0), (b"n\n", 4), (b"\n", 4)):
-        code, _ = terminal("run", script, "-c", config, typed=[("[y/N]", typed)], TERM="dumb")
+        code, _ = terminal("run", script, "-c", config, typed=[("Allow these 2 calls? [y/N]", typed)], TERM="dumb")
         assert code == expected
 
 
