@@ -1,4 +1,4 @@
-"""Shows that the guest image is being compiled: a moving bar on a terminal, one plain line elsewhere."""
+"""Shows that work on the guest image goes on: a moving bar on a terminal, a plain line for each part elsewhere."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from sandbox import ImageError
 from sandbox.images import load_selected
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from sandbox.image import Image
 
-_TEXT = "Compiling the sandbox image, once for this machine"
+_TEXT = "Compiling the sandbox image (once, about 10 s)"
 
 
 async def prepare_image(name: str | None) -> Image:
@@ -39,12 +39,19 @@ def _load(name: str | None) -> Image:
 @contextmanager
 def compile_progress() -> Iterator[None]:
     """Be entered for as long as the image compiles. wasmtime reports no progress, so the bar only moves."""
+    with moving_bar() as show:
+        show(_TEXT)
+        yield
+
+
+@contextmanager
+def moving_bar() -> Iterator[Callable[[str], object]]:
+    """Give a function that says what is being done, for as long as that goes on."""
     console = notes()
     if not console.is_terminal:
-        note(f"{_TEXT} (about 10 seconds)")
-        yield
+        yield note
         return
     columns = (TextColumn("{task.description}"), BarColumn(bar_width=24), TimeElapsedColumn())
     with Progress(*columns, console=console, transient=True) as progress:
-        progress.add_task(_TEXT, total=None)
-        yield
+        task = progress.add_task("", total=None)
+        yield lambda what: progress.update(task, description=what)

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
 import time
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
 import anyio.to_thread
-from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
-from broker.cli.compile_progress import compile_progress
+from broker.cli.compile_progress import compile_progress, moving_bar
 from broker.cli.exit_codes import ExitCode
-from broker.cli.terminal import Problem, note, notes, write_result, write_table
+from broker.cli.terminal import Problem, note, write_result, write_table
 from sandbox import ImageError
 from sandbox.compiled_cache import cached_images, remove_cached
 from sandbox.image import load_image
@@ -21,7 +19,7 @@ from sandbox.image_builds import build_image
 from sandbox.images import list_images, remove_image
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable
     from pathlib import Path
 
     from sandbox.images import BuiltImage
@@ -61,7 +59,7 @@ async def build(request: BuildRequest) -> ExitCode:
         raise Problem("an image needs packages", "Give --with PACKAGE, once for each, or --lock FILE.")
 
     def work() -> BuiltImage:
-        with _progress() as show:
+        with moving_bar() as show:
             image = build_image(request.name, request.packages, lock=request.lock, on_progress=show)
         load_image(image.component, compiling=compile_progress)
         return image
@@ -130,16 +128,3 @@ async def _attempt(work: Callable[[], Any]) -> Any:
 def _described(image: BuiltImage) -> dict[str, Any]:
     packages = [{"name": wheel.name, "version": wheel.version, "sha256": wheel.sha256} for wheel in image.wheels]
     return {"name": image.name, "component": str(image.component), "lock": str(image.lock), "packages": packages}
-
-
-@contextlib.contextmanager
-def _progress() -> Iterator[Callable[[str], object]]:
-    """Shows what is being done: a moving bar on a terminal, a line for each part elsewhere."""
-    console = notes()
-    if not console.is_terminal:
-        yield note
-        return
-    columns = (TextColumn("{task.description}"), BarColumn(bar_width=24), TimeElapsedColumn())
-    with Progress(*columns, console=console, transient=True) as progress:
-        task = progress.add_task("", total=None)
-        yield lambda what: progress.update(task, description=what)
