@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 import re
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Literal, Protocol
+from typing import TYPE_CHECKING, Any, Literal
 from urllib.parse import urlsplit
 
 from broker.authorization.shown import shown_name, shown_text
@@ -150,13 +150,6 @@ class FormReply:
 
     action: Literal["accept", "decline", "cancel"]
     content: Mapping[str, Any] = field(default_factory=dict)
-
-
-class FormAnswerer(Protocol):
-    """What an `Answerer` has besides `answer` when it can show the forms of servers."""
-
-    async def fill(self, form: Form) -> FormReply:
-        """Show a form, and return what the person did. Cancelled when the time is over."""
 
 
 @dataclass(frozen=True, slots=True)
