@@ -112,20 +112,14 @@ def report(result: ExecutionResult) -> None:
     if result.error is not None:
         write_to(sys.stderr, result.error.traceback.rstrip("\n") + "\n")
     if result.stopped is not None:
-        limit = result.stopped.limit
-        where = f" at line {result.stopped.line}" if result.stopped.line else ""
-        report_problem(
-            f"stopped: the limit {limit}={_plain(result.stopped.amount)} was reached{where}", _ADVICE.get(limit, "")
-        )
+        stopped = result.stopped
+        where = f" at line {stopped.line}" if stopped.line else ""
+        report_problem(f"stopped: the limit {stopped.reached} was reached{where}", _ADVICE.get(stopped.limit, ""))
     if result.outcome == "parked":
         note(f"parked: it waits for somebody to allow its calls; `codemode resume {result.run_id}` asks")
     if result.calls:
         note("")
         note(call_table(result.calls))
-
-
-def _plain(amount: float) -> str:
-    return str(int(amount)) if amount.is_integer() else str(amount)
 
 
 def exit_code(result: ExecutionResult) -> ExitCode:

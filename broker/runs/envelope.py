@@ -47,6 +47,11 @@ class StoppedBy(BaseModel):
     amount: float
     line: int | None = None
 
+    @property
+    def reached(self) -> str:
+        """The limit and its amount, as `calls=1000`."""
+        return f"{self.limit}={int(self.amount) if self.amount.is_integer() else f'{self.amount:g}'}"
+
 
 class WaitsFor(BaseModel):
     """What a parked run waits for: the question's id, its text for a person, and how many calls are in it.

@@ -133,11 +133,7 @@ def stopped(by: StoppedBy) -> str:
         return f"The script was stopped after {by.amount:g} s: the server is shutting down. Run the rest again later."
     advice = ADVICE.get(by.limit, "")
     place = f" at line {by.line}" if by.line is not None else ""
-    return f"The script was stopped{place}: limit {by.limit}={_plain(by.amount)}. {advice}".rstrip()
-
-
-def _plain(amount: float) -> str:
-    return str(int(amount)) if float(amount).is_integer() else f"{amount:g}"
+    return f"The script was stopped{place}: limit {by.reached}. {advice}".rstrip()
 
 
 def left_out(characters: int, uri: str) -> str:
