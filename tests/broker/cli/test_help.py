@@ -33,7 +33,7 @@ def test_the_shell_completes_commands(codemode):
     assert finished.stdout.split() == ["tools"]
 
 
-@pytest.mark.parametrize("group", ["", "tools", "recordings", "image", "policy", "grants", "mcp"])
+@pytest.mark.parametrize("group", ["", "tools", "recordings", "image", "policy", "grants", "audit", "mcp"])
 def test_each_command_is_summed_up_in_a_line_that_is_not_cut(codemode, group):
     summaries = codemode(*filter(None, [group]), "--help").stdout.partition("Commands:")[2]
     assert summaries

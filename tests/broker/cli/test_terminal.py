@@ -154,8 +154,10 @@ def test_ctrl_c_at_the_question_ends_a_run_that_was_started_with_the_signal_igno
 
 
 def test_no_color_is_honoured(terminal, script, config):
-    _, plain = terminal("run", script, "-c", config, "--allow", "*", NO_COLOR="1")
-    assert "\x1b[3" not in plain
+    code, screen = terminal("run", script, "-c", config, "--allow", "*")
+    assert (code, "\x1b[32mok" in screen) == (0, True)
+    code, plain = terminal("run", script, "-c", config, "--allow", "*", NO_COLOR="1")
+    assert (code, "ok" in plain, "\x1b[3" in plain) == (0, True, False)
 
 
 def test_mistakes_are_coloured_unless_no_color_is_set(terminal, tmp_path, config):

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from broker.surface import texts
+
 pytestmark = pytest.mark.anyio
 
 ADD = "from tools import desk\nawait desk.add(a=1)"
@@ -27,5 +29,5 @@ async def test_sessions_beyond_the_bound_are_refused_and_the_others_go_on(connec
     async with connected(sessions=1) as client:
         assert not (await client.call_tool("execute_code", {"code": "1"})).is_error
         refused = await client.call_tool("execute_code", {"code": "1", "session": "new"})
-        assert refused.is_error
+        assert (refused.is_error, refused.content[0].text) == (True, texts.TOO_MANY_SESSIONS)
         assert not (await client.call_tool("execute_code", {"code": "1"})).is_error
