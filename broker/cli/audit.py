@@ -127,14 +127,15 @@ def _print(found: Iterable[Entry]) -> None:
 
 def _verify(store: Store, *, as_json: bool) -> ExitCode:
     found = verify(store)
+    records = counted(found.count, "record")
     if as_json:
         said = {"records": found.count, "last_hash": found.last_hash, "fault": found.fault or None}
         write_result(json.dumps({**said, "pruned": found.pruned, "pruned_at": found.pruned_at or None}))
     elif found.fault:
-        report_problem(f"the audit is not whole: {found.fault}", f"The {found.count} records before it are.")
+        report_problem(f"the audit is not whole: {found.fault}", f"{records} before it can be relied on.")
     else:
         before = f", after {found.pruned} that were pruned, last on {found.pruned_at[:10]}" if found.pruned else ""
-        write_result(f"ok: {found.count} records follow each other{before}; the last hash is {found.last_hash}")
+        write_result(f"ok: {records} in one unbroken chain{before}; the last hash is {found.last_hash}")
     return ExitCode.MISTAKES if found.fault else ExitCode.COMPLETED
 
 

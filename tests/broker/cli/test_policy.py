@@ -112,7 +112,7 @@ def test_a_run_is_explained_and_audited(codemode, governed):
     assert table.count("odd.") == 2
     assert codemode("audit", "--since", "2999-01-01").stderr == "no call is on record\n"
     verified = codemode("audit", "--verify")
-    assert verified.stdout == f"ok: 3 records follow each other; the last hash is {lines[-1]['hash']}\n"
+    assert verified.stdout == f"ok: 3 records in one unbroken chain; the last hash is {lines[-1]['hash']}\n"
 
 
 def test_what_is_not_on_record_is_explained(codemode, governed):
