@@ -1,8 +1,9 @@
 /* Makes the building of a guest image a function of its sources.
 
    The image is a snapshot of memory, so whatever CPython sees while it starts ends up in it: random bytes, times,
-   numbers of inodes, the order of directories. Preloaded into componentize-py, this library answers the clock itself;
-   `pin_inputs` has the kernel hand it the system calls behind the rest, makes them, and answers always the same.
+   numbers of inodes, the order of directories. Preloaded into componentize-py, this library answers itself what a C
+   library need not ask the kernel for: the clock and, since glibc 2.41, random bytes. `pin_inputs` has the kernel hand
+   it the system calls behind the rest, makes them, and answers always the same.
    Linux only. Nothing of it goes into the image. */
 
 #define _GNU_SOURCE
@@ -26,6 +27,7 @@ enum {
     OURS = 0x0de7e241, /* sixth argument of a call made from here; none of those below uses it */
     MAX_DESCRIPTORS = 1 << 16,
     MAX_ENTRIES = 1 << 13,
+    RANDOM = 7, /* every random byte */
 };
 
 #if defined(__x86_64__)
@@ -51,6 +53,12 @@ int clock_gettime(clockid_t clock, struct timespec *now) {
     (void)clock;
     *now = (struct timespec){.tv_sec = THEN};
     return 0;
+}
+
+ssize_t getrandom(void *into, size_t size, unsigned flags) {
+    (void)flags;
+    memset(into, RANDOM, size);
+    return (ssize_t)size;
 }
 
 /* Serves a directory's entries by name. It is read whole each time: the kernel's own position only tells a new one. */
@@ -112,7 +120,7 @@ static void answer(int number, siginfo_t *info, void *interrupted) {
         result = syscall(info->si_syscall, ARGUMENT(context, 0), ARGUMENT(context, 1), ARGUMENT(context, 2),
                          ARGUMENT(context, 3), ARGUMENT(context, 4), (long)OURS);
         if (result < 0) result = -errno;
-        else if (info->si_syscall == SYS_getrandom) memset((void *)ARGUMENT(context, 0), 7, result);
+        else if (info->si_syscall == SYS_getrandom) memset((void *)ARGUMENT(context, 0), RANDOM, result);
         else if (info->si_syscall == SYS_statx) level_statx((struct statx *)ARGUMENT(context, 4));
         else level_stat((struct stat *)ARGUMENT(context, info->si_syscall == SYS_fstat ? 1 : 2));
     }

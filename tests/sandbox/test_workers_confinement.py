@@ -191,7 +191,9 @@ async def test_a_worker_inherits_no_descriptor(image):
         os.close(writing)
     assert pipe not in held
     assert sum(name.startswith("socket:") for name in held) == 1
-    assert {name for name in held if not name.startswith(("socket:", "/memfd:"))} <= {"/dev/null", str(image.compiled)}
+    # libffi may open itself, to map the code that it calls back through.
+    files = {name for name in held if not name.startswith(("socket:", "/memfd:")) and "/libffi.so" not in name}
+    assert files <= {"/dev/null", str(image.compiled)}
 
 
 async def test_every_thread_of_a_worker_is_confined(worker):
