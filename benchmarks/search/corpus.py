@@ -14,8 +14,11 @@ from codegen import ToolAnnotations, ToolSpec
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-OWN_QUERIES = Path(__file__).with_name("own_queries.txt")
-"""Each line has the id of a tool and queries for it, which we wrote from its description; all are for tuning."""
+OWN_QUERIES = {
+    True: Path(__file__).with_name("own_queries.txt"),
+    False: Path(__file__).with_name("own_queries_kept.txt"),
+}
+"""Queries for tuning, and those kept aside: on each line a tool's id, and what we wrote from its description."""
 
 CORPORA = Path(__file__).parents[3] / "shared" / "corpora"
 
@@ -93,10 +96,11 @@ def _task(query: dict[str, Any], alias: dict[str, str]) -> Task:
 
 
 def _own_tasks(tools: dict[str, ToolSpec]) -> Iterator[Task]:
-    for line in OWN_QUERIES.read_text(encoding="utf-8").splitlines():
-        tool, *queries = line.split("|")
-        for query in queries:
-            yield Task(query, frozenset({tool}), is_tuned=True, server=tools[tool].server)
+    for is_tuned, path in OWN_QUERIES.items():
+        for line in path.read_text(encoding="utf-8").splitlines():
+            tool, *queries = line.split("|")
+            for query in queries:
+                yield Task(query, frozenset({tool}), is_tuned, server=tools[tool].server)
 
 
 def _lines(name: str) -> list[dict[str, Any]]:

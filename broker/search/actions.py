@@ -1,9 +1,9 @@
 """What a query wants done and what a tool does: read, create, change or remove; one thing or many; which thing.
 
-Above: documents.py reads it from tools, queries.py from queries, second_look.py compares. Below: lexicon.py. Tools of
-one server often share their nouns, so that the verb and the number tell them apart; and people write other verbs than
-tools do: "what domains do we have" for `list_domains`, "rename" for `update_domain`. English only. What is not
-understood is left open.
+Above: documents.py reads it from tools, queries.py from queries, second_look.py compares. Below: lexicon.py, words.py.
+Tools of one server often share their nouns, so that the verb and the number tell them apart; and people write other
+verbs than tools do: "what domains do we have" for `list_domains`, "rename" for `update_domain`. English only. What is
+not understood is left open.
 """
 
 from __future__ import annotations
@@ -27,16 +27,18 @@ def _each(text: str) -> frozenset[str]:
 
 # A verb may be of several kinds: "add a row" creates one, and changes the table.
 _VERBS = {
-    "read": "browse check count describe discover display enumerate explain fetch find get give inspect list lookup "
-    "obtain query read retrieve return search see show tell view",
+    "read": "browse check compare count describe discover display download enumerate explain export fetch find get "
+    "inspect list lookup obtain query read retrieve return search see show summarize tell view",
     "check": "check diagnose test validate verify",
-    "create": "add attach build create generate insert make new post provision register set upload write",
-    "change": "add adjust alter attach change configure edit make modify move patch put rename replace set update "
-    "write",
-    "remove": "archive clear delete destroy detach drop erase purge remove revoke unassign unset",
-    "run": "execute invoke launch run start trigger",
-    "stop": "abort cancel halt stop terminate",
-    "send": "publish schedule send submit",
+    "create": "add allow assign attach build create enable generate grant insert make new permit post provision "
+    "register set upload write",
+    "change": "add adjust allow alter assign attach change configure disable edit enable grant make modify move patch "
+    "permit put rename replace reset resize rotate scale set switch update write",
+    "remove": "archive clear delete deny destroy detach disable disconnect drop erase purge remove revoke unassign "
+    "uninstall unlink unpin unset unshare unsubscribe",
+    "run": "execute invoke launch refresh restart resume run start sync synchronize trigger",
+    "stop": "abort cancel disable halt pause stop suspend terminate",
+    "send": "draft forward publish reply schedule send submit",
 }
 _QUESTIONS = _each("any are does has have how is what whats when where which who whose why")
 _GREETINGS = _each("hello hey hi kindly lets ok okay")
@@ -49,6 +51,8 @@ _NOUN_ENDS = _each(
 )
 _SEARCHES = _each("find lookup query search")
 _SEVERAL = re.compile(r"\b(?:all|every|lists?|multiple|several)\b", re.IGNORECASE)
+_BATCHES = _each("batch bulk many multi multiple")
+_AT_ONCE = re.compile(r"\b(?:batch|bulk|every|many|multiple|several|these|those|\d+ \w+s)\b", re.IGNORECASE)
 _VALUE = re.compile(r"<[^<>]{1,60}>|\"[^\"]{1,60}\"|'[^']{1,60}'")
 _VERB_WITHIN = 5
 _THINGS_TRIED = 3
@@ -63,7 +67,7 @@ class Action:
 
     Attributes:
         kinds: The kinds of action that it may be; empty when that is not known.
-        is_many: Whether many things are read, or one; None when that is not known.
+        is_many: Whether it is done to many things, or to one; None when that is not known.
         thing: The stems of what it is done to.
     """
 
@@ -76,7 +80,7 @@ class Action:
         return not self.kinds.isdisjoint(other.kinds) if self.kinds and other.kinds else None
 
     def numbers_agree(self, other: Action) -> bool | None:
-        """Tell whether both read many things, or both one; None when that is not known."""
+        """Tell whether both are done to many things, or both to one; None when that is not known."""
         return self.is_many is other.is_many if None not in (self.is_many, other.is_many) else None
 
 
@@ -89,21 +93,22 @@ def action_of_query(text: str, respell: Callable[[str], str] = str) -> Action:
         return Action()
     kinds, rest = _asked(said)
     thing = _first_thing(rest)
-    is_many = _is_plural(thing[-1]) if thing and "read" in kinds else None
+    is_many = _names_many(thing, kinds, text) if thing and kinds else None
     return Action(kinds, is_many, frozenset(map(stem, thing)))
 
 
 def action_of_tool(name: str, description: str) -> Action:
-    """Return what a tool does, by the verb in its name and the nouns in both."""
-    parts = words(name)
-    thing = frozenset(part for part in map(stem, parts) if part not in _kinds() and part not in stop_stems())
+    """Return what a tool does, by the verbs in its name and before its description, and the nouns in both."""
+    parts, said = words(name), words(description[:_SAID_CHARACTERS])
     verb = next((part for part in (*parts[:1], *parts[-1:], *parts[1:-1]) if stem(part) in _kinds()), None)
-    if verb is None:
+    thing = frozenset(stem(part) for part in parts if part != verb and part not in _BATCHES) - stop_stems()
+    verbs = [word for word in (verb, *said[:1]) if word is not None]  # "plan_get: creates a plan"
+    kinds = frozenset[str]().union(*(_kinds().get(stem(word), ()) for word in verbs))
+    if not kinds:
         return Action(thing=thing)
-    kinds = _kinds()[stem(verb)]
-    if "read" not in kinds or verb in _SEARCHES:
-        return Action(kinds, None, thing)
-    return Action(kinds, _lists(parts, description[:_SAID_CHARACTERS]), thing)
+    if "read" not in kinds:
+        return Action(kinds, _takes_many(parts), thing)
+    return Action(kinds, None if verbs[0] in _SEARCHES else _lists(parts, description[:_SAID_CHARACTERS]), thing)
 
 
 def _is_known(word: str) -> bool:
@@ -140,13 +145,24 @@ def _first_thing(said: list[str]) -> list[str]:
     return []
 
 
+def _names_many(thing: list[str], kinds: frozenset[str], text: str) -> bool:
+    return _is_plural(thing[-1]) or ("read" not in kinds and _AT_ONCE.search(text[:_SAID_CHARACTERS]) is not None)
+
+
 def _is_before_noun(word: str) -> bool:
     return word in _NOUN_ENDS or word in _QUESTIONS or stem(word) in stop_stems()
 
 
+def _takes_many(parts: list[str]) -> bool | None:
+    """Tell whether a tool that does something does it to many things; None where the plural may be a name's habit."""
+    if not _BATCHES.isdisjoint(parts):
+        return True
+    return None if any(map(_is_plural, parts)) else False
+
+
 def _lists(parts: list[str], description: str) -> bool | None:
     """Tell whether a tool that reads returns many things or one; None where it may be either."""
-    if "list" in parts or _is_plural(parts[-1]):
+    if "list" in parts or any(map(_is_plural, parts[-1:])):
         return True
     thing = _first_thing(words(description))
     if thing and _is_plural(thing[-1]):

@@ -1,7 +1,8 @@
 """A query as weighted terms, before any index has seen it.
 
-Above: the index. Below: words.py, lexicon.py, actions.py. People write queries of one word and of several sentences,
-each of which may want another tool; so a query has parts, and each part is scored by itself as well.
+Above: the index. Below: phrases.py, words.py, lexicon.py, synonyms.py, actions.py. People write queries of one word and
+of several sentences, each of which may want another tool; so a query has parts, and each part is scored by itself as
+well.
 """
 
 from __future__ import annotations
@@ -12,7 +13,9 @@ from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from broker.search.actions import Action, action_of_query
-from broker.search.lexicon import same_stems, stop_stems, weak_stems
+from broker.search.lexicon import stop_stems, weak_stems
+from broker.search.phrases import plain
+from broker.search.synonyms import alike_stems, near_stems
 from broker.search.words import stem, words
 
 if TYPE_CHECKING:
@@ -36,7 +39,8 @@ class Terms:
     Attributes:
         weights: Each stem with how much it counts, 1 for a plain word.
         written: Each of them as a word of the text.
-        same: Stems that mean the same as one of those.
+        same: Stems that mean the same as one of those, or nearly.
+        stands_for: Those that mean the very same, each with the stem of the query in whose place it stands.
         joined: Neighbouring words written as one ("event grid" as "eventgrid"); for names that do so.
         pairs: Neighbouring stems; a tool that has them side by side fits better.
         prefixes: Beginnings of words, as written with a star.
@@ -45,6 +49,7 @@ class Terms:
     weights: dict[str, float] = field(default_factory=dict)
     written: dict[str, str] = field(default_factory=dict)
     same: dict[str, float] = field(default_factory=dict)
+    stands_for: dict[str, str] = field(default_factory=dict)
     joined: set[str] = field(default_factory=set)
     pairs: set[tuple[str, str]] = field(default_factory=set)
     prefixes: set[str] = field(default_factory=set)
@@ -62,7 +67,7 @@ class Query:
 
 def read_query(text: str, ranking: Ranking, respell: Callable[[str], str] = str) -> Query:
     """Read a query; only its first 2,000 characters count. `respell` gives a word the spelling that tools use."""
-    text = text[:QUERY_CHARACTERS]
+    text = plain(text[:QUERY_CHARACTERS])
     pieces = [piece for piece in _BOUNDARY.split(text) if len(piece) > _PART_CHARACTERS][:_PARTS]
     parts = [_terms(piece, ranking) for piece in pieces] if len(pieces) > 1 else []
     return Query(
@@ -86,8 +91,11 @@ def _terms(text: str, ranking: Ranking) -> Terms:
     if len(weak) < len(terms.weights):
         terms.weights |= {word: ranking.weak * terms.weights[word] for word in weak}
     for word, weight in terms.weights.items():
-        for other in same_stems().get(word, ()):
+        for other in near_stems(word):
             terms.same[other] = max(terms.same.get(other, 0.0), ranking.same * weight)
+        for other in alike_stems(word):
+            terms.same[other] = max(terms.same.get(other, 0.0), ranking.alike * weight)
+            terms.stands_for[other] = word
     return terms
 
 

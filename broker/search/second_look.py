@@ -1,6 +1,6 @@
 """The second pass of a ranking: what adding up words cannot see, for the best of the first.
 
-Above: the index. Below: postings, documents, queries and actions.
+Above: the index. Below: postings, documents, queries, actions and synonyms.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING
 
-from broker.search.lexicon import same_stems
+from broker.search.synonyms import near_stems
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -80,9 +80,9 @@ class _Table:
     def scores(self, asked: Asked) -> dict[int, float]:
         scores = dict.fromkeys(self._documents, 0.0)
         worth = {word: weight * self._rarity[word] for word, weight in asked.weights.items() if word in self._rarity}
-        for word, amount in worth.items():
-            for number, impact in self._impacts[word]:
-                scores[number] += amount * impact
+        for group in _groups(worth, asked.terms):
+            for number, amount in self._most(group, worth):
+                scores[number] += amount
         pairs = [
             (f" {first} {second} ", (self._rarity[first] + self._rarity[second]) / 2 * self._ranking.pair)
             for first, second in asked.terms.pairs
@@ -97,6 +97,16 @@ class _Table:
                 scores[number] += self._ranking.name * self._named(document, common, worth)
         return scores
 
+    def _most(self, group: Sequence[str], worth: Mapping[str, float]) -> Iterable[tuple[int, float]]:
+        """What documents say of words that mean the very same: who says two of them says no more."""
+        if len(group) == 1:
+            return [(number, worth[group[0]] * impact) for number, impact in self._impacts[group[0]]]
+        most: dict[int, float] = {}
+        for word in group:
+            for number, impact in self._impacts[word]:
+                most[number] = max(most.get(number, 0.0), worth[word] * impact)
+        return most.items()
+
     def _named(self, document: Document, common: Iterable[str], worth: Mapping[str, float]) -> float:
         """What of a name was asked for, times the share of the name that it is."""
         name = sum(map(self._rarity_of, document.name_stems))
@@ -108,31 +118,39 @@ class _Deed:
     """What is asked to be done, against what tools do."""
 
     def __init__(self, question: Question, postings: Postings, ranking: Ranking) -> None:
-        terms = question.whole.terms
         self._action = question.action
-        self._asked = terms.weights.keys() | terms.same.keys()
+        self._near = {word: near_stems(word) | {word} for word in question.action.thing}
+        self._nearly = frozenset().union(*self._near.values())
         self._rarity_of = cache(postings.rarity_of)
         self._ranking = ranking
 
     def factor(self, done: Action) -> float:
         """What to multiply a tool's score by."""
         agrees = self._action.kinds_agree(done)
-        factor = 1 + self._ranking.thing * self._named(done.thing)
+        named = self._named(done.thing)
+        factor = 1 + self._ranking.thing * named
         if agrees is not None:
             factor += self._ranking.action if agrees else -self._ranking.action
-        if agrees and (agrees := self._action.numbers_agree(done)) is not None:
+        if agrees and named and (agrees := self._action.numbers_agree(done)) is not None:
             factor += self._ranking.number if agrees else -self._ranking.number
         return factor
 
     def _named(self, thing: frozenset[str]) -> float:
-        """How much of the thing asked for is in a name, times how much of the name was asked for."""
-        wanted = self._action.thing
-        has = {word for word in wanted if word in thing or not thing.isdisjoint(same_stems().get(word, ()))}
-        return self._share(has, wanted) * self._share(thing & self._asked, thing) if has else 0.0
+        """How much of the thing asked for is in a name, times how much of the name it is."""
+        has = {word for word in self._near if not thing.isdisjoint(self._near[word])}
+        return self._share(has, self._near) * self._share(thing & self._nearly, thing) if has else 0.0
 
     def _share(self, some: Iterable[str], every: Iterable[str]) -> float:
         total = sum(map(self._rarity_of, every))
         return sum(map(self._rarity_of, some)) / total if total else 0.0
+
+
+def _groups(words: Iterable[str], terms: Terms) -> Iterable[list[str]]:
+    """The words of a query, each with those that stand for it."""
+    groups: dict[str, list[str]] = defaultdict(list)
+    for word in words:
+        groups[word if word in terms.weights else terms.stands_for.get(word, word)].append(word)
+    return groups.values()
 
 
 def _with_neighbours(scores: Mapping[int, float], documents: Mapping[int, Document], share: float) -> dict[int, float]:

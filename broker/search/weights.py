@@ -43,7 +43,8 @@ class Ranking:
     """What words of a query are worth, and what the second pass adds.
 
     Attributes:
-        same: A word that means the same as one of the query, against that word itself.
+        same: A word for a near thing to one of the query, against that word itself.
+        alike: A word that means the very same.
         placeholder: A word in angle brackets: it names a value rather than a wish.
         weak: A word that people put around what they want.
         joined: Two words of the query, written as one by the tool.
@@ -61,6 +62,7 @@ class Ranking:
     """
 
     same: float = 0.2
+    alike: float = 0.5
     placeholder: float = 0.7
     weak: float = 0.7
     joined: float = 0.35
@@ -68,10 +70,10 @@ class Ranking:
     guessed: float = 0.5
     pair: float = 0.3
     name: float = 0.15
-    action: float = 0.12
+    action: float = 0.16
     number: float = 0.15
-    thing: float = 0.3
+    thing: float = 0.4
     part: float = 0.7
-    server: float = 0.3
+    server: float = 0.4
     candidates: int = 60
     postings: int = 3_000

@@ -46,7 +46,7 @@ def test_a_query_finds_the_tool_that_does_what_it_asks(query: str, best: str) ->
         ("domains", set(), None, {"domain"}),
         ("what is the status of run 12", {"read"}, False, {"run", "12"}),
         ("show the details of my storage accounts in <group>", {"read"}, True, {"storag", "account"}),
-        ("add a row to the table", {"create", "change"}, None, {"row"}),
+        ("add a row to the table", {"create", "change"}, False, {"row"}),
         ("hello, who?", {"read"}, None, set()),
     ],
 )
@@ -59,13 +59,17 @@ def test_the_beginning_of_a_query_says_kind_number_and_thing(
 @pytest.mark.parametrize(
     ("name", "description", "kinds", "is_many"),
     [
-        ("storage_account_create", "", {"create"}, None),
+        ("storage_account_create", "", {"create"}, False),
+        ("send_messages", "Send messages", {"send"}, None),
+        ("send_messages_batch", "Send messages", {"send"}, True),
+        ("plan_get", "Creates a plan.", {"create", "read"}, False),
         ("getCalendarEvents", "Get events", {"read"}, True),
         ("get_files_id", "Retrieves the details of a file.", {"read"}, False),
         ("container_get", "Show/list containers", {"read"}, True),
         ("blob_get", "Show one blob, or all of them", {"read"}, None),
         ("search_field", "Find fields", {"read"}, None),
-        ("copywriter", "Get suggestions for a text", set(), None),
+        ("copywriter", "Get suggestions for a text", {"read"}, True),
+        ("", "Get suggestions for a text", {"read"}, True),
         ("", "", set(), None),
         ("ÿ\x00\ud800", "\ud800", set(), None),
     ],

@@ -1,0 +1,93 @@
+"""How queries are put into plain words, and what else may stand for those."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from broker.search import KeywordIndex
+from broker.search.phrases import plain
+from broker.search.queries import read_query
+from broker.search.synonyms import alike_stems, near_stems
+from broker.search.weights import Ranking
+from tests.broker.search.tools import tool
+
+
+@pytest.mark.parametrize(
+    ("said", "meant"),
+    [
+        ("Get rid of the old key", "delete the old key"),
+        ("take the watermark off my file", "remove the watermark my file"),
+        ("turn the flag <flag_name> ON", "enable the flag <flag_name>"),
+        ("Turn off the lamp", "disable the lamp"),
+        ("Who am I?", "get current user?"),
+        ("Which PRs are open?", "Which prs pull requests are open?"),
+        ("Tell me how large it is", "what is how large it is"),
+        ("take the train", "take the train"),
+        ("take it. Then turn it off", "take it. Then disable it"),
+        ("turn right at the first street, then go on", "turn right at the first street, then go on"),
+        ("the setup of a project", "the setup of a project"),
+    ],
+)
+def test_a_phrase_is_put_into_the_word_that_tools_use(said: str, meant: str) -> None:
+    assert plain(said) == meant
+
+
+@given(st.text())
+def test_any_text_can_be_put_into_plain_words(text: str) -> None:
+    assert isinstance(plain(text), str)
+    assert isinstance(plain(f"Turn {text} off, \u017fet up {text}"), str)
+
+
+NOTES = [
+    tool("notes", "delete_note", "Delete a note."),
+    tool("notes", "get_note", "Get a note."),
+    tool("notes", "set_note_color", "Set the color of a note."),
+    tool("notes", "create_notes_batch", "Create notes."),
+    tool("notes", "create_note", "Create a note."),
+    tool("notes", "list_repositories", "List repositories."),
+    tool("notes", "list_folders", "List folders that belong to a directory."),
+    tool("notes", "plan_get", "Generates a plan."),
+    tool("notes", "plan_list", "Lists plans."),
+]
+
+
+@pytest.mark.parametrize(
+    ("query", "best"),
+    [
+        ("Get rid of a note", "delete_note"),
+        ("Set up a note", "create_note"),
+        ("Throw the note away", "delete_note"),
+        ("Add several notes at once", "create_notes_batch"),
+        ("Add a note", "create_note"),
+        ("my repos", "list_repositories"),
+        ("Make a plan", "plan_get"),
+    ],
+)
+def test_a_query_in_other_words_finds_the_tool_it_means(query: str, best: str) -> None:
+    index = KeywordIndex()
+    index.replace("notes", NOTES)
+    assert index.rank(query)[0].spec.name == best
+
+
+def test_a_tool_that_says_a_thing_in_two_words_says_it_once() -> None:
+    index = KeywordIndex()
+    index.replace("one", [tool("one", "a", "folder directory dir"), tool("one", "b", "folder")])
+    index.replace("two", [tool("two", f"t{number}", "other") for number in range(20)])
+    twice, once = (next(hit.score for hit in index.rank("folder") if hit.spec.name == name) for name in "ab")
+    assert twice <= once
+
+
+def test_words_that_mean_the_very_same_are_among_those_that_mean_nearly_the_same() -> None:
+    for word in ("repo", "delet", "vm", "nothing"):
+        assert alike_stems(word) <= near_stems(word)
+        assert word not in near_stems(word)
+        assert all(word in near_stems(other) for other in near_stems(word))
+
+
+def test_a_word_of_the_query_counts_more_than_one_that_stands_for_it() -> None:
+    terms = read_query("delete repo", Ranking()).whole
+    assert terms.weights == {"delet": 1.0, "repo": 1.0}
+    assert terms.same["remov"] == terms.same["repositori"] == Ranking().alike
+    assert terms.stands_for["repositori"] == "repo"
