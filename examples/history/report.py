@@ -179,7 +179,8 @@ async def main():
     written, graph = await asyncio.gather(filesystem.read_text_file(path="report.md"), memory.read_graph())
     assert written["content"] == report
 
-    print(f"history: {len(commits)} commits, {len(people)} authors, {len(files)} of the files they changed")
+    authors = "1 author" if len(people) == 1 else f"{len(people)} authors"
+    print(f"history: {len(commits)} commits, {authors}, {len(files)} of the files they changed")
     print(f"graph:   {len(graph['entities'])} entities, {len(graph['relations'])} relations (graph.jsonl)")
     print(f"report:  {len(report.splitlines())} lines (report.md)")
 
