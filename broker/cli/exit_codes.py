@@ -22,4 +22,7 @@ class ExitCode(IntEnum):
     """A call was refused and the script did not catch it, or the run waits for an answer."""
     FAULT = 70
     """A fault of ours (`EX_SOFTWARE`), never of the script."""
+    HUNG_UP = 129
+    """128 and the number of the signal, as a shell says it; the two below too."""
     INTERRUPTED = 130
+    TERMINATED = 143

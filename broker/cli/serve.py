@@ -12,6 +12,7 @@ import anyio
 from broker.cli.configured import load_config, open_broker, report_servers
 from broker.cli.exit_codes import ExitCode
 from broker.cli.run import grants_of
+from broker.cli.signals import ending_signals
 from broker.cli.terminal import Problem, note
 from broker.errors import ConfigError
 from broker.server import BrokerServer
@@ -131,6 +132,6 @@ async def _report_when_settled(broker: Broker) -> None:
 
 
 async def _signals() -> AsyncIterator[signal.Signals]:
-    with anyio.open_signal_receiver(signal.SIGTERM, signal.SIGINT) as received:
+    with anyio.open_signal_receiver(signal.SIGINT, *ending_signals()) as received:
         async for number in received:
             yield number

@@ -10,6 +10,8 @@ import typer
 
 from broker.cli.exit_codes import ExitCode
 from broker.cli.logs import configure_logs
+from broker.cli.signals import SignalReceived, run_until_signal
+from broker.cli.streams import lost_output
 from broker.cli.terminal import Problem, note, report_problem
 from broker.errors import StoreError
 
@@ -25,13 +27,21 @@ def start(
     """Run a command and leave with its exit code. No Python traceback of ours reaches the terminal."""
     configure_logs(verbose=verbose, as_json=log_json)
     try:
-        code = anyio.run(command, request)
+        code = anyio.run(run_until_signal, command, request)
     except KeyboardInterrupt:
         note("")  # the terminal has just shown ^C
         report_problem("interrupted")
         code = ExitCode.INTERRUPTED
+    except SignalReceived as ended:
+        report_problem(f"ended by {ended.number.name}")
+        code = ExitCode(128 + ended.number)
     except Exception as error:  # noqa: BLE001  # the edge of the program
         code = _report(error)
+    if fault := lost_output():
+        report_problem(
+            f"stdout cannot be written: {fault}", "What a script printed is in its recording: `codemode show last`."
+        )
+        code = code or ExitCode.USAGE
     raise typer.Exit(code)
 
 

@@ -7,7 +7,6 @@ styles where stderr is no terminal. Every text of a server passes `one_line` or 
 
 from __future__ import annotations
 
-import os
 import sys
 from typing import TYPE_CHECKING, TextIO
 
@@ -154,9 +153,6 @@ def _beside(columns: Sequence[str], cells: Sequence[str | Text]) -> Text:
 
 
 def write_to(stream: TextIO, text: str) -> None:
-    """Write at once. A reader that has gone away (`codemode … | head`) ends the writing, not the run."""
-    try:
-        stream.write(text)
-        stream.flush()
-    except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
+    """Write at once."""
+    stream.write(text)
+    stream.flush()

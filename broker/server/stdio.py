@@ -66,8 +66,7 @@ def _claim(stack: ExitStack) -> tuple[int, int]:
 
 
 async def _read(number: int, messages: MemoryObjectSendStream[SessionMessage | Exception]) -> None:
-    # Files are always readable, and cannot be waited for.
-    waits = not stat.S_ISREG(os.fstat(number).st_mode)
+    waits = _can_be_waited_for(number)
     line = bytearray()
     async with messages:
         while True:
@@ -87,6 +86,12 @@ async def _read(number: int, messages: MemoryObjectSendStream[SessionMessage | E
                 return
 
 
+def _can_be_waited_for(number: int) -> bool:
+    """Tell a pipe, socket or terminal from a file and a device, which are always ready."""
+    mode = os.fstat(number).st_mode
+    return stat.S_ISFIFO(mode) or stat.S_ISSOCK(mode) or os.isatty(number)
+
+
 def _message(line: bytearray) -> SessionMessage | Exception:
     try:
         return SessionMessage(jsonrpc_message_adapter.validate_json(bytes(line), by_name=False))
@@ -95,7 +100,7 @@ def _message(line: bytearray) -> SessionMessage | Exception:
 
 
 async def _write(number: int, messages: MemoryObjectReceiveStream[SessionMessage]) -> None:
-    waits = not stat.S_ISREG(os.fstat(number).st_mode)
+    waits = _can_be_waited_for(number)
     async with messages:
         async for one in messages:
             text = one.message.model_dump_json(by_alias=True, exclude_unset=True)

@@ -21,7 +21,7 @@ HOSTILE = Path(__file__).parents[1] / "servers" / "hostile_upstream.py"
 SERVERS = {"stubborn": "call_ignore_sigterm", "forking": "call_fork_child", "leaving": "call_fork_apart"}
 TOOLS = [f"{name}.echo" for name in SERVERS]
 SCRIPT = f"from tools import {', '.join(SERVERS)}\n" + "\n".join(f"await {tool}(text='a')" for tool in TOOLS)
-ENDS = {"SIGTERM": signal.SIGTERM, "SIGINT": signal.SIGINT, "end of input": None}
+ENDS = {"SIGTERM": signal.SIGTERM, "SIGINT": signal.SIGINT, "SIGHUP": signal.SIGHUP, "end of input": None}
 
 
 @pytest.fixture(params=["asyncio"])
@@ -108,7 +108,7 @@ def test_over_stdio_nothing_is_left_of_the_servers(serving, end):
         assert [pid for pid in started if lives(pid)] == []
 
 
-@pytest.mark.parametrize("end", [signal.SIGTERM, signal.SIGINT])
+@pytest.mark.parametrize("end", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
 async def test_over_http_nothing_is_left_of_the_servers_and_the_run_says_how_it_ended(serving, end):
     started: set[int] = set()
     with serving("--http", "127.0.0.1:0") as process:

@@ -1,0 +1,76 @@
+"""What is left when a command is ended from outside, as by `timeout`, a job that is cancelled, a closed terminal."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import sys
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+HOSTILE = Path(__file__).parents[1] / "servers" / "hostile_upstream.py"
+SCRIPT = "from tools import stubborn\nprint(await stubborn.echo(text='a'))\nimport asyncio\nawait asyncio.sleep(60)\n"
+
+
+@pytest.fixture
+def waiting(command, environment, tmp_path):
+    """Runs a script that has called a server that is deaf to signals and closed pipes, and now waits."""
+    server = {"command": sys.executable, "args": ["-I", str(HOSTILE), "call_ignore_sigterm"], "mode": "legacy"}
+    (tmp_path / "mcp.json").write_text(json.dumps({"mcpServers": {"stubborn": server}}))
+    (tmp_path / "script.py").write_text(SCRIPT)
+    run = [command, "run", "script.py", "--config", "mcp.json", "--allow", "stubborn.echo"]
+
+    @contextmanager
+    def start(*before: str):
+        with subprocess.Popen(  # noqa: S603  # our own command
+            [*before, *run],
+            env=environment,
+            cwd=tmp_path,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        ) as process:
+            try:
+                assert process.stdout is not None
+                assert process.stdout.readline() == "a\n"
+                yield process
+            finally:
+                process.kill()
+
+    return start
+
+
+def children(pid: int) -> list[int]:
+    tasks = Path(f"/proc/{pid}/task").iterdir()
+    return [child for task in tasks for child in map(int, (task / "children").read_text().split())]
+
+
+def lives(pid: int) -> bool:
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except OSError:
+        return False
+
+
+@pytest.mark.parametrize(("end", "code"), [(signal.SIGTERM, 143), (signal.SIGHUP, 129), (signal.SIGINT, 130)])
+def test_a_run_that_is_ended_takes_its_servers_along_and_can_go_on(waiting, codemode, end, code):
+    with waiting() as process:
+        started = children(process.pid)
+        assert len(started) >= 2
+        process.send_signal(end)
+        assert process.wait(timeout=60) == code
+        assert [pid for pid in started if lives(pid)] == []
+        assert process.stderr.read().endswith("interrupted\n" if end is signal.SIGINT else f"ended by {end.name}\n")
+    assert "interrupted" in codemode("runs").stdout
+
+
+def test_a_run_under_nohup_does_not_end_with_its_terminal(waiting):
+    with waiting("nohup") as process:
+        process.send_signal(signal.SIGHUP)
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(timeout=60) == 143
+        assert process.stderr.read().endswith("ended by SIGTERM\n")

@@ -1,0 +1,65 @@
+"""The standard streams when they are closed, full or nobody reads them."""
+
+from __future__ import annotations
+
+import subprocess
+
+import pytest
+
+ECHO = "from tools import odd\nprint(await odd.echo(text='said'))"
+FULL = "stdout cannot be written: No space left on device"
+
+
+@pytest.fixture
+def redirected(command, environment, tmp_path):
+    """Runs `codemode` with a redirection of the shell's."""
+
+    def run(redirection: str, *arguments: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(  # noqa: S603  # our own command
+            ["/bin/sh", "-c", f'exec "$@" {redirection}', "sh", command, *arguments],
+            input="",
+            capture_output=True,
+            text=True,
+            timeout=120,
+            env=environment,
+            cwd=tmp_path,
+            check=False,
+        )
+
+    return run
+
+
+@pytest.fixture
+def script(tmp_path):
+    path = tmp_path / "echo.py"
+    path.write_text(ECHO)
+    return str(path)
+
+
+@pytest.mark.parametrize(
+    "case",
+    [("<&-", "said\n"), (">&-", ""), ("2>&-", "said\n"), ("<&- >&- 2>&-", ""), ("2>/dev/full", "said\n")],
+)
+def test_a_script_runs_to_its_end_whatever_stream_is_closed(redirected, codemode, script, config, case):
+    closed, stdout = case
+    finished = redirected(closed, "run", script, "--config", config, "--allow", "odd.echo")
+    assert (finished.returncode, finished.stdout) == (0, stdout), finished.stderr
+    assert "said" in codemode("show", "last").stdout
+
+
+def test_a_full_disk_behind_stdout_ends_no_run_and_is_named(redirected, codemode, script, config):
+    finished = redirected(">/dev/full", "run", script, "--config", config, "--allow", "odd.echo")
+    assert (finished.returncode, FULL in finished.stderr) == (2, True)
+    assert "codemode show last" in finished.stderr
+    assert "said" in codemode("show", "last").stdout
+
+
+def test_a_listing_that_cannot_be_written_is_named(redirected):
+    finished = redirected(">/dev/full", "doctor")
+    assert (finished.returncode, FULL in finished.stderr) == (2, True)
+
+
+@pytest.mark.parametrize("nothing", ["<&-", "</dev/null", "<&- >&-", ">/dev/null </dev/null"])
+def test_a_server_without_a_client_ends(redirected, config, nothing):
+    finished = redirected(nothing, "serve", "--config", config)
+    assert (finished.returncode, finished.stderr) == (0, "")
