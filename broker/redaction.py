@@ -25,6 +25,8 @@ LEAST_ENCODED_CHARACTERS = 8
 
 _MOST_STRINGS = 1_000_000
 _NUMBER_BITS = 4_096
+_ESCAPE = re.compile(r"%([0-9A-Fa-f]{2})")
+_CUT_ESCAPE = re.compile(r"%[0-9A-Fa-f]?\Z")
 
 
 class Redactor:
@@ -74,18 +76,17 @@ class Redactor:
     def held_back(self, text: str) -> int:
         """Return how many characters at the end of a text may be the beginning of a secret."""
         tail = text[-self.longest :] if self.longest else ""
+        last = tail.rfind("%")
+        decoded = _Decoded(tail) if last >= 0 else None
         for start in range(len(tail)):
-            rest = tail[start:]
-            if any(literal.startswith(rest) for literal in self._literals):
-                return len(rest)
-            if "%" in rest and self._percent is not None and self._begins_percent(rest):
-                return len(rest)
+            if self._is_beginning(tail[start:]):
+                return len(tail) - start
+            if decoded is not None and start <= last and self._is_beginning(decoded.rest(start)):
+                return len(tail) - start
         return 0
 
-    def _begins_percent(self, rest: str) -> bool:
-        plain = re.sub(r"%([0-9A-Fa-f]{2})", lambda match: chr(int(match[1], 16)), rest)
-        plain = re.sub(r"%[0-9A-Fa-f]?\Z", "", plain)
-        return any(literal.startswith(plain) for literal in self._literals)
+    def _is_beginning(self, rest: str) -> bool:
+        return any(literal.startswith(rest) for literal in self._literals)
 
     def _holds_any(self, value: Any) -> bool:
         texts: list[str] = []
@@ -146,6 +147,28 @@ class RedactedStream:
         """Return what is left."""
         rest, self._rest = self._rest, ""
         return self._redactor(rest)
+
+
+class _Decoded:
+    """A text with what is percent-encoded in it decoded, once for the rests from all its places."""
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+        plain: list[str] = []
+        # For each character: how many from it on stay as they are, and where the rest goes on in what is plain.
+        self._places: list[tuple[int, int]] = []
+        while len(self._places) < len(text):
+            escape = _ESCAPE.match(text, len(self._places))
+            self._places.append((0, len(plain)))
+            plain.append(text[len(self._places) - 1] if escape is None else chr(int(escape[1], 16)))
+            if escape is not None:
+                self._places += [(2, len(plain)), (1, len(plain))]
+        self._plain = _CUT_ESCAPE.sub("", "".join(plain))
+
+    def rest(self, start: int) -> str:
+        """Return what follows from a place on, without an escape that is cut short at the end."""
+        kept, at = self._places[start]
+        return self._text[start : start + kept] + self._plain[at:]
 
 
 def _forms(secret: str) -> Iterator[str]:

@@ -12,6 +12,10 @@ _SCHEMA_MAPS = frozenset(
     {"properties", "patternProperties", "$defs", "definitions", "dependentSchemas", "dependencies"}
 )
 _NOT_SCHEMAS = frozenset({"enum", "const", "default", "examples", "example"})
+_MOST_NAMED = 1_000
+"""Names that are indexed: `$id`, each joined with the one around it, and anchors."""
+_LONGEST_NAME = 500
+"""Characters of a name that count; all that are inside would be joined with the whole of a longer one."""
 _REFERENCE_KEYWORDS = ("$ref", "$dynamicRef", "$recursiveRef")
 
 
@@ -58,14 +62,14 @@ class References:
             schema, base = stack.pop()
             if not isinstance(schema, dict):
                 continue
-            identifier = schema.get("$id")
+            identifier = schema.get("$id") if len(named) < _MOST_NAMED else None
             if isinstance(identifier, str) and not identifier.startswith("#") and "$ref" not in schema:
-                base = _joined(base, identifier.removesuffix("#"))
+                base = _joined(base, identifier.removesuffix("#")[:_LONGEST_NAME])[:_LONGEST_NAME]
                 named.setdefault(base, schema)
             self._base_of[id(schema)] = base
             for anchor in (schema.get("$anchor"), schema.get("$dynamicAnchor"), _fragment_of(identifier)):
-                if isinstance(anchor, str):
-                    named.setdefault(f"{base}#{anchor}", schema)
+                if isinstance(anchor, str) and len(named) < _MOST_NAMED:
+                    named.setdefault(f"{base}#{anchor}"[: 2 * _LONGEST_NAME], schema)
             stack.extend((child, base) for child in _children(schema))
 
 

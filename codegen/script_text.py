@@ -7,8 +7,9 @@ and these patterns hold the interpreter while they run, so each takes time in pr
 from __future__ import annotations
 
 import re
-import unicodedata
 from typing import TYPE_CHECKING
+
+from codegen.normal_form import normalised
 
 if TYPE_CHECKING:
     from codegen.type_checker import Finding
@@ -82,7 +83,7 @@ class Place:
 
 def words_of(script: str) -> frozenset[str]:
     """Return every word of a script, in strings and comments too, in the form in which Python compares names."""
-    return frozenset(re.findall(r"\w+", unicodedata.normalize("NFKC", script)))
+    return frozenset(re.findall(r"\w+", normalised("NFKC", script)))
 
 
 def may_exist(key: str, place: Place) -> bool:

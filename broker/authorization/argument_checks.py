@@ -7,11 +7,11 @@ is not `"1"`, and `true` is not `1`.
 from __future__ import annotations
 
 import re
-import unicodedata
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
 
 from broker.authorization.patterns import matcher
+from codegen.normal_form import normalised
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -109,14 +109,14 @@ def _climbs(path: str) -> bool:
 
     Servers may normalise Unicode, decode percent signs, once or more often, or take spaces off the ends of segments.
     """
-    normal = path if path.isascii() else unicodedata.normalize("NFKC", path)
+    normal = normalised("NFKC", path)
     for _ in range(_MOST_DECODED):
         if normal.count("/") != path.count("/") or "\\" in normal or "\0" in normal or _has_dots(normal):
             return True
         decoded = unquote(normal) if "%" in normal else normal
         if decoded == normal:
             return False
-        normal = unicodedata.normalize("NFKC", decoded)
+        normal = normalised("NFKC", decoded)
     return True
 
 

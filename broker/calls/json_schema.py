@@ -7,7 +7,8 @@ checked with three differences:
 - `pattern` and `patternProperties` are not looked at: a regular expression is a program of the server's;
 - a `$ref` leads only into the same document, never to a file or the network;
 - after a number of steps the check gives up, and what it has found until then is all; a long message, which quotes the
-  value, costs many. It protects scripts from surprises, it does not protect the server, which checks its own arguments.
+  value, costs many, and so do names (schema_names.py). It protects scripts from surprises, it does not protect the
+  server, which checks its own arguments.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ from jsonschema.validators import validator_for
 from referencing import Registry
 
 from broker.calls.plain_schemas import PlainSchema
+from broker.calls.schema_names import Names
 from codegen.plain_text import one_line
 
 if TYPE_CHECKING:
@@ -35,7 +37,15 @@ _QUOTED_CHARACTERS = 800
 _MESSAGE_CHARACTERS = 300
 _PATH_CHARACTERS = 120
 
+_ITEMS = 8
+"""So many items or members of what is looked through cost a step."""
+_PAIRS = 2_000
+"""So many comparisons of one item with another cost a step."""
+_COMPARED_CHARACTERS = 50
+"""So many characters of items that must be unique cost a step."""
+
 _steps_left: ContextVar[int] = ContextVar("_steps_left", default=STEPS)
+_names: ContextVar[Names] = ContextVar("_names")
 
 
 class _UnfinishedError(Exception):
@@ -53,6 +63,7 @@ def first_fault(value: Any, schema: Any, *, keep: bool = True) -> str | None:
     if compiled.plain is not None and compiled.plain.fits(value):
         return None
     _steps_left.set(STEPS)
+    _names.set(compiled.names)
     found: list[ValidationError] = []
     # A broken schema raises anything, also where its errors are compared: RecursionError, Unresolvable, TypeError.
     with suppress(Exception):
@@ -70,6 +81,11 @@ class _Compiled:
         self.plain = PlainSchema.of(schema)
         # Kept, so that its id is not given to another.
         self._schema = schema
+
+    @cached_property
+    def names(self) -> Names:
+        """What its names cost."""
+        return Names.of(self._schema)
 
     @cached_property
     def validator(self) -> Any:
@@ -111,7 +127,12 @@ def _bounded(validator: Any) -> Any:
     keywords = {name: _counted(check) for name, check in validator.VALIDATORS.items()}
     for name in ("pattern", "patternProperties", "format"):
         keywords[name] = _nothing
-    keywords["uniqueItems"] = _unique_items
+    keywords["uniqueItems"] = _counted(_unique_items)
+    keywords["$id"] = keywords["id"] = _named
+    for name in {"$ref", "$dynamicRef", "$recursiveRef"} & keywords.keys():
+        keywords[name] = _looked_up(keywords[name])
+    for name in {"unevaluatedItems", "unevaluatedProperties"} & keywords.keys():
+        keywords[name] = _in_pairs(keywords[name])
     for name in ("additionalProperties", "unevaluatedProperties"):
         if name in keywords:
             keywords[name] = _without_patterns(keywords[name])
@@ -121,6 +142,7 @@ def _bounded(validator: Any) -> Any:
 def _counted(check: Callable[..., Any]) -> Callable[..., Iterator[ValidationError]]:
     def counted(validator: Any, value: Any, instance: Any, schema: Any) -> Iterator[ValidationError]:
         _take_steps(1)
+        _take_at_once(sum(len(one) for one in (value, instance) if isinstance(one, list | dict)) // _ITEMS)
         for error in check(validator, value, instance, schema) or ():
             _take_steps(len(error.message) // _QUOTED_CHARACTERS)
             yield error
@@ -133,6 +155,42 @@ def _take_steps(count: int) -> None:
     if left <= 0:
         raise _UnfinishedError
     _steps_left.set(left - count)
+
+
+def _take_at_once(count: int) -> None:
+    """Take the steps of what is about to be done in one go, or do not begin it."""
+    if count > _steps_left.get():
+        raise _UnfinishedError
+    if count:
+        _take_steps(count)
+
+
+def _looked_up(check: Callable[..., Any]) -> Callable[..., Iterator[ValidationError]]:
+    """The library goes through the whole document for each reference by a name; by a pointer it does not."""
+
+    def checked(validator: Any, value: Any, instance: Any, schema: Any) -> Iterator[ValidationError]:
+        if isinstance(value, str) and value != "#" and not value.startswith("#/"):
+            _take_at_once(_names.get().lookup)
+        yield from check(validator, value, instance, schema)
+
+    return checked
+
+
+def _named(_validator: Any, _value: Any, _instance: Any, _schema: Any) -> Iterator[ValidationError]:
+    """Say nothing of an identifier, which the library joins with the ones around it whenever it comes by."""
+    _take_at_once(_names.get().joining)
+    return iter(())
+
+
+def _in_pairs(check: Callable[..., Any]) -> Callable[..., Iterator[ValidationError]]:
+    """The library compares every item with every one that was evaluated."""
+
+    def checked(validator: Any, value: Any, instance: Any, schema: Any) -> Iterator[ValidationError]:
+        if isinstance(instance, list | dict):
+            _take_at_once(len(instance) ** 2 // _PAIRS)
+        yield from check(validator, value, instance, schema)
+
+    return checked
 
 
 def _nothing(_validator: Any, _value: Any, _instance: Any, _schema: Any) -> Iterator[ValidationError]:
@@ -152,6 +210,10 @@ def _without_patterns(check: Callable[..., Any]) -> Callable[..., Iterator[Valid
 def _unique_items(_validator: Any, value: Any, instance: Any, _schema: Any) -> Iterator[ValidationError]:
     """Compare by canonical text: the library compares every pair of items that cannot be sorted."""
     if value is True and isinstance(instance, list):
-        texts = {json.dumps(item, sort_keys=True) for item in instance}
+        texts = set()
+        for item in instance:
+            text = json.dumps(item, sort_keys=True)
+            _take_at_once(len(text) // _COMPARED_CHARACTERS)
+            texts.add(text)
         if len(texts) != len(instance):
             yield ValidationError("has items that are not unique")

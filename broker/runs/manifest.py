@@ -5,10 +5,10 @@ Above: execution.py. Below: the catalog and what is described of it. Its shape i
 
 from __future__ import annotations
 
-import unicodedata
 from typing import TYPE_CHECKING, Any
 
 from broker.calls.call_texts import fetch_request
+from codegen.normal_form import normalised
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -32,7 +32,7 @@ def manifest_of(
     a guest 5 µs, and a catalog may have ten thousand. A name that the script puts together at run time is then one of
     those or not described, which the guest says.
     """
-    text = unicodedata.normalize("NFKC", script)
+    text = normalised("NFKC", script)
     takes_all = not found and "tools" in text
     described: dict[str, list[CatalogEntry]] = {}
     for entry in disclosure.described():

@@ -13,6 +13,8 @@ import unicodedata
 from functools import lru_cache
 from typing import Any
 
+from codegen.normal_form import normalised
+
 _WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+|[^\W\d_A-Za-z]+")
 _APOSTROPHES = re.compile(r"(?<=\w)['\u2019](?=\w)")
 _LATIN = str.maketrans({"\u0131": "i", "ø": "o", "ł": "l", "đ": "d", "ß": "ss", "æ": "ae", "œ": "oe"})
@@ -48,9 +50,9 @@ def _stemmer() -> Any:
 
 def _plain(text: str) -> str:
     """Drop accents: `NFKD` splits letters from their marks, which are then left out."""
-    split = unicodedata.normalize("NFKD", text.translate(_LATIN))
+    split = normalised("NFKD", text.translate(_LATIN))
     bare = "".join(character for character in split if unicodedata.category(character) != "Mn")
-    return unicodedata.normalize("NFC", bare)
+    return normalised("NFC", bare)
 
 
 def _pieces(word: str) -> list[str]:

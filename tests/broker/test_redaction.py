@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from broker.redaction import Redactor
+from broker.redaction import MARK, Redactor
 
 SECRET = "s3cr3t/Key+with=chars"  # noqa: S105  # what must not be seen
 REDACT = Redactor([SECRET])
@@ -92,3 +92,15 @@ def test_a_secret_of_digits_is_replaced_as_a_number_too():
         "other": [4711081501, True],
     }
     assert redact.value([10**5000]) == [10**5000]
+
+
+def test_a_text_of_escapes_is_read_once_for_a_long_secret():
+    stream = Redactor(["eyJ" + "h7b2c" * 2_000]).stream()
+    assert stream.add("%41" * 20_000) + stream.end() == "%41" * 20_000  # decoded anew from each place: an hour
+
+
+def test_a_long_secret_in_pieces_is_found_behind_escapes_that_are_not_of_it():
+    secret = "eyJ" + "h7b2c" * 200
+    stream = Redactor([secret]).stream()
+    told = stream.add("%41%4" + "%65yJ") + stream.add("h7b2c" * 100) + stream.add("%687b2c" * 100) + stream.end()
+    assert told == f"%41%4{MARK}"
