@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
@@ -70,16 +71,18 @@ async def prune_audit(request: PruneRequest) -> ExitCode:
     return ExitCode.COMPLETED
 
 
-def open_store() -> Store:
+@contextmanager
+def open_store() -> Iterator[Store]:
     """Open the user's store where there is one.
 
     Raises:
-        Problem: There is none, or it cannot be used.
+        Problem: There is none, or it cannot be used, also for what the block asks of it.
     """
     if not user_store().exists():
         raise Problem(f"nothing was recorded yet: there is no {user_store()}", "`codemode run` and `serve` record.")
     try:
-        return Store.in_user_folder(for_reading=True)
+        with Store.in_user_folder(for_reading=True) as store:
+            yield store
     except StoreError as error:
         raise Problem(str(error)) from None
 

@@ -41,7 +41,7 @@ def start(
         report_problem(
             f"stdout cannot be written: {fault}", "What a script printed is in its recording: `codemode show last`."
         )
-        code = code or ExitCode.USAGE
+        code = code or ExitCode.FAULT  # not USAGE: scripts that see that may run it again
     raise typer.Exit(code)
 
 

@@ -131,6 +131,18 @@ def test_a_store_that_cannot_be_used_is_named_before_anything_runs(codemode, gov
     assert "it is no database of ours" in finished.stderr
 
 
+@pytest.mark.parametrize("command", [("audit",), ("audit", "prune", "--keep", "1"), ("grants", "list")])
+def test_a_store_of_a_newer_version_is_no_fault_of_ours(codemode, governed, tmp_path, command):
+    own = {"CODEMODE_STORE": str(tmp_path / "own.sqlite3")}
+    codemode("run", "-", "-c", governed, stdin="print(1)", **own)
+    assert codemode(*command, **own).returncode == 0
+    with Store(tmp_path / "own.sqlite3") as store:
+        store.execute("UPDATE component SET version = 99")
+    finished = codemode(*command, **own)
+    assert (finished.returncode, finished.stdout) == (2, "")
+    assert "are of a newer codemode (version 99" in finished.stderr
+
+
 def test_grants_are_listed_and_revoked(codemode, governed, tmp_path):
     codemode("run", "-", "-c", governed, stdin=ECHO, CODEMODE_STORE=str(tmp_path / "own.sqlite3"))
     own = {"CODEMODE_STORE": str(tmp_path / "own.sqlite3")}

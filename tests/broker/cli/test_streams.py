@@ -49,14 +49,14 @@ def test_a_script_runs_to_its_end_whatever_stream_is_closed(redirected, codemode
 
 def test_a_full_disk_behind_stdout_ends_no_run_and_is_named(redirected, codemode, script, config):
     finished = redirected(">/dev/full", "run", script, "--config", config, "--allow", "odd.echo")
-    assert (finished.returncode, FULL in finished.stderr) == (2, True)
+    assert (finished.returncode, FULL in finished.stderr) == (70, True)
     assert "codemode show last" in finished.stderr
     assert "said" in codemode("show", "last").stdout
 
 
-def test_a_listing_that_cannot_be_written_is_named(redirected):
-    finished = redirected(">/dev/full", "doctor")
-    assert (finished.returncode, FULL in finished.stderr) == (2, True)
+def test_a_listing_that_cannot_be_written_is_named(redirected, config):
+    finished = redirected(">/dev/full", "doctor", "--config", config)
+    assert (finished.returncode, FULL in finished.stderr) == (70, True)
 
 
 @pytest.mark.parametrize("nothing", ["<&-", "</dev/null", "<&- >&-", ">/dev/null </dev/null"])
