@@ -44,7 +44,10 @@ class LastingFile(io.FileIO):
 
 
 def open_standard_streams() -> None:
-    """Open those that are closed, which other files would take the place of, and let the others last."""
+    """Open those that are closed, which other files would take the place of, and let all last.
+
+    What an encoding lacks is written as its escape.
+    """
     for number in range(3):
         with suppress(OSError):
             os.fstat(number)
@@ -62,5 +65,7 @@ def lost_output() -> str:
 
 def _lasting(stream: TextIO | None, number: int) -> io.TextIOWrapper:
     buffer = io.BufferedWriter(LastingFile(number, "w", closefd=False))
-    encoding, errors = (stream.encoding, stream.errors) if stream is not None else ("utf-8", "backslashreplace")
-    return io.TextIOWrapper(buffer, encoding, errors, line_buffering=stream is None or bool(stream.line_buffering))
+    encoding = stream.encoding if stream is not None else "utf-8"
+    return io.TextIOWrapper(
+        buffer, encoding, "backslashreplace", line_buffering=stream is None or bool(stream.line_buffering)
+    )

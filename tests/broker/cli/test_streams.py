@@ -63,3 +63,8 @@ def test_a_listing_that_cannot_be_written_is_named(redirected, config):
 def test_a_server_without_a_client_ends(redirected, config, nothing):
     finished = redirected(nothing, "serve", "--config", config)
     assert (finished.returncode, finished.stderr) == (0, "")
+
+
+def test_what_the_encoding_of_the_terminal_lacks_ends_no_run(codemode):
+    finished = codemode("run", "-", stdin="print('10 €')\n1", PYTHONIOENCODING="ascii")
+    assert (finished.returncode, finished.stdout) == (0, "10 \\u20ac\n1\n"), finished.stderr
