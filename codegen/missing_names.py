@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 
 _UNDEFINED = re.compile(r"Name `(\w+)` used")
 _MOST_WORDS = 1_000
+_LONGEST_WORD = 40
+"""Longer ones are not compared: two of 200 characters may take 10 ms."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,8 +47,9 @@ def undefined(finding: Finding, place: Place, known: Known) -> Verdict | None:
         return Verdict(f"`{name}` is not imported", f"write `import {name}`")
     if homes:
         return Verdict(f"`{name}` is not imported", f"write `from tools.{homes[0]} import {name}`")
-    words = sorted(set(re.findall(r"[^\W\d]\w*", place.script)) - {name})[:_MOST_WORDS]
-    return Verdict(f"`{name}` is not defined", nearest(name, words, ""))
+    words = {word for word in re.findall(r"[^\W\d]\w*", place.script) if len(word) <= _LONGEST_WORD} - {name}
+    known_words = sorted(words)[:_MOST_WORDS] if len(name) <= _LONGEST_WORD else []
+    return Verdict(f"`{name}` is not defined", nearest(name, known_words, ""))
 
 
 def unknown_tool(module: str, name: str, known: Known) -> Verdict | None:

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
 _LINES = 60
 _MOST_LINES = 400
+_MOST_COMPARED = 1_000
+"""Lines from the first one that differs on."""
 _CHARACTERS = 200
 
 
@@ -63,10 +65,17 @@ class Definitions:
 
 def difference(before: ToolSpec, after: ToolSpec) -> tuple[str, ...]:
     """Return what differs between two definitions of a tool, escaped and bounded; nothing where they are equal."""
-    diff = difflib.unified_diff(_lines(before), _lines(after), lineterm="", n=0)
+    old, new = _lines(before), _lines(after)
+    same = next(
+        (at for at, pair in enumerate(zip(old, new, strict=False)) if pair[0] != pair[1]), min(len(old), len(new))
+    )
+    # Of a million lines it would take days: the square of those that are alike.
+    then, now = (lines[same : same + _MOST_COMPARED] for lines in (old, new))
+    diff = difflib.unified_diff(then, now, lineterm="", n=0)
     lines = [line for line in diff if not line.startswith(("---", "+++", "@@"))]
     if len(lines) > _LINES:
-        lines[_LINES:] = [f"… and {len(lines) - _LINES} more lines"]
+        least = "at least " if max(len(old), len(new)) - same > _MOST_COMPARED else ""
+        lines[_LINES:] = [f"… and {least}{len(lines) - _LINES} more lines"]
     return tuple(line[:1] + shown_text(line[1:], _CHARACTERS) for line in lines)
 
 

@@ -1,6 +1,6 @@
 """The tools whose names look like one that no tool has.
 
-Above: the catalog. Below: difflib, which compares with the hundred names that share most pairs of characters:
+Above: the catalog. Below: difflib, which compares with the thirty names that share most pairs of characters:
 with all of ten thousand it would take a second.
 """
 
@@ -21,9 +21,10 @@ SUGGESTIONS = 3
 MOST_NAMES = 10
 """For how many names at a time there are suggestions: each takes a pass over all tools, 50 ms for ten thousand."""
 
-_COMPARED = 100
+_COMPARED = 30
 _NAMED = 8
-_NAME_CHARACTERS = 300
+_NAME_CHARACTERS = 100
+"""Of a name: difflib may take the cube of it."""
 
 
 class NearNames:
@@ -46,9 +47,9 @@ class NearNames:
         pairs = self._read(tools)
         alike = _pairs(wanted)
         likely = heapq.nlargest(_COMPARED, pairs, key=lambda one: _likeness(alike, pairs[one]))
-        names = {one.lower(): one for one in likely}
+        names = {one.lower()[:_NAME_CHARACTERS]: one for one in likely}
         near = [names[match] for match in difflib.get_close_matches(wanted, names, n=SUGGESTIONS)]
-        bare_names = {self._bare[one]: one for one in likely}
+        bare_names = {self._bare[one][:_NAME_CHARACTERS]: one for one in likely}
         near += [bare_names[match] for match in difflib.get_close_matches(bare, bare_names, n=SUGGESTIONS)]
         return tuple(dict.fromkeys([*same, *near]))[:SUGGESTIONS]
 
@@ -62,7 +63,7 @@ class NearNames:
 def unknown_name(kind: str, name: str, known: Iterable[str]) -> str:
     """Return the sentence that there is no server or category of a name, with the nearest ones, or the first few."""
     there = list(known)
-    near = difflib.get_close_matches(name, there, n=SUGGESTIONS)
+    near = difflib.get_close_matches(name[:_NAME_CHARACTERS], there, n=SUGGESTIONS)
     hint = ""
     if near:
         hint = f" Did you mean {' or '.join(near)}?"
