@@ -128,11 +128,11 @@ class Recordings:
         """Note how a run stands that this process does not carry on."""
         owner = _SHUTDOWN if state == "interrupted" and self.is_shutting_down else ""
         self._store.execute(
-            "UPDATE recording SET state = ?2, calls = ?3, ended = ?4, began = coalesce(?5, began), owner = ?6, "
-            "bytes = (SELECT coalesce(sum(length(line)), 0) FROM recording_line WHERE recording = ?1) + "
+            "UPDATE recording SET state = ?, calls = ?, ended = ?, began = coalesce(?, began), owner = ?, "
+            "bytes = (SELECT coalesce(sum(length(line)), 0) FROM recording_line WHERE recording = ?) + "
             "(SELECT coalesce(sum(length(text)), 0) FROM recording_value_use JOIN recording_value USING (sha256) "
-            "WHERE recording = ?1) WHERE id = ?1",
-            (recording, state, calls, time.time_ns(), began, owner),
+            "WHERE recording = ?) WHERE id = ?",
+            (state, calls, time.time_ns(), began, owner, recording, recording, recording),
         )
 
     def claim(self, entry: Entry) -> None:
@@ -173,9 +173,9 @@ class Recordings:
             return []
         since = 0 if within_seconds is None else time.time_ns() - int(within_seconds * 1e9)
         rows = self._store.execute(
-            f"{_SELECT} WHERE request != '' AND request >= ?1 AND request < ?1 || '/' "
-            "AND mode = 'full' AND began >= ?2 ORDER BY id DESC",
-            (request, since),
+            f"{_SELECT} WHERE request != '' AND request >= ? AND request < ? || '/' "
+            "AND mode = 'full' AND began >= ? ORDER BY id DESC",
+            (request, request, since),
         )
         states = {"parked", "interrupted"} if "." in request else {"parked"}
         entries = map(self._entry, rows)
@@ -243,8 +243,8 @@ class Recordings:
                 self._store.execute("DELETE FROM recording WHERE id = ?", (recording,))
                 for row in used:
                     self._store.execute(
-                        "DELETE FROM recording_value WHERE sha256 = ?1 AND NOT EXISTS "
-                        "(SELECT 1 FROM recording_value_use WHERE sha256 = ?1)",
+                        "DELETE FROM recording_value WHERE sha256 = ? AND NOT EXISTS "
+                        "(SELECT 1 FROM recording_value_use WHERE recording_value_use.sha256 = recording_value.sha256)",
                         row,
                     )
 
