@@ -1,11 +1,12 @@
 """Tools whose definitions match a regular expression.
 
 Above: tool_search.py. Below: RE2, which takes time in proportion to the text whatever the expression; Python's
-own engine can be kept busy for hours by twenty characters.
+own engine can be kept busy for hours by twenty characters. The proportion may still be a thousand times the usual one.
 """
 
 from __future__ import annotations
 
+import time
 from typing import TYPE_CHECKING, Any
 
 import re2  # type: ignore[import-untyped]  # publishes no types
@@ -19,17 +20,30 @@ if TYPE_CHECKING:
     from codegen import ToolSpec
 
 EXPRESSION_CHARACTERS = 500
+SECONDS = 0.5
+"""Of the processor, for one search: it holds all that the broker does. The tool it is over in is looked at whole."""
+
 _MEMORY_BYTES = 1 << 20
 
 
-def matching(expression: str, specs: Iterable[ToolSpec]) -> list[ToolSpec]:
+def matching(expression: str, specs: Iterable[ToolSpec], *, seconds: float = SECONDS) -> list[ToolSpec]:
     """Return the tools that an expression matches, upper and lower case alike; matches in names come first.
 
     Raises:
-        SearchError: The expression is too long, or is none that RE2 knows.
+        SearchError: The expression is too long, is none that RE2 knows, or takes more than `seconds` of the processor.
     """
     compiled = _compile(expression)
-    found = [(place, spec.qualified_name, spec) for spec in specs if (place := _place(compiled, spec)) is not None]
+    ends = time.thread_time() + seconds
+    found: list[tuple[int, str, ToolSpec]] = []
+    for spec in specs:
+        place = _place(compiled, spec)
+        if place is not None:
+            found.append((place, spec.qualified_name, spec))
+        if time.thread_time() > ends:
+            raise SearchError(
+                "The regular expression takes too long over this many tools. Write one with fewer repetitions, filter "
+                "by server, or search for words instead."
+            )
     return [spec for _, _, spec in sorted(found, key=lambda entry: entry[:2])]
 
 
@@ -61,10 +75,10 @@ def _place(compiled: Any, spec: ToolSpec) -> int | None:
     texts = (
         spec.qualified_name,
         spec.title or "",
-        spec.description[:DESCRIPTION_CHARACTERS],
+        spec.description,
         "\n".join(parameter_names(spec.input_schema)),
     )
     for place, text in enumerate(texts):
-        if compiled.search(text.encode("utf-8", "replace").decode()):
+        if compiled.search(text[:DESCRIPTION_CHARACTERS].encode("utf-8", "replace").decode()):
             return place
     return None

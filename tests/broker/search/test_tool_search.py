@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from broker.errors import SearchError
 from broker.search import Detail, Filters, Mode, SearchRequest, ToolSearch
+from broker.search.patterns import matching
 from tests.broker.search.tools import TOOLS, tool
 
 pytestmark = pytest.mark.anyio
@@ -123,6 +124,16 @@ async def test_an_expression_finds_names_before_descriptions():
 async def test_an_expression_that_cannot_be_used_is_refused(expression):
     with pytest.raises(SearchError, match="or search for words instead"):
         await found(loaded(), expression, mode=Mode.REGEX)
+
+
+def test_an_expression_that_takes_long_is_given_up():
+    tools = [tool("notes", f"t{number}", "ab cé" * 800, title="x" * 100_000) for number in range(3)]
+    slow = "(?:[^q]?){1000}q"
+    with pytest.raises(SearchError, match="fewer repetitions, filter by server"):
+        matching(slow, tools, seconds=0.0)
+    assert matching(slow, tools, seconds=60.0) == []
+    assert matching("cé", tools) == tools
+    assert matching("x", tools) == tools
 
 
 async def test_an_expression_that_is_too_long_is_refused():
