@@ -46,8 +46,10 @@ class LastingFile(io.FileIO):
 def open_standard_streams() -> None:
     """Open those that are closed, which other files would take the place of, and let all last.
 
-    What an encoding lacks is written as its escape.
+    What an encoding lacks is written as its escape. Windows keeps its own: its terminals take text, not bytes.
     """
+    if sys.platform == "win32":
+        return
     for number in range(3):
         with suppress(OSError):
             os.fstat(number)
