@@ -6,6 +6,8 @@ here are ours, with a child's last words as the only foreign part, short and ine
 
 from __future__ import annotations
 
+import socket
+import ssl
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -57,9 +59,11 @@ def explain(
         )
     if connection.reason:
         return Trouble(connection.reason, "Run its command by hand to see why.")
-    if any(isinstance(cause, httpx2.HTTPError) for cause in causes):
-        return Trouble("nothing answers at its URL", "Start the server or correct 'url'.")
-    return Trouble(_unforeseen(causes), "Run its command by hand, or ask its author.")
+    for cause in causes:
+        if isinstance(cause, httpx2.HTTPError):
+            return _unreachable(cause)
+    look = "Run its command by hand" if settings.url is None else "See what the server's log says"
+    return Trouble(_unforeseen(causes), f"{look}, or ask its author.")
 
 
 def _known(name: str, settings: ServerConfig, cause: Exception) -> Trouble | None:  # noqa: PLR0911  # a table of faults
@@ -84,6 +88,26 @@ def _known(name: str, settings: ServerConfig, cause: Exception) -> Trouble | Non
         case MCPError() if cause.code == -32022:  # noqa: PLR2004  # UNSUPPORTED_PROTOCOL_VERSION
             return Trouble("it speaks no protocol version that we know", "Update the server.")
     return None
+
+
+def _unreachable(error: httpx2.HTTPError) -> Trouble:
+    for cause in _chain(error):
+        match cause:
+            case socket.gaierror():
+                return Trouble("the host name of its URL is not known", "Correct 'url'.")
+            case ssl.SSLCertVerificationError():
+                return Trouble("its certificate is not trusted", "Have it issued anew, or correct 'url'.")
+            case ssl.SSLError():
+                return Trouble("it speaks no TLS", "Correct 'url': is it http instead of https?")
+    if isinstance(error, httpx2.ConnectError):
+        return Trouble("nothing answers at its URL", "Start the server or correct 'url'.")
+    return Trouble("it broke off before it had answered", "See what the server's log says, or correct 'url'.")
+
+
+def _chain(error: BaseException | None) -> Iterator[BaseException]:
+    while error is not None:
+        yield error
+        error = error.__cause__ or error.__context__
 
 
 def _unforeseen(causes: list[Exception]) -> str:

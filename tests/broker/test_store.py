@@ -60,7 +60,7 @@ def test_tables_of_a_newer_version_are_left_alone(path):
         with pytest.raises(StoreError) as caught:
             store.prepare(NOTES)
     assert str(caught.value) == (
-        f"{path}: its notes are of a newer codemode (version 2, known is 1); install that, or set CODEMODE_STORE "
+        f"{path}: its part 'notes' is of a newer codemode (version 2, known is 1); install that, or set CODEMODE_STORE "
         "to another file."
     )
 

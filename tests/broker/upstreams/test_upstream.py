@@ -75,6 +75,11 @@ MISSING: dict[str, tuple[dict[str, Any], str, str]] = {
         "the command '/etc/passwd' may not be run",
         "Make the file executable, or correct 'command'.",
     ),
+    "host": (
+        {"url": "http://nowhere.invalid/mcp"},
+        "the host name of its URL is not known",
+        "Correct 'url'.",
+    ),
     "url": (
         {"url": "http://127.0.0.1:1/mcp"},
         "nothing answers at its URL",
@@ -88,6 +93,23 @@ async def test_what_is_missing_is_named(running, missing):
     settings, problem, what_to_do = MISSING[missing]
     async with running(ServerConfig(**settings)) as upstream:
         assert (upstream.status.problem, upstream.status.what_to_do) == (problem, what_to_do)
+
+
+@pytest.mark.parametrize(
+    ("scheme", "problem"), [("http", "it broke off before it had answered"), ("https", "it speaks no TLS")]
+)
+async def test_an_http_server_that_breaks_off_is_told_from_one_that_is_not_there(running, scheme, problem):
+    async def break_off(stream):
+        async with stream:
+            await stream.receive()
+
+    listener = await anyio.create_tcp_listener(local_host="127.0.0.1")
+    port = listener.extra(anyio.abc.SocketAttribute.local_port)  # noqa: S610  # no Django here
+    async with listener, anyio.create_task_group() as tasks:
+        tasks.start_soon(listener.serve, break_off)
+        async with running(ServerConfig(url=f"{scheme}://127.0.0.1:{port}/mcp")) as upstream:
+            assert upstream.status.problem == problem
+        tasks.cancel_scope.cancel()
 
 
 async def test_a_banner_on_stdout_is_harmless(faulty, running):
