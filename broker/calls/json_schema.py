@@ -130,9 +130,9 @@ def _bounded(validator: Any) -> Any:
     keywords["uniqueItems"] = _counted(_unique_items)
     keywords["$id"] = keywords["id"] = _named
     for name in {"$ref", "$dynamicRef", "$recursiveRef"} & keywords.keys():
-        keywords[name] = _looked_up(keywords[name])
+        keywords[name] = _costing(keywords[name], _lookup)
     for name in {"unevaluatedItems", "unevaluatedProperties"} & keywords.keys():
-        keywords[name] = _in_pairs(keywords[name])
+        keywords[name] = _costing(keywords[name], _pairs)
     for name in ("additionalProperties", "unevaluatedProperties"):
         if name in keywords:
             keywords[name] = _without_patterns(keywords[name])
@@ -165,32 +165,29 @@ def _take_at_once(count: int) -> None:
         _take_steps(count)
 
 
-def _looked_up(check: Callable[..., Any]) -> Callable[..., Iterator[ValidationError]]:
-    """The library goes through the whole document for each reference by a name; by a pointer it does not."""
-
+def _costing(check: Callable[..., Any], steps: Callable[[Any, Any], int]) -> Callable[..., Iterator[ValidationError]]:
     def checked(validator: Any, value: Any, instance: Any, schema: Any) -> Iterator[ValidationError]:
-        if isinstance(value, str) and value != "#" and not value.startswith("#/"):
-            _take_at_once(_names.get().lookup)
+        _take_at_once(steps(value, instance))
         yield from check(validator, value, instance, schema)
 
     return checked
+
+
+def _lookup(value: Any, _instance: Any) -> int:
+    """The library goes through the whole document for each reference by a name; by a pointer it does not."""
+    is_name = isinstance(value, str) and value != "#" and not value.startswith("#/")
+    return _names.get().lookup if is_name else 0
+
+
+def _pairs(_value: Any, instance: Any) -> int:
+    """The library compares every item with every one that was evaluated."""
+    return len(instance) ** 2 // _PAIRS if isinstance(instance, list | dict) else 0
 
 
 def _named(_validator: Any, _value: Any, _instance: Any, _schema: Any) -> Iterator[ValidationError]:
     """Say nothing of an identifier, which the library joins with the ones around it whenever it comes by."""
     _take_at_once(_names.get().joining)
     return iter(())
-
-
-def _in_pairs(check: Callable[..., Any]) -> Callable[..., Iterator[ValidationError]]:
-    """The library compares every item with every one that was evaluated."""
-
-    def checked(validator: Any, value: Any, instance: Any, schema: Any) -> Iterator[ValidationError]:
-        if isinstance(instance, list | dict):
-            _take_at_once(len(instance) ** 2 // _PAIRS)
-        yield from check(validator, value, instance, schema)
-
-    return checked
 
 
 def _nothing(_validator: Any, _value: Any, _instance: Any, _schema: Any) -> Iterator[ValidationError]:

@@ -108,7 +108,7 @@ def action_of_tool(name: str, description: str) -> Action:
         return Action(thing=thing)
     if "read" not in kinds:
         return Action(kinds, _takes_many(parts), thing)
-    return Action(kinds, None if verbs[0] in _SEARCHES else _lists(parts, description[:_SAID_CHARACTERS]), thing)
+    return Action(kinds, None if verbs[0] in _SEARCHES else _lists(parts, said, description), thing)
 
 
 def _is_known(word: str) -> bool:
@@ -160,14 +160,14 @@ def _takes_many(parts: list[str]) -> bool | None:
     return None if any(map(_is_plural, parts)) else False
 
 
-def _lists(parts: list[str], description: str) -> bool | None:
+def _lists(parts: list[str], said: list[str], description: str) -> bool | None:
     """Tell whether a tool that reads returns many things or one; None where it may be either."""
     if "list" in parts or any(map(_is_plural, parts[-1:])):
         return True
-    thing = _first_thing(words(description))
+    thing = _first_thing(said)
     if thing and _is_plural(thing[-1]):
         return True
-    return None if _SEVERAL.search(description) else False
+    return None if _SEVERAL.search(description[:_SAID_CHARACTERS]) else False
 
 
 def _is_plural(word: str) -> bool:

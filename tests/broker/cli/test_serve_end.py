@@ -15,6 +15,8 @@ import anyio
 import pytest
 from mcp import Client
 
+from tests.broker.processes import descendants, lives
+
 pytestmark = pytest.mark.anyio
 
 HOSTILE = Path(__file__).parents[1] / "servers" / "hostile_upstream.py"
@@ -62,21 +64,6 @@ def serving(command, environment, hostile_config, tmp_path):
                 process.kill()
 
     return serve
-
-
-def descendants(pid: int) -> set[int]:
-    found: set[int] = set()
-    for task in Path(f"/proc/{pid}/task").iterdir():
-        for child in map(int, (task / "children").read_text().split()):
-            found |= {child} | descendants(child)
-    return found
-
-
-def lives(pid: int) -> bool:
-    try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
-    except OSError:
-        return False
 
 
 def request(process: subprocess.Popen[str], number: int, method: str, params: object) -> dict[str, Any]:

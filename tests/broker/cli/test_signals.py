@@ -11,6 +11,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.broker.processes import descendants, lives
+
 HOSTILE = Path(__file__).parents[1] / "servers" / "hostile_upstream.py"
 SCRIPT = "from tools import stubborn\nprint(await stubborn.echo(text='a'))\nimport asyncio\nawait asyncio.sleep(60)\n"
 
@@ -44,22 +46,10 @@ def waiting(command, environment, tmp_path):
     return start
 
 
-def children(pid: int) -> list[int]:
-    tasks = Path(f"/proc/{pid}/task").iterdir()
-    return [child for task in tasks for child in map(int, (task / "children").read_text().split())]
-
-
-def lives(pid: int) -> bool:
-    try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
-    except OSError:
-        return False
-
-
 @pytest.mark.parametrize(("end", "code"), [(signal.SIGTERM, 143), (signal.SIGHUP, 129), (signal.SIGINT, 130)])
 def test_a_run_that_is_ended_takes_its_servers_along_and_can_go_on(waiting, codemode, end, code):
     with waiting() as process:
-        started = children(process.pid)
+        started = descendants(process.pid)
         assert len(started) >= 2
         process.send_signal(end)
         assert process.wait(timeout=60) == code

@@ -6,16 +6,16 @@ import json
 
 import pytest
 
-from broker.server.sampling import _without_fence
+from broker.server.sampling import json_of
 
 
 @pytest.mark.parametrize(
     "text", ['{"a": 1}', '```json\n{"a": 1}\n```', '\n ``` \n\n{"a": 1}\n\n ```\n', '```\n{"a": 1}\n```']
 )
 def test_json_is_read_with_and_without_fences(text):
-    assert json.loads(_without_fence(text)) == {"a": 1}
+    assert json_of(text) == {"a": 1}
 
 
 def test_an_answer_of_blank_lines_is_no_json_at_once():
     with pytest.raises(json.JSONDecodeError):
-        json.loads(_without_fence("```" + "\n" * 1_000_000 + "x"))  # by an expression with three repetitions: years
+        json_of("```" + "\n" * 1_000_000 + "x")  # by an expression with three repetitions: years

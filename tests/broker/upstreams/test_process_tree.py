@@ -2,27 +2,24 @@ from __future__ import annotations
 
 import signal
 import sys
-from pathlib import Path
 from types import SimpleNamespace
+from typing import TYPE_CHECKING
 
 import anyio
 import pytest
 
 from broker.upstreams.process_tree import ProcessTree
 from broker.upstreams.server_process import end_process, start_process
+from tests.broker.processes import lives
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 pytestmark = [pytest.mark.anyio, pytest.mark.usefixtures("deadline")]
 
 
 def pids(log: Path) -> list[int]:
     return [int(line.removeprefix("pid ")) for line in log.read_text().splitlines() if line.startswith("pid ")]
-
-
-def lives(pid: int) -> bool:
-    try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
-    except OSError:
-        return False
 
 
 @pytest.mark.parametrize(
