@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import signal
 from dataclasses import dataclass
@@ -30,6 +31,10 @@ if TYPE_CHECKING:
     from broker.server.settings import ServeSettings
 
 TOKEN_VARIABLE = "CODEMODE_TOKEN"  # noqa: S105  # the name of a variable
+
+_OTHER_ADDRESS = "Give an address of this machine, as 127.0.0.1:8000."
+_OTHER_PORT = "Choose another port, or 0 for any free one."
+_REMEDIES = {errno.EADDRINUSE: _OTHER_PORT, errno.EACCES: _OTHER_PORT}
 
 
 @dataclass(frozen=True)
@@ -107,7 +112,8 @@ async def _serve_http(server: BrokerServer, where: str, broker: Broker) -> None:
     except ConfigError as error:
         raise Problem(str(error)) from None
     except OSError as error:
-        raise Problem(f"--http {where}: {error.strerror}", "Choose another port, or 0 for any free one.") from None
+        what, _, _ = (error.strerror or "cannot be listened on").partition(" (")
+        raise Problem(f"--http {where}: {what}", _REMEDIES.get(error.errno or 0, _OTHER_ADDRESS)) from None
     host, port = sock.getsockname()[:2]
     shown = f"[{host}]" if ":" in host else host
     async with anyio.create_task_group() as tasks:
@@ -116,6 +122,8 @@ async def _serve_http(server: BrokerServer, where: str, broker: Broker) -> None:
         note(f"serving MCP at http://{shown}:{port}{PATH}")
         if not (server.settings.tokens or server.settings.oauth):
             note(f"without authentication: every program on this machine may use it ({TOKEN_VARIABLE} sets a token)")
+        if address.is_wildcard and not server.settings.allowed_hosts:
+            note('other machines are refused until serve.allowed_hosts has the names they use, as "broker.example:*"')
         await http.serve(sockets=[sock])
         tasks.cancel_scope.cancel()
 

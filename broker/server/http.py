@@ -57,7 +57,8 @@ class Address:
         """
         host, _, port = text.rpartition(":")
         host = host.strip("[]") or "127.0.0.1"
-        if not (port.isascii() and port.isdigit() and int(port) <= 65_535):  # noqa: PLR2004  # the largest port
+        is_port = port.isascii() and port.isdigit() and int(port) <= 65_535  # noqa: PLR2004  # the largest one
+        if "/" in host or not is_port:
             raise ValueError(f"{text!r} is no HOST:PORT, as in 127.0.0.1:8000")
         return cls(host, int(port))
 
@@ -68,6 +69,14 @@ class Address:
             return ipaddress.ip_address(self.host).is_loopback
         except ValueError:
             return self.host == "localhost"
+
+    @property
+    def is_wildcard(self) -> bool:
+        """Whether it stands for all addresses of this machine, and so is no name that a client would use."""
+        try:
+            return ipaddress.ip_address(self.host).is_unspecified
+        except ValueError:
+            return False
 
     def listen(self) -> socket.socket:
         """Return a listening socket.
@@ -88,16 +97,14 @@ def http_app(server: BrokerServer, address: Address, routes: Sequence[Route] = (
     settings = server.settings
     verifier = _verifier(settings)
     if verifier is None and not address.is_loopback:
-        raise ConfigError(
-            "serve",
-            [f"{address.host} can be reached from other machines: set serve.tokens or serve.oauth, or use 127.0.0.1"],
-        )
+        remedy = "set CODEMODE_TOKEN, serve.tokens or serve.oauth, or use 127.0.0.1"
+        raise ConfigError("serve", [f"{address.host} can be reached from other machines: {remedy}"])
 
     async def health(_request: Request) -> JSONResponse:
         return JSONResponse({"status": "ok"})
 
     security = _security(settings, address)
-    scopes = None if verifier is None else settings.oauth.scopes if settings.oauth is not None else ()
+    scopes = None if verifier is None else _scopes(settings)
     return server.mcp.streamable_http_app(
         streamable_http_path=PATH,
         max_request_body_size=settings.request_bytes,
@@ -115,10 +122,14 @@ def http_app(server: BrokerServer, address: Address, routes: Sequence[Route] = (
     )
 
 
+def _scopes(settings: ServeSettings) -> tuple[str, ...]:
+    return settings.oauth.scopes if settings.oauth is not None else ()
+
+
 def _verifier(settings: ServeSettings) -> TokenVerifier | None:
     verifiers: list[TokenVerifier] = []
     if settings.tokens:
-        verifiers.append(StaticTokens(settings.tokens))
+        verifiers.append(StaticTokens(settings.tokens, _scopes(settings)))
     if settings.oauth is not None:
         verifiers.append(IssuedTokens(settings.oauth))
     return AnyOf(verifiers) if verifiers else None

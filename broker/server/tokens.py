@@ -16,7 +16,7 @@ from mcp.server.auth.provider import AccessToken, TokenVerifier
 from broker.logging import logger
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
 
     from broker.server.settings import OAuthSettings
 
@@ -28,15 +28,18 @@ _FETCH_SECONDS = 5.0
 class StaticTokens(TokenVerifier):
     """Tokens written in the config, each with the name of its holder."""
 
-    def __init__(self, tokens: Mapping[str, str]) -> None:
-        """Take the tokens by name."""
+    def __init__(self, tokens: Mapping[str, str], scopes: Iterable[str] = ()) -> None:
+        """Take the tokens by name; each has all the scopes that tokens of an issuer need beside them."""
         self._tokens = {name: token.encode() for name, token in tokens.items()}
+        self._scopes = list(scopes)
 
     async def verify_token(self, token: str) -> AccessToken | None:
         """Return the holder of a token, comparing with all of them in constant time."""
         given = token.encode("utf-8", "replace")
         found = [name for name, known in self._tokens.items() if hmac.compare_digest(known, given)]
-        return AccessToken(token=token, client_id=found[0], scopes=[], subject=found[0]) if found else None
+        if not found:
+            return None
+        return AccessToken(token=token, client_id=found[0], scopes=self._scopes, subject=found[0])
 
 
 class IssuedTokens(TokenVerifier):

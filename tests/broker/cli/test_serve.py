@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import signal
+import socket
 import subprocess
 from contextlib import contextmanager
 from pathlib import Path
@@ -226,10 +227,36 @@ async def test_a_request_over_the_bound_is_refused(serving):
 def test_an_address_that_others_can_reach_needs_authentication(codemode):
     finished = codemode("serve", "--http", "0.0.0.0:0")
     assert finished.returncode == 2
-    assert "0.0.0.0 can be reached from other machines: set serve.tokens or serve.oauth" in finished.stderr
+    assert "0.0.0.0 can be reached from other machines: set CODEMODE_TOKEN, serve.tokens or" in finished.stderr
 
 
-@pytest.mark.parametrize("address", ["here", "127.0.0.1:port", "127.0.0.1:99999"])
+async def test_who_serves_all_addresses_is_told_whom_that_reaches(serving):
+    hint = "other machines are refused until serve.allowed_hosts"
+    with serving("--http", "0.0.0.0:0", CODEMODE_TOKEN=TOKEN) as (process, _):
+        assert hint in process.stderr.readline()
+    with serving(CODEMODE_TOKEN=TOKEN) as (process, _):
+        process.terminate()
+        assert hint not in process.stderr.read()
+
+
+async def test_a_token_of_the_config_needs_no_scope_of_the_authorization_server(serving, configure):
+    oauth = {"issuer": "https://login.example", "resource": "https://broker.example/mcp", "scopes": ["codemode"]}
+    configure({"serve": {"tokens": {"ada": TOKEN}, "oauth": oauth}})
+    with serving() as (_, url):
+        async with httpx2.AsyncClient(headers={**ACCEPT, "Authorization": f"Bearer {TOKEN}"}) as http:
+            assert (await http.post(url, json=INITIALIZE)).status_code == 200
+            assert (await http.get(url.replace("/mcp", "/api/v1/tools/hot"))).status_code == 200
+
+
+def test_an_address_that_is_not_ours_is_told_from_a_port_in_use(codemode):
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        in_use = codemode("serve", "--http", f"127.0.0.1:{taken.getsockname()[1]}")
+    elsewhere = codemode("serve", "--http", "192.0.2.1:8000", CODEMODE_TOKEN=TOKEN)
+    assert "Address already in use\n       Choose another port" in in_use.stderr
+    assert "Cannot assign requested address\n       Give an address of this machine" in elsewhere.stderr
+
+
+@pytest.mark.parametrize("address", ["here", "http://localhost:8000", "127.0.0.1:port", "127.0.0.1:99999"])
 def test_an_address_that_is_none_is_named(codemode, address):
     finished = codemode("serve", "--http", address)
     assert finished.returncode == 2
