@@ -15,13 +15,13 @@ import anyio
 
 from broker.audit import AuditLog
 from broker.authorization.desk import ConsentDesk
-from broker.authorization.grants import Grant
 from broker.authorization.kept_grants import KeptGrants, server_identity
 from broker.authorization.policy import Policy
 from broker.authorization.quotas import Quotas
 from broker.config import Config
 from broker.config_problems import name_problems
 from broker.errors import BrokerError, ConfigError
+from broker.host_arguments import check_answerer, check_servers, grants_of
 from broker.logging import logger
 from broker.recordings.recorder import Recorder
 from broker.recordings.recordings import Recordings
@@ -38,6 +38,7 @@ if TYPE_CHECKING:
 
     from anyio.abc import TaskGroup
 
+    from broker.authorization.grants import Grant
     from broker.authorization.questions import Answerer
     from broker.calls.script_functions import Extractor
     from broker.search import Embedder, Ranker
@@ -98,10 +99,12 @@ class Broker:
 
         Raises:
             ConfigError: The embedder of the config cannot be had, or a server has a name that none can have.
+            TypeError: A server is none, or a function cannot be a tool.
         """
         config = Config() if config is None else config
         if not isinstance(config, Config):
             raise TypeError("Broker takes a Config; Broker.from_config takes a file or its data")
+        check_servers(servers or {})
         # A server object wins over a config entry of its name: the host asked for it.
         targets = {**config.servers, **(servers or {})}
         if problems := name_problems(targets):
@@ -151,8 +154,10 @@ class Broker:
         """
         if isinstance(config, Mapping):
             config = Config.of_data(config)
-        elif not isinstance(config, Config):
+        elif isinstance(config, str | Path):
             config = Config.load(Path(config))
+        elif not isinstance(config, Config):
+            raise TypeError(f"a config is a path, data of the form of a file, or a Config, not {type(config).__name__}")
         return cls(
             config,
             servers=servers,
@@ -186,17 +191,26 @@ class Broker:
         return self._shelf.statistics
 
     async def __aenter__(self) -> Self:
-        """Start the servers."""
-        async with AsyncExitStack() as stack:
-            tasks = await stack.enter_async_context(anyio.create_task_group())
-            stack.callback(tasks.cancel_scope.cancel)
-            self._tasks = tasks
+        """Start the servers.
+
+        Raises:
+            RuntimeError: The broker is open already.
+            TypeError: A function that is given as a tool cannot be one.
+        """
+        if self._tasks is not None:
+            raise RuntimeError("the broker is open already: one `async with` holds it for all sessions")
+        self._stack = AsyncExitStack()
+        tasks = self._tasks = await self._stack.enter_async_context(anyio.create_task_group())
+        self._stack.callback(tasks.cancel_scope.cancel)
+        try:
             if self._opens_sandbox:
                 tasks.start_soon(self._sandbox.open_early, tasks)
             await self._upstreams.start(tasks, on_listing=self._shelf.take_listing, on_call=self._shelf.note_call)
             tasks.start_soon(self._shelf.keep_scores)
             await self.wait_until_settled(self._startup_seconds)
-            self._stack = stack.pop_all()
+        except BaseException:
+            await self.__aexit__(None, None, None)
+            raise
         return self
 
     async def __aexit__(
@@ -260,11 +274,15 @@ class Broker:
             principal: Who was authenticated, for the same.
             parks: Without an answerer, park a run that has a question, to be resumed when somebody is there. It has to
                 be recorded for that.
+
+        Raises:
+            RuntimeError: The broker is not open.
+            PatternError: A text is no grant.
         """
-        if isinstance(grants, str):
-            raise TypeError(f"grants are several: write [{grants!r}]")
+        self._task_group()
+        check_answerer(answerer)
         desk = ConsentDesk(
-            [Grant.parse(grant) if isinstance(grant, str) else grant for grant in grants],
+            grants_of(grants),
             answerer,
             policy=self._policy,
             quotas=self._quotas,
@@ -320,5 +338,5 @@ class Broker:
 
     def _task_group(self) -> TaskGroup:
         if self._tasks is None:
-            raise RuntimeError("the broker is closed: use it inside `async with Broker(…) as broker:`")
+            raise RuntimeError("the broker is not open: use it inside `async with Broker(…) as broker:`")
         return self._tasks

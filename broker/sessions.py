@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from broker.authorization.question_box import QuestionBox
 from broker.calls.direct_calls import DirectCalls, DirectResult
 from broker.disclosure.disclosure import Disclosure
+from broker.host_arguments import check_script
 from broker.runs.execution import Execution, Watching
 from broker.runs.parking import Parking
 from broker.runs.preparation import Preparation
@@ -201,7 +202,9 @@ class Session:
 
         Raises:
             ValueError: `check` is none of these, or there is no box for the questions.
+            TypeError: The script is no text, or the limits are none.
         """
+        check_script(script, limits)
         if check not in CHECK_MODES:
             raise ValueError(f"check is one of {', '.join(map(repr, CHECK_MODES))}, not {check!r}")
         parking = self._parking if park else None
@@ -328,5 +331,7 @@ class Session:
 
         Raises:
             CheckerError: The type checker cannot be run; the script may still be correct.
+            TypeError: The script is no text.
         """
+        check_script(script, None)
         return await self._preparation.check(script, describe_references=describe_references)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
 
 from broker.authorization.definitions import Definitions
 from broker.authorization.patterns import check_tool_pattern, is_exact, matcher
-from broker.authorization.predicates import Predicate, anything
+from broker.authorization.predicates import Predicate, anything, check_predicate
 from broker.errors import PatternError
 from codegen.plain_text import counted
 
@@ -59,6 +59,7 @@ class Grant:
         check_tool_pattern(self.pattern)
         if self.scope not in get_args(Scope):
             raise PatternError(f"the scope of a grant is one of {', '.join(get_args(Scope))}")
+        check_predicate(self.arguments)
         if self.calls is not None and self.calls < 1:
             raise PatternError(f"a grant for {self.calls} calls allows nothing")
         if self.expires_at is not None and self.expires_at.tzinfo is None:
@@ -101,6 +102,7 @@ class Denial:
     def __post_init__(self) -> None:
         """Refuse patterns that would silently match nothing."""
         check_tool_pattern(self.pattern)
+        check_predicate(self.arguments)
 
 
 @dataclass(slots=True, eq=False)

@@ -18,7 +18,6 @@ from starlette.routing import Route
 
 from broker.authorization.choices import Choice, answers_of
 from broker.authorization.forms import FormReply
-from broker.authorization.question_text import as_text
 from broker.errors import PatternError
 
 if TYPE_CHECKING:
@@ -140,7 +139,7 @@ def _document(asked: OpenQuestion) -> dict[str, Any]:
     return {
         "id": asked.id,
         "run": asked.run,
-        "text": as_text(asked.question),
+        "text": asked.question.as_text(),
         "tools": [
             {
                 "tool": group.name,

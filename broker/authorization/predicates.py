@@ -142,6 +142,16 @@ class _Tests(BaseModel):
     arguments: dict[Pointer, ArgumentTest]
 
 
+def check_predicate(given: object) -> None:
+    """Refuse what is given in the place of a predicate: it could be asked nothing when a call comes.
+
+    Raises:
+        TypeError: It is neither a predicate nor None.
+    """
+    if given is not None and not isinstance(given, Predicate):
+        raise TypeError(f"the arguments of a grant are a Predicate, as Predicate.parse({given!r})")
+
+
 def anything(_arguments: dict[str, Any]) -> bool:
     """Hold for any arguments."""
     return True

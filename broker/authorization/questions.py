@@ -17,6 +17,7 @@ from broker.authorization.argument_checks import compile_test, json_equal
 from broker.authorization.grants import Denial, Grant, Scope
 from broker.authorization.patterns import exact_pattern
 from broker.authorization.predicates import ArgumentTest, Predicate, pointer
+from broker.authorization.question_text import as_text
 from broker.logging import logger
 from codegen.tool_spec import canonical_json
 
@@ -80,6 +81,10 @@ class Question:
         for index, call in enumerate(self.calls):
             indices.setdefault((call.server, call.tool, call.digest), []).append(index)
         return tuple(self._group(tuple(same)) for same in indices.values())
+
+    def as_text(self) -> str:
+        """Return it in words: by tool, what its calls share, what varies, what to be careful about."""
+        return as_text(self)
 
     def _group(self, indices: tuple[int, ...]) -> CallGroup:
         notes = [self.notes[index] for index in indices] if self.notes else []
@@ -185,18 +190,26 @@ class Answerer(Protocol):
         """Return answers; a call that none of them covers is refused. Cancelled when the time is over."""
 
 
+class NoAnswerError(Exception):
+    """Whoever was asked has said nothing; the text says why, to follow "was refused"."""
+
+
 async def answers_from(answerer: Answerer, question: Question) -> Sequence[Answer] | None:
-    """Ask, and return the answers; what fails or answers nonsense has answered nothing. None when it was too late."""
+    """Ask, and return the answers; None when it was too late.
+
+    Raises:
+        NoAnswerError: The answerer failed, or its answer is none.
+    """
     with anyio.move_on_after(question.timeout_seconds):
         try:
             answers = tuple(await answerer.answer(question))
         except Exception:  # noqa: BLE001  # whatever is wrong with an answerer, it has not said yes
             logger().exception("the answerer failed")
-            return ()
+            raise NoAnswerError("whoever was asked failed to answer") from None
         if len(answers) <= _MOST_ANSWERS and all(isinstance(one, Grant | Denial | Verdict) for one in answers):
             return answers
         logger().error("the answerer's answer is none", kinds=sorted({type(one).__name__ for one in answers}))
-        return ()
+        raise NoAnswerError("the answer cannot be read")
     return None
 
 

@@ -15,7 +15,7 @@ import anyio.lowlevel
 
 from broker.authorization.decision import Allow, Ask, Basis, Decision, Deny, authorize
 from broker.authorization.grants import Denial, Grant
-from broker.authorization.questions import Notes, Question, Verdict, answers_from
+from broker.authorization.questions import NoAnswerError, Notes, Question, Verdict, answers_from
 from broker.authorization.run_answerer import RunAnswerer
 from broker.authorization.waiting import Waiting, labels_of, nobody_answers, said_of, waiting_of
 
@@ -201,14 +201,19 @@ class RunDesk:
             if isinstance(decision, Ask) and waiting.decision is None and not waiting.is_left:
                 waiting.ask = decision
                 asked.append(waiting)
-        answers = await answers_from(answerer, self._question(asked))
+        refusal = "was refused."
+        try:
+            answers = await answers_from(answerer, self._question(asked))
+        except NoAnswerError as error:
+            answers, refusal = (), f"was refused: {error}."
         if answers is None and self._may_leave:
             for waiting in asked:
                 waiting.is_left = True
                 self._left[waiting.order] = waiting
             return
-        late = f"was refused: nobody answered within {self.answerer.timeout_seconds:g} s."
-        self._accept(asked, answers or (), self.answerer.name, late if answers is None else "was refused.")
+        if answers is None:
+            refusal = f"was refused: nobody answered within {self.answerer.timeout_seconds:g} s."
+        self._accept(asked, answers or (), self.answerer.name, refusal)
         # In the order of the calls: a grant for some of them is for the first ones.
         for waiting in asked:
             waiting.decision = self._settled(waiting)

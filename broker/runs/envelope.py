@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from broker.authorization.question_text import as_text
 from broker.calls.attempts import CallRecord  # noqa: TC001  # pydantic reads it
 from sandbox import Completed, Parked, Raised, Stopped, Usage
 
@@ -145,7 +144,7 @@ def envelope_of(
 
 def _waits_for(question: Question) -> WaitsFor:
     return WaitsFor(
-        question=f"q_{question.digest[:32]}", text=as_text(question), calls=len(question.calls), asked=question
+        question=f"q_{question.digest[:32]}", text=question.as_text(), calls=len(question.calls), asked=question
     )
 
 

@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, TypeAlias
 import anyio
 
 from broker.authorization.question_box import Later
-from broker.authorization.question_text import as_text
 from broker.authorization.questions import GivenAnswers
 from broker.authorization.run_answerer import answering
 from broker.runs.envelope import ExecutionResult, WaitsFor
@@ -162,5 +161,5 @@ def _parked(live: _Live, asked: OpenQuestion) -> ExecutionResult:
         usage={},
         run_id=live.run,
         duration_ms=0.0,
-        waits_for=WaitsFor(question=asked.id, text=as_text(asked.question), calls=len(asked.question.calls)),
+        waits_for=WaitsFor(question=asked.id, text=asked.question.as_text(), calls=len(asked.question.calls)),
     )

@@ -15,7 +15,6 @@ import mcp.types as t
 from broker.authorization.choices import Choice, answers_of
 from broker.authorization.forms import FormReply
 from broker.authorization.predicates import Predicate
-from broker.authorization.question_text import as_text
 from broker.authorization.shown import shown_name
 from broker.errors import PatternError
 
@@ -102,7 +101,7 @@ def form_of(question: Question) -> tuple[str, dict[str, Any]]:
             fields |= _details(number, title, group)
     required = [name for name, field in fields.items() if "enum" in field]
     note = {"type": "string", "title": "Note", "description": "Words for the script, where you refuse"}
-    return as_text(question), {"type": "object", "properties": {**fields, "note": note}, "required": required}
+    return question.as_text(), {"type": "object", "properties": {**fields, "note": note}, "required": required}
 
 
 def _choice(title: str) -> dict[str, Any]:

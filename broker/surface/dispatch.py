@@ -69,7 +69,7 @@ class Surface:
         given = _decoded(arguments) if isinstance(arguments, str) else dict(arguments)
         if name == DETAILS and isinstance(given, dict) and isinstance(given.get("tools"), str):
             given["tools"] = _names(given["tools"])
-        fault = first_fault(given, schema)
+        fault = first_fault(given, schema) if isinstance(given, dict) else "its arguments are no JSON object"
         if fault is not None:
             return Reply(texts.wrong_arguments(name, fault), is_error=True)
         if name == SEARCH:

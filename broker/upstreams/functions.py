@@ -11,9 +11,10 @@ import logging
 from typing import TYPE_CHECKING, Any
 
 from mcp.server import MCPServer
-from mcp.server.mcpserver.exceptions import ToolError, UnexpectedToolError
+from mcp.server.mcpserver.exceptions import InvalidSignature, ToolError, UnexpectedToolError
 from mcp.server.mcpserver.tools import Tool
 from mcp.types import CallToolResult, TextContent
+from pydantic.errors import PydanticUserError
 
 from broker.logging import logger
 from broker.upstreams.in_process import InProcessDispatcher
@@ -32,7 +33,11 @@ class FunctionsServer(MCPServer):
     """
 
     def __init__(self, name: str, functions: Iterable[Callable[..., Any]]) -> None:
-        """Make a tool of each function."""
+        """Make a tool of each function.
+
+        Raises:
+            TypeError: A function's signature cannot be told to a script.
+        """
         # The SDK's server would write logs of its own to stderr, unless somebody else takes them.
         root, nobody = logging.getLogger(), logging.NullHandler()
         root.addHandler(nobody)
@@ -42,8 +47,12 @@ class FunctionsServer(MCPServer):
             root.removeHandler(nobody)
         self.plain: set[str] = set()
         for function in functions:
-            self.add_tool(function)
-            tool = Tool.from_function(function)
+            try:
+                self.add_tool(function)
+                tool = Tool.from_function(function)
+            except (PydanticUserError, InvalidSignature) as error:
+                reason = str(error).partition("\n")[0]
+                raise TypeError(f"servers[{name!r}]: {function.__name__} cannot be a tool: {reason}") from None
             if tool.context_kwarg is None and not tool.resolved_params:
                 self.plain.add(tool.name)
 

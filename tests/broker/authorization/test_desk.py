@@ -20,6 +20,9 @@ from codegen import ToolAnnotations, ToolSpec
 
 pytestmark = pytest.mark.anyio
 
+FAILED = ": whoever was asked failed to answer"
+UNREADABLE = ": the answer cannot be read"
+
 
 @pytest.fixture
 def echo_spec():
@@ -220,26 +223,26 @@ class Hostile:
 
 
 @pytest.mark.parametrize(
-    "answer",
+    ("answer", "why"),
     [
-        [],
-        None,
-        5,
-        "yes",
-        [True],
-        [Grant("*"), "yes"],
-        [Verdict((5, -1), allow=True)],
-        [Grant("hub.*")],
-        [Grant("git.git_log@sha256:2")],
-        RuntimeError("terminal gone"),
-        ExceptionGroup("several", [ValueError("x")]),
+        ([], ""),
+        (None, FAILED),
+        (5, FAILED),
+        ("yes", UNREADABLE),
+        ([True], UNREADABLE),
+        ([Grant("*"), "yes"], UNREADABLE),
+        ([Verdict((5, -1), allow=True)], ""),
+        ([Grant("hub.*")], ""),
+        ([Grant("git.git_log@sha256:2")], ""),
+        (RuntimeError("terminal gone"), FAILED),
+        (ExceptionGroup("several", [ValueError("x")]), FAILED),
     ],
     ids=repr,
 )
-async def test_an_answerer_that_fails_or_does_not_say_yes_has_refused(answer):
+async def test_an_answerer_that_fails_or_does_not_say_yes_has_refused(answer, why):
     answerer = Scripted(answer) if isinstance(answer, Exception) else Hostile(answer)
     pending = call("git_log")
-    assert said(await at(answerer).decide(pending)) == "git.git_log was refused."
+    assert said(await at(answerer).decide(pending)) == f"git.git_log was refused{why}."
     assert pending.arguments == {"number": 0}
 
 

@@ -1,0 +1,104 @@
+"""What an embedding program hands in, refused where it could only fail later and say less.
+
+Above: broker.py, sessions.py. Below: nothing but the types. What is wrong here is a fault of the program, so it is a
+`TypeError` with what to write instead.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from broker.authorization.grants import Grant
+from sandbox import Limits
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+_SEVERAL = {inspect.Parameter.VAR_POSITIONAL: "*", inspect.Parameter.VAR_KEYWORD: "**"}
+
+
+def check_servers(servers: object) -> None:
+    """Refuse what is no mapping of names to servers of this process, or lists of functions.
+
+    Raises:
+        TypeError: The text names the server, and the function.
+    """
+    if not isinstance(servers, Mapping):
+        raise TypeError(f"servers are given by name, as {{'shop': [find_orders]}}, not in a {_kind(servers)}")
+    for name, server in servers.items():
+        if isinstance(server, str | bytes | Mapping):
+            raise TypeError(
+                f"servers[{name!r}] is a {_kind(server)}: servers to start or to reach go into the config, here go "
+                "servers of the MCP SDK and lists of functions"
+            )
+        if isinstance(server, Sequence):
+            _check_functions(name, server)
+        elif inspect.isroutine(server):
+            raise TypeError(f"servers[{name!r}] is one function: write [{server.__name__}]")
+
+
+def grants_of(given: object) -> list[Grant]:
+    """Return grants; texts among them are read as `codemode run --allow` does.
+
+    Raises:
+        TypeError: It is one grant, or holds something else.
+        PatternError: A text is no grant.
+    """
+    if isinstance(given, str):
+        raise TypeError(f"grants are several: write [{given!r}]")
+    if isinstance(given, Grant) or not isinstance(given, Iterable):
+        raise TypeError(f"grants are several, not one {_kind(given)}: write grants=[…]")
+    grants = [Grant.parse(one) if isinstance(one, str) else one for one in given]
+    for one in grants:
+        if not isinstance(one, Grant):
+            raise TypeError(f"a grant is a Grant, or a text like 'git.*', not a {_kind(one)}")
+    return grants
+
+
+def check_answerer(answerer: object) -> None:
+    """Refuse what has no `answer`: it would be asked, fail, and so refuse everything.
+
+    Raises:
+        TypeError: It is a function, or something else.
+    """
+    if answerer is not None and not callable(getattr(answerer, "answer", None)):
+        raise TypeError(f"an answerer is an object with `async def answer(self, question)`, not a {_kind(answerer)}")
+
+
+def check_script(script: object, limits: object) -> None:
+    """Refuse what is no script, and limits that are none.
+
+    Raises:
+        TypeError: It is of another type.
+    """
+    if not isinstance(script, str):
+        raise TypeError(f"a script is its text, not a {_kind(script)}")
+    if limits is not None and not isinstance(limits, Limits):
+        raise TypeError(f"limits are a sandbox.Limits, as Limits(wall_seconds=5), not a {_kind(limits)}")
+
+
+def _check_functions(server: str, functions: Sequence[object]) -> None:
+    names = set()
+    for function in functions:
+        name = getattr(function, "__name__", "<lambda>")
+        if not callable(function) or name == "<lambda>":
+            raise TypeError(f"servers[{server!r}] holds a {_kind(function)} without a name: write a def for each tool")
+        if name in names:
+            raise TypeError(f"servers[{server!r}] holds two functions of the name {name!r}")
+        names.add(name)
+        _check_parameters(f"servers[{server!r}]: {name}", function)
+
+
+def _check_parameters(where: str, function: Callable[..., Any]) -> None:
+    for parameter in inspect.signature(function).parameters.values():
+        if parameter.kind in _SEVERAL:
+            said = f"{_SEVERAL[parameter.kind]}{parameter.name}"
+            raise TypeError(f"{where} takes {said}, of which no script can be told: write out its parameters")
+        if parameter.kind is inspect.Parameter.POSITIONAL_ONLY:
+            raise TypeError(f"{where} takes {parameter.name!r} by position alone: scripts pass arguments by name")
+
+
+def _kind(value: object) -> str:
+    return type(value).__name__

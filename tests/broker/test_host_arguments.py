@@ -1,0 +1,131 @@
+"""What embedding programs get wrong at first: each mistake is named where it is made, with what to write instead."""
+
+from __future__ import annotations
+
+import functools
+from pathlib import Path
+from typing import Any
+
+import anyio
+import pytest
+
+from broker import Broker, Denial, Grant, PatternError
+
+pytestmark = pytest.mark.anyio
+
+
+def add(a: int, b: int) -> int:
+    """Adds."""
+    return a + b
+
+
+def everything(*args, **kwargs) -> int:
+    return len(args) + len(kwargs)
+
+
+def first(a: int, /, b: int) -> int:
+    return a + b
+
+
+class Opaque:
+    """A type that JSON cannot carry."""
+
+
+def opaque(x: Opaque) -> int:
+    return id(x)
+
+
+async def allow(_question):
+    return [Grant("sums.*")]
+
+
+SERVERS: dict[str, tuple[Any, str]] = {
+    "a list": ([add], "servers are given by name, as {'shop': [find_orders]}, not in a list"),
+    "a function": ({"sums": add}, "servers['sums'] is one function: write [add]"),
+    "a command": ({"sums": "uvx sums"}, "servers['sums'] is a str: servers to start or to reach go into the config"),
+    "an entry": ({"sums": {"command": "uvx"}}, "servers['sums'] is a dict: servers to start"),
+    "a lambda": ({"sums": [lambda x: x]}, "without a name: write a def for each tool"),
+    "a partial": ({"sums": [functools.partial(add, 1)]}, "holds a partial without a name"),
+    "a number": ({"sums": [1]}, "holds a int without a name"),
+    "twice": ({"sums": [add, add]}, "holds two functions of the name 'add'"),
+    "any": ({"sums": [everything]}, "everything takes *args, of which no script can be told"),
+    "by position": ({"sums": [first]}, "first takes 'a' by position alone: scripts pass arguments by name"),
+}
+
+
+@pytest.mark.parametrize("case", SERVERS)
+def test_what_is_no_server_is_named(case):
+    servers, said = SERVERS[case]
+    with pytest.raises(TypeError) as caught:
+        Broker(servers=servers)
+    assert said in str(caught.value)
+
+
+async def test_a_type_that_json_cannot_carry_is_named_and_nothing_is_left_behind():
+    broker = Broker(servers={"sums": [add, opaque]}, opens_sandbox=False)
+    with anyio.fail_after(30), pytest.raises(TypeError, match=r"servers\['sums'\]: opaque cannot be a tool: Cannot"):
+        await broker.__aenter__()
+    with pytest.raises(RuntimeError, match="the broker is not open"):
+        broker.session()
+
+
+@pytest.mark.parametrize("config", [None, 5, ["mcp.json"]])
+def test_what_is_no_config_is_named(config):
+    with pytest.raises(
+        TypeError, match=r"a config is a path, data of the form of a file, or a Config, not (None|int|list)"
+    ):
+        Broker.from_config(config)
+
+
+def test_a_session_wants_an_open_broker():
+    with pytest.raises(RuntimeError, match="the broker is not open: use it inside `async with"):
+        Broker(servers={"sums": [add]}).session()
+
+
+async def test_a_broker_is_opened_once_at_a_time():
+    broker = Broker(servers={"sums": [add]}, opens_sandbox=False)
+    with anyio.fail_after(30):
+        async with broker:
+            with pytest.raises(RuntimeError, match="the broker is open already"):
+                await broker.__aenter__()
+            assert broker.catalog.find("sums.add")
+        async with broker:
+            assert broker.catalog.find("sums.add")
+
+
+GIVEN: dict[str, tuple[dict[str, Any], type[Exception], str]] = {
+    "one text": ({"grants": "sums.*"}, TypeError, "grants are several: write ['sums.*']"),
+    "one grant": ({"grants": Grant("sums.*")}, TypeError, "grants are several, not one Grant: write grants=[…]"),
+    "a number": ({"grants": [1]}, TypeError, "a grant is a Grant, or a text like 'git.*', not a int"),
+    "a name alone": ({"grants": ["sums"]}, PatternError, "write 'server.tool', or 'sums.*' for a whole server"),
+    "a callback": ({"answerer": allow}, TypeError, "an object with `async def answer(self, question)`, not a function"),
+}
+
+
+@pytest.mark.parametrize("case", GIVEN)
+async def test_what_a_session_cannot_be_given_is_named(case):
+    given, kind, said = GIVEN[case]
+    async with Broker(opens_sandbox=False) as broker:
+        with pytest.raises(kind) as caught:
+            broker.session(**given)
+    assert said in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("script", "limits", "said"),
+    [
+        (Path("script.py"), None, "a script is its text, not a PosixPath"),
+        (b"1", None, "a script is its text, not a bytes"),
+        ("1", {"wall_seconds": 5}, r"limits are a sandbox.Limits, as Limits\(wall_seconds=5\), not a dict"),
+    ],
+)
+async def test_what_a_run_cannot_be_given_is_named(script, limits, said):
+    async with Broker(opens_sandbox=False) as broker:
+        with pytest.raises(TypeError, match=said):
+            await broker.session().execute_code(script, limits=limits)
+
+
+@pytest.mark.parametrize("kind", [Grant, Denial])
+def test_tests_on_arguments_are_a_predicate(kind):
+    with pytest.raises(TypeError, match=r"as Predicate.parse\(\{'/a': \{'equals': 1\}\}\)"):
+        kind("sums.add", arguments={"/a": {"equals": 1}})
