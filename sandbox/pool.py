@@ -27,7 +27,8 @@ if TYPE_CHECKING:
     from sandbox.image import Image
 
 PAUSE_SECONDS = 0.002
-"""Before each instance that is made: the run that took one is mostly over by then, and did not share its core."""
+"""How long nobody may have come before an instance is made while others wait: the run that took one is mostly over by
+then, and scripts that come one after the other do not share their core with the making."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +69,7 @@ class Spares:
         self._used: collections.deque[Instance] = collections.deque()
         self._change = threading.Condition()
         self._is_wanted = False
+        self._taken = 0
         self._is_closed = False
         self._thread = threading.Thread(target=self._work, name="wasm-pool", daemon=True)
         self._thread.start()
@@ -80,6 +82,7 @@ class Spares:
         """Returns one that has never been used, or None if there is none at this moment."""
         with self._change:
             self._is_wanted = True
+            self._taken += 1
             self._change.notify()
             return self._ready.popleft() if self._ready else None
 
@@ -112,9 +115,10 @@ class Spares:
 
     def _work(self) -> None:
         while self._wait():
+            taken = self._taken
             time.sleep(PAUSE_SECONDS)
             self._free_used()
-            if self._lacks_one():
+            if self._lacks_one() and (taken == self._taken or not self._ready):
                 try:
                     self.put(Instance(self._image))
                 except (wasmtime.WasmtimeError, ImageError, MemoryError):

@@ -32,7 +32,45 @@ def measure_native(repeats: int) -> dict[str, float]:
         return statistics.median(times)
 
     fresh = timed("print(1)")
-    return {"fresh": 1e3 * fresh, "cpu_loop": 1e3 * (timed(CPU_LOOP) - fresh), "pause": _slowed_by_a_pause(5 * repeats)}
+    loop = timed(CPU_LOOP) - fresh
+    return {
+        "fresh": 1e3 * fresh,
+        "cpu_loop": 1e3 * loop,
+        "two_over_one": _two_over_one(python, repeats),
+        "pause": _slowed_by_a_pause(5 * repeats),
+        "wake": 1e6 * _round_trip_seconds(python, 100 * repeats),
+    }
+
+
+def _two_over_one(python: str, repeats: int) -> float:
+    """Returns how much longer two processes that compute take than one: a control for what two cores give."""
+
+    def seconds(count: int) -> float:
+        began = time.perf_counter()
+        processes = [subprocess.Popen([python, "-I", "-c", 3 * f"{CPU_LOOP}\n"]) for _ in range(count)]
+        for process in processes:
+            process.wait()
+        return time.perf_counter() - began
+
+    return statistics.median([seconds(2) / seconds(1) for _ in range(repeats)])
+
+
+def _round_trip_seconds(python: str, repeats: int) -> float:
+    """Returns the time of a byte to a process that sleeps and back: a control for what crosses processes."""
+    echo = "import os\nwhile os.read(0, 1): os.write(1, b'.')"
+    times = []
+    with subprocess.Popen(
+        [python, "-I", "-c", echo], stdin=subprocess.PIPE, stdout=subprocess.PIPE, bufsize=0
+    ) as process:
+        if process.stdin is None or process.stdout is None:
+            raise RuntimeError("no pipes")
+        for _ in range(repeats):
+            began = time.perf_counter()
+            process.stdin.write(b".")
+            process.stdout.read(1)
+            times.append(time.perf_counter() - began)
+        process.stdin.close()
+    return statistics.median(times)
 
 
 def _slowed_by_a_pause(repeats: int) -> float:

@@ -19,6 +19,7 @@ ROWS = (
     Row("pooled", "print(1), from the pool, after 30 ms of nothing", "ms", 0.5, 0.9),
     Row("pooled_at_once", "print(1), from the pool, back to back", "ms", 0.5, 0.9),
     Row("pause", "Python code after such a pause against back to back", "times"),
+    Row("wake", "a byte to another process and back", "µs"),
     Row("fresh", "print(1), fresh instance", "ms", 2, 2.5),
     Row("kernel", "print(1), in a kernel", "ms", 0.3, 0.6),
     Row("call", "sequential call", "µs", 60, 200),
