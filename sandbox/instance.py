@@ -41,6 +41,8 @@ class Instance:
             ImageError: The image is not one of this version's.
         """
         self.is_interrupted = False
+        self.computed_seconds = 0.0
+        """Processor time of all its runs, a kernel's too."""
         self.store = wasmtime.Store(engine())
         self.crossing = Crossing()
         self.take_on(BEFORE_ANY_RUN, _drop)
@@ -52,6 +54,7 @@ class Instance:
         self._instance = image.linker.instantiate(self.store, image.component)
         self._exports: dict[str, ffi.wasmtime_component_func_t] = {}
         self._warm()
+        self.computed_seconds = 0.0
 
     def take_on(self, terms: Terms, on_output: Callable[[int, str], None]) -> None:
         """Makes it the instance of a run; a kernel's takes on one after the other.
@@ -120,7 +123,9 @@ class Instance:
     def disarm(self, began: float) -> None:
         """Notes that this thread has come out again."""
         entered.guest = None
-        self.cpu_seconds += time.thread_time() - began
+        spent = time.thread_time() - began
+        self.cpu_seconds += spent
+        self.computed_seconds += spent
 
     def may_go_on(self) -> bool:
         """Asked at each tick, on the guest's thread."""

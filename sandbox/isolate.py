@@ -24,13 +24,6 @@ if TYPE_CHECKING:
     from sandbox.threads import WasmThreads
 
 
-SMALL_SECONDS = 0.002
-"""An instance that has computed for less has not touched much memory: some megabytes, at what a page costs."""
-
-MOST_WAITING = 2
-"""Small instances of this process that wait to be freed: what they hold counts as the host's."""
-
-
 class Isolate(Protocol):
     """One script's guest. A cancelled method ends the guest and waits until it has."""
 
@@ -117,9 +110,8 @@ class ThreadIsolate:
         return await self._step("resume", encode_resume(completions), seconds)
 
     def close(self) -> None:
-        """Frees the instance: beside the runs that come if it holds little, which of a kernel nobody knows."""
-        is_small = not self._terms.is_kernel and self._instance.cpu_seconds < SMALL_SECONDS
-        self._spares.free(self._instance, most_waiting=MOST_WAITING if is_small else 0)
+        """Frees the instance."""
+        self._spares.free(self._instance)
 
     async def _step(self, export: str, message: str, seconds: float) -> Step:
         answer = await self._enter(export, message, seconds)

@@ -11,7 +11,6 @@ Above: the isolates in this process, or the worker. Below: `Instance`.
 from __future__ import annotations
 
 import collections
-import contextlib
 import math
 import threading
 import time
@@ -26,9 +25,16 @@ from sandbox.instance import Instance
 if TYPE_CHECKING:
     from sandbox.image import Image
 
+SPARE_BYTES = 2 * 1024 * 1024
+"""What an instance takes that has been warmed."""
+
 PAUSE_SECONDS = 0.002
-"""How long nobody may have come before an instance is made while others wait: the run that took one is mostly over by
-then, and scripts that come one after the other do not share their core with the making."""
+"""How long nobody may have come before the thread works while an instance is ready. A run is mostly over by then, and
+those that follow each other share neither their core nor the page tables of the process with it."""
+
+MOST_UNFREED_SECONDS = 0.016
+"""What the instances that wait to be freed in the host's own process may have computed, all together: they hold some
+megabytes for each millisecond, at what a page costs."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,13 +66,15 @@ class Pool:
 class Spares:
     """The instances of one process."""
 
-    def __init__(self, image: Image, pool: Pool | None) -> None:
+    def __init__(self, image: Image, pool: Pool | None, *, most_unfreed_seconds: float = MOST_UNFREED_SECONDS) -> None:
         """Starts the thread; without a pool it makes none. The first are made after the first run."""
         self._image = image
         self._size = 0 if pool is None else pool.size
         self._idle_seconds = None if pool is None else pool.idle_seconds
         self._ready: collections.deque[Instance] = collections.deque()
         self._used: collections.deque[Instance] = collections.deque()
+        self._unfreed_seconds = 0.0
+        self._most_unfreed_seconds = most_unfreed_seconds
         self._change = threading.Condition()
         self._is_wanted = False
         self._taken = 0
@@ -94,10 +102,12 @@ class Spares:
                 return
         instance.close()
 
-    def free(self, instance: Instance, *, most_waiting: float = math.inf) -> None:
-        """Has the thread free one that was used; at once instead if as many as `most_waiting` wait for that already."""
+    def free(self, instance: Instance) -> None:
+        """Has the thread free one that was used; frees it at once if too much waits for that already."""
         with self._change:
-            if not self._is_closed and len(self._used) < most_waiting:
+            unfreed = self._unfreed_seconds + instance.computed_seconds
+            if not self._is_closed and unfreed <= self._most_unfreed_seconds:
+                self._unfreed_seconds = unfreed
                 self._used.append(instance)
                 self._change.notify()
                 return
@@ -117,8 +127,10 @@ class Spares:
         while self._wait():
             taken = self._taken
             time.sleep(PAUSE_SECONDS)
+            if taken != self._taken and self._ready:
+                continue
             self._free_used()
-            if self._lacks_one() and (taken == self._taken or not self._ready):
+            if self._lacks_one():
                 try:
                     self.put(Instance(self._image))
                 except (wasmtime.WasmtimeError, ImageError, MemoryError):
@@ -141,6 +153,9 @@ class Spares:
         self._ready.clear()
 
     def _free_used(self) -> None:
-        with contextlib.suppress(IndexError):
-            while True:
-                self._used.popleft().close()
+        while self._used:
+            instance = self._used[0]
+            instance.close()
+            with self._change:
+                self._used.popleft()
+                self._unfreed_seconds -= instance.computed_seconds

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import collections
 import json
+import math
 import mmap
 import os
 import socket
@@ -69,7 +70,7 @@ def main(socket_number: int, page_number: int, compiled: Path, identity: str, po
 def _spares(image: Image, pool: str) -> Spares:
     """Makes a first instance, so that what wasmtime and Python do a first time is done before the doors close."""
     settings = json.loads(pool)
-    spares = Spares(image, Pool(**settings) if settings else None)
+    spares = Spares(image, Pool(**settings) if settings else None, most_unfreed_seconds=math.inf)
     spares.put(Instance(image))
     return spares
 

@@ -95,15 +95,18 @@ class WorkerProcess:
         return self._process.pid
 
     @property
-    def resident_bytes(self) -> int:
-        """Memory of the process that is in RAM; 0 where the system does not say, and once it has ended."""
+    def private_bytes(self) -> int:
+        """Memory in RAM that is no file's; 0 where the system does not say, and once the process has ended.
+
+        Each instance maps the image anew, and its pages are counted each time though they are there once.
+        """
         if self._memory is None:
             return 0
         try:
-            pages = int(os.pread(self._memory, _STATM_BYTES, 0).split()[1])
-        except (OSError, ValueError, IndexError):
+            resident, shared = map(int, os.pread(self._memory, _STATM_BYTES, 0).split()[1:3])
+        except (OSError, ValueError):
             return 0
-        return pages * os.sysconf("SC_PAGE_SIZE")
+        return (resident - shared) * os.sysconf("SC_PAGE_SIZE")
 
     async def ready(self) -> None:
         """Waits until the worker has confined itself.

@@ -12,6 +12,7 @@ import anyio.to_thread
 
 from sandbox.compiled import identity
 from sandbox.errors import WorkerError
+from sandbox.pool import SPARE_BYTES
 from sandbox.worker_process import IN_PROCESS, WorkerLostError, WorkerProcess
 
 if TYPE_CHECKING:
@@ -26,7 +27,7 @@ RUNS_A_WORKER = 5_000
 """Runs after which a worker takes no more of them and ends with its last."""
 
 IDLE_GROWTH_BYTES = 256 * 1024 * 1024
-"""Memory that a worker without runs may have gained since it started."""
+"""Memory that a worker without runs may have gained since it started, beside what its pool takes."""
 
 MAX_ATTEMPTS = 8
 """Workers that may end under a run that looks for a place."""
@@ -46,6 +47,7 @@ class Workers:
         self._reload = reload
         self._reloading = anyio.Lock()
         self._count = _cores()
+        self._pool_bytes = 0 if pool is None else pool.size * SPARE_BYTES
         self._workers: list[WorkerProcess] = []
         self._first_bytes: dict[WorkerProcess, int] = {}
 
@@ -114,7 +116,7 @@ class Workers:
             ready = [first]
         chosen = min(ready, key=lambda worker: len(worker.seats))
         if chosen not in self._first_bytes:
-            self._first_bytes[chosen] = chosen.resident_bytes
+            self._first_bytes[chosen] = chosen.private_bytes
         if chosen.seats and sum(not worker.is_retired for worker in self._workers) < self._count:
             # Nobody waits for it; later runs find it ready.
             self._workers.append(WorkerProcess(self._compiled, self._pool))
@@ -136,7 +138,8 @@ class Workers:
     def _is_worn(self, worker: WorkerProcess) -> bool:
         if worker.started_runs >= RUNS_A_WORKER:
             return True
-        return not worker.seats and worker.resident_bytes > self._first_bytes.get(worker, 0) + IDLE_GROWTH_BYTES
+        most = self._first_bytes.get(worker, 0) + self._pool_bytes + IDLE_GROWTH_BYTES
+        return not worker.seats and worker.private_bytes > most
 
     def _kill_all(self) -> None:
         for worker in self._workers:

@@ -16,10 +16,9 @@ from sandbox import Completed, ImageError, Limits, Pool, Raised, Returned, Sandb
 from sandbox.engine import engine
 from sandbox.image import Image
 from sandbox.instance import Instance
-from sandbox.isolate import MOST_WAITING, SMALL_SECONDS, ThreadIsolate
+from sandbox.isolate import ThreadIsolate
 from sandbox.limits import MIB
-from sandbox.pool import Spares
-from sandbox.terms import Terms
+from sandbox.pool import MOST_UNFREED_SECONDS, Spares
 
 pytestmark = pytest.mark.anyio
 
@@ -189,35 +188,30 @@ async def test_without_a_pool_nothing_is_kept(make_spares, image):
     assert spares.take() is None
 
 
-async def test_an_instance_is_freed_beside_the_runs_that_come_unless_too_many_wait_for_that(make_spares, image):
+async def test_instances_are_freed_beside_the_runs_that_come_unless_too_much_waits_for_that(make_spares, image):
     spares = make_spares(None)
-    later, at_once = Instance(image), Instance(image)
-    spares.free(at_once, most_waiting=0)
-    assert is_freed(at_once)
-    spares.free(later, most_waiting=1)
+    first, second, third = [Instance(image) for _ in range(3)]
+    first.computed_seconds = second.computed_seconds = 0.6 * MOST_UNFREED_SECONDS
+    third.computed_seconds = 0.4 * MOST_UNFREED_SECONDS
+    with spares._change:  # which its thread waits for
+        for instance in (first, second, third):
+            spares.free(instance)
+        assert [is_freed(instance) for instance in (first, second, third)] == [False, True, False]
     with anyio.fail_after(60):
-        while not is_freed(later):
+        while spares._used:
             await anyio.lowlevel.checkpoint()
+    assert is_freed(first)
+    assert is_freed(third)
+    assert spares._unfreed_seconds == pytest.approx(0)
 
 
-@pytest.mark.parametrize(
-    ("cpu_seconds", "is_kernel", "most_waiting"),
-    [(0.0, False, MOST_WAITING), (SMALL_SECONDS, False, 0), (0.0, True, 0)],
-)
-async def test_an_instance_that_may_hold_much_is_freed_at_once(
-    image, monkeypatch, cpu_seconds, is_kernel, most_waiting
-):
-    told = []
-    monkeypatch.setattr(Spares, "free", lambda _, instance, *, most_waiting: told.append((instance, most_waiting)))
-    async with Sandbox(cache=image.compiled.parent, isolation="thread", pool=None) as sandbox:
-        isolate = await sandbox._isolate()
-        assert isinstance(isolate, ThreadIsolate)
-        isolate.take_on(Terms(Limits(), seed=0, wall_ns=0, is_kernel=is_kernel), lambda _output, _text: None)
-        assert (await isolate.start("1", "script.py", {}, 60)).outcome == Completed(1)
-        isolate._instance.cpu_seconds = cpu_seconds  # how long it took differs from machine to machine
-        isolate.close()
-    assert told == [(isolate._instance, most_waiting)]
-    isolate._instance.close()
+async def test_what_an_instance_holds_is_estimated_by_all_that_it_has_computed(image):
+    async with Sandbox(cache=image.compiled.parent, isolation="thread") as sandbox, sandbox.kernel() as kernel:
+        assert isinstance(kernel._isolate, ThreadIsolate)
+        instance = kernel._isolate._instance
+        assert instance.computed_seconds == 0
+        used = [(await kernel.run("sum(range(1000))")).usage.cpu_seconds for _ in range(3)]
+        assert instance.computed_seconds == pytest.approx(sum(used))
 
 
 @pytest.mark.parametrize(

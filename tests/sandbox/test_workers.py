@@ -8,6 +8,7 @@ import random
 import signal
 import sys
 import textwrap
+from pathlib import Path
 
 import anyio
 import anyio.lowlevel
@@ -16,6 +17,7 @@ import pytest
 from sandbox import (
     Completed,
     Limits,
+    Pool,
     Raised,
     Reference,
     Returned,
@@ -306,6 +308,26 @@ async def test_a_worker_whose_memory_grew_ends_with_its_last_run(in_process, mon
     before = {worker.pid for worker in processes(in_process)}
     await in_process.run("1")
     assert len(before - {worker.pid for worker in processes(in_process)}) == 1
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="the memory of another process is read as Linux tells it")
+async def test_a_worker_does_not_end_for_the_instances_that_its_pool_has_made(image, monkeypatch):
+    monkeypatch.setattr(workers, "IDLE_GROWTH_BYTES", 32 * MIB)
+    monkeypatch.setattr(workers, "_cores", lambda: 1)
+    async with Sandbox(cache=image.compiled.parent, isolation="process", pool=Pool(size=8)) as sandbox:
+        [worker] = processes(sandbox)
+        before = resident_bytes(worker.pid)
+        await sandbox.run("1")
+        with anyio.fail_after(60):
+            while resident_bytes(worker.pid) < before + 64 * MIB:
+                await anyio.lowlevel.checkpoint()
+        assert (await sandbox.run("1")).outcome == Completed(1)
+        assert processes(sandbox) == (worker,)
+
+
+def resident_bytes(pid: int) -> int:
+    """What the system counts for a process, the pages of files among them."""
+    return int(Path(f"/proc/{pid}/statm").read_text("ascii").split()[1]) * os.sysconf("SC_PAGE_SIZE")
 
 
 async def test_a_compiled_image_that_another_process_replaced_is_found_by_the_next_worker(image, tmp_path, monkeypatch):
