@@ -105,7 +105,7 @@ def remove_image(name: str, folder: Path | None = None) -> None:
     """
     place = image_folder(name, folder)
     if not place.is_dir():
-        raise ImageError(f"there is no image {name!r}")
+        raise ImageError(f"there is no image {name!r}; `codemode image list` has all")
     shutil.rmtree(place)
 
 

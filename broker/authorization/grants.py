@@ -26,6 +26,9 @@ if TYPE_CHECKING:
 
 Scope: TypeAlias = Literal["run", "session", "always"]
 
+BEFOREHAND = "beforehand"
+"""Who gave a grant that a session began with."""
+
 
 @dataclass(frozen=True, slots=True)
 class Grant:
@@ -167,7 +170,7 @@ class GrantBook:
         grant: Grant,
         *,
         run: str = "",
-        by: str = "beforehand",
+        by: str = BEFOREHAND,
         grant_id: str | None = None,
         stands_for: str = "",
     ) -> Held:

@@ -10,8 +10,10 @@ from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 from broker.audit_chain import Entry, entries, prune, verify
+from broker.authorization.grants import BEFOREHAND
 from broker.authorization.shown import shown_name, shown_text
 from broker.cli.exit_codes import ExitCode
+from broker.cli.recordings import whole_id
 from broker.cli.terminal import Problem, note, report_problem, write_result, write_table
 from broker.errors import StoreError
 from broker.store import Store, user_store
@@ -24,6 +26,8 @@ _AGE = re.compile(r"(\d{1,6})([mhd])")
 _UNITS = {"m": "minutes", "h": "hours", "d": "days"}
 _ARGUMENT_CHARACTERS = 120
 _REASON_CHARACTERS = 200
+_KINDS = {"rule": "", "quota": "", "nobody": "nobody was there to ask:"}
+"""How what decided is named where its kind is no word before its name."""
 
 
 @dataclass(frozen=True)
@@ -51,19 +55,21 @@ async def show_audit(request: AuditRequest) -> ExitCode:
     with open_store() as store:
         if request.verify:
             return _verify(store, as_json=request.as_json)
-        found = entries(store, run=request.run, server=request.server, since=since)
+        run = request.run and whole_id(store, request.run)
+        found = entries(store, run=run, server=request.server, since=since)
         if request.as_json:
             for entry in found:
                 write_result(json.dumps({**entry.record, "hash": entry.hash}))
         else:
-            _print(found)
+            _print(found, is_filtered=bool(run or request.server or since))
     return ExitCode.COMPLETED
 
 
 async def prune_audit(request: PruneRequest) -> ExitCode:
     """Remove the oldest records."""
-    if request.older_than is None and request.keep is None:
-        raise Problem("nothing says which records to remove", "Give --older-than 90d, or --keep 100000.")
+    if (request.older_than is None) == (request.keep is None):
+        said = "nothing says" if request.keep is None else "--older-than and --keep both say"
+        raise Problem(f"{said} which records to remove", "Give --older-than 90d, or --keep 100000.")
     before = _time(request.older_than, "--older-than") if request.older_than else ""
     with open_store() as store:
         removed = prune(store, before=before, keep=request.keep)
@@ -99,16 +105,23 @@ def attempts_with_results(found: Iterable[Entry]) -> Iterator[dict[str, Any]]:
     yield from attempts.values()
 
 
+def basis_name(kind: str, name: str) -> str:
+    """Return what decided a call, in words."""
+    return f"{_KINDS.get(kind, kind)} {name}".strip()
+
+
 def why(record: dict[str, Any]) -> str:
     """Return what decided an attempt, on one line."""
     basis = record["basis"]
-    said = " ".join(basis[key] for key in ("kind", "name") if basis.get(key))
-    said += f" by {basis['by']}" if basis.get("by") else ""
+    said = basis_name(basis.get("kind", ""), basis.get("name", ""))
+    said += (
+        f" given {basis['by']}" if basis.get("by") == BEFOREHAND else f" by {basis['by']}" if basis.get("by") else ""
+    )
     said += f" ({basis['reason']})" if basis.get("reason") else ""
     return shown_text(said, _REASON_CHARACTERS)
 
 
-def _print(found: Iterable[Entry]) -> None:
+def _print(found: Iterable[Entry], *, is_filtered: bool) -> None:
     rows = [
         (
             record["time"][:19].replace("T", " "),
@@ -125,7 +138,7 @@ def _print(found: Iterable[Entry]) -> None:
         columns = ("time", "run", "tool", "decision", "status", "arguments", "decided by")
         write_table(columns, rows, whole={"time", "run"})
     else:
-        note("no call is on record")
+        note("no call like that is on record" if is_filtered else "no call is on record")
 
 
 def _verify(store: Store, *, as_json: bool) -> ExitCode:

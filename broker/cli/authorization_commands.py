@@ -18,8 +18,8 @@ from broker.cli.start import start
 
 policy = group("Look at what may be called, and why.")
 grants = group("Look at what was allowed for always.")
-audit = group("", no_args_is_help=False)
-mcp = group("Log in to servers.")
+audit = group(no_args_is_help=False)
+mcp = group("Log in to servers, and out.")
 
 _Texts = list[str] | None
 
@@ -117,11 +117,6 @@ def revoke_grants(
     start(command.revoke_grants, command.RevokeRequest(tuple(ids)), verbose=False, log_json=False)
 
 
-@mcp.callback()
-def mcp_commands() -> None:
-    """Log in to servers, and out."""
-
-
 @mcp.command("login")
 def mcp_login(
     server: Annotated[str, typer.Argument(metavar="SERVER", help="Its name in the config.")],
@@ -163,7 +158,9 @@ def mcp_logout(
 def show_audit(
     context: typer.Context,
     *,
-    run: Annotated[str | None, typer.Option("--run", metavar="ID", help="Only this run.")] = None,
+    run: Annotated[
+        str | None, typer.Option("--run", metavar="RUN", help="Only this run, as `policy explain` takes it.")
+    ] = None,
     server: Annotated[str | None, typer.Option("--server", metavar="NAME", help="Only calls to this server.")] = None,
     since: Annotated[
         str | None, typer.Option("--since", metavar="TIME", help="From then on: an age (30m, 2h, 7d) or a date.")

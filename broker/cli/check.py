@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from rich.cells import cell_len
 from rich.text import Text
 
-from broker.cli.configured import load_config, open_broker, report_servers
+from broker.cli.configured import load_config, open_broker, report_no_config, report_servers
 from broker.cli.exit_codes import ExitCode
 from broker.cli.script_file import STDIN, read_script
 from broker.cli.terminal import Problem, note, results, write_result
@@ -49,6 +49,8 @@ async def check_script(request: CheckRequest) -> ExitCode:
         write_result(json.dumps(asdict(checked), indent=2, ensure_ascii=False))
     else:
         _report(checked, "<stdin>" if request.script == STDIN else request.script, script)
+    if checked.diagnostics:
+        report_no_config(request.config)
     return _exit_code(checked)
 
 

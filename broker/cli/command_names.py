@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 from typer.core import TyperGroup
+from typer.models import Default
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -42,9 +43,10 @@ class Commands(TyperGroup):
         return super().resolve_command(ctx, args)
 
 
-def group(summary: str, *, no_args_is_help: bool = True) -> typer.Typer:
-    """Return a group without commands yet."""
-    return typer.Typer(cls=Commands, no_args_is_help=no_args_is_help, rich_markup_mode=None, help=summary or None)
+def group(summary: str = "", *, no_args_is_help: bool = True) -> typer.Typer:
+    """Return a group without commands yet; one without a summary has that of its callback."""
+    said = summary or Default(None)
+    return typer.Typer(cls=Commands, no_args_is_help=no_args_is_help, rich_markup_mode=None, help=said)
 
 
 def _paths(group: Any, before: str) -> Iterator[str]:

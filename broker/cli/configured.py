@@ -25,6 +25,7 @@ LISTING_SECONDS = 30.0
 """How long a command that shows tools waits for slow servers."""
 
 _PROBLEM_CHARACTERS = 400
+_NO_CONFIG = "no config: nothing says which MCP servers there are"
 _EXAMPLE = '{"mcpServers": {"git": {"command": "mcp-server-git", "args": ["--repository", "."]}}}'
 
 
@@ -54,14 +55,17 @@ def load_config(given: Path | None, *, needed: bool = True) -> Config:
     if path is None:
         if not needed:
             return Config()
-        raise Problem(
-            "no config: nothing says which MCP servers there are",
-            f"Pass --config FILE, set CODEMODE_CONFIG, or write {user_config()}. For example: {_EXAMPLE}",
-        )
+        raise Problem(_NO_CONFIG, _write_one())
     try:
         return Config.load(path)
     except BrokerError as error:
         raise Problem(str(error)) from None
+
+
+def report_no_config(given: Path | None) -> None:
+    """Say on stderr that there is no config, where there is none: scripts have no tools then."""
+    if find_config(given) is None:
+        note(f"{_NO_CONFIG}. {_write_one()}")
 
 
 def server_of(config: Config, name: str, option: str = "") -> ServerConfig:
@@ -117,6 +121,10 @@ def _store(stack: ExitStack, *, is_needed: bool) -> Store | None:
             raise
         note(f"{error} Until then tools are ranked without what is known of their use.")
         return None
+
+
+def _write_one() -> str:
+    return f"Pass --config FILE, set CODEMODE_CONFIG, or write {user_config()}. For example: {_EXAMPLE}"
 
 
 def report_servers(broker: Broker) -> None:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from broker.authorization.kept_grants import KeptGrants
+from broker.authorization.kept_grants import KeptGrant, KeptGrants
 from broker.authorization.shown import shown_name, shown_text
 from broker.cli.audit import open_store
 from broker.cli.exit_codes import ExitCode
 from broker.cli.terminal import Problem, note, write_table
+from broker.store import user_store
 
 _ARGUMENT_CHARACTERS = 200
 
@@ -22,8 +23,10 @@ class RevokeRequest:
 
 async def list_grants(_request: None) -> ExitCode:
     """Print every kept grant."""
-    with open_store() as store:
-        kept = KeptGrants(store).every()
+    kept: list[KeptGrant] = []
+    if user_store().exists():
+        with open_store() as store:
+            kept = KeptGrants(store).every()
     rows = [
         (
             one.id,

@@ -14,7 +14,7 @@ from broker.authorization.flow import FlowState
 from broker.authorization.grants import GrantBook
 from broker.authorization.policy import Policy, policy_json_schema
 from broker.authorization.shown import shown_name, shown_text
-from broker.cli.audit import attempts_with_results, open_store, why
+from broker.cli.audit import attempts_with_results, basis_name, open_store, why
 from broker.cli.configured import load_config, open_broker, server_of
 from broker.cli.exit_codes import ExitCode
 from broker.cli.recordings import whole_id
@@ -130,7 +130,7 @@ def _arguments(text: str) -> dict[str, Any]:
 def _sentence(decision: Decision) -> str:
     basis = decision.basis
     because = f": {basis.reason}" if basis.reason else ""
-    return f"{_WORDS[type(decision)]} ({basis.kind}: {basis.name}{because})"
+    return f"{_WORDS[type(decision)]} ({basis_name(basis.kind, basis.name)}{because})"
 
 
 def _document(decision: Decision) -> dict[str, Any]:

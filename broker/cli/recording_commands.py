@@ -19,8 +19,8 @@ from broker.cli.start import start
 
 recordings = group("Look at what is recorded; move it in and out.")
 
-Names = Annotated[list[str], typer.Argument(metavar="RUN…", help="Ids of runs, beginnings of them, or `last`.")]
-Files = Annotated[list[Path], typer.Argument(metavar="FILE…", help="Files that `recordings export` wrote.")]
+Names = Annotated[list[str], typer.Argument(metavar="RUN", help="Ids of runs, beginnings of them, or `last`.")]
+Files = Annotated[list[Path], typer.Argument(metavar="FILE", help="Files that `recordings export` wrote.")]
 Output = Annotated[
     Path | None, typer.Option("--output", "-o", metavar="FILE", help="A file, or a folder; stdout if left out.")
 ]
@@ -29,7 +29,7 @@ Output = Annotated[
 @recordings.command("list")
 def list_recordings(
     *,
-    limit: Annotated[int, typer.Option("--limit", "-n", min=1, help="How many, newest first.")] = 30,
+    limit: Annotated[int, typer.Option("--limit", "-n", metavar="N", min=1, help="How many.")] = 30,
     as_json: AsJson = False,
     verbose: Verbose = False,
     log_json: LogJson = False,
@@ -138,7 +138,7 @@ def resume_run(
 
 
 def replay_recordings(  # noqa: PLR0913  # options
-    targets: Annotated[list[str], typer.Argument(metavar="FILE|RUN…", help="Files, folders of them, runs, or `last`.")],
+    targets: Annotated[list[str], typer.Argument(metavar="FILE|RUN", help="Files, folders of them, runs, or `last`.")],
     *,
     script: Annotated[
         str | None, typer.Option("--script", metavar="NEW.py", help="Run this script on the recorded answers.")

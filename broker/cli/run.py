@@ -9,23 +9,25 @@ from typing import TYPE_CHECKING
 
 from broker import Grant, PatternError
 from broker.cli.call_table import call_table
-from broker.cli.configured import load_config, open_broker, report_servers
+from broker.cli.configured import load_config, open_broker, report_no_config, report_servers
 from broker.cli.consent import TerminalAnswerer
 from broker.cli.exit_codes import ExitCode
 from broker.cli.script_file import name_in_tracebacks, read_script
 from broker.cli.terminal import Problem, can_ask, note, report_problem, write_result, write_to
+from sandbox.limits import LEAST_MEMORY_BYTES
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
     from pathlib import Path
 
-    from broker import CheckMode, ExecutionResult
+    from broker import CheckMode, Config, ExecutionResult
     from sandbox import Isolation, Limits
 
 MIB = 1024 * 1024
 
 _ADVICE = {
     "wall_seconds": "--timeout S allows more; does the script wait for something that never comes?",
-    "cpu_seconds": "A script has a fixed share of processor time: leave heavy work to a tool.",
+    "cpu_seconds": "Leave heavy work to a tool, or allow more with sandbox.limits.cpu_seconds in the config.",
     "memory_bytes": "--memory MB allows more.",
     "output_bytes": "Print a summary; write long results through a tool.",
     "value_bytes": "Return a summary; write long results through a tool.",
@@ -55,6 +57,7 @@ async def run_script(request: RunRequest) -> ExitCode:
     script = read_script(request.script)
     grants = grants_of(request.allow)
     config = load_config(request.config, needed=False)
+    report_idle(grants, config)
     limits = _limits(request, config.sandbox.limits)
     answerer = TerminalAnswerer() if can_ask() else None
     # Servers that the script does not name are not waited for.
@@ -72,6 +75,8 @@ async def run_script(request: RunRequest) -> ExitCode:
         write_result(result.model_dump_json())
     else:
         report(result)
+    if result.error is not None and result.error.type == "ScriptCheckError":
+        report_no_config(request.config)
     return exit_code(result)
 
 
@@ -87,7 +92,18 @@ def grants_of(patterns: tuple[str, ...]) -> list[Grant]:
         raise Problem(f"--allow: {error}") from None
 
 
+def report_idle(grants: Iterable[Grant], config: Config) -> None:
+    """Name on stderr the grants for servers that the config does not have: a typing error, mostly."""
+    for grant in grants:
+        server = grant.pattern.partition(".")[0]
+        if config.servers and server not in config.servers and not set("*?[") & set(server):
+            note(f"--allow {grant.pattern}: the config has no server {server!r}; it has {', '.join(config.servers)}")
+
+
 def _limits(request: RunRequest, configured: Limits) -> Limits:
+    least = LEAST_MEMORY_BYTES // MIB
+    if request.memory_mib is not None and request.memory_mib < least:
+        raise Problem(f"--memory must be at least {least} (the interpreter itself), not {request.memory_mib}")
     given: dict[str, float | int] = {}
     if request.timeout_seconds is not None:
         given["wall_seconds"] = request.timeout_seconds
@@ -96,8 +112,7 @@ def _limits(request: RunRequest, configured: Limits) -> Limits:
     try:
         return replace(configured, **given)  # type: ignore[arg-type]  # Limits checks each field itself
     except ValueError as error:
-        named = str(error).replace("wall_seconds", "--timeout").replace("memory_bytes", "--memory, in bytes,")
-        raise Problem(named) from None
+        raise Problem(str(error).replace("wall_seconds", "--timeout")) from None
 
 
 def show_output(stream: str, text: str) -> None:

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 
 import anyio
 
-from broker.cli.configured import load_config, open_broker, report_servers
+from broker.cli.configured import load_config, open_broker, report_no_config, report_servers
 from broker.cli.exit_codes import ExitCode
-from broker.cli.run import grants_of
+from broker.cli.run import grants_of, report_idle
 from broker.cli.signals import ending_signals
 from broker.cli.terminal import Problem, note
 from broker.errors import ConfigError
@@ -49,7 +49,9 @@ class ServeRequest:
 async def serve(request: ServeRequest) -> ExitCode:
     """Serve until the end."""
     config = load_config(request.config, needed=False)
+    report_no_config(request.config)
     grants = grants_of(request.allow)
+    report_idle(grants, config)
     settings = config.serve if request.http is None else _with_token(config.serve)
     # A client waits for its first answer: servers that are slow are waited for by whoever needs them.
     async with open_broker(config, startup_seconds=0, runs_scripts=True) as broker:

@@ -29,7 +29,7 @@ def assert_explained(finished, *parts, code=2):
         (["run", "-", "--timeout", "0"], ["--timeout", "positive"]),
         (["run", "-", "--timeout", "nan"], ["--timeout"]),
         (["run", "-", "--timeout", "-1"], ["--timeout", "positive"]),
-        (["run", "-", "--memory", "1"], ["--memory", "64"]),
+        (["run", "-", "--memory", "1"], ["--memory must be at least 64 (the interpreter itself), not 1"]),
         (["run", "-", "--memory", "lots"], ["--memory", "integer"]),
         (["run", "-", "--config", "absent.json"], ["absent.json", "no such file"]),
         (["tools", "list"], ["no config", "--config"]),
@@ -38,6 +38,22 @@ def assert_explained(finished, *parts, code=2):
 )
 def test_wrong_usage_is_explained(codemode, arguments, parts):
     assert_explained(codemode(*arguments), *parts)
+
+
+@pytest.mark.parametrize("command", [["run", "-"], ["check", "-"], ["serve"]])
+def test_scripts_without_a_config_have_no_tools_and_that_is_said(codemode, config, command):
+    script = "" if command == ["serve"] else "from tools import git"
+    bare = codemode(*command, stdin=script)
+    configured = codemode(*command, "-c", config, stdin=script)
+    assert "no config: nothing says which MCP servers there are. Pass --config FILE" in bare.stderr
+    assert "no config" not in configured.stderr
+    assert "no config" not in codemode("run", "-", stdin="1").stderr
+
+
+@pytest.mark.parametrize(("pattern", "is_named"), [("od.*", True), ("odd.*", False), ("o*.echo", False)])
+def test_leave_for_a_server_that_there_is_not_is_named(codemode, config, pattern, is_named):
+    finished = codemode("run", "-", "-c", config, "--allow", pattern, stdin="1")
+    assert ("the config has no server 'od'; it has odd" in finished.stderr) is is_named
 
 
 def test_a_script_that_is_not_utf8_is_named_with_its_line(codemode, tmp_path):

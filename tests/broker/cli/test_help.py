@@ -13,7 +13,7 @@ def test_without_arguments_the_help_is_shown(codemode):
     assert "Start here:" in finished.stdout + finished.stderr
 
 
-@pytest.mark.parametrize("command", [["run"], ["check"], ["tools", "search"], ["tools", "show"], ["stubs"]])
+@pytest.mark.parametrize("command", [["run"], ["check"], ["tools", "search"], ["tools", "show"], ["stubs"], ["audit"]])
 def test_the_help_of_a_command_has_an_example(codemode, command):
     finished = codemode(*command, "--help")
     assert finished.returncode == 0
@@ -38,6 +38,7 @@ def test_each_command_is_summed_up_in_a_line_that_is_not_cut(codemode, group):
     summaries = codemode(*filter(None, [group]), "--help").stdout.partition("Commands:")[2]
     assert summaries
     assert "..." not in summaries
+    assert all(len(line.split()) > 1 for line in summaries.strip().splitlines()), summaries
 
 
 @pytest.mark.parametrize(

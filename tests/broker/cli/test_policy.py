@@ -29,18 +29,18 @@ def governed(tmp_path, odd):
 
 
 TESTS = {
-    "a rule": (["--call", "odd.echo", "--args", '{"text": "hi"}'], 0, "allow (rule: rule 1 'short')"),
+    "a rule": (["--call", "odd.echo", "--args", '{"text": "hi"}'], 0, "allow (rule 1 'short')"),
     "no rule": (
         ["--call", "odd.echo", "--args", '{"text": "no"}'],
         4,
-        "ask (rule: the default 'everything else': no rule says otherwise)",
+        "ask (the default 'everything else': no rule says otherwise)",
     ),
-    "denied": (["--call", "odd.die"], 4, "deny (rule: rule 2: it ends the server)"),
-    "a grant": (["--call", "odd.fail", "--allow", "odd.*"], 0, "allow (grant: g1 odd.*)"),
+    "denied": (["--call", "odd.die"], 4, "deny (rule 2: it ends the server)"),
+    "a grant": (["--call", "odd.fail", "--allow", "odd.*"], 0, "allow (grant g1 odd.*)"),
     "a flow": (
         ["--call", "odd.echo", "--args", '{"text": "hi"}', "--after", "private"],
         4,
-        "ask (flow: after private from earlier.call (1 call), to egress: private data could leave)",
+        "ask (flow after private from earlier.call (1 call), to egress: private data could leave)",
     ),
 }
 
@@ -99,7 +99,7 @@ def test_a_run_is_explained_and_audited(codemode, governed):
     run_id = json.loads(codemode("run", "-", "-c", governed, "--json", stdin=script).stdout)["run_id"]
     explained = codemode("policy", "explain", run_id)
     assert explained.returncode == 0
-    assert "rule rule 1 'short'" in explained.stdout
+    assert "\trule 1 'short'" in explained.stdout
     assert "it ends the server" in explained.stdout
     assert codemode("policy", "explain", "last").stdout == explained.stdout
     lines = [json.loads(line) for line in codemode("audit", "--run", run_id, "--json").stdout.splitlines()]
@@ -108,9 +108,10 @@ def test_a_run_is_explained_and_audited(codemode, governed):
         ("result", None, None),
         ("attempt", "die", "denied"),
     ]
+    assert codemode("audit", "--run", "last").stdout == codemode("audit", "--run", run_id[:-2]).stdout != ""
     table = codemode("audit", "--since", "1h").stdout
     assert table.count("odd.") == 2
-    assert codemode("audit", "--since", "2999-01-01").stderr == "no call is on record\n"
+    assert codemode("audit", "--since", "2999-01-01").stderr == "no call like that is on record\n"
     verified = codemode("audit", "--verify")
     assert verified.stdout == f"ok: 3 records in one unbroken chain; the last hash is {lines[-1]['hash']}\n"
 
@@ -144,6 +145,8 @@ def test_a_store_of_a_newer_version_is_no_fault_of_ours(codemode, governed, tmp_
 
 
 def test_grants_are_listed_and_revoked(codemode, governed, tmp_path):
+    nothing = codemode("grants", "list")
+    assert (nothing.returncode, nothing.stderr) == (0, "nothing was allowed for always\n")
     codemode("run", "-", "-c", governed, stdin=ECHO, CODEMODE_STORE=str(tmp_path / "own.sqlite3"))
     own = {"CODEMODE_STORE": str(tmp_path / "own.sqlite3")}
     assert codemode("grants", "list", **own).stderr == "nothing was allowed for always\n"
@@ -175,6 +178,8 @@ def test_the_audit_is_pruned_and_says_so(codemode, config):
             "run", "-", "-c", config, "--allow", "odd.echo", stdin="from tools import odd\nawait odd.echo(text='x')"
         )
     assert "nothing says which records to remove" in codemode("audit", "prune").stderr
+    both = codemode("audit", "prune", "--older-than", "1d", "--keep", "1")
+    assert (both.returncode, "both say which records to remove" in both.stderr) == (2, True)
     assert codemode("audit", "prune", "--older-than", "1d").stderr.startswith("0 records removed")
     assert codemode("audit", "prune", "--keep", "1").stderr.startswith("3 records removed")
     verified = codemode("audit", "--verify")
