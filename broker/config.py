@@ -18,7 +18,14 @@ from pydantic import BaseModel, ConfigDict, Field, PrivateAttr, ValidationError
 from broker import other_forms
 from broker.audit_settings import AuditSettings
 from broker.authorization.policy import PolicyConfig
-from broker.config_problems import data_problems, name_problems, place, shape_problems, validation_problems
+from broker.config_problems import (
+    data_problems,
+    name_problems,
+    place,
+    shape_problems,
+    top_problems,
+    validation_problems,
+)
 from broker.disclosure.disclosure_config import DisclosureConfig
 from broker.errors import ConfigError
 from broker.recordings.settings import RecordingSettings
@@ -100,11 +107,12 @@ class Config(BaseModel):
         Raises:
             ConfigError: The text is wrong; the error lists every problem.
         """
-        document = _decoded(text, source)
+        written = _decoded(text, source)
+        document = other_forms.with_servers_named(written)
         expansion = Expansion(os.environ if environment is None else environment, {"CONFIG_DIR": str(folder)})
         expanded = expansion.expand(document)
         servers = document.get("mcpServers")
-        problems = shape_problems(document, cls)
+        problems = top_problems(written, cls) + shape_problems(document, cls)
         problems += name_problems(servers if isinstance(servers, dict) else ())
         problems += [f"{place(path)}{sentence}" for path, sentence in expansion.problems]
         try:

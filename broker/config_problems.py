@@ -28,21 +28,33 @@ _SERVER_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,63}")
 _TAKEN_NAMES = re.compile(r"Tool[A-Za-z]*")
 
 
-def shape_problems(document: dict[str, Any], model: type[BaseModel]) -> list[str]:
-    """Return the unknown keys of a document, each with the nearest that the config's model has."""
+def top_problems(document: dict[str, Any], model: type[BaseModel]) -> list[str]:
+    """Return what is wrong with the keys at the top: each with the nearest that there is, the others together."""
     if said := other_forms.of_document(document):
         return [said]
-    sections = {name: field.annotation for name, field in model.model_fields.items() if name != "servers"}
-    known = ["mcpServers", *sections]
-    problems = [_unknown(key, known, "") for key in document if key not in known]
-    for name, section_model in sections.items():
+    known = ["mcpServers", *_sections(model)]
+    unknown = {key: _nearest(key, known) for key in document if key not in known}
+    problems = [f"unknown key {key!r}; did you mean '{near}'?" for key, near in unknown.items() if near]
+    if foreign := [repr(key) for key, near in unknown.items() if not near]:
+        keys = f"unknown key{'s' if len(foreign) > 1 else ''} {', '.join(foreign)}"
+        copy = "If this is the config of another program, copy its 'mcpServers' to a file for codemode"
+        problems.append(f"{keys}; known are {', '.join(known)}. {copy}")
+    if "mcpServers" not in other_forms.with_servers_named(document):
+        problems.append("'mcpServers' is missing")
+    return problems
+
+
+def shape_problems(document: dict[str, Any], model: type[BaseModel]) -> list[str]:
+    """Return the unknown keys of sections and servers, each with the nearest that there is."""
+    problems: list[str] = []
+    if other_forms.of_document(document):
+        return problems
+    for name, section_model in _sections(model).items():
         if name == "policy":
             continue  # its faults are told by rule
         section, fields = document.get(name), list(getattr(section_model, "model_fields", ()))
         problems += [_unknown(key, fields, f"{name}: ") for key in _keys(section) if key not in fields]
     servers = document.get("mcpServers")
-    if servers is None and not any(other_forms.ALIASES.get(key.lower()) == "mcpServers" for key in document):
-        problems.append("'mcpServers' is missing")
     for name, server in servers.items() if isinstance(servers, dict) else ():
         for key in server if isinstance(server, dict) else ():
             if key not in ServerConfig.model_fields:
@@ -50,6 +62,10 @@ def shape_problems(document: dict[str, Any], model: type[BaseModel]) -> list[str
             elif key == "type" and server[key] == "sse":
                 problems.append(f"server {name!r}: type 'sse' is the transport of 2024; give the streamable HTTP 'url'")
     return problems
+
+
+def _sections(model: type[BaseModel]) -> dict[str, Any]:
+    return {name: field.annotation for name, field in model.model_fields.items() if name != "servers"}
 
 
 def name_problems(names: Iterable[str]) -> list[str]:
@@ -123,13 +139,17 @@ def _keys(section: Any) -> list[str]:
 def _unknown(key: str, known: list[str], where: str) -> str:
     if said := other_forms.of_key(key):
         return f"{where}unknown key {key!r}: {said}"
+    near = _nearest(key, known)
+    hint = f"did you mean '{near}'?" if near else f"known are {', '.join(known)}"
+    return f"{where}unknown key {key!r}; {hint}"
+
+
+def _nearest(key: str, known: list[str]) -> str:
+    """Return the key that was meant by another program's, or by one that was mistyped; empty for any other."""
     lowered = {name.lower(): name for name in known} | other_forms.ALIASES
     lowered = {alias: name for alias, name in lowered.items() if name in known}
     near = difflib.get_close_matches(key.lower(), lowered, n=1)
-    hint = f"; did you mean '{lowered[near[0]]}'?" if near else f"; known are {', '.join(known)}"
-    if not near and not where:
-        hint += ". If this is the config of another program, copy its 'mcpServers' to a file for codemode"
-    return f"{where}unknown key {key!r}{hint}"
+    return lowered[near[0]] if near else ""
 
 
 def _seen(error: ErrorDetails, document: dict[str, Any]) -> bool:
@@ -159,5 +179,8 @@ def _sentence(error: ErrorDetails) -> str:
         message = "a URL that begins with http:// or https://" if is_url else f"as {error['ctx']['pattern']} describes"
     if error["type"] in {"model_type", "model_attributes_type", "dict_type"}:
         message = "a JSON object"
-    message = message.removeprefix("a valid ").replace("tuple", "list")
-    return f"{place(location)}must be {message}"
+    elif error["type"] == "tuple_type":
+        message = 'a list, as in ["--verbose"]' if location[-1] == "args" else "a list"
+    elif error["type"] == "string_type":
+        message = "text; what follows the program goes into 'args'" if location[-1] == "command" else 'text, as in "80"'
+    return f"{place(location)}must be {message.removeprefix('a valid ')}"

@@ -16,7 +16,6 @@ ALIASES = {
     "context_servers": "mcpServers",
     "disabled_tools": "hide_tools",
     "disabledtools": "hide_tools",
-    "enabled": "disabled",
     "enabled_tools": "allow_tools",
     "enabledtools": "allow_tools",
     "environment": "env",
@@ -24,12 +23,15 @@ ALIASES = {
     "http_headers": "headers",
     "httpurl": "url",
     "includetools": "allow_tools",
+    "mcp": "mcpServers",
     "mcp_servers": "mcpServers",
     "servers": "mcpServers",
     "serverurl": "url",
     "startup_timeout_sec": "connect_timeout_seconds",
     "timeout": "call_timeout_seconds",
     "tool_timeout_sec": "call_timeout_seconds",
+    "transport": "type",
+    "transporttype": "type",
     "workingdirectory": "cwd",
 }
 """Keys of other programs in small letters, and ours that mean the same; durations here are seconds."""
@@ -40,11 +42,22 @@ _SENTENCES = {
     "autoapprove": _OF_POLICY,
     "trust": _OF_POLICY,
     "bearer_token_env_var": """write "headers": {"Authorization": "Bearer ${NAME}"} instead""",
+    "dev": "is for an editor; remove it",
+    "enabled": """write "disabled": true to leave the server out, else remove it""",
+    "source": "is for an editor; remove it",
     "envfile": "no file of variables is read; write them in 'env', or as ${NAME} there and set them before",
 }
 _OF_EDITORS = re.compile(r"workspaceFolder\w*|userHome|pathSeparator|extensionPath|command:.*")
 _COMMENT = re.compile(r"//|/\*|#")
 _QUOTES = "\u201c\u201d\u2018\u2019'"
+
+
+def with_servers_named(document: dict[str, Any]) -> dict[str, Any]:
+    """Return a document with the servers under our key, so that all that is wrong with them is told at once."""
+    if "mcpServers" in document:
+        return document
+    named = [key for key in document if ALIASES.get(key.lower()) == "mcpServers"]
+    return {"mcpServers" if key == named[0] else key: value for key, value in document.items()} if named else document
 
 
 def of_key(key: str) -> str:

@@ -72,7 +72,10 @@ def _known(name: str, settings: ServerConfig, cause: Exception) -> Trouble | Non
         case FileNotFoundError() | NotADirectoryError():
             if settings.cwd is not None and not settings.cwd.is_dir():
                 return Trouble("its working directory does not exist", "Correct 'cwd'.")
-            return Trouble(f"the command {command!r} was not found", "Install it, or give its full path as 'command'.")
+            remedy = "Install it, or give its full path as 'command'."
+            if " " in command:
+                remedy = "'command' is the program alone: write the rest in 'args'."
+            return Trouble(f"the command {command!r} was not found", remedy)
         case PermissionError():
             return Trouble(f"the command {command!r} may not be run", "Make the file executable, or correct 'command'.")
         case OSError() if not isinstance(cause, ConnectionError):

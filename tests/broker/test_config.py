@@ -77,10 +77,17 @@ WRONG = {
         servers(web={"url": f"ftp://{SECRET}@h"}),
         "mcp.json: server 'web': url: must be a URL that begins with http:// or https://",
     ),
-    "args as text": (servers(git={"command": "x", "args": "-v"}), "mcp.json: server 'git': args: must be list"),
+    "args as text": (
+        servers(git={"command": "x", "args": "-v"}),
+        "mcp.json: server 'git': args: must be a list, as in [\"--verbose\"]",
+    ),
     "env number": (
         servers(git={"command": "x", "env": {"PORT": 80}}),
-        "mcp.json: server 'git': env.PORT: must be string",
+        "mcp.json: server 'git': env.PORT: must be text, as in \"80\"",
+    ),
+    "a command with its arguments": (
+        servers(git={"command": ["uvx", "mcp-server-git"]}),
+        "mcp.json: server 'git': command: must be text; what follows the program goes into 'args'",
     ),
     "mode": (
         servers(git={"command": "x", "mode": "new"}),
@@ -138,6 +145,13 @@ WRONG = {
     "tools that another program takes": (
         servers(git={"command": "x", "includeTools": ["a"]}),
         "mcp.json: server 'git': unknown key 'includeTools'; did you mean 'allow_tools'?",
+    ),
+    "a switch the other way round": (
+        servers(git={"command": "x", "enabled": True}),
+        (
+            "mcp.json: server 'git': unknown key 'enabled': write \"disabled\": true to leave the server out, "
+            "else remove it"
+        ),
     ),
     "leave that another program gives": (
         servers(git={"command": "x", "alwaysAllow": ["a"]}),
@@ -202,6 +216,19 @@ def test_data_that_goes_on_and_on_is_refused(deep):
 def test_data_is_read_as_a_file_of_the_same_form():
     data = {"mcpServers": {"git": {"command": "x", "args": ("-v",), "lazy": True}}}
     assert Config.of_data(MappingProxyType(data)).servers == {"git": ServerConfig(command="x", args=("-v",), lazy=True)}
+
+
+@pytest.mark.parametrize("key", ["servers", "context_servers", "mcp"])
+def test_servers_under_the_key_of_another_program_are_read_as_ours_to_tell_all_at_once(key):
+    document = {"inputs": [], "theme": "dark", key: {"git": {"comand": "x"}, "my web": {"url": "h"}}}
+    with pytest.raises(ConfigError) as caught:
+        parse(document)
+    said = str(caught.value).splitlines()
+    assert said[1] == f"  - unknown key '{key}'; did you mean 'mcpServers'?"
+    assert said[2].startswith("  - unknown keys 'inputs', 'theme'; known are mcpServers, image")
+    assert said[3] == "  - server 'git': unknown key 'comand'; did you mean 'command'?"
+    assert said[4].startswith("  - server 'my web': a name is 1 to 64 letters")
+    assert "  - server 'my web': url: must be a URL that begins with http:// or https://" in said
 
 
 def test_several_problems_are_reported_at_once():

@@ -65,6 +65,11 @@ MISSING: dict[str, tuple[dict[str, Any], str, str]] = {
         "the command 'no-such-program' was not found",
         "Install it, or give its full path as 'command'.",
     ),
+    "command with its arguments": (
+        {"command": "uvx no-such-program"},
+        "the command 'uvx no-such-program' was not found",
+        "'command' is the program alone: write the rest in 'args'.",
+    ),
     "folder": (
         {"command": "python3", "cwd": "/no/such/folder"},
         "its working directory does not exist",
