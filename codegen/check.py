@@ -13,7 +13,7 @@ from codegen.errors import CheckerError
 from codegen.finding_cache import shared
 from codegen.known_names import functions_by_namespace, known_from
 from codegen.plain_text import one_line
-from codegen.script_text import Place, words_of
+from codegen.script_text import Place, ScriptText, words_of
 from codegen.verdicts import verdict
 
 if TYPE_CHECKING:
@@ -25,6 +25,8 @@ MAX_DIAGNOSTICS = 20
 LONGEST_SCRIPT = 100_000
 # Of the doubtful ones, too: a script made for it has thousands.
 _MOST_FINDINGS = 500
+_MOST_READ = 5_000_000
+"""Characters read for all findings together: one may take a look at every line of the script."""
 _MESSAGE_LENGTH = 300
 _HINT_LENGTH = 300
 
@@ -67,11 +69,12 @@ def check(script: str, stubs: Iterable[Stub], *, listed: Mapping[str, Iterable[s
         return []
     known = known_from(named, functions)
     diagnostics: dict[tuple[int, int], Diagnostic] = {}
-    lines = script.split("\n")
-    for finding in sorted(found, key=lambda one: (one.line, one.column))[:_MOST_FINDINGS]:
+    text = ScriptText(script)
+    most = min(_MOST_FINDINGS, _MOST_READ // (len(script) or 1))
+    for finding in sorted(found, key=lambda one: (one.line, one.column))[:most]:
         if len(diagnostics) == MAX_DIAGNOSTICS:
             break
-        judged = verdict(finding, Place(finding, script, lines), known)
+        judged = verdict(finding, Place(finding, text), known)
         if judged is not None:
             diagnostics.setdefault(
                 (finding.line, finding.column),

@@ -24,6 +24,15 @@ class ToolError(Exception):
     message: str
     content: list[Any]
     structured_content: Any
+    def __init__(
+        self,
+        message: str = "",
+        *,
+        server: str | None = None,
+        tool: str | None = None,
+        content: list[Any] | None = None,
+        structured_content: Any = None,
+    ) -> None: ...
 
 class ToolArgumentsError(ToolError, TypeError): ...
 class ToolRefusedError(ToolError, PermissionError): ...

@@ -6,7 +6,6 @@ Above: verdicts.py, which tells a model what there is instead of what it wrote. 
 from __future__ import annotations
 
 import ast
-import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -20,7 +19,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """What the stubs define: keys by class, parameters by function and namespace.
+    """What the stubs define: keys by class, parameters by function and namespace, which of those are `optional`.
 
     `partners` are the classes of which one may stand in place of another, where a tool has unions of objects.
     """
@@ -31,12 +30,7 @@ class Known:
     partners: Mapping[str, frozenset[str]]
     has_unions: bool
     functions: Mapping[str, tuple[str, ...]]
-
-    def takes(self, function: str, before: str) -> tuple[str, ...]:
-        """Return the parameters of a function; the text before the call tells namespaces apart."""
-        by_namespace = self.parameters[function]
-        called = re.findall(rf"\b(\w+)\s*\.\s*{function}\s*\(", before)
-        return by_namespace.get(called[-1] if called else "") or next(iter(by_namespace.values()))
+    optional: frozenset[tuple[str, str]]
 
     @property
     def objects(self) -> frozenset[str]:
@@ -59,7 +53,8 @@ def known_from(stubs: Iterable[Stub], functions: Mapping[str, tuple[str, ...]]) 
     choices: dict[tuple[str, str], frozenset[str]] = {}
     partners: dict[str, frozenset[str]] = {}
     has_unions = False
-    for stub in stubs:
+    described = list(stubs)
+    for stub in described:
         names = tuple(one.name for one in stub.parameters)
         parameters.setdefault(stub.function, {})[stub.namespace] = names
         module = ast.parse(stub.checked_source)
@@ -70,7 +65,8 @@ def known_from(stubs: Iterable[Stub], functions: Mapping[str, tuple[str, ...]]) 
             keys.update(_keys(node))
             if isinstance(node, ast.AsyncFunctionDef):
                 choices.update(_choices(node))
-    return Known(keys, parameters, choices, partners, has_unions, functions)
+    optional = {(stub.function, one.name) for stub in described for one in stub.parameters if not one.required}
+    return Known(keys, parameters, choices, partners, has_unions, functions, frozenset(optional))
 
 
 def _keys(node: ast.stmt) -> dict[str, tuple[str, ...]]:

@@ -5,13 +5,13 @@ Above: verdicts.py. Below: known_names.py.
 
 from __future__ import annotations
 
-import difflib
 import re
 import sys
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from codegen.checker_input import ERROR_NAMES
+from codegen.near_names import near_name
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -20,10 +20,8 @@ if TYPE_CHECKING:
     from codegen.script_text import Place
     from codegen.type_checker import Finding
 
+AWAIT = "write `await` before the call"
 _UNDEFINED = re.compile(r"Name `(\w+)` used")
-_MOST_WORDS = 1_000
-_LONGEST_WORD = 40
-"""Longer ones are not compared: two of 200 characters may take 10 ms."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +35,7 @@ class Verdict:
 def undefined(finding: Finding, place: Place, known: Known) -> Verdict | None:
     """Judge a name that the script uses and nothing defines."""
     named = _UNDEFINED.search(finding.message)
-    if named is None:
+    if named is None or place.mentions("exec", "globals", "locals", "vars"):
         return None
     name = named[1]
     homes = [namespace for namespace, functions in known.functions.items() if name in functions]
@@ -47,18 +45,18 @@ def undefined(finding: Finding, place: Place, known: Known) -> Verdict | None:
         return Verdict(f"`{name}` is not imported", f"write `import {name}`")
     if homes:
         return Verdict(f"`{name}` is not imported", f"write `from tools.{homes[0]} import {name}`")
-    words = {word for word in re.findall(r"[^\W\d]\w*", place.script) if len(word) <= _LONGEST_WORD} - {name}
-    known_words = sorted(words)[:_MOST_WORDS] if len(name) <= _LONGEST_WORD else []
-    return Verdict(f"`{name}` is not defined", nearest(name, known_words, ""))
+    return Verdict(f"`{name}` is not defined", nearest(name, sorted(place.names - {name}), ""))
 
 
-def unknown_tool(module: str, name: str, known: Known) -> Verdict | None:
+def unknown_tool(module: str, name: str, place: Place, known: Known) -> Verdict | None:
     """Judge a server or tool that there is not; `module` is `tools` or one of its modules."""
+    if place.mentions("hasattr"):
+        return None
     if name.startswith("__"):
         return None  # Python's own, such as `__all__`, which stubs do not spell out
     if module == "tools":
-        near = difflib.get_close_matches(name, [*known.functions, *ERROR_NAMES], n=1, cutoff=0.6)
-        hint = f"did you mean `{near[0]}`?" if near else f"there are: {listed(known.functions)}"
+        near = near_name(name, [*known.functions, *ERROR_NAMES])
+        hint = f"did you mean `{near}`?" if near else f"there are: {listed(known.functions)}"
         return Verdict(f"there is no server `{name}` in tools", hint)
     namespace = module.removeprefix("tools.")
     functions = known.functions.get(namespace, ())
@@ -68,9 +66,9 @@ def unknown_tool(module: str, name: str, known: Known) -> Verdict | None:
 def nearest(name: str, names: Iterable[str], otherwise: str, *, quote: str = "`") -> str:
     """Return the nearest of the names as a question, else all of them after a word."""
     choices = list(names)
-    near = difflib.get_close_matches(name, choices, n=1, cutoff=0.6)
-    if near:
-        return f"did you mean {quote}{near[0]}{quote}?"
+    near = near_name(name, choices)
+    if near is not None:
+        return f"did you mean {quote}{near}{quote}?"
     return f"{otherwise}: {listed(choices)}" if otherwise else ""
 
 

@@ -7,6 +7,8 @@ and these patterns hold the interpreter while they run, so each takes time in pr
 from __future__ import annotations
 
 import re
+from functools import cached_property
+from itertools import accumulate
 from typing import TYPE_CHECKING
 
 from codegen.normal_form import normalised
@@ -23,30 +25,115 @@ _MOST_UPDATES = 50
 _MOST_LOOPS = 3
 
 
+class ScriptText:
+    """The text of a script, with what is read of the whole once for all places in it."""
+
+    def __init__(self, text: str) -> None:
+        """Take the text in lines."""
+        self.text = text
+        self.lines = text.split("\n")
+        self._starts = list(accumulate((len(line) + 1 for line in self.lines), initial=0))
+
+    def offset(self, line: int, column: int) -> int:
+        """Return where a line and column are in the text; both count from 1."""
+        return self._starts[min(line, len(self._starts)) - 1] + column - 1
+
+    @cached_property
+    def names(self) -> frozenset[str]:
+        """What may be a name, in strings and comments too."""
+        return frozenset(re.findall(r"[^\W\d]\w*", self.text))
+
+    @cached_property
+    def functions(self) -> frozenset[str]:
+        """The names of functions that are defined here."""
+        return frozenset(re.findall(r"\bdef\s+(\w+)", self.text))
+
+    @cached_property
+    def lines_in_plain_functions(self) -> frozenset[int]:
+        """The lines around which, by their indentation, the nearest function is a plain `def`."""
+        found: set[int] = set()
+        around: list[tuple[int, bool]] = []
+        for number, line in enumerate(self.lines, 1):
+            if not line.strip():
+                continue
+            while around and around[-1][0] >= _indentation(line):
+                around.pop()
+            is_inside = bool(around) and around[-1][1]
+            if is_inside:
+                found.add(number)
+            is_function = re.match(r"\s*(async\s+)?def\b", line) is not None
+            around.append((_indentation(line), line.lstrip().startswith("def") if is_function else is_inside))
+        return frozenset(found)
+
+    def caught_at(self, line: int) -> frozenset[str]:
+        """Return the errors named by the `except` clauses around a line, found by indentation."""
+        caught: set[str] = set()
+        indentation = _indentation(self.lines[line - 1])
+        for number in range(line - 1, 0, -1):
+            above = self.lines[number - 1]
+            if above.strip() and _indentation(above) < indentation:
+                indentation = _indentation(above)
+                if above.lstrip().startswith("try:"):
+                    caught |= self._caught_by(number, indentation)
+        return frozenset(caught)
+
+    def _caught_by(self, number: int, indentation: int) -> set[str]:
+        """Return what the clauses of the `try` on a line name.
+
+        Those that catch anything count where nothing is awaited: whoever reads a result so has another way to read it,
+        and whoever makes calls so wants to be told what is wrong.
+        """
+        caught: set[str] = set()
+        awaits, is_body = False, True
+        for line in self.lines[number:]:
+            if not line.strip() or _indentation(line) > indentation:
+                awaits = awaits or (is_body and "await" in line)
+                continue
+            clause = re.findall(r"\w+", line)
+            if _indentation(line) < indentation or not clause or clause[0] not in {"except", "else", "finally"}:
+                break
+            is_body = False
+            if clause[0] == "except":
+                caught.update(clause[1:] or ["BaseException"])
+        return caught - {"Exception", "BaseException"} if awaits else caught
+
+
 class Place:
     """The text a finding points at."""
 
-    def __init__(self, finding: Finding, script: str, lines: list[str]) -> None:
-        """Find the place of `finding` in `script`, whose lines these are."""
-        self.script = script
-        self._lines = lines
-        self.start = sum(len(line) + 1 for line in lines[: finding.line - 1]) + finding.column - 1
-        self.end = sum(len(line) + 1 for line in lines[: finding.end_line - 1]) + finding.end_column - 1
+    def __init__(self, finding: Finding, script: ScriptText) -> None:
+        """Find the place of `finding` in its script."""
+        self._whole = script
+        self._line = finding.line
+        self.script = script.text
+        self.start = script.offset(finding.line, finding.column)
+        self.end = script.offset(finding.end_line, finding.end_column)
 
     @property
     def text(self) -> str:
         """The text pointed at."""
         return self.script[self.start : self.end]
 
+    @property
+    def names(self) -> frozenset[str]:
+        """What may be a name in the whole script."""
+        return self._whole.names
+
+    def mentions(self, *names: str) -> bool:
+        """Tell whether the script has one of these names."""
+        return not self.names.isdisjoint(names)
+
+    def is_caught(self, errors: frozenset[str]) -> bool:
+        """Tell whether the script catches one of these errors here, and so has another way to go on."""
+        return not self._whole.caught_at(self._line).isdisjoint(errors | {"Exception", "BaseException"})
+
+    def defines(self, function: str) -> bool:
+        """Tell whether the script has a function of its own of this name."""
+        return function in self._whole.functions
+
     def is_in_plain_function(self, line: int) -> bool:
         """Tell by indentation whether the nearest function around a line is a plain `def`."""
-        indentation = _indentation(self._lines[line - 1])
-        for above in reversed(self._lines[: line - 1]):
-            if above.strip() and _indentation(above) < indentation:
-                indentation = _indentation(above)
-                if re.match(r"\s*(async\s+)?def\b", above):
-                    return above.lstrip().startswith("def")
-        return False
+        return line in self._whole.lines_in_plain_functions
 
     @property
     def before(self) -> str:
@@ -71,7 +158,7 @@ class Place:
         if path is None:
             return False
         name = path[1]
-        mentions = [line for line in self._lines if name in line]
+        mentions = [line for line in self._whole.lines if name in line]
         awaited = [re.match(rf"[ \t]*{name}[ \t]*=[ \t]*await\b", line) for line in mentions]
         if any(awaited):
             rests = [line[found.end() :] if found else line for found, line in zip(awaited, mentions, strict=True)]
@@ -90,9 +177,10 @@ def may_exist(key: str, place: Place) -> bool:
     """Tell whether the script may put such a key into an object, or asks before it uses one."""
     quoted = rf"(?:'{re.escape(key)}'|\"{re.escape(key)}\")"
     stores = rf"\[\s*{quoted}\s*\]\s*(?:[-+*/|&]|//|\*\*|:[^=\n]{{0,100}})?=(?!=)|setdefault\(\s*{quoted}"
+    joins = rf"\|=?\s*\{{(?:[^{{}}]{{0,500}}[\s,])?{quoted}\s*:"
     asks = rf"\.get\(\s*{quoted}|{quoted}\s+(?:not\s+)?in\b|\b(?:KeyError|LookupError)\b"
     named = re.match(r"['\"]", place.text) is None or bool(re.search(asks, place.script))
-    return named or bool(re.search(stores, place.script)) or _updates(key, quoted, place.script)
+    return named or bool(re.search(f"{stores}|{joins}", place.script)) or _updates(key, quoted, place.script)
 
 
 def _updates(key: str, quoted: str, script: str) -> bool:

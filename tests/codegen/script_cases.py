@@ -23,7 +23,7 @@ def correct_scripts() -> list[ScriptCase]:
     """Return the scripts in which nothing may be found."""
     return [
         ScriptCase(head, script)
-        for name in ("correct_a.txt", "correct_b.txt", "correct_c.txt", "correct_d.txt")
+        for name in ("correct_a.txt", "correct_b.txt", "correct_c.txt", "correct_d.txt", "correct_e.txt")
         for head, script in _sections((_FOLDER / name).read_text(encoding="utf-8"))
     ]
 

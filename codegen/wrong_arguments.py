@@ -1,0 +1,139 @@
+"""What to say of a call whose arguments do not fit: a name, a number of them, or a type that is wrong in every run.
+
+Above: verdicts.py. Below: missing_names.py, type_text.py.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from typing import TYPE_CHECKING
+
+from codegen.missing_names import AWAIT, Verdict, listed, nearest
+from codegen.type_text import certainly_differ, kinds_of
+
+if TYPE_CHECKING:
+    from codegen.known_names import Known
+    from codegen.script_text import Place
+    from codegen.type_checker import Finding
+
+_ARGUMENT = re.compile(r"Argument to [\w ]+ `([\w.]+)` is incorrect: Expected `(.+)`, found `(.+)`$", re.DOTALL)
+_KEY_ARGUMENT = re.compile(
+    r'key "(.*)" with declared type `(.+)` on TypedDict `(\w+)`: value of type `(.+)`$', re.DOTALL
+)
+_INDEX = re.compile(r"cannot be called with key of type `(.+)` on object of type `(.+)`$", re.DOTALL)
+_NAMED_PARAMETER = re.compile(r"Argument `([^`]+)` does not match any known parameter of [\w ]+ `([\w.]+)`")
+_CALLEE = re.compile(r"(?:of|to) [\w ]+ `([\w.]+)`")
+_LITERAL = r"(?:\"[^\"\\\n]*\"|'[^'\\\n]*'|-?\d+(?:\.\d*)?|True|False)"
+_LITERAL_LIST = re.compile(rf"\[\s*{_LITERAL}\s*(?:,\s*{_LITERAL}\s*)*(?:,\s*)?\]")
+_LONGEST_LIST = 2_000
+_VALUES = frozenset({"dict", "list", "int", "float", "bool"})
+
+
+def wrong_call(finding: Finding, place: Place, known: Known) -> Verdict | None:
+    """Judge a call with an argument too many or too few, or one of an unknown name."""
+    if place.mentions("metaclass"):
+        return None  # which may call classes in a way of its own
+    unknown = _NAMED_PARAMETER.search(finding.message)
+    callee = _CALLEE.search(finding.message)
+    function = unknown[2] if unknown is not None else callee[1] if callee is not None else ""
+    takes = _parameters(function, place, known)
+    if takes is None:
+        return Verdict(finding.message)
+    if unknown is not None:
+        return Verdict(f"{function} has no parameter `{unknown[1]}`", nearest(unknown[1], takes, "it takes"))
+    rule = "give every argument by name" if finding.rule == "too-many-positional-arguments" else "it takes"
+    return Verdict(finding.message, f"{rule}: {listed(takes)}")
+
+
+def wrong_argument(finding: Finding, place: Place, known: Known) -> Verdict | None:
+    """Judge a value that is not of the type that a call, a key or a subscript wants."""
+    if place.text.startswith("**"):
+        return None
+    index = _INDEX.search(finding.message)
+    if index is not None:
+        is_certain = not known.has_unions and place.is_of_call(place.text)
+        return _index(index[1], index[2], place) if is_certain else None
+    in_key = _KEY_ARGUMENT.search(finding.message)
+    if in_key is not None:
+        key, expected, _, found = in_key.groups()
+        if certainly_differ(found, expected, known.objects):
+            return Verdict(f'"{key}" must be {expected}, not {found}', AWAIT if _is_coroutine(found) else "")
+        return None
+    called = _ARGUMENT.search(finding.message)
+    return _given(place, (called[1], called[2], called[3]), known) if called is not None else None
+
+
+def _given(place: Place, called: tuple[str, str, str], known: Known) -> Verdict | None:
+    function, expected, found = called
+    if _is_coroutine(found):
+        # A function of the script may await what it is given, whatever it says that it takes.
+        is_own = place.defines(function.rpartition(".")[2])
+        return None if is_own else Verdict(f"{function} is given a call that was not awaited", AWAIT)
+    name = re.match(r"\s*(\w+)\s*=(?!=)", place.text)
+    value = place.text[name.end() :].strip() if name is not None else place.text
+    if function == "loads" and not place.defines(function):
+        return _parsed(found, value, place, known)
+    if _parameters(function, place, known) is None:
+        return None
+    parameter = name[1] if name is not None else "the argument"
+    choices = known.choices.get((function, parameter), frozenset())
+    if re.search(r"[\w)]\s*\[|\.get\(", value) and not place.is_of_call(value):
+        return None
+    if _certain(found, expected, value, known) or (choices and _not_chosen(found, choices)):
+        hint = f"one of: {listed(map(repr, sorted(choices)))}" if choices else ""
+        if found == "None" and (function, parameter) in known.optional:
+            hint = "leave it out"
+        return Verdict(f"`{parameter}` of {function} must be {expected}, not {found}", hint)
+    return None
+
+
+def _parsed(found: str, value: str, place: Place, known: Known) -> Verdict | None:
+    """Judge a result that is parsed as JSON: only text can be."""
+    kinds = kinds_of(found, known.objects)
+    if kinds.unknown or kinds.several or not kinds.names <= _VALUES or not place.is_of_call(value):
+        return None
+    return Verdict(f"json.loads is given {found}, which is a value already", "leave out json.loads()")
+
+
+def _parameters(function: str, place: Place, known: Known) -> tuple[str, ...] | None:
+    """Return what a tool's function takes; None for a function of the script, which may have the name of a tool."""
+    by_namespace = known.parameters.get(function, {})
+    calls = re.findall(rf"(?:\b(\w+)\s*\.\s*)?\b{re.escape(function)}\s*\(", place.before)
+    if calls and calls[-1] in by_namespace:
+        return by_namespace[calls[-1]]
+    return None if place.defines(function) else next(iter(by_namespace.values()), None)
+
+
+def _certain(found: str, expected: str, value: str, known: Known) -> bool:
+    if certainly_differ(found, expected, known.objects):
+        return True
+    if len(value) > _LONGEST_LIST or not _LITERAL_LIST.fullmatch(value):
+        return False
+    # The checker prints a list of literals as what was expected or what was found, so the text tells.
+    wanted = kinds_of(kinds_of(expected, known.objects).items, known.objects)
+    elements = {type(element).__name__ for element in ast.literal_eval(value)}
+    numbers = {"int", "float"} if wanted.names & {"int", "float"} else set()
+    return not wanted.unknown and not wanted.literals and bool(elements - wanted.names - numbers)
+
+
+def _not_chosen(found: str, choices: frozenset[str]) -> bool:
+    given = kinds_of(found, frozenset())
+    return given.only_literals and not given.unknown and not any(value in choices for _, value in given.literals)
+
+
+def _is_coroutine(type_: str) -> bool:
+    return type_.startswith("CoroutineType[")
+
+
+def _index(key: str, container: str, place: Place) -> Verdict | None:
+    asked = key.removeprefix("Literal[").removesuffix("]")
+    if asked == key or not asked.startswith(('"', "'")):
+        return None
+    if container.startswith("list["):
+        return Verdict(f"a list ({container}) has no key {asked}", "take one element, or loop over it")
+    if container != "str":
+        return None
+    is_looped = f"for {place.text} in " in place.script
+    hint = "a loop over a dict gives its keys" if is_looped else "it is the text itself"
+    return Verdict(f"a str has no key {asked}", hint)
