@@ -126,6 +126,8 @@ def _report(found: Comparison) -> None:
             console.print(Text(text), soft_wrap=True)
     for other in found.others:
         console.print(Text(f"{other.what} is different\n{other.diff}"), soft_wrap=True)
+    for text in found.notes:
+        note(text)
     note(counted(len(found.changes) + len(found.others), "difference") if found else "no differences")
 
 

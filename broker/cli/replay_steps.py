@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
+from itertools import islice
 from typing import TYPE_CHECKING
 
 from rich.console import Group
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
 
 _CHARACTERS = 110
 _AROUND = 3
+_MOST_CALLS = 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,8 +40,8 @@ class Moment:
     Attributes:
         number: The step.
         now_seconds: The run's clock.
-        lines: Lines of the script that wait for a call.
-        in_flight: The calls that are open, as text.
+        lines: Lines of the script that wait for these calls.
+        in_flight: The calls that are open, the first of many, as text.
         came_in: The answers that this step was given, as text.
         printed: What it printed.
         outcome: How the run ended in it, as text.
@@ -62,24 +64,24 @@ async def walk(recording: Recording) -> ExitCode:
             found = await replay(sandbox, recording, on_step=lambda *step: kept.append(step))
     except RecordingError as error:
         raise Problem(str(error)) from None
-    moments = _moments(recording, kept)
+    moments, script = _moments(recording, kept), recording.script.splitlines()
     if not moments:
         raise Problem("the recording has no step")
     if can_ask():
-        await _browse(recording, moments)
+        await _browse(script, moments)
     else:
         for moment in moments:
-            results().print(_picture(recording, moment, len(moments)), soft_wrap=True)
+            results().print(_picture(script, moment, len(moments)), soft_wrap=True)
     if found.difference is not None:
         results().print(Text(f"{found.difference.what} came out differently\n{found.difference.diff}"))
         return ExitCode.DIFFERENT
     return ExitCode.COMPLETED
 
 
-async def _browse(recording: Recording, moments: Sequence[Moment]) -> None:
+async def _browse(script: Sequence[str], moments: Sequence[Moment]) -> None:
     position = 0
     while True:
-        results().print(_picture(recording, moments[position], len(moments)), soft_wrap=True)
+        results().print(_picture(script, moments[position], len(moments)), soft_wrap=True)
         results().print(Text("Enter forward, b back, a number, q quit: "), end="")
         answer = (await read_line()).strip().lower()
         if answer == "q" or (answer == "" and position == len(moments) - 1):
@@ -103,12 +105,14 @@ def _moments(recording: Recording, kept: Sequence[tuple[int, Step, Sequence[Prin
             arguments = json.dumps(call.arguments, ensure_ascii=False)
             in_flight[call.id] = (call.line, one_line(f"{call.function} {arguments}", _CHARACTERS))
         text = paragraph("".join(piece.text for piece in printed), 4_000)
+        shown = list(islice(in_flight.values(), _MOST_CALLS))
+        more = [f"and {len(in_flight) - _MOST_CALLS} more calls"] if len(in_flight) > _MOST_CALLS else []
         moments.append(
             Moment(
                 number,
                 written.now_ns / 1e9,
-                tuple(sorted({line for line, _ in in_flight.values()})),
-                tuple(f"line {line}: {called}" for line, called in in_flight.values()),
+                tuple(sorted({line for line, _ in shown})),
+                (*(f"line {line}: {called}" for line, called in shown), *more),
                 tuple(came_in),
                 text,
                 "" if step.outcome is None else one_line(repr(step.outcome), _CHARACTERS * 2),
@@ -124,10 +128,10 @@ def _answer(recording: Recording, call: int) -> str:
     return one_line(json.dumps(recording.load(answered.result), ensure_ascii=False), _CHARACTERS)
 
 
-def _picture(recording: Recording, moment: Moment, count: int) -> Group:
+def _picture(script: Sequence[str], moment: Moment, count: int) -> Group:
     parts = [Text(f"step {moment.number} of {count - 1}, at {moment.now_seconds:.3f} s", "bold")]
     parts += [Text(f"  <- {one}", "green") for one in moment.came_in]
-    parts += _script_lines(recording.script.splitlines(), moment.lines)
+    parts += _script_lines(script, moment.lines)
     parts += [Text(f"  -> {one}", "cyan") for one in moment.in_flight]
     if moment.printed:
         parts.append(Text("  printed:", "dim"))

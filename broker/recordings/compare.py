@@ -1,16 +1,18 @@
 """Two recordings of a script compared: calls that were added, removed or changed, and what else is different.
 
-Above: `codemode replay --live` and `--script`. Below: recording.py. Calls are matched in order by function and
-arguments; volatile fields of results are ignored by JSON pointer.
+Above: `codemode replay --live` and `--script`. Below: recording.py, alignment.py. Calls are matched in order by
+function and arguments; volatile fields of results are ignored by JSON pointer.
 """
 
 from __future__ import annotations
 
 import json
+from collections import defaultdict, deque
 from dataclasses import dataclass
-from difflib import SequenceMatcher
-from typing import TYPE_CHECKING, Any, Literal
+from operator import attrgetter
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
+from broker.recordings.alignment import Alignment
 from broker.recordings.replay import Difference, pretty
 from broker.recordings.writing import outcome_json
 
@@ -21,6 +23,10 @@ if TYPE_CHECKING:
 
 _MOST_FIELDS = 50
 _ABSENT = "(absent)"
+_NOT_IN_ORDER = (
+    "the runs have too many calls that are alike or changed to find each in its order: some were put beside the next "
+    "equal one, or the next of the same function"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +52,8 @@ class Comparison:
 
     changes: tuple[Change, ...]
     others: tuple[Difference, ...]
+    notes: tuple[str, ...] = ()
+    """What a reader should know beside that."""
 
     def __bool__(self) -> bool:
         """Tell whether anything is different."""
@@ -61,16 +69,15 @@ def compare(first: Recording, second: Recording, ignored: Collection[str] = ()) 
         ignored: JSON pointers into the results of calls, as in `/result/updated_at`, and into the outcome, as in
             `/outcome/completed/total`; `*` stands for any key or index. `/printed` is the printed text.
     """
-    then, now = _keys(first), _keys(second)
+    old, new = _made(first), _made(second)
+    alignment = Alignment([made.key for made in old], [made.key for made in new])
     changes: list[Change] = []
-    old, new = list(first.calls.values()), list(second.calls.values())
-    for kind, a, b, c, d in SequenceMatcher(None, then, now, autojunk=False).get_opcodes():
-        if kind == "equal":
-            for one, other in zip(old[a:b], new[c:d], strict=True):
-                changes += _changed(first, one, second, other, ignored)
-        else:
-            changes += _replaced(first, old[a:b], second, new[c:d], ignored)
-    return Comparison(tuple(changes), tuple(_others(first, second, ignored)))
+    for kind, a, b, c, d in alignment.get_opcodes():
+        pairs = zip(old[a:b], new[c:d], strict=True) if kind == "equal" else _pairs(old[a:b], new[c:d])
+        for one, other in pairs:
+            changes += _changed(first, one, second, other, ignored)
+    notes = () if alignment.is_complete else (_NOT_IN_ORDER,)
+    return Comparison(tuple(changes), tuple(_others(first, second, ignored)), notes)
 
 
 def fields(then: Any, now: Any, ignored: Collection[str], place: str = "") -> Iterator[tuple[str, str, str]]:
@@ -102,11 +109,20 @@ def _matches(place: str, pattern: str) -> bool:
     return len(parts) == len(wanted) and all(b in {a, "*"} for a, b in zip(parts, wanted, strict=True))
 
 
-def _keys(recording: Recording) -> list[str]:
-    return [
-        json.dumps([story.call.function, recording.load(story.call.arguments)], sort_keys=True)
-        for story in recording.calls.values()
-    ]
+class _Made(NamedTuple):
+    """A call, and what makes it equal to another one."""
+
+    key: str
+    function: str
+    story: CallStory
+
+
+def _made(recording: Recording) -> list[_Made]:
+    return [_Made(_key(recording, story), story.call.function, story) for story in recording.calls.values()]
+
+
+def _key(recording: Recording, story: CallStory) -> str:
+    return json.dumps([story.call.function, recording.load(story.call.arguments)], sort_keys=True)
 
 
 def _result(recording: Recording, story: CallStory) -> Any:
@@ -117,28 +133,39 @@ def _result(recording: Recording, story: CallStory) -> Any:
 
 
 def _changed(
-    first: Recording, one: CallStory, second: Recording, other: CallStory, ignored: Collection[str]
+    first: Recording, one: _Made | None, second: Recording, other: _Made | None, ignored: Collection[str]
 ) -> list[Change]:
-    then = {"arguments": first.load(one.call.arguments), "result": _result(first, one)}
-    now = {"arguments": second.load(other.call.arguments), "result": _result(second, other)}
+    """Return what is different of a call in two runs, of which one may not have it."""
+    if other is None:
+        return [] if one is None else [Change("removed", one.function, one.story.call.line)]
+    if one is None:
+        return [Change("added", other.function, other.story.call.line)]
+    then = {"arguments": first.load(one.story.call.arguments), "result": _result(first, one.story)}
+    now = {"arguments": second.load(other.story.call.arguments), "result": _result(second, other.story)}
     found = tuple(fields(then, now, ignored))
-    return [Change("changed", other.call.function, other.call.line, found[:_MOST_FIELDS])] if found else []
+    return [Change("changed", other.function, other.story.call.line, found[:_MOST_FIELDS])] if found else []
 
 
-def _replaced(
-    first: Recording, old: Sequence[CallStory], second: Recording, new: Sequence[CallStory], ignored: Collection[str]
-) -> list[Change]:
-    """Calls of the same function in the same place have other arguments; the rest came or went."""
-    changes: list[Change] = []
-    left = list(new)
-    for story in old:
-        partner = next((one for one in left if one.call.function == story.call.function), None)
-        if partner is None:
-            changes.append(Change("removed", story.call.function, story.call.line))
-        else:
-            left.remove(partner)
-            changes += _changed(first, story, second, partner, ignored)
-    return changes + [Change("added", story.call.function, story.call.line) for story in left]
+def _pairs(old: Sequence[_Made], new: Sequence[_Made]) -> list[tuple[_Made | None, _Made | None]]:
+    """Calls of the same function in the same place have other arguments; the rest came or went.
+
+    Equal calls are among them only where there were too many to look for each in its order.
+    """
+    partners: dict[int, int] = {}
+    taken: set[int] = set()
+    for sameness in (attrgetter("key"), attrgetter("function")):
+        waiting: dict[str, deque[int]] = defaultdict(deque)
+        for place, made in enumerate(new):
+            if place not in taken:
+                waiting[sameness(made)].append(place)
+        for place, made in enumerate(old):
+            if place not in partners and (found := waiting[sameness(made)]):
+                partners[place] = found.popleft()
+                taken.add(partners[place])
+    pairs: list[tuple[_Made | None, _Made | None]] = [
+        (made, new[partners[place]] if place in partners else None) for place, made in enumerate(old)
+    ]
+    return pairs + [(None, made) for place, made in enumerate(new) if place not in taken]
 
 
 def _others(first: Recording, second: Recording, ignored: Collection[str]) -> Iterator[Difference]:

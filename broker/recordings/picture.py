@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import heapq
 import json
+from bisect import bisect_left
 from dataclasses import dataclass
+from itertools import accumulate
 from typing import TYPE_CHECKING, Literal
 
 from codegen.plain_text import counted
@@ -98,7 +100,7 @@ class Picture:
 
 def picture_of(recording: Recording) -> Picture:
     """Draw a recording."""
-    clock = _Clock(recording)
+    clock = _Clock(recording.begun.at, recording.gaps)
     end = clock.seconds(recording.last_at)
     spans = tuple(_span(story, clock, end) for story in recording.calls.values())
     said, is_good = _outcome(recording)
@@ -106,13 +108,19 @@ def picture_of(recording: Recording) -> Picture:
 
 
 class _Clock:
-    def __init__(self, recording: Recording) -> None:
-        self._began = recording.begun.at
-        self._gaps: Sequence[tuple[int, int]] = recording.gaps
-        self.gaps = tuple((self.seconds(until), (until - since) / 1e9) for since, until in self._gaps)
+    def __init__(self, began: int, gaps: Sequence[tuple[int, int]]) -> None:
+        """Take the gaps in order; none begins before the one ahead of it has ended."""
+        self._began = began
+        self._since = [since for since, _ in gaps]
+        self._until = [until for _, until in gaps]
+        self._lain = [0, *accumulate(until - since for since, until in gaps)]
+        self.gaps = tuple((self.seconds(until), (until - since) / 1e9) for since, until in gaps)
 
     def seconds(self, at: int) -> float:
-        lain = sum(min(at, until) - since for since, until in self._gaps if since < at)
+        before = bisect_left(self._since, at)
+        lain = self._lain[before]
+        if before and at < self._until[before - 1]:
+            lain -= self._until[before - 1] - at
         return max((at - self._began - lain) / 1e9, 0.0)  # the clock may have been set back
 
 

@@ -6,13 +6,13 @@ is their place in it, never by their arguments. The first step that comes out di
 
 from __future__ import annotations
 
-import difflib
 import json
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from broker.recordings.redaction import Redaction
 from broker.recordings.retracing import is_same_step, past_of, taken_again
+from broker.recordings.text_diff import text_diff
 from broker.recordings.writing import outcome_json
 from sandbox import NoJournal, SandboxError
 
@@ -29,8 +29,6 @@ SLOWER = 20
 
 MOST_SECONDS = 600.0
 """Processor time that a replay may take in any case: a recording may come from anywhere, its limits with it."""
-
-MOST_DIFF_LINES = 60
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,13 +50,7 @@ class Difference:
     @property
     def diff(self) -> str:
         """The two as a unified diff, bounded."""
-        lines = list(
-            difflib.unified_diff(
-                self.expected.splitlines(), self.actual.splitlines(), "recorded", "replayed", n=2, lineterm=""
-            )
-        )
-        left_out = [f"… {len(lines) - MOST_DIFF_LINES} more lines"] if len(lines) > MOST_DIFF_LINES else []
-        return "\n".join(lines[:MOST_DIFF_LINES] + left_out)
+        return text_diff(self.expected, self.actual)
 
 
 @dataclass(frozen=True, slots=True)

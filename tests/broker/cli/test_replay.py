@@ -192,3 +192,12 @@ def test_what_cannot_be_done_is_said_in_one_line(codemode, tmp_path, arguments, 
     assert finished.returncode == 2
     assert said in finished.stderr
     assert "Traceback" not in finished.stderr
+
+
+def test_of_very_many_calls_in_flight_a_step_shows_the_first(codemode, config, tmp_path):
+    script = "import asyncio\nfrom tools import odd\nawait asyncio.gather(*(odd.echo(text=str(n)) for n in range(50)))"
+    (tmp_path / "many.py").write_text(script)
+    assert codemode("run", "many.py", "-c", config, "--allow", "odd.echo").returncode == 0
+    shown = codemode("replay", "last", "--step").stdout
+    first = shown.split("step 1 of")[0]
+    assert (first.count("-> line 3"), "-> and 30 more calls" in first) == (20, True), first
