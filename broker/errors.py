@@ -5,6 +5,7 @@ BrokerError
 ├── UnknownToolError            no such tool; carries the nearest names
 ├── PatternError                a pattern of tools that can match nothing
 ├── StoreError                  what is kept on disk cannot be read or written
+│   └── RunInterruptedError     and so a run was cut off; says what of it was executed
 ├── RecordingError              a recording is not there, not whole, or cannot be used for this
 ├── LoginError                  a server wants a login, or it did not come about
 ├── SearchError                 a search cannot be done as asked; the text says what to change
@@ -87,12 +88,39 @@ class StoreError(BrokerError):
 
     Attributes:
         is_busy: Another process has it locked; later it may go.
+        is_read_only: It cannot be written, and perhaps it can be read.
+        is_damaged: It is no database, or not a whole one.
     """
 
-    def __init__(self, message: str, *, is_busy: bool = False) -> None:
-        """Keep whether it may go later beside the text."""
+    def __init__(
+        self, message: str, *, is_busy: bool = False, is_read_only: bool = False, is_damaged: bool = False
+    ) -> None:
+        """Keep beside the text what can still be done."""
         super().__init__(message)
         self.is_busy = is_busy
+        self.is_read_only = is_read_only
+        self.is_damaged = is_damaged
+
+
+class RunInterruptedError(StoreError):
+    """A run was cut off because what it does could not be written down.
+
+    Attributes:
+        run_id: Which run.
+        executed: Sentences on what was sent and what was not; no path of the host is in them.
+        what_to_do: How to go on with it.
+    """
+
+    def __init__(self, run_id: str, problem: str, *, executed: str, can_resume: bool) -> None:
+        """Take what was wrong with the store, as a sentence, and whether the run can be taken up again."""
+        super().__init__(f"{run_id} was interrupted. {problem} {executed}")
+        self.run_id = run_id
+        self.executed = executed
+        self.what_to_do = (
+            f"When that is mended, `codemode resume {run_id}` goes on from there; answered calls are not repeated."
+            if can_resume
+            else "It was recorded without its content, so it cannot go on: look at what it did before you run it again."
+        )
 
 
 class LoginError(BrokerError):

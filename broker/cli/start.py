@@ -13,7 +13,7 @@ from broker.cli.logs import configure_logs
 from broker.cli.signals import SignalReceived, run_until_signal
 from broker.cli.streams import lost_output
 from broker.cli.terminal import Problem, note, report_problem
-from broker.errors import StoreError
+from broker.errors import RunInterruptedError, StoreError
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -60,9 +60,12 @@ def _report(error: Exception) -> ExitCode:
             str(cause), "`codemode run --isolation thread` runs scripts in this process, with one wall less."
         )
         return ExitCode.USAGE
+    if isinstance(cause, RunInterruptedError):
+        report_problem(str(cause), cause.what_to_do)
+        return ExitCode.FAULT  # not USAGE, which says that nothing was run
     if isinstance(cause, StoreError):
-        report_problem(str(cause))
-        return ExitCode.FAULT
+        report_problem(str(cause), "Nothing was run.")
+        return ExitCode.USAGE
     structlog.get_logger().debug("fault", exc_info=error)
     report_problem(
         f"codemode failed: {type(cause).__name__}: {cause}",

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from broker.errors import RecordingError, StoreError
 from broker.logging import logger
+from broker.recordings.interruption import interrupted, store_error
 from broker.recordings.leave import grants_to_record, numbers_of
 from broker.recordings.parts import RecordedTool
 from broker.recordings.redaction import Redaction
@@ -65,11 +66,22 @@ class RecordedRun:
         return self
 
     def __exit__(
-        self, _kind: type[BaseException] | None, _error: BaseException | None, _traceback: TracebackType | None
+        self, _kind: type[BaseException] | None, error: BaseException | None, _traceback: TracebackType | None
     ) -> None:
-        """Leave the run; one that has not ended can be resumed."""
-        if isinstance(self.journal, RunJournal):
+        """Leave the run; one that has not ended can be resumed.
+
+        Raises:
+            RunInterruptedError: It could not be written down to its end.
+        """
+        if not isinstance(self.journal, RunJournal):
+            return
+        fault = store_error(error)
+        try:
             self.journal.close()
+        except StoreError as last:
+            fault = fault or (last if error is None else None)
+        if fault is not None:
+            raise interrupted(self.journal.recordings, self.run_id, fault) from error
 
 
 class Recorder:

@@ -7,10 +7,11 @@ from __future__ import annotations
 
 import re
 import time
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Self
 
-from broker.errors import RecordingError
+from broker.errors import RecordingError, StoreError
 from broker.recordings.owners import Owner, lives
 from broker.recordings.tables import TABLES
 from codegen.plain_text import one_line
@@ -28,7 +29,7 @@ _DAY_NS = 86_400 * 10**9
 _MIB = 1024 * 1024
 _BEGINNING = re.compile(r"(run_)?[0-9a-f]*")
 _SHUTDOWN = "shutdown"
-"""The owner of an interrupted run whose process was told to end."""
+"""The owner of an interrupted run that goes on as after a crash: its process was told to end, or the disk was full."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +42,8 @@ class Entry:
         characters: Size of its lines and values.
         is_imported: It was made elsewhere: what it says was allowed counts for nothing here.
         was_taken_up: It went on after it was interrupted or parked.
-        has_crashed: Its process died or was told to end; otherwise a run that is interrupted was ended on purpose.
+        has_crashed: Its process died or was told to end, or could not write; otherwise a run that is interrupted was
+            ended on purpose.
     """
 
     id: int
@@ -71,6 +73,8 @@ class Recordings:
         self._store = store
         store.prepare(TABLES)
         self._owner: Owner | None = None
+        self._cut_off: dict[int, int] = {}
+        """Runs of which nothing more could be written, and their calls."""
         self.is_shutting_down = False
         """Whether runs that are interrupted now are so because this process is about to end."""
 
@@ -96,6 +100,7 @@ class Recordings:
         Raises:
             StoreError: It cannot be written down; nothing has been run.
         """
+        self._settle_cut_off()
         with self._store.transaction():
             self._prune()
             rows = self._store.execute(
@@ -126,7 +131,21 @@ class Recordings:
 
     def settle(self, recording: int, state: State, calls: int, *, began: int | None = None) -> None:
         """Note how a run stands that this process does not carry on."""
-        owner = _SHUTDOWN if state == "interrupted" and self.is_shutting_down else ""
+        self._settle(recording, state, calls, began, has_crashed=state == "interrupted" and self.is_shutting_down)
+
+    def cut_off(self, recording: int, calls: int) -> None:
+        """Note, as soon as that can be written, that a run of this process was interrupted as by a crash."""
+        self._cut_off[recording] = calls
+        with suppress(StoreError):
+            self._settle_cut_off()
+
+    def _settle_cut_off(self) -> None:
+        for recording, calls in self._cut_off.items():
+            self._settle(recording, "interrupted", calls, None, has_crashed=True)
+        self._cut_off.clear()
+
+    def _settle(self, recording: int, state: State, calls: int, began: int | None, *, has_crashed: bool) -> None:
+        owner = _SHUTDOWN if has_crashed else ""
         self._store.execute(
             "UPDATE recording SET state = ?, calls = ?, ended = ?, began = coalesce(?, began), owner = ?, "
             "bytes = (SELECT coalesce(sum(length(line)), 0) FROM recording_line WHERE recording = ?) + "
@@ -141,6 +160,7 @@ class Recordings:
         Raises:
             RecordingError: It is neither, or another process has been faster.
         """
+        self._settle_cut_off()
         with self._store.transaction():
             now = self.find(entry.run_id)
             if now.state not in {"interrupted", "parked"}:
@@ -171,6 +191,7 @@ class Recordings:
         """
         if not request:
             return []
+        self._settle_cut_off()
         since = 0 if within_seconds is None else time.time_ns() - int(within_seconds * 1e9)
         rows = self._store.execute(
             f"{_SELECT} WHERE request != '' AND request >= ? AND request < ? || '/' "

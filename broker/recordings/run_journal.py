@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import json
 import time
+from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import asdict, dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from broker.calls.call_journal import NoCallJournal
-from broker.errors import RecordingError
+from broker.errors import RecordingError, StoreError
 from broker.recordings.events import VERSION
 from broker.recordings.leave import recorded_denial, recorded_grant
 from broker.recordings.retracing import is_same_step
@@ -21,13 +22,11 @@ from broker.recordings.writing import Line, outcome_json, state_of
 from sandbox import NoJournal
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-    from contextlib import AbstractContextManager
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from pydantic import BaseModel
 
     from broker.authorization.grants import Denial, Held
-    from broker.recordings.events import State
     from broker.recordings.parts import CallAnswer, RecordedTool
     from broker.recordings.recording import Recording
     from broker.recordings.recordings import Recordings
@@ -74,7 +73,7 @@ class RunJournal:
         before: Recording | None = None,
     ) -> None:
         """Go on writing where a recording ends; `begin` and `resume` make the object."""
-        self._recordings = recordings
+        self.recordings = recordings
         self._redaction = redaction
         self._recording = recording
         self._keeps_content = keeps_content
@@ -85,7 +84,9 @@ class RunJournal:
         self._grant_numbers: dict[str, int] = {}
         self._grants = 0 if before is None else len(before.grants)
         self._is_settled = False
+        self._fault: StoreError | None = None
         self._waiting: list[Callable[[], object]] = []
+        self._beside: list[Callable[[], object]] = []
 
     @classmethod
     def begin(cls, recordings: Recordings, redaction: Redaction, beginning: Beginning) -> RunJournal:
@@ -95,9 +96,10 @@ class RunJournal:
             StoreError: It cannot be written; nothing has been run.
         """
         mode = recordings.settings.mode
-        recording = recordings.begin(beginning.run_id, mode, beginning.filename, request=beginning.request)
-        journal = cls(recordings, redaction, recording=recording, keeps_content=mode == "full")
-        journal._begun(beginning, mode)
+        with recordings.together():
+            recording = recordings.begin(beginning.run_id, mode, beginning.filename, request=beginning.request)
+            journal = cls(recordings, redaction, recording=recording, keeps_content=mode == "full")
+            journal._begun(beginning, mode)
         return journal
 
     @classmethod
@@ -156,7 +158,8 @@ class RunJournal:
         body = f'"outcome":{line.stored(outcome_json(outcome))},"printed":{line.printed(printed)}'
         with self.together():
             self._write(line, "ended", body)
-            self._settle(state_of(outcome))
+            self.recordings.settle(self._recording, state_of(outcome), self._calls)
+        self._is_settled = True
 
     def asked(self, call_id: int) -> None:
         """Write that a person is about to be asked."""
@@ -193,20 +196,38 @@ class RunJournal:
         values = ",".join(f"{json.dumps(name)}:{line.stored(block)}" for name, block in blocks.items())
         self._write(line, "kept", f'"call":{call_id},"blocks":{{{values}}}')
 
-    def together(self) -> AbstractContextManager[None]:
+    @contextmanager
+    def together(self) -> Iterator[None]:
         """Write what is written in a block at once, at its end."""
-        return self._recordings.together()
+        try:
+            with self.recordings.together():
+                yield
+        except StoreError as error:
+            self._fault = error
+            raise
 
     def with_next(self, write: Callable[[], object]) -> None:
         """Have something else written together with the next line; every run has a last one."""
-        self._waiting.append(write)
+        self._beside.append(write)
 
     def close(self) -> None:
-        """Leave the run; one that has not ended is interrupted."""
-        if self._waiting:
-            self._write_now()
-        if not self._is_settled:
-            self._settle("interrupted")
+        """Leave the run; one that has not ended is interrupted, as by a crash where it could not be written down.
+
+        Raises:
+            StoreError: Its last lines cannot be written.
+        """
+        try:
+            if self._fault is None:
+                self._write_now()
+                if not self._is_settled:
+                    self.recordings.settle(self._recording, "interrupted", self._calls)
+                    self._is_settled = True
+        finally:
+            if not self._is_settled:
+                self.recordings.cut_off(self._recording, self._calls)
+                with suppress(StoreError), self.recordings.together():
+                    for write in self._beside:
+                        write()
 
     def _begun(self, beginning: Beginning, mode: str) -> None:
         line = self._line()
@@ -255,22 +276,21 @@ class RunJournal:
         text = f'{{"event":"{event}","at":{time.time_ns()}{"," if body else ""}{body}}}'
         number = self._number
         self._number += 1
-        return partial(self._recordings.append, self._recording, number, text, line.values)
+        return partial(self.recordings.append, self._recording, number, text, line.values)
 
     def _write_now(self, *writes: Callable[[], object]) -> None:
-        """Write, after what has waited for this."""
-        if not self._waiting:
-            for write in writes:
-                write()
-            return
-        waiting, self._waiting = self._waiting, []
-        with self.together():
-            for write in (*waiting, *writes):
-                write()
-
-    def _settle(self, state: State) -> None:
-        self._is_settled = True
-        self._recordings.settle(self._recording, state, self._calls)
+        """Write, after what has waited for this; nothing is written after what could not be."""
+        if self._fault is not None:
+            raise self._fault
+        waiting, self._waiting = [*self._waiting, *self._beside, *writes], []
+        try:
+            with self.recordings.together() if len(waiting) > 1 else nullcontext():
+                for write in waiting:
+                    write()
+        except StoreError as error:
+            self._fault = error
+            raise
+        self._beside = []
 
 
 def _members(values: Mapping[str, Any]) -> str:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from broker.calls.json_schema import first_fault
 from broker.disclosure.tool_details import HINTS
-from broker.errors import RecordingError, SearchError, StoreError
+from broker.errors import RecordingError, RunInterruptedError, SearchError, StoreError
 from broker.logging import logger
 from broker.runs.execution import Watching
 from broker.search import Detail, Filters, Mode, SearchRequest
@@ -138,8 +138,7 @@ class Surface:
         except ValueError as error:  # the script is too long
             return Reply(texts.wrong_arguments(EXECUTE, str(error)), is_error=True)
         except StoreError as error:
-            logger().error("the run cannot be written down", problem=str(error))
-            return Reply(texts.not_recorded(), is_error=True)
+            return _not_written(error)
         except RecordingError as error:
             if self.resumes is not None:
                 self.session.forget_request(self.resumes)
@@ -165,6 +164,14 @@ class Surface:
     def _reply(self, text: str, *, is_error: bool = False) -> Reply:
         handle = f"\n{texts.new_session(self.handle)}" if self.handle is not None else ""
         return Reply(text + handle, is_error=is_error)
+
+
+def _not_written(error: StoreError) -> Reply:
+    if isinstance(error, RunInterruptedError):
+        logger().error("a run was interrupted", problem=str(error), what_to_do=error.what_to_do)
+        return Reply(texts.interrupted(error.run_id, error.executed), is_error=True)
+    logger().error("a run cannot be written down, and was not begun", problem=str(error))
+    return Reply(texts.not_recorded(), is_error=True)
 
 
 def plain_code(text: str) -> str:

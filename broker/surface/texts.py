@@ -248,10 +248,20 @@ SHUT_DOWN = (
 
 
 def not_recorded() -> str:
-    """Return what is said when the journal of a run cannot be written."""
+    """Return what is said when a run cannot be begun because it cannot be written down."""
     return (
-        "The script was stopped: the broker could not write down what it does, and what is not written down is not "
-        "done. No call was made after that. Its operator has to look at the broker's log; do not run it again before."
+        "The script was not started: the broker cannot write down what it does, and what is not written down is not "
+        "done. Nothing was executed. The broker's operator has to mend its store, as `codemode doctor` says; run the "
+        "script again after that."
+    )
+
+
+def interrupted(run_id: str, executed: str) -> str:
+    """Return what is said when the journal of a run could not be written to its end."""
+    return (
+        "The script was interrupted: the broker could not write down what it does, and what is not written down is not "
+        f"done. {one_line(executed, 400)} Tell the user that the broker's operator has to mend its store, as `codemode "
+        f"doctor` says; then `codemode resume {run_id}` goes on from there. Do not run the script again before."
     )
 
 

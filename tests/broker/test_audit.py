@@ -19,7 +19,7 @@ from broker.audit import AuditLog, audit_json_schema
 from broker.audit_chain import FIRST, entries, prune, verify
 from broker.audit_settings import AuditSettings
 from broker.authorization.calls import PendingCall
-from broker.errors import StoreError
+from broker.errors import RunInterruptedError, StoreError
 from broker.redaction import Redactor
 from broker.store import Store
 
@@ -280,11 +280,11 @@ async def test_what_cannot_be_written_down_is_not_sent(path, desk, reached):
 
 async def test_a_call_whose_journal_fails_is_on_record_as_not_sent(path, desk, reached, monkeypatch):
     def fail(*_, **__):
-        raise StoreError("no space is left")
+        raise StoreError("no space is left.")
 
     monkeypatch.setattr("broker.recordings.run_journal.RunJournal.sent", fail)
     with Store(path) as store:
-        with pytest.raises(ExceptionGroup):  # the calls of one step
+        with pytest.raises(RunInterruptedError, match=r"no space is left\. No call was sent\."):
             await run(store, desk, "desk.*")
         records = [entry.record for entry in entries(store)]
     assert reached == []

@@ -1,0 +1,55 @@
+"""A run whose journal could not be written any more: what of it was executed, by what is written.
+
+Above: recorder.py. Below: the recording.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from broker.errors import RecordingError, RunInterruptedError, StoreError
+from broker.recordings.transfer import load
+from codegen.plain_text import counted, one_line
+
+if TYPE_CHECKING:
+    from broker.recordings.recording import Recording
+    from broker.recordings.recordings import Recordings
+
+_MOST_NAMES = 3
+_NAME_CHARACTERS = 80
+
+
+def store_error(error: BaseException | None) -> StoreError | None:
+    """Return what was wrong with the store, if that is all that an exception is about.
+
+    Of answers that come at once, each may find that it cannot be written.
+    """
+    if isinstance(error, BaseExceptionGroup):
+        found = [store_error(one) for one in error.exceptions]
+        return found[0] if all(found) else None
+    return error if isinstance(error, StoreError) else None
+
+
+def interrupted(recordings: Recordings, run_id: str, error: StoreError) -> RunInterruptedError:
+    """Return how an interrupted run stands."""
+    try:
+        recording = load(recordings, recordings.find(run_id))
+    except (RecordingError, StoreError):
+        executed, can_resume = "What it had called is not known now.", True
+    else:
+        executed, can_resume = _executed(recording), recording.has_content
+    return RunInterruptedError(run_id, str(error), executed=executed, can_resume=can_resume)
+
+
+def _executed(recording: Recording) -> str:
+    stories = recording.calls.values()
+    answered = sum(1 for story in stories if story.sent is not None and story.is_over)
+    unknown = [f"{story.call.function} (line {story.call.line})" for story in stories if story.is_unknown]
+    if not answered and not unknown:
+        return "No call was sent."
+    said = [f"{counted(answered, 'call')} had been answered."] if answered else []
+    if unknown:
+        names = one_line(", ".join(unknown[:_MOST_NAMES]), _MOST_NAMES * _NAME_CHARACTERS)
+        more = f" and {len(unknown) - _MOST_NAMES} more" if len(unknown) > _MOST_NAMES else ""
+        said.append(f"Sent, with an outcome that is not known: {names}{more}.")
+    return " ".join([*said, "Nothing else was sent."])

@@ -1,0 +1,153 @@
+"""Runs of which nothing more can be written: what is said of them, what they have done, and how they go on."""
+
+from __future__ import annotations
+
+import pytest
+
+from broker import Grant
+from broker.errors import RunInterruptedError, StoreError
+from broker.recordings.redaction import Redaction
+from broker.recordings.repeating import in_request
+from broker.recordings.run_journal import Beginning, RunJournal
+from broker.recordings.transfer import load
+from sandbox import Call, Limits, PastStep, Step
+
+pytestmark = pytest.mark.anyio
+
+ADD_THEN_ECHO = """
+from tools import desk
+a = await desk.add(a=1)
+print("now")
+b = await desk.echo(text="x" * 30_000)
+a, len(b)
+"""
+ECHO = "from tools import desk\nlen(await desk.echo(text='x', times=30_000))"
+
+
+@pytest.fixture
+def fill(store):
+    """Fill the disk: what is there stays, and no more pages come."""
+
+    def fill(*_):
+        [[pages]] = store.execute("PRAGMA page_count")
+        store.execute(f"PRAGMA max_page_count = {pages}")
+
+    return fill
+
+
+@pytest.fixture
+def free(store):
+    """Make room on the disk."""
+    return lambda: store.execute("PRAGMA max_page_count = 1000000")
+
+
+async def interrupted(broker, script, **told):
+    """Run a script that will be cut off; return what is said of that."""
+    session = broker.session(grants=[Grant("desk.*")])
+    with pytest.raises(RunInterruptedError) as caught:
+        await session.execute_code(script, describe_references=True, **told)
+    return caught.value
+
+
+async def test_a_call_that_cannot_be_written_down_is_not_sent_and_the_run_goes_on_later(opened, fill, free, calls):
+    async with opened() as broker:
+        told = await interrupted(broker, ADD_THEN_ECHO, on_output=fill)
+        said = "the disk is full; free some space. 1 call had been answered. Nothing else was sent."
+        assert str(told).startswith(f"{told.run_id} was interrupted. ")
+        assert str(told).endswith(said)
+        assert f"`codemode resume {told.run_id}` goes on from there; answered calls are not repeated" in told.what_to_do
+        assert calls == [("add", 1, 2)]
+        free()
+        result = await broker.session().take_up(told.run_id)
+    assert (result.outcome, result.value) == ("completed", [3, 30_000])
+    assert [name for name, *_ in calls] == ["add", "echo"]
+
+
+async def test_a_call_whose_answer_cannot_be_written_down_is_of_unknown_outcome(opened, fill, free, calls, recordings):
+    async with opened() as broker:
+        told = await interrupted(broker, ECHO, on_call=fill)
+        assert str(told).endswith(
+            "free some space. Sent, with an outcome that is not known: desk.echo (line 2). Nothing else was sent."
+        )
+        free()
+        assert recordings.find(told.run_id).has_crashed
+        result = await broker.session().take_up(told.run_id)
+    assert result.error.type == "ToolOutcomeUnknown"
+    assert len(calls) == 1
+
+
+async def test_a_run_of_which_not_even_that_it_ended_can_be_written_goes_on_as_soon_as_that_can(
+    opened, store, calls, recordings
+):
+    async with opened() as broker:
+        told = await interrupted(broker, ADD_THEN_ECHO, on_output=lambda *_: store.execute("PRAGMA query_only = ON"))
+        assert "it cannot be written to; make the file and its folder writable. 1 call had been answered" in str(told)
+        store.execute("PRAGMA query_only = OFF")
+        assert recordings.find(told.run_id).state == "running"
+        assert (await broker.session().take_up(told.run_id)).outcome == "completed"
+    assert [name for name, *_ in calls] == ["add", "echo"]
+
+
+async def test_answers_that_come_at_once_and_cannot_be_written_end_the_run_once(opened, fill):
+    script = (
+        "import asyncio\nfrom tools import desk\n"
+        "await asyncio.gather(*(desk.echo(text=str(n), times=30_000) for n in range(20)))"
+    )
+    async with opened() as broker:
+        told = await interrupted(broker, script, on_call=fill)
+    assert "Sent, with an outcome that is not known: desk.echo (line 3), desk.echo (line 3)" in str(told)
+    assert len(str(told)) < 1_000
+
+
+async def test_a_run_that_cannot_be_begun_leaves_nothing_behind(opened, fill, recordings):
+    async with opened() as broker:
+        session = broker.session(grants=[Grant("desk.*")])
+        fill()
+        with pytest.raises(StoreError) as caught:
+            await session.execute_code(f"{ECHO}\n#{'x' * 30_000}", describe_references=True)
+        assert not isinstance(caught.value, RunInterruptedError)
+        assert recordings.entries() == []
+
+
+async def test_a_run_without_content_is_said_not_to_go_on(opened, fill):
+    async with opened(mode="metadata") as broker:
+        told = await interrupted(broker, f"{ECHO}\n" * 200, on_call=fill)
+    assert "it cannot go on: look at what it did before you run it again" in told.what_to_do
+
+
+async def test_whoever_repeats_the_request_of_a_run_that_was_cut_off_goes_on_with_it(opened, fill, free):
+    async with opened() as broker:
+        with in_request("request"):
+            told = await interrupted(broker, ADD_THEN_ECHO, on_output=fill)
+        free()
+        assert broker.requested_run("request") == told.run_id
+
+
+async def test_a_model_is_told_what_was_executed_and_what_is_to_be_done(opened, fill):
+    async with opened() as broker:
+        session = broker.session(grants=[Grant("desk.*")])
+        await session.get_tool_details(["desk.add", "desk.echo"])
+        cut_off = await session.dispatch("execute_code", {"code": ADD_THEN_ECHO}, on_output=fill)
+        refused = await session.dispatch("execute_code", {"code": f"1\n#{'x' * 30_000}"})
+    assert "1 call had been answered. Nothing else was sent. Tell the user" in cut_off.text
+    assert "then `codemode resume run_" in cut_off.text
+    assert refused.text.startswith("The script was not started: the broker cannot write down")
+    assert (cut_off.is_error, refused.is_error) == (True, True)
+
+
+async def test_nothing_is_written_after_what_could_not_be(recordings, fill, free):
+    beginning = Beginning(
+        run_id="run_0123456789abcdef", filename="x.py", script="1", manifest={}, seed=1, wall_ns=1, limits=Limits(),
+        image="", tools=[], policy=None, versions={},
+    )  # fmt: skip
+    journal = RunJournal.begin(recordings, Redaction(), beginning)
+    journal.stepped(PastStep(0, {}), Step(calls=(Call(1, "desk.echo", {"text": "x" * 30_000}),)), ())
+    fill()
+    with pytest.raises(StoreError, match="the disk is full"):
+        journal.asked(1)
+    free()
+    with pytest.raises(StoreError, match="the disk is full"):
+        journal.asked(1)
+    journal.close()
+    recording = load(recordings, recordings.find("last"))
+    assert (recording.line_count, recordings.find("last").state) == (1, "interrupted")
