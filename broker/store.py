@@ -6,32 +6,27 @@ microseconds, so that callers make them inline. Several processes may use the sa
 
 from __future__ import annotations
 
-import os
-import shutil
 import sqlite3
 import threading
 import time
 import weakref
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
-import platformdirs
-
 from broker.errors import StoreError
+from broker.store_files import VARIABLE, has_log, has_no_room, log_of, make_private, state_of, user_store
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
+    from pathlib import Path
     from types import TracebackType
 
-VARIABLE = "CODEMODE_STORE"
 BUSY_SECONDS = 5.0
 """How long a statement waits for another process that writes."""
 
 _COMPONENTS = "CREATE TABLE IF NOT EXISTS component (name TEXT PRIMARY KEY, version INTEGER NOT NULL) STRICT"
 _RETRY_SECONDS = 0.02
-_LEAST_BYTES = 64 * 1024
 # By the primary code of SQLite's result; the low byte of the extended one.
 _TROUBLE = {
     sqlite3.SQLITE_FULL: "the disk is full; free some space",
@@ -68,8 +63,8 @@ class Store:
     def __init__(self, path: Path | None = None, *, for_reading: bool = False) -> None:
         """Open the file and make it, private to the user, where there is none; None is memory.
 
-        With `for_reading`, what is in it can be read also where there is no room for the files that SQLite needs beside
-        it.
+        With `for_reading`, what is in it can be read also where nothing can be written: on a full disk, on a file
+        system that is read-only, in the folder of somebody else.
 
         Raises:
             StoreError: It cannot be used; the text says what to do.
@@ -77,15 +72,15 @@ class Store:
         self.path = path
         self._name = "the store in memory" if path is None else str(path)
         self._lock = threading.RLock()
-        if path is not None:
-            self._make(path)
+        self._unchanged: tuple[int, ...] | None = None
         try:
+            if path is not None:
+                make_private(path)
             self._open(":memory:" if path is None else str(path))
-        except StoreError:
-            if path is None or not (for_reading and self._has_no_room()) or _has_content(Path(f"{path}-wal")):
+        except StoreError as error:
+            if path is None or not for_reading or not (error.is_read_only or has_no_room(path)):
                 raise
-            # Nobody writes to it: without a log beside it, it is whole.
-            self._open(f"{path.resolve().as_uri()}?immutable=1")
+            self._open_for_reading(path, error)
 
     @classmethod
     def in_user_folder(cls, *, for_reading: bool = False) -> Self:
@@ -151,12 +146,15 @@ class Store:
         """
         with self._lock:
             try:
-                return self._connection.execute(statement, parameters).fetchall()
+                rows = self._connection.execute(statement, parameters).fetchall()
             except sqlite3.Error as error:
+                self._check_unchanged()
                 self._tell(error)
                 raise  # a wrong statement of ours
             except UnicodeEncodeError:
                 raise StoreError(f"{self._name}: a text that is not Unicode is not in it and cannot be kept.") from None
+            self._check_unchanged()
+            return rows
 
     @contextmanager
     def transaction(self) -> Iterator[None]:
@@ -183,10 +181,30 @@ class Store:
                     self.execute("ROLLBACK")
                 raise
 
+    def versions(self) -> dict[str, int]:
+        """Return the version of each component that has tables here."""
+        return dict(self.execute("SELECT name, version FROM component ORDER BY name"))
+
+    def first_damage(self, within_seconds: float) -> str | None:
+        """Look through the file; return the first thing that is wrong, or nothing; None where the time was too short.
+
+        Raises:
+            StoreError: The file cannot be used.
+        """
+        timer = threading.Timer(within_seconds, self._connection.interrupt)
+        timer.start()
+        try:
+            [[found]] = self.execute("PRAGMA quick_check(1)")
+        except sqlite3.OperationalError:  # interrupted
+            return None
+        finally:
+            timer.cancel()
+        return "" if found == "ok" else str(found)
+
     def _is_in_transaction(self) -> bool:
         return self._connection.in_transaction
 
-    def _open(self, name: str) -> None:
+    def _open(self, name: str, *, writes: bool = True) -> None:
         try:
             self._connection = sqlite3.connect(
                 name,
@@ -201,22 +219,51 @@ class Store:
         # A broker without a file makes a store in memory that nobody closes.
         self._close = weakref.finalize(self, self._connection.close)
         try:
-            self._configure()
+            self._configure(writes=writes)
         except BaseException:
             self._close()
             raise
 
-    def _make(self, path: Path) -> None:
-        """Make the file before SQLite does, which would let others read it; its side files take its mode."""
-        try:
-            path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-            os.close(os.open(path, os.O_RDWR | os.O_CREAT, 0o600))
-            path.chmod(0o600)
-        except OSError as error:
-            what_to_do = "check that its folder exists and is writable, or set CODEMODE_STORE to another file"
-            raise StoreError(f"{self._name} cannot be opened: {error.strerror}; {what_to_do}.") from error
+    def _open_for_reading(self, path: Path, problem: StoreError) -> None:
+        """Open what cannot be written.
 
-    def _configure(self) -> None:
+        Raises:
+            StoreError: `problem`, or that it cannot be read either.
+        """
+        uri = path.resolve().as_uri()
+        with suppress(StoreError):
+            self._open(f"{uri}?mode=ro", writes=False)
+            return
+        if has_log(path):
+            raise StoreError(
+                f"{problem} It cannot be read there either, as a part of it is in {log_of(path).name}: copy both to a "
+                f"folder that you may write to, and set {VARIABLE} to the copy."
+            )
+        # Without a log it is whole for as long as nobody writes to it from elsewhere.
+        self._unchanged = state_of(path)
+        try:
+            self._open(f"{uri}?immutable=1", writes=False)
+        except StoreError:
+            raise problem from None
+
+    def _check_unchanged(self) -> None:
+        if self.path is not None and self._unchanged not in {None, state_of(self.path)}:
+            raise StoreError(f"{self._name}: it was written to while it was read; try again, or read it where it is.")
+
+    def _configure(self, *, writes: bool) -> None:
+        if writes:
+            self._begin_log()
+            # A power failure may lose the last rows and damages nothing; a process that dies loses nothing.
+            self.execute("PRAGMA synchronous = NORMAL")
+            # Every checkpoint waits for the disk; 16 MB of the log between two of them.
+            self.execute("PRAGMA wal_autocheckpoint = 4000")
+        else:
+            self.execute("SELECT 1 FROM sqlite_master")  # whether the log can be read comes out only now
+        self.execute("PRAGMA foreign_keys = ON")
+        # The schema is read from the file: its expressions call nothing with an effect.
+        self.execute("PRAGMA trusted_schema = OFF")
+
+    def _begin_log(self) -> None:
         deadline = time.monotonic() + BUSY_SECONDS
         while True:
             try:
@@ -227,41 +274,17 @@ class Store:
                 if not error.is_busy or time.monotonic() > deadline:
                     raise
                 time.sleep(_RETRY_SECONDS)
-        # A power failure may lose the last rows and damages nothing; a process that dies loses nothing.
-        self.execute("PRAGMA synchronous = NORMAL")
-        # Every checkpoint waits for the disk; 16 MB of the log between two of them.
-        self.execute("PRAGMA wal_autocheckpoint = 4000")
-        self.execute("PRAGMA foreign_keys = ON")
-        # The schema is read from the file: its expressions call nothing with an effect.
-        self.execute("PRAGMA trusted_schema = OFF")
 
     def _tell(self, error: sqlite3.Error) -> None:
         """Raise what went wrong with the file in words; returns where it is something else."""
         code = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_ERROR) & 0xFF
-        if code in _NO_ROOM and self._has_no_room():
+        if code in _NO_ROOM and has_no_room(self.path):
             code = sqlite3.SQLITE_FULL  # SQLite says so only of some of its files
         trouble = _TROUBLE.get(code)
         if trouble is not None:
             raise StoreError(
-                f"{self._name}: {trouble}.", is_busy=code in {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED}
+                f"{self._name}: {trouble}.",
+                is_busy=code in {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED},
+                is_read_only=code in {sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN},
+                is_damaged=code in {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB},
             ) from error
-
-    def _has_no_room(self) -> bool:
-        try:
-            return self.path is not None and shutil.disk_usage(self.path.parent).free < _LEAST_BYTES
-        except OSError:
-            return False
-
-
-def _has_content(path: Path) -> bool:
-    try:
-        return path.stat().st_size > 0
-    except OSError:
-        return False
-
-
-def user_store() -> Path:
-    """Return where the user's own store is: `CODEMODE_STORE`, else in the user's data folder."""
-    if given := os.environ.get(VARIABLE):
-        return Path(given)
-    return Path(platformdirs.user_data_path("codemode-broker")) / "broker.sqlite3"

@@ -16,7 +16,8 @@ from broker.cli.exit_codes import ExitCode
 from broker.cli.recordings import whole_id
 from broker.cli.terminal import Problem, note, report_problem, write_result, write_table
 from broker.errors import StoreError
-from broker.store import Store, user_store
+from broker.store import Store
+from broker.store_files import user_store
 from codegen.plain_text import counted
 
 if TYPE_CHECKING:

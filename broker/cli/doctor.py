@@ -9,7 +9,9 @@ from rich.text import Text
 
 from broker.cli.compile_progress import prepare_image
 from broker.cli.configured import LISTING_SECONDS, load_config, open_broker
+from broker.cli.doctor_store import store_findings
 from broker.cli.exit_codes import ExitCode
+from broker.cli.findings import MIB, Finding
 from broker.cli.terminal import Problem, results
 from codegen.plain_text import counted, one_line
 from sandbox import Sandbox, SandboxError
@@ -22,7 +24,6 @@ if TYPE_CHECKING:
     from broker.sandbox_settings import SandboxSettings
 
 _LINE_CHARACTERS = 400
-MIB = 1024 * 1024
 
 _PARTS = {
     "seccomp": "seccomp",
@@ -38,16 +39,6 @@ class DoctorRequest:
     """The arguments of `codemode doctor`."""
 
     config: Path | None
-
-
-@dataclass(frozen=True)
-class Finding:
-    """One line: what was looked at, what was found, and what to do when it is wrong."""
-
-    subject: str
-    is_right: bool
-    found: str
-    what_to_do: str = ""
 
 
 async def examine(request: DoctorRequest) -> ExitCode:
@@ -74,6 +65,8 @@ async def _findings(request: DoctorRequest) -> AsyncIterator[Finding]:
         yield await _workers_finding(named)
         if config is not None:
             yield _sandbox_finding(config.sandbox)
+    for finding in store_findings():
+        yield finding
     yield config_finding
     if config is None:
         return

@@ -9,7 +9,7 @@ from broker.authorization.shown import shown_name, shown_text
 from broker.cli.audit import open_store
 from broker.cli.exit_codes import ExitCode
 from broker.cli.terminal import Problem, note, write_table
-from broker.store import user_store
+from broker.store_files import user_store
 
 _ARGUMENT_CHARACTERS = 200
 

@@ -5,6 +5,7 @@ Above: recordings.py. Below: a lock on a file, which the system releases when th
 
 from __future__ import annotations
 
+import errno
 import os
 import secrets
 import sys
@@ -44,9 +45,9 @@ def lives(folder: Path | None, name: str) -> bool:
     if folder is None or "/" in name or not name:
         return False
     try:
-        file = os.open(folder / name, os.O_RDWR | os.O_CLOEXEC)
-    except OSError:
-        return False
+        file = _opened(folder / name)
+    except OSError as error:
+        return error.errno not in {errno.ENOENT, errno.ENOTDIR}
     try:
         if not _lock(file):
             return True
@@ -55,6 +56,15 @@ def lives(folder: Path | None, name: str) -> bool:
         return False
     finally:
         os.close(file)
+
+
+def _opened(path: Path) -> int:
+    try:
+        return os.open(path, os.O_RDWR | os.O_CLOEXEC)  # NFS locks no other file
+    except OSError as error:
+        if error.errno not in {errno.EROFS, errno.EACCES}:
+            raise
+        return os.open(path, os.O_RDONLY | os.O_CLOEXEC)
 
 
 def _lock(file: int) -> bool:

@@ -15,7 +15,8 @@ from pathlib import Path
 import pytest
 
 from broker.errors import StoreError
-from broker.store import Store, Tables, user_store
+from broker.store import Store, Tables
+from broker.store_files import user_store
 
 NOTES = Tables("notes", (("CREATE TABLE note (text TEXT NOT NULL) STRICT",),))
 NOTES_LATER = Tables("notes", (*NOTES.versions, ("ALTER TABLE note ADD COLUMN author TEXT",)))
@@ -184,12 +185,12 @@ def test_a_full_disk_is_named_and_what_was_begun_takes_no_effect(path):
 READER = """
     import resource, signal, sys
     from pathlib import Path
-    import broker.store
+    import broker.store_files
     from broker.errors import StoreError
     from broker.store import Store, Tables
     signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
     resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))  # no file can grow, as on a full disk
-    broker.store._LEAST_BYTES = 2**80
+    broker.store_files._LEAST_BYTES = 2**80
     path, notes = Path(sys.argv[1]), Tables("notes", (("CREATE TABLE note (text TEXT NOT NULL) STRICT",),))
     def refused(action):
         try:
@@ -233,6 +234,82 @@ def test_a_read_only_folder_is_named():
             assert "cannot be opened: Permission denied" in refused(Path(folder) / "broker.sqlite3")
 
 
+@pytest.fixture
+def foreign():
+    """The store of somebody else in a folder of theirs, that everybody may read."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "broker.sqlite3"
+        yield path
+
+
+def let_others_read(path):
+    for file in path.parent.iterdir():
+        file.chmod(0o444)
+    path.parent.chmod(0o555)
+
+
+def notes_read(path):
+    with as_nobody(), Store(path, for_reading=True) as store:
+        store.prepare(NOTES)
+        return texts(store)
+
+
+def write_note(store, text="kept"):
+    store.prepare(NOTES)
+    store.execute("INSERT INTO note VALUES (?)", (text,))
+
+
+@pytest.mark.skipif(os.name != "posix", reason="modes of files are POSIX's")
+def test_what_is_kept_can_be_read_where_nothing_can_be_written(foreign):
+    with Store(foreign) as store:
+        write_note(store)
+    let_others_read(foreign)
+    assert notes_read(foreign) == ["kept"]
+    with as_nobody():
+        assert "cannot be opened: Permission denied; check that" in refused(foreign)
+
+
+@pytest.mark.skipif(os.name != "posix", reason="modes of files are POSIX's")
+def test_what_somebody_else_is_writing_is_read_as_it_is_now(foreign):
+    with Store(foreign) as store:
+        write_note(store)
+        let_others_read(foreign)
+        assert notes_read(foreign) == ["kept"]
+        store.execute("INSERT INTO note VALUES ('new')")
+        assert notes_read(foreign) == ["kept", "new"]
+
+
+@pytest.mark.skipif(os.name != "posix", reason="modes of files are POSIX's")
+def test_a_part_that_is_in_the_log_only_is_not_left_out(foreign, tmp_path):
+    with Store(tmp_path / "store") as store:
+        write_note(store)
+        for end in ("", "-wal"):
+            foreign.with_name(foreign.name + end).write_bytes((tmp_path / f"store{end}").read_bytes())
+    let_others_read(foreign)
+    with pytest.raises(StoreError) as caught:
+        notes_read(foreign)
+    assert str(caught.value).endswith(
+        "It cannot be read there either, as a part of it is in broker.sqlite3-wal: copy both to a folder that you may "
+        "write to, and set CODEMODE_STORE to the copy."
+    )
+
+
+@pytest.mark.skipif(os.name != "posix", reason="modes of files are POSIX's")
+def test_a_file_that_changes_while_it_is_taken_for_unchanging_is_not_believed(foreign):
+    with Store(foreign) as store:
+        write_note(store)
+    let_others_read(foreign)
+    with as_nobody():
+        reader = Store(foreign, for_reading=True)
+    assert reader.execute("SELECT text FROM note") == [("kept",)]
+    foreign.parent.chmod(0o755)
+    with Store(foreign) as store:
+        store.execute("INSERT INTO note VALUES ('new')")
+        with pytest.raises(StoreError, match="it was written to while it was read; try again"):
+            reader.execute("SELECT text FROM note")
+    reader.close()
+
+
 def test_a_file_that_is_no_database_is_named(path):
     path.parent.mkdir()
     path.write_bytes(b"something else entirely " * 100)
@@ -248,6 +325,31 @@ def test_a_damaged_file_is_named(path):
     written[4096 : 3 * 4096] = b"\xff" * 2 * 4096
     path.write_bytes(written)
     assert refused(path) == f"{path}: it is damaged; move it away, and a new one is made."
+
+
+def test_a_damage_that_no_statement_has_met_is_found(path):
+    with Store(path) as store:
+        write_note(store, "x" * 100_000)
+        assert store.first_damage(60) == ""
+        assert store.versions() == {"notes": 1}
+        [[page]] = store.execute("SELECT rootpage FROM sqlite_master WHERE name = 'note'")
+        store.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    written = bytearray(path.read_bytes())
+    written[(page - 1) * 4096 + 100 : page * 4096] = b"\xff" * (4096 - 100)
+    path.write_bytes(written)
+    with Store(path) as store:
+        assert "age" in str(store.first_damage(60))
+
+
+def test_looking_for_damage_ends_with_its_time(path):
+    with Store(path) as store:
+        write_note(store)
+        store.execute(
+            "INSERT INTO note WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n LIMIT 300000) "
+            "SELECT hex(randomblob(100)) FROM n"
+        )
+        assert store.first_damage(0.001) is None
+        assert texts(store)[0] == "kept"
 
 
 WRITER = """

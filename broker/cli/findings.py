@@ -1,0 +1,20 @@
+"""What `codemode doctor` finds, a line for each thing that has to work.
+
+Above: doctor.py, doctor_store.py. Below: nothing.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+MIB = 1024 * 1024
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One line: what was looked at, what was found, and what to do when it is wrong."""
+
+    subject: str
+    is_right: bool
+    found: str
+    what_to_do: str = ""

@@ -1,0 +1,76 @@
+"""The files of a store: where they are, made private, and what can be done with them.
+
+Above: store.py, `codemode doctor`. Below: the file system. SQLite keeps a log (`-wal`) and shared memory (`-shm`)
+beside the file.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import shutil
+from pathlib import Path
+
+import platformdirs
+
+from broker.errors import StoreError
+
+VARIABLE = "CODEMODE_STORE"
+
+_LEAST_BYTES = 64 * 1024
+_UNWRITABLE = frozenset({errno.EROFS, errno.EACCES, errno.EPERM})
+
+
+def user_store() -> Path:
+    """Return where the user's own store is: `CODEMODE_STORE`, else in the user's data folder."""
+    if given := os.environ.get(VARIABLE):
+        return Path(given)
+    return Path(platformdirs.user_data_path("codemode-broker")) / "broker.sqlite3"
+
+
+def make_private(path: Path) -> None:
+    """Make the file before SQLite does, which would let others read it; its side files take its mode.
+
+    Raises:
+        StoreError: It cannot be made, or not be written.
+    """
+    try:
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        os.close(os.open(path, os.O_RDWR | os.O_CREAT, 0o600))
+        path.chmod(0o600)
+    except OSError as error:
+        what_to_do = f"check that its folder exists and is writable, or set {VARIABLE} to another file"
+        raise StoreError(
+            f"{path} cannot be opened: {error.strerror}; {what_to_do}.", is_read_only=error.errno in _UNWRITABLE
+        ) from error
+
+
+def has_no_room(path: Path | None) -> bool:
+    """Tell whether the disk of a store is full."""
+    try:
+        return path is not None and shutil.disk_usage(path.parent).free < _LEAST_BYTES
+    except OSError:
+        return False
+
+
+def log_of(path: Path) -> Path:
+    """Return where SQLite writes first what goes into a store."""
+    return path.with_name(f"{path.name}-wal")
+
+
+def state_of(path: Path) -> tuple[int, ...]:
+    """Return what is different after somebody has written to a store."""
+    return (*_state(path), *_state(log_of(path)))
+
+
+def has_log(path: Path) -> bool:
+    """Tell whether a part of what was written to a store may be in its log only."""
+    return _state(log_of(path))[0] > 0
+
+
+def _state(path: Path) -> tuple[int, int]:
+    try:
+        found = path.stat()
+    except OSError:
+        return 0, 0
+    return found.st_size, found.st_mtime_ns

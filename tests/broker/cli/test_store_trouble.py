@@ -1,0 +1,165 @@
+"""The store when it is locked, full, damaged, read-only or somebody else's: what commands say, do and leave behind."""
+
+from __future__ import annotations
+
+import os
+import re
+import resource
+import sqlite3
+import subprocess
+import sys
+from pathlib import Path
+
+import platformdirs
+import pytest
+
+from broker.cli import doctor_store
+from broker.store import Store
+
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="modes and limits of files as Linux has them")
+
+CALLS = """
+from tools import odd
+for n in range(40):
+    print(n, len(await odd.echo(text=str(n) * 50_000)))
+"""
+
+
+@pytest.fixture
+def store(data_home):
+    """Where the commands keep theirs."""
+    return Path(data_home) / "codemode-broker" / "broker.sqlite3"
+
+
+@pytest.fixture
+def written(store):
+    """A store that has been used."""
+    with Store(store) as opened:
+        for tables in doctor_store._TABLES:
+            opened.prepare(tables)
+    return store
+
+
+@pytest.fixture
+def at_home(tmp_path):
+    """What makes the folder of the test the user's home; the compiled image stays where it is."""
+    return {"HOME": str(tmp_path), "XDG_CACHE_HOME": str(platformdirs.user_cache_path())}
+
+
+@pytest.fixture
+def limited(command, environment, tmp_path):
+    """Run `codemode` where no file can become larger than so many bytes, as on a full disk."""
+
+    def run(size: int, *arguments: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(  # noqa: S603  # our own command
+            [command, *arguments],
+            capture_output=True,
+            text=True,
+            timeout=120,
+            env=environment,
+            cwd=tmp_path,
+            check=False,
+            preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (size, size)),
+        )
+
+    return run
+
+
+def lines_about_the_store(finished):
+    return [line for line in finished.stdout.splitlines() if re.match(r"(ok   |wrong)  store:", line)]
+
+
+def test_a_run_on_a_store_that_is_locked_is_not_begun_and_exits_2(codemode, written):
+    with Store(written) as other, other.transaction():
+        finished = codemode("run", "-", stdin="print('ran')")
+    assert (finished.returncode, finished.stdout) == (2, "")
+    assert "another process has kept it locked for 5 s; end that process" in finished.stderr
+    assert "fault of codemode" not in finished.stderr
+
+
+def test_a_run_on_a_store_that_is_full_is_not_begun_and_exits_2(codemode, limited, written, tmp_path):
+    (tmp_path / "script.py").write_text(f"print('ran')\n#{'x' * 300_000}")
+    finished = limited(200_000, "run", "script.py")
+    assert (finished.returncode, finished.stdout) == (2, "")
+    assert f"error: {written}: " in finished.stderr
+    assert "Nothing was run." in finished.stderr
+    assert codemode("run", "script.py").stdout == "ran\n"
+
+
+def test_a_run_that_cannot_be_written_further_says_how_to_go_on_and_goes_on(codemode, limited, config, tmp_path):
+    (tmp_path / "script.py").write_text(CALLS)
+    finished = limited(1_500_000, "run", "script.py", "-c", config, "--allow", "odd.echo")
+    assert finished.returncode == 70, finished.stderr
+    assert re.search(r"error: run_[0-9a-f]{16} was interrupted\. .*calls had been answered\. ", finished.stderr)
+    [run] = re.findall(r"`codemode resume (run_[0-9a-f]{16})` goes on from there", finished.stderr)
+    resumed = codemode("resume", run, "-c", config, "--unknown", "repeat")
+    assert resumed.returncode in {0, 1}, resumed.stderr
+    assert f"{run}  interrupted" not in codemode("runs").stdout
+
+
+def test_doctor_says_where_a_store_will_be_and_makes_none(codemode, store, tmp_path, at_home):
+    finished = codemode("doctor", **at_home)
+    shown = f"~/{store.relative_to(tmp_path)}"
+    assert lines_about_the_store(finished) == [f"ok     store: {shown} is made by the first run"]
+    assert not store.exists()
+
+
+def test_doctor_says_how_the_store_is(codemode, store, tmp_path, at_home):
+    codemode("run", "-", stdin="1")
+    [line] = lines_about_the_store(codemode("doctor", **at_home))
+    assert re.fullmatch(
+        rf"ok     store: ~/{store.relative_to(tmp_path)}, \d+\.\d MiB, 1 recorded run, whole; versions: audit \d, .*",
+        line,
+    ), line
+
+
+def test_doctor_finds_damage_and_its_commands_mend_it(codemode, store, tmp_path, at_home):
+    codemode("run", "-", stdin="1")
+    with Store(store) as opened:
+        [[page]] = opened.execute("SELECT rootpage FROM sqlite_master WHERE name = 'recording_began'")
+        opened.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    content = bytearray(store.read_bytes())
+    content[(page - 1) * 4096 + 8 : page * 4096] = b"\xff" * 4088
+    store.write_bytes(content)
+    finished = codemode("doctor", **at_home)
+    [line] = lines_about_the_store(finished)
+    assert finished.returncode == 2
+    assert line.startswith("wrong  store: ~/"), line
+    assert "amaged" in line
+    shown = f"~/{store.relative_to(tmp_path)}"
+    assert f"mv {shown} {shown}.damaged" in line
+    store.rename(store.with_name("broker.sqlite3.damaged"))
+    assert codemode("run", "-", stdin="print('runs')").stdout == "runs\n"
+
+
+def test_doctor_finds_a_file_that_is_none_of_ours(codemode, store):
+    store.write_text("something else entirely " * 100)
+    [line] = lines_about_the_store(codemode("doctor"))
+    assert "it is no database of ours; move it away, and a new one is made. -> " in line
+
+
+def test_doctor_finds_that_others_may_write_beside_the_store(codemode, written):
+    written.parent.chmod(0o775)
+    _, wrong = lines_about_the_store(codemode("doctor"))
+    assert wrong.startswith("wrong  store: other users may write to ")
+    assert wrong.endswith(f" -> chmod 700 {written.parent}")
+    written.parent.chmod(0o755)
+    assert len(lines_about_the_store(codemode("doctor"))) == 1
+
+
+def test_doctor_finds_a_disk_that_is_nearly_full(monkeypatch, written):
+    monkeypatch.setenv("CODEMODE_STORE", str(written))
+    assert [finding.is_right for finding in doctor_store.store_findings()] == [True]
+    monkeypatch.setattr(doctor_store, "LEAST_MIB", 2**40)
+    _, wrong = doctor_store.store_findings()
+    assert "MiB are free on the disk of " in wrong.found
+    assert wrong.what_to_do == "Free some space, or set CODEMODE_STORE to a file elsewhere."
+
+
+def test_doctor_finds_a_store_of_a_newer_version(codemode, written):
+    with sqlite3.connect(written) as other:
+        other.execute("UPDATE component SET version = 99 WHERE name = 'recordings'")
+    other.close()
+    [line] = lines_about_the_store(codemode("doctor"))
+    assert "is of a newer codemode (version 99, known is " in line
+    assert os.access(written, os.W_OK)
