@@ -88,8 +88,10 @@ def _sentence(fault: ErrorDetails, model: type[BaseModel] | None) -> str:
 
 
 def _nearest(key: str, model: type[BaseModel] | None) -> str:
-    near = difflib.get_close_matches(key, sorted(_all_fields(model)), n=1)
-    return f"; did you mean {near[0]!r}?" if near else ""
+    fields = _all_fields(model)
+    near = difflib.get_close_matches(key, sorted(fields), n=1)
+    known = f"; known are {', '.join(sorted(fields))}" if model is None else ""
+    return f"; did you mean {near[0]!r}?" if near else known
 
 
 def _all_fields(model: type[BaseModel] | None) -> set[str]:

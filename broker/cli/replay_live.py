@@ -11,6 +11,7 @@ from pydantic import ValidationError
 from rich.table import Table
 from rich.text import Text
 
+from broker.authorization.faults import policy_problems
 from broker.authorization.policy import Policy, PolicyConfig
 from broker.cli.compile_progress import compile_progress
 from broker.cli.configured import load_config, open_broker, report_servers
@@ -20,7 +21,7 @@ from broker.cli.recordings import open_recordings
 from broker.cli.run import grants_of
 from broker.cli.script_file import read_script
 from broker.cli.terminal import Problem, can_ask, note, notes, write_result
-from broker.errors import RecordingError
+from broker.errors import ConfigError, RecordingError
 from broker.recordings.compare import compare
 from broker.recordings.policy_replay import judge_recording
 from broker.recordings.rerun import RecordedAnswers, rerun
@@ -106,14 +107,15 @@ def _policy(path: Path) -> Policy:
     try:
         document = json.loads(path.read_text("utf-8"))
         section = document.get("policy", {}) if "mcpServers" in document or "policy" in document else document
-        return Policy(PolicyConfig.model_validate(section))
     except OSError as error:
         raise Problem(f"{path}: {error.strerror}") from None
-    except ValidationError as error:
-        first = error.errors(include_url=False, include_input=False)[0]
-        raise Problem(f"{path}: {'.'.join(map(str, first['loc']))}: {first['msg']}") from None
-    except (ValueError, AttributeError):
+    except (ValueError, AttributeError, TypeError):
         raise Problem(f"{path} is no JSON object", 'Write a policy, as in {"rules": […]}.') from None
+    try:
+        return Policy(PolicyConfig.model_validate(section))
+    except ValidationError as error:
+        problems = list(policy_problems(error, section, PolicyConfig))
+        raise Problem(str(ConfigError(str(path), problems))) from None
 
 
 def _report(found: Comparison) -> None:

@@ -12,6 +12,7 @@ from broker.authorization.calls import Caller, PendingCall, ToolFacts
 from broker.authorization.decision import Allow, Deny, authorize
 from broker.authorization.flow import FlowState
 from broker.authorization.grants import GrantBook
+from broker.authorization.quotas import Quotas
 from broker.errors import PatternError
 from broker.recordings.leave import grant_of
 
@@ -59,13 +60,25 @@ def judge_recording(recording: Recording, policy: Policy) -> list[Verdict]:
     tools = {tool.function: tool for tool in recording.begun.tools}
     book = GrantBook.of(_grants(recording))
     flow = FlowState()
+    made_at = 0.0
+    quotas = Quotas(policy, clock=lambda: made_at)
     verdicts = []
     for story in recording.calls.values():
         tool = tools.get(story.call.function)
         if tool is None:
             continue  # it was not described, or is none: no policy was asked
         pending = _pending(recording, story, tool)
-        decision = authorize(pending, policy=policy, grants=book, flow=flow, now=recording.begun.at / 1e9)
+        made_at = story.made / 1e9
+        decision = authorize(
+            pending,
+            policy=policy,
+            grants=book,
+            flow=flow,
+            now=recording.begun.at / 1e9,
+            used_up=quotas.used_up(pending),
+        )
+        if isinstance(decision, Allow):
+            quotas.count(pending)
         now: Decided = "allowed" if isinstance(decision, Allow) else "denied" if isinstance(decision, Deny) else "asked"
         kind, name = decision.basis.kind, decision.basis.name
         basis = name if name.startswith(kind) else f"{kind} {name}"

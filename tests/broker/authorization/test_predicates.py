@@ -138,6 +138,10 @@ REFUSED = {
     "keys of a text": ({"/a": {"keys": [], "glob": "x"}}, "/a: can never hold: no value is a string and an object"),
     "empty set": ({"/a": {"in": []}}, "/a: in: is empty; an empty list matches nothing"),
     "empty glob": ({"/a": {"glob": ""}}, "/a: glob: is empty"),
+    "a test of another program": (
+        {"/a": {"regex": "x"}},
+        "/a: regex: is unknown; known are each, equals, glob, in, keys, max, min, path, present",
+    ),
     "unknown test": ({"/a": {"globs": "x"}}, "/a: globs: is unknown; did you mean 'glob'?"),
     "a number in words": ({"/a": {"min": "1"}}, "/a: min: must be a whole number"),
     "no test": ({"/a": "x"}, "/a: must be a JSON object"),

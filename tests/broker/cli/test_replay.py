@@ -107,6 +107,26 @@ def test_another_policy_judges_the_recorded_calls(codemode, tmp_path):
     assert {one["name"]: one["now"] for one in verdicts}["memory.read_graph"] == "allowed"
 
 
+def test_another_policy_counts_the_recorded_calls_against_its_quotas(codemode, tmp_path):
+    quotas = [{"tools": "git.git_show", "per_run": 1}, {"tools": "memory.create_entities", "per_minute": 2}]
+    (tmp_path / "policy.json").write_text(json.dumps({"policy": {"quotas": quotas}}))
+    finished = codemode("replay", str(EXAMPLE / "recording.jsonl"), "--policy", "policy.json", "--json")
+    (verdicts,) = json.loads(finished.stdout).values()
+    shown = [one["now"] for one in verdicts if one["name"] == "git.git_show"]
+    created = [one["now"] for one in verdicts if one["name"] == "memory.create_entities"]
+    assert shown == ["allowed", *["denied"] * (len(shown) - 1)]
+    assert created == ["allowed", "allowed", *["denied"] * (len(created) - 2)]
+    assert min(len(shown), len(created)) > 2
+
+
+def test_a_policy_that_is_none_is_named_with_all_its_faults(codemode, tmp_path):
+    (tmp_path / "policy.json").write_text('{"rules": {}, "quota": []}')
+    finished = codemode("replay", str(EXAMPLE / "recording.jsonl"), "--policy", "policy.json")
+    assert finished.returncode == 2
+    assert "  - policy: rules: must be a list\n" in finished.stderr
+    assert "  - policy: quota: is unknown; did you mean 'quotas'?\n" in finished.stderr
+
+
 def test_the_same_policy_decides_the_same_also_where_a_call_never_came_to_a_decision(codemode, config, tmp_path):
     script = (
         "from tools import odd\ntry:\n    await odd.echo(text=5)\nexcept Exception:\n    await odd.echo(text='x')\n"
