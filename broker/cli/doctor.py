@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from rich.text import Text
 
+from broker.authorization.idle_parts import idle_parts
 from broker.cli.compile_progress import prepare_image
 from broker.cli.configured import LISTING_SECONDS, load_config, open_broker
 from broker.cli.doctor_store import store_findings
@@ -70,6 +71,8 @@ async def _findings(request: DoctorRequest) -> AsyncIterator[Finding]:
     yield config_finding
     if config is None:
         return
+    for idle in idle_parts(config.policy, config.servers):
+        yield Finding("policy", is_right=False, found=idle, what_to_do="Correct it, or remove it.")
     async with open_broker(config) as broker:
         for status in broker.server_statuses():
             yield _server_finding(status)

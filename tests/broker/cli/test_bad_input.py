@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 
@@ -144,6 +145,32 @@ def test_doctor_without_anything_wrong_exits_0(codemode, config):
     finished = codemode("doctor", "-c", config)
     assert finished.returncode == 0, finished.stdout
     assert finished.stderr == ""
+
+
+def test_doctor_names_what_of_a_policy_is_about_no_server(codemode, tmp_path, odd):
+    policy = {
+        "rules": [
+            {"name": "typo", "tools": ["od.*", "odd.echo", "*"], "effect": "deny"},
+            {"tools": "odd.*", "annotations": {"read_only": True}, "effect": "allow"},
+            {"tools": "o*.die", "effect": "deny"},
+        ],
+        "quotas": [{"tools": "ood.echo", "per_run": 1}],
+        "flows": [
+            {"from": "private", "to": "egres", "effect": "deny"},
+            {"from": "copied", "to": "egress", "effect": "ask"},
+        ],
+    }
+    servers = {"odd": {**odd, "labels": ["private", "egress"]}}
+    (tmp_path / "mcp.json").write_text(json.dumps({"mcpServers": servers, "policy": policy}))
+    finished = codemode("doctor", "-c", "mcp.json")
+    assert finished.returncode == 2
+    said = [line.split(" -> ")[0] for line in finished.stdout.splitlines() if line.startswith("wrong")]
+    assert said == [
+        "wrong  policy: rule 1 'typo': no server is called 'od'",
+        'wrong  policy: rule 2 looks at annotations, and none of its servers has "trust_annotations": true',
+        "wrong  policy: quota 1: no server is called 'ood'",
+        "wrong  policy: flow 1: no server has the label 'egres'",
+    ]
 
 
 def test_doctor_says_where_a_config_goes(codemode):
