@@ -20,6 +20,7 @@ from starlette.responses import JSONResponse
 from starlette.routing import Route
 
 from broker.errors import ConfigError
+from broker.server.connections import Connections
 from broker.server.tokens import AnyOf, IssuedTokens, StaticTokens
 from broker.server.tools_api import tools_routes
 
@@ -105,11 +106,11 @@ def http_app(server: BrokerServer, address: Address, routes: Sequence[Route] = (
 
     security = _security(settings, address)
     scopes = None if verifier is None else _scopes(settings)
-    return server.mcp.streamable_http_app(
+    app = server.mcp.streamable_http_app(
         streamable_http_path=PATH,
         max_request_body_size=settings.request_bytes,
         session_idle_timeout=settings.session_idle_seconds,
-        max_sessions=settings.sessions,
+        max_sessions=None,  # the bound is that of `Connections`
         transport_security=security,
         host=address.host,
         auth=_auth(settings, address) if verifier is not None else None,
@@ -120,6 +121,9 @@ def http_app(server: BrokerServer, address: Address, routes: Sequence[Route] = (
             *routes,
         ],
     )
+    manager = server.mcp.session_manager
+    manager.asgi_app.app = Connections(manager, server.sessions, most=settings.sessions)
+    return app
 
 
 def _scopes(settings: ServeSettings) -> tuple[str, ...]:

@@ -18,6 +18,7 @@ from mcp.server.auth.middleware.auth_context import get_access_token
 from mcp.server.auth.provider import principal_components
 from mcp.types.version import MODERN_PROTOCOL_VERSIONS
 
+from broker.server.room import gives_way
 from broker.surface import texts
 
 if TYPE_CHECKING:
@@ -30,8 +31,10 @@ if TYPE_CHECKING:
 NEW = "new"
 """What a caller passes as `session` to begin another one."""
 
+SESSION_HEADER = "mcp-session-id"
+"""What names a connection of the older era."""
+
 _SWEEP_SECONDS = 600.0
-_SESSION_HEADER = "mcp-session-id"
 
 
 class NoSessionError(Exception):
@@ -72,12 +75,17 @@ class Held:
     users: int = 0
     used_at: float = 0.0
 
+    @property
+    def is_busy(self) -> bool:
+        """Whether a request works in it."""
+        return self.users > 0
+
 
 class SessionKeeper:
     """All sessions of a server."""
 
     def __init__(self, make_session: Callable[[str], Session], *, most: int, idle_seconds: float) -> None:
-        """Make sessions, for a principal, with a function; drop those that stay idle."""
+        """Make sessions, for a principal, with a function; drop those that stay idle, and where `most` are held one."""
         self._make_session = make_session
         self._most = most
         self._idle_seconds = idle_seconds
@@ -87,6 +95,11 @@ class SessionKeeper:
     def __len__(self) -> int:
         """Count the sessions."""
         return len(self._held)
+
+    def is_busy(self, principal: str, connection: str) -> bool:
+        """Tell whether a request works in the session of a connection."""
+        held = self._held.get(_connection_key(principal, connection))
+        return held is not None and held.is_busy
 
     @contextmanager
     def using(
@@ -120,7 +133,7 @@ class SessionKeeper:
 
         Raises:
             UnknownSessionError: The handle is of no session of this principal.
-            TooManySessionsError: A new one is needed, and there is no room.
+            TooManySessionsError: A new one is needed, there is no room, and none can give way.
         """
         self._sweep()
         principal = principal_of_request()
@@ -139,7 +152,10 @@ class SessionKeeper:
         if len(self._held) >= self._most:
             self._sweep(now=True)
         if len(self._held) >= self._most:
-            raise TooManySessionsError
+            leaving = gives_way(self._held, principal)
+            if leaving is None:
+                raise TooManySessionsError
+            del self._held[leaving]
         self._held[key] = Held(self._make_session(principal), principal, handle)
         return self._touch(self._held[key])
 
@@ -154,7 +170,7 @@ class SessionKeeper:
             return
         self._swept_at = time
         oldest = time - self._idle_seconds
-        self._held = {key: held for key, held in self._held.items() if held.users or held.used_at > oldest}
+        self._held = {key: held for key, held in self._held.items() if held.is_busy or held.used_at > oldest}
 
 
 def principal_of_request() -> str:
@@ -165,7 +181,7 @@ def principal_of_request() -> str:
 
 def connection_of(ctx: ServerRequestContext[Any, Any]) -> str:
     """Return what tells the connection of a request from others, of an era that has connections; empty for stdio."""
-    return "" if ctx.request is None else str(ctx.request.headers.get(_SESSION_HEADER, ""))
+    return "" if ctx.request is None else str(ctx.request.headers.get(SESSION_HEADER, ""))
 
 
 def _key(ctx: ServerRequestContext[Any, Any], principal: str) -> str | None:
@@ -173,7 +189,11 @@ def _key(ctx: ServerRequestContext[Any, Any], principal: str) -> str | None:
         return "process"
     # In the newer era the header means nothing, and anybody could send one.
     if ctx.protocol_version not in MODERN_PROTOCOL_VERSIONS:
-        session_id = ctx.request.headers.get(_SESSION_HEADER)
+        session_id = ctx.request.headers.get(SESSION_HEADER)
         if session_id is not None:
-            return f"http {principal} {session_id}"
+            return _connection_key(principal, session_id)
     return f"principal {principal}" if principal else None
+
+
+def _connection_key(principal: str, session_id: str) -> str:
+    return f"http {principal} {session_id}"

@@ -6,6 +6,7 @@ from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
 
 import anyio
+import anyio.lowlevel
 import pytest
 from mcp import Client
 from mcp.server import MCPServer
@@ -13,6 +14,7 @@ from mcp.server.mcpserver.exceptions import ToolError
 
 from broker import Broker, Grant
 from broker.server import BrokerServer, ServeSettings
+from broker.server.http import Address, HttpServer, http_app
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -92,3 +94,22 @@ def connected(served, mode):
             yield one
 
     return connect
+
+
+@pytest.fixture
+def listening():
+    """A server on a free port of this machine, for the time of a block; yields the URL. Needs asyncio."""
+
+    @asynccontextmanager
+    async def listen(server: BrokerServer) -> AsyncIterator[str]:
+        address = Address("127.0.0.1", 0)
+        http = HttpServer(http_app(server, address))
+        sock = address.listen()
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(http.serve, [sock])
+            while not http.started:
+                await anyio.lowlevel.checkpoint()
+            yield f"http://127.0.0.1:{sock.getsockname()[1]}/mcp"
+            http.end()
+
+    return listen

@@ -5,7 +5,6 @@ from __future__ import annotations
 from contextlib import AsyncExitStack, asynccontextmanager
 
 import anyio
-import anyio.lowlevel
 import mcp.types as t
 import pytest
 from mcp import Client
@@ -14,7 +13,6 @@ from mcp.server import Server
 
 from broker import Broker
 from broker.server import BrokerServer, ServeSettings
-from broker.server.http import Address, HttpServer, http_app
 
 pytestmark = pytest.mark.anyio
 
@@ -56,21 +54,16 @@ def curious(told):
 
 
 @pytest.fixture
-def connected(desk_server, curious, mode):
+def connected(desk_server, curious, mode, listening):
     """Clients over HTTP, one for each person, to one broker in which nothing is allowed."""
 
     @asynccontextmanager
     async def serve():
-        address = Address("127.0.0.1", 0)
-        async with Broker(servers={"desk": desk_server, "curious": curious}) as broker:
-            http = HttpServer(http_app(BrokerServer(broker, ServeSettings()), address))
-            sock = address.listen()
-            async with anyio.create_task_group() as tasks:
-                tasks.start_soon(http.serve, [sock])
-                while not http.started:
-                    await anyio.lowlevel.checkpoint()
-                yield f"http://127.0.0.1:{sock.getsockname()[1]}/mcp"
-                http.end()
+        async with (
+            Broker(servers={"desk": desk_server, "curious": curious}) as broker,
+            listening(BrokerServer(broker, ServeSettings())) as url,
+        ):
+            yield url
 
     @asynccontextmanager
     async def connect(*people):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import anyio
 import pytest
 
 from broker.surface import texts
@@ -25,9 +26,29 @@ async def test_a_new_session_is_named_and_has_nothing_of_the_other(connected):
     assert described.structured_content["session"] is None
 
 
-async def test_sessions_beyond_the_bound_are_refused_and_the_others_go_on(connected):
-    async with connected(sessions=1) as client:
-        assert not (await client.call_tool("execute_code", {"code": "1"})).is_error
+async def test_the_longest_idle_session_gives_way_to_a_new_one(connected):
+    async with connected(sessions=2) as client:
+        first = await begin(client)
+        second = await begin(client)
+        assert not (await client.call_tool("execute_code", {"code": "1", "session": first})).is_error
+        third = await begin(client)
+        gone = await client.call_tool("execute_code", {"code": "1", "session": second})
+        assert (gone.is_error, gone.content[0].text) == (True, texts.unknown_session(second))
+        for kept in (first, third):
+            assert not (await client.call_tool("execute_code", {"code": "1", "session": kept})).is_error
+
+
+async def begin(client):
+    begun = await client.call_tool("execute_code", {"code": "1", "session": "new"})
+    return begun.structured_content["session"]
+
+
+async def test_a_session_in_which_a_script_runs_gives_way_to_none(connected, started):
+    async with connected(sessions=1) as client, anyio.create_task_group() as tasks:
+        await client.call_tool("get_tool_details", {"tools": ["desk.wait"]})
+        tasks.start_soon(client.call_tool, "execute_code", {"code": "from tools import desk\nawait desk.wait()"})
+        await started.wait()
         refused = await client.call_tool("execute_code", {"code": "1", "session": "new"})
         assert (refused.is_error, refused.content[0].text) == (True, texts.TOO_MANY_SESSIONS)
         assert not (await client.call_tool("execute_code", {"code": "1"})).is_error
+        tasks.cancel_scope.cancel()

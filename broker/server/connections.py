@@ -1,0 +1,88 @@
+"""The connections of clients until 2025-11-25, which the SDK holds as sessions of its own: room for one more.
+
+Above: http.py. Below: the SDK's session manager, room.py. The SDK alone would refuse everybody once somebody has taken
+all of them. A connection that gives way is ended as if its client had: the client is told 404, and begins another.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from mcp.types.version import HANDSHAKE_PROTOCOL_VERSIONS
+from starlette.datastructures import Headers
+from starlette.responses import JSONResponse
+
+from broker.server.identity import SESSION_HEADER, principal_of_request
+from broker.server.room import gives_way
+from broker.surface import texts
+
+if TYPE_CHECKING:
+    from mcp.server.auth.middleware.bearer_auth import AuthorizationContext
+    from mcp.server.streamable_http import StreamableHTTPServerTransport
+    from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
+    from starlette.types import ASGIApp, Receive, Scope, Send
+
+    from broker.server.identity import SessionKeeper
+
+_VERSION_HEADER = "mcp-protocol-version"
+_FULL = {"jsonrpc": "2.0", "id": None, "error": {"code": -32603, "message": texts.TOO_MANY_SESSIONS}}
+
+
+class Connections:
+    """An application in front of the manager's that makes room for connections; the SDK is to have no bound of its own.
+
+    It is behind the bound on bodies: who has not sent a whole request asks for no room.
+    """
+
+    def __init__(self, manager: StreamableHTTPSessionManager, sessions: SessionKeeper, *, most: int) -> None:
+        """Stand in front of a manager's application; `sessions` knows in which connections scripts run."""
+        self._manager = manager
+        self._app: ASGIApp = manager.asgi_app.app
+        self._sessions = sessions
+        self._most = most
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass a request on; one that opens a connection only where there is room for it."""
+        headers = Headers(scope=scope)
+        is_older = headers.get(_VERSION_HEADER, HANDSHAKE_PROTOCOL_VERSIONS[0]) in HANDSHAKE_PROTOCOL_VERSIONS
+        if is_older and SESSION_HEADER not in headers and not await self._make_room():
+            await JSONResponse(_FULL, status_code=503)(scope, receive, send)
+            return
+        await self._app(scope, receive, send)
+
+    async def _make_room(self) -> bool:
+        """Tell whether there is room, if need be after a connection has given way."""
+        # The SDK has no public way to them.
+        while len(self._manager._server_instances) >= self._most and len(claims := self._claims()) >= self._most:  # noqa: SLF001
+            key = gives_way(claims, principal_of_request())
+            if key is None:
+                return False
+            await claims[key].transport.terminate()
+        return True
+
+    def _claims(self) -> dict[str, _Connection]:
+        claims = {}
+        for key, transport in self._manager._server_instances.items():  # noqa: SLF001  # as above
+            if not transport.is_terminated:
+                principal = _principal(self._manager._session_owners.get(key))  # noqa: SLF001
+                claims[key] = _Connection(transport, principal, self._sessions.is_busy(principal, key))
+        return claims
+
+
+@dataclass(frozen=True, slots=True)
+class _Connection:
+    transport: StreamableHTTPServerTransport
+    principal: str
+    is_busy: bool
+
+    @property
+    def used_at(self) -> float:
+        """When it ends for want of use, which is later the later it was used."""
+        scope = self.transport.idle_scope
+        return math.inf if scope is None else scope.deadline
+
+
+def _principal(owner: AuthorizationContext | None) -> str:
+    return "" if owner is None else repr((owner["client_id"], owner["issuer"], owner["subject"]))
