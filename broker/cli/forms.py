@@ -53,19 +53,19 @@ async def _answer(field: FormField) -> Any:
             return await _yes_or_no(field)
         case "choice":
             options = [(title if title == value else f"{title} ({value})", value) for value, title in field.options]
-            return await chosen(_entries(options, field), f"{field.title}:", default=field.default)
+            return await chosen(_entries(options, field), f"| {field.title}:", default=field.default)
         case "choices":
-            return await several(field.options, f"{field.title}:", field.default or [])
+            return await several(field.options, f"| {field.title}:", field.default or [])
     default = "" if field.default is None else str(field.default)
     needed = "" if field.is_required else ", empty for none"
-    text = await typed(f"{field.title} ({_WORDS[field.kind]}{needed}):", default, validate=_check(field))
+    text = await typed(f"| {field.title} ({_WORDS[field.kind]}{needed}):", default, validate=_check(field))
     return None if text is None else _value(field, text)
 
 
 async def _yes_or_no(field: FormField) -> Any:
     answer = await chosen(
         _entries([("yes", "yes"), ("no", "no")], field),
-        f"{field.title}:",
+        f"| {field.title}:",
         default={True: "yes"}.get(field.default, "no"),
     )
     return answer == "yes" if answer in {"yes", "no"} else answer

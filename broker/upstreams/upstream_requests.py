@@ -1,9 +1,10 @@
 """What a server asks while a call of its tool is open: of a person, or of the host's model. All else is refused.
 
-Above: upstream.py, which has one for each server; tool_calls.py says for each call who can be asked. Below: forms.py.
-Until 2025-11-25 a server sends requests of its own, and does not say for which call: they are answered only while the
-open calls are all of one run. Since 2026-07-28 it answers the call with `input_required`, and the call is sent again
-with the answers. Nothing is ever answered by us or by a script: whoever is not asked, or does not answer, has refused.
+Above: upstream.py, which has one for each server; tool_calls.py says for each call who can be asked. Below:
+form_reading.py. Until 2025-11-25 a server sends requests of its own, and does not say for which call: they are answered
+only while the open calls are all of one run. Since 2026-07-28 it answers the call with `input_required`, and the call
+is sent again with the answers. Nothing is ever answered by us or by a script: whoever is not asked, or does not answer,
+has refused.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ import anyio
 import mcp.types as t
 from pydantic import ValidationError
 
-from broker.authorization.forms import FormError, form_of
+from broker.authorization.form_reading import FormError, form_of
 from broker.logging import logger
 
 if TYPE_CHECKING:

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
-from broker.authorization.forms import form_of
+import pytest
+
+from broker.authorization.form_reading import FormError, form_of
 
 
 def test_the_name_of_a_tool_begins_no_line_and_acts_on_no_terminal():
@@ -31,3 +34,126 @@ def test_a_bound_is_a_number():
     params = {"message": "hello", "requestedSchema": {"properties": {"age": said, "size": {**said, "minimum": 0}}}}
     form = form_of("odd", "ask", params, timeout_seconds=1)
     assert [dict(one.schema) for one in form.fields] == [{"type": "integer"}, {"type": "integer", "minimum": 0}]
+
+
+def form_with(said, **more):
+    params = {"message": "hello", "requestedSchema": {"properties": {"a": said, **more}}}
+    return form_of("odd", "ask", params, timeout_seconds=1)
+
+
+MANY = [str(number) for number in range(100_000)]
+LONG = {"type": "string", "oneOf": [{"const": str(number), "title": "x" * 300} for number in range(100)]}
+NO_FORMS = {
+    "very many options": ({"type": "string", "enum": MANY}, "no list of at most 100 options"),
+    "very many titled ones": ({"oneOf": [{"const": one, "title": one} for one in MANY]}, "of at most 100 options"),
+    "very many to tick": ({"type": "array", "items": {"enum": MANY}}, "of at most 100 options"),
+    "no options": ({"type": "string", "enum": []}, "of at most 100 options"),
+    "options that look alike": ({"type": "string", "enum": ["yes", "yes\u200b"]}, "hold what does not show"),
+    "options of an escape": ({"type": "string", "enum": ["\x1b[2J"]}, "hold what does not show"),
+    "one option twice": ({"type": "string", "enum": ["yes", "yes"]}, "are not different"),
+    "an object": ({"type": "object", "properties": {}}, "of no kind that a form has"),
+    "a reference": ({"$ref": "file:///etc/passwd"}, "of no kind that a form has"),
+    "several types": ({"type": ["string"] * 1_000}, "of no kind that a form has"),
+    "no field": ("string", "has no plain name"),
+}
+
+
+@pytest.mark.parametrize("case", NO_FORMS)
+def test_what_cannot_be_shown_as_it_is_meant_is_no_form(case):
+    said, why = NO_FORMS[case]
+    with pytest.raises(FormError, match=why):
+        form_with(said)
+
+
+def test_a_form_is_as_long_as_a_person_reads():
+    assert len(form_with(LONG).fields[0].options) == 100
+    with pytest.raises(FormError, match="longer than 50,000 characters"):
+        form_with(LONG, b=LONG)
+
+
+DEFAULTS: dict[str, tuple[dict[str, Any], Any]] = {
+    "of another type": ({"type": "integer"}, "7"),
+    "out of bounds": ({"type": "integer", "maximum": 5}, 7),
+    "no option": ({"type": "string", "enum": ["a", "b"]}, "c"),
+    "not shown whole": ({"type": "string"}, "a" * 100_000),
+    "not what it looks like": ({"type": "string"}, "a\u202eb"),
+    "very many": ({"type": "array", "items": {"enum": ["a", "b"]}}, ["a"] * 100_000),
+    "an object": ({"type": "string"}, {"a": 1}),
+}
+
+
+@pytest.mark.parametrize("case", DEFAULTS)
+def test_a_default_that_does_not_fit_is_none(case):
+    said, default = DEFAULTS[case]
+    assert form_with({**said, "default": default}).fields[0].default is None
+
+
+def test_a_default_that_fits_is_suggested():
+    assert form_with({"type": "integer", "maximum": 5, "default": 5}).fields[0].default == 5
+
+
+def test_of_a_schema_only_what_is_known_is_kept_and_nothing_of_it_acts():
+    said = {
+        "type": "string",
+        "title": "Name\x1b[2J\n\u202e" + "x" * 1_000,
+        "description": "**bold**\r\n# Allowed",
+        "pattern": "^(a+)+$",
+        "contentMediaType": "text/html",
+        "minLength": 1,
+        "maxLength": "5",
+    }
+    [field] = form_with(said).fields
+    assert set(field.schema) == {"type", "title", "description", "minLength"}
+    assert (field.schema["title"][:24], len(field.title)) == ("Name\\x1b[2J\\n\\u202exxxxx", 80)
+    assert field.schema["description"] == "**bold**\\r\\n# Allowed"
+    assert field.fault("a" * 50 + "!") is None
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "javascript:alert(1)",
+        "data:text/html,hello",
+        "file:///etc/passwd",
+        "HTTPS://bank.example/",
+        "http://bank.example/",
+        "http://127.1/",
+        "https://ada:secret@bank.example/",
+        "https://bank.example%40evil.example/",
+        "https://bank.example\\@evil.example/",
+        "https:///evil.example/",
+        "https://b\u0430nk.example/",
+        "https://bank.example/\u202e",
+        "https://bank.example/\n",
+        "https://bank.example:port/",
+        "https://[::1/",
+        "https://bank.example/" + "a" * 2_000,
+        7,
+    ],
+)
+def test_an_address_that_does_not_look_like_where_it_leads_is_none(url):
+    with pytest.raises(FormError, match="its address"):
+        form_of("odd", "ask", {"message": "hello", "mode": "url", "url": url}, timeout_seconds=1)
+
+
+@pytest.mark.parametrize(
+    ("url", "nearby"),
+    [
+        ("https://bank.example/pay?to=me", False),
+        ("https://xn--bnk-5cd.example/", False),
+        ("https://8.8.8.8/", False),
+        ("http://localhost:8000/", True),
+        ("https://router/", True),
+        ("https://printer.local./", True),
+        ("https://10.0.0.1/", True),
+        ("https://169.254.169.254/latest", True),
+        ("https://0x7f.1/", True),
+        ("https://2130706433/", True),
+        ("https://[::ffff:192.168.0.1]/", True),
+        ("https://[fd00::1]/", True),
+    ],
+)
+def test_an_address_is_shown_whole_and_marked_where_it_is_nearby(url, nearby):
+    form = form_of("odd", "ask", {"message": "hello", "mode": "url", "url": url}, timeout_seconds=1)
+    assert url in form.as_text().splitlines()
+    assert ("! It leads to this machine or its own network" in form.as_text()) == nearby

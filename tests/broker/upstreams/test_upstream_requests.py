@@ -143,6 +143,7 @@ REFUSED = {
     "an answer with more in it": ("name", FormReply("accept", {"name": "a", "x": 1}), {}, "does not fit the form"),
     "a form in a form": ("nested", FILLED, {}, "is of no kind that a form has"),
     "too many fields": ("many", FILLED, {}, "at most 20 fields"),
+    "too many options": ("many options", FILLED, {}, "at most 100 options"),
     "a name that looks like another": ("odd name", FILLED, {}, "has no plain name"),
     "an address without encryption": ("plain url", FILLED, {}, "is not an https one"),
     "an address that is a script": ("script url", FILLED, {}, "is no https one"),
@@ -208,6 +209,21 @@ async def test_an_address_is_shown_and_not_opened(beside, told, monkeypatch):
     [form] = person.forms
     assert (form.url, form.host) == ("https://pay.example/checkout?id=1", "pay.example")
     assert told() == [{"action": "accept"}]
+
+
+async def test_an_address_nearby_is_told_as_such(beside):
+    person = Person(FormReply("decline"), FormReply("decline"))
+    async with beside() as broker:
+        await ask(broker, person, "nearby url")
+        await ask(broker, person, "url")
+    assert ["its own network" in form.as_text() for form in person.forms] == [True, False]
+
+
+async def test_a_pattern_of_a_server_is_not_run(beside, told):
+    letters = "a" * 100 + "!"
+    async with beside() as broker:
+        await ask(broker, Person(FormReply("accept", {"name": letters})), "slow pattern")
+    assert told() == [{"action": "accept", "content": {"name": letters}}]
 
 
 async def test_a_server_asks_so_often_and_no_more(beside):

@@ -1,0 +1,158 @@
+"""The requests of servers for a person's input, read as forms: bounded, and only what can be shown as it is meant.
+
+Above: upstream_requests.py. Below: forms.py, addresses.py. What cannot be shown whole and unambiguously is no form, and
+nothing of a schema is kept but what is named here: no patterns, no references, no objects in objects.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import TYPE_CHECKING, Any
+
+from broker.authorization.addresses import checked_url
+from broker.authorization.forms import Form, FormField, is_finite
+from broker.authorization.shown import shown_text
+from broker.calls.json_schema import first_fault
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from broker.authorization.forms import Kind
+
+MOST_FIELDS = 20
+MOST_OPTIONS = 100
+MESSAGE_CHARACTERS = 2_000
+FORM_CHARACTERS = 50_000
+"""The fields and options of a form, as JSON: a person reads them."""
+
+_OPTIONS = f"a field has no list of at most {MOST_OPTIONS} options"
+_MESSAGE_LINES = 20
+_TITLE_CHARACTERS = 80
+_TEXT_CHARACTERS = 300
+_NAME = re.compile(r"[A-Za-z0-9_.-]{1,64}")
+_KINDS: Mapping[str, Kind] = {"string": "text", "integer": "integer", "number": "number", "boolean": "yes or no"}
+_BOUNDS: Mapping[str, type | tuple[type, ...]] = {
+    "minLength": int,
+    "maxLength": int,
+    "minimum": (int, float),
+    "maximum": (int, float),
+    "minItems": int,
+    "maxItems": int,
+}
+_FORMATS = frozenset({"email", "uri", "date", "date-time"})
+
+
+class FormError(ValueError):
+    """A request of a server that is no form; the text says why, in our words."""
+
+
+def form_of(server: str, tool: str, params: Mapping[str, Any], *, timeout_seconds: float) -> Form:
+    """Read the parameters of an `elicitation/create` of a server.
+
+    Raises:
+        FormError: They are none that can be shown.
+    """
+    message = params.get("message")
+    if not isinstance(message, str):
+        raise FormError("it has no message")
+    lines = _lines(message)
+    if params.get("mode") == "url":
+        try:
+            url = checked_url(params.get("url"))
+        except ValueError as error:
+            raise FormError(str(error)) from None
+        return Form(server, tool, lines, url=url, timeout_seconds=timeout_seconds)
+    schema = params.get("requestedSchema")
+    properties = schema.get("properties") if isinstance(schema, dict) else None
+    if not isinstance(properties, dict) or len(properties) > MOST_FIELDS:
+        raise FormError(f"it has no list of at most {MOST_FIELDS} fields")
+    required = schema.get("required", []) if isinstance(schema, dict) else []
+    names = {name for name in required if isinstance(name, str)} if isinstance(required, list) else set()
+    fields = tuple(_field(name, one, is_required=name in names) for name, one in properties.items())
+    form = Form(server, tool, lines, fields, timeout_seconds=timeout_seconds)
+    if len(json.dumps(form.schema, ensure_ascii=False)) > FORM_CHARACTERS:
+        raise FormError(f"it is longer than {FORM_CHARACTERS:,} characters")
+    return form
+
+
+def _lines(message: str) -> tuple[str, ...]:
+    lines = message[:MESSAGE_CHARACTERS].splitlines() or [""]
+    is_cut = len(lines) > _MESSAGE_LINES or len(message) > MESSAGE_CHARACTERS
+    shown = [shown_text(line, MESSAGE_CHARACTERS) for line in lines[:_MESSAGE_LINES]]
+    return (*shown, "…") if is_cut else tuple(shown)
+
+
+def _field(name: Any, said: Any, *, is_required: bool) -> FormField:
+    if not isinstance(name, str) or not _NAME.fullmatch(name) or not isinstance(said, dict):
+        raise FormError("a field has no plain name")
+    schema: dict[str, Any] = {
+        key: shown_text(text, limit)
+        for key, limit in (("title", _TITLE_CHARACTERS), ("description", _TEXT_CHARACTERS))
+        if isinstance(text := said.get(key), str)
+    }
+    schema |= {
+        key: said[key]
+        for key, kind in _BOUNDS.items()
+        if isinstance(said.get(key), kind) and not isinstance(said[key], bool) and is_finite(said[key])
+    }
+    if isinstance(said.get("format"), str) and said["format"] in _FORMATS:
+        schema["format"] = said["format"]
+    if said.get("type") == "array":
+        options = _options(said.get("items"))
+        if options is None:
+            raise FormError(f"the field {name} has no options")
+        schema |= {"type": "array", "items": _one_of(options, "anyOf")}
+        kind: Kind = "choices"
+    elif (options := _options(said)) is not None:
+        schema |= _one_of(options, "oneOf")
+        kind = "choice"
+    elif isinstance(said.get("type"), str) and said["type"] in _KINDS:
+        kind = _KINDS[said["type"]]
+        schema["type"] = said["type"]
+    else:
+        raise FormError(f"the field {name} is of no kind that a form has")
+    default = said.get("default")
+    if (
+        default is not None
+        and not (isinstance(default, list) and len(default) > MOST_OPTIONS)
+        and is_finite(default)
+        and _is_shown_whole(str(default))
+        and first_fault(default, schema, keep=False) is None
+    ):
+        schema["default"] = default
+    return FormField(name, kind, schema, options or (), is_required)
+
+
+def _options(said: Any) -> tuple[tuple[str, str], ...] | None:
+    """Return values with titles, or None where there is nothing to choose from."""
+    match said:
+        case {"enum": list() as many} | {"oneOf": list() as many} | {"anyOf": list() as many} if (
+            len(many) > MOST_OPTIONS
+        ):
+            raise FormError(_OPTIONS)
+        case {"enum": list() as values, "enumNames": list() as titles} if len(values) == len(titles):
+            pairs = list(zip(values, titles, strict=True))
+        case {"enum": list() as values}:
+            pairs = [(value, value) for value in values]
+        case {"oneOf": list() as choices} | {"anyOf": list() as choices}:
+            pairs = [(one.get("const"), one.get("title")) if isinstance(one, dict) else (None, None) for one in choices]
+        case _:
+            return None
+    if not pairs or not all(isinstance(text, str) for pair in pairs for text in pair):
+        raise FormError(_OPTIONS)
+    values = [value for value, _ in pairs]
+    if not all(map(_is_shown_whole, values)) or len(set(values)) < len(values):
+        raise FormError("the options of a field are not different, too long, or hold what does not show")
+    return tuple((value, shown_text(title, _TEXT_CHARACTERS)) for value, title in pairs)
+
+
+def _is_shown_whole(text: str) -> bool:
+    return shown_text(text, _TEXT_CHARACTERS) == text
+
+
+def _one_of(options: tuple[tuple[str, str], ...], word: str) -> dict[str, Any]:
+    if all(value == title for value, title in options):
+        return {"type": "string", "enum": [value for value, _ in options]}
+    titled = [{"const": value, "title": title} for value, title in options]
+    return {"type": "string", word: titled} if word == "oneOf" else {word: titled}
