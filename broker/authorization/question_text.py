@@ -1,7 +1,7 @@
 """A question in words: for each tool how many calls, what they share, what varies, and what to be careful about.
 
 Above: every answerer that shows a question. Below: questions.py, shown.py. Names and values were written by servers and
-scripts: what is invisible in them is shown as an escape, and every text has a bound.
+scripts: what is invisible in them is shown as an escape, and every text has a bound; tools and arguments are all there.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from broker.authorization.shown import shown_name, shown_text
+from broker.authorization.shown import shown_ends, shown_name, shown_text
 from codegen.plain_text import counted
 
 if TYPE_CHECKING:
@@ -20,8 +20,9 @@ if TYPE_CHECKING:
 
 VALUE_CHARACTERS = 80
 _MOST_VALUES = 3
-_MOST_ARGUMENTS = 12
-_MOST_GROUPS = 20
+_FULL_CHARACTERS = 100_000
+_ESCAPE_CHARACTERS = 10
+"""The longest escape of one character."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,8 +45,8 @@ class Row:
 
 
 def rows(question: Question) -> tuple[Row, ...]:
-    """Return the rows of a question, one for each tool."""
-    return tuple(_row(group) for group in question.groups[:_MOST_GROUPS])
+    """Return the rows of a question, one for each tool; none is left out: whoever says yes to all says so to each."""
+    return tuple(map(_row, question.groups))
 
 
 def as_text(question: Question) -> str:
@@ -55,17 +56,27 @@ def as_text(question: Question) -> str:
         lines.append(f"{number}. {row.tool}: {counted(row.calls, 'call')}")
         lines += [f"   {text}" for text in (*row.same, *row.varying)]
         lines += [f"   ! {text}" for text in row.warnings]
-    if (more := len(question.groups) - _MOST_GROUPS) > 0:
-        lines.append(f"and {more} more tools, which are refused unless you allow all")
     return "\n".join(lines)
+
+
+def in_full(group: CallGroup) -> str:
+    """Return the arguments of all calls of a tool, each on lines of its own."""
+    lines: list[str] = []
+    for number, call in enumerate(group.calls, 1):
+        lines.append(f"call {number}:")
+        lines += [f"| {line}" for line in json.dumps(call.arguments, indent=2, ensure_ascii=False).split("\n")]
+    text = "\n".join(shown_text(line, _ESCAPE_CHARACTERS * len(line)) for line in lines)
+    if len(text) <= _FULL_CHARACTERS:
+        return text
+    return f"{text[:_FULL_CHARACTERS]}\n(not shown: {len(text) - _FULL_CHARACTERS:,} more characters)"
 
 
 def _row(group: CallGroup) -> Row:
     return Row(
         shown_name(group.name),
         len(group.calls),
-        _listed([f"{_place(place)}={_value(value)}" for place, value in group.same.items()]),
-        _listed([f"{_place(place)}={_values(values)}" for place, values in _sorted(group.varying)]),
+        tuple(f"{_place(place)}={_value(value)}" for place, value in group.same.items()),
+        tuple(f"{_place(place)}={_values(values)}" for place, values in _sorted(group.varying)),
         _warnings(group),
     )
 
@@ -97,16 +108,10 @@ def _values(values: Sequence[Any]) -> str:
 
 
 def _value(value: Any) -> str:
-    return shown_text(json.dumps(value, ensure_ascii=False), VALUE_CHARACTERS)
+    return shown_ends(json.dumps(value, ensure_ascii=False), VALUE_CHARACTERS)
 
 
 def _place(pointer: str) -> str:
     if not pointer:
         return "all arguments"
     return shown_name(pointer[1:].replace("~1", "/").replace("~0", "~") if pointer.count("/") == 1 else pointer)
-
-
-def _listed(texts: list[str]) -> tuple[str, ...]:
-    if len(texts) > _MOST_ARGUMENTS:
-        texts[_MOST_ARGUMENTS:] = [f"and {len(texts) - _MOST_ARGUMENTS} more arguments"]
-    return tuple(texts)

@@ -20,10 +20,23 @@ def shown_name(name: str, limit: int = 130) -> str:
 
 def shown_text(text: str, limit: int) -> str:
     """Return text with its letters, on one line; control, invisible and direction-changing characters as escapes."""
-    cut = text[: 2 * limit]
-    if not (cut.isascii() and cut.isprintable()):
-        cut = "".join(map(_escaped, cut))
+    cut = _all_escaped(text[: 2 * limit])
     return _bounded(cut, limit) if len(text) <= 2 * limit else _bounded(cut + _MARK, limit)
+
+
+def shown_ends(text: str, limit: int) -> str:
+    """Return text as `shown_text` does; of one that is longer the beginning and the end, with its length between.
+
+    What matters may be at either end: a command behind a harmless one, the name of a file behind its folders.
+    """
+    if len(text) <= limit and len(whole := _all_escaped(text)) <= limit:
+        return whole
+    head, tail = limit - limit // 3, limit // 3
+    return f"{_all_escaped(text[:head])[:head]} [… {len(text):,} characters …] {_all_escaped(text[-tail:])[-tail:]}"
+
+
+def _all_escaped(text: str) -> str:
+    return text if text.isascii() and text.isprintable() else "".join(map(_escaped, text))
 
 
 def _escaped(character: str) -> str:

@@ -17,8 +17,8 @@ from rich.text import Text
 
 from broker.authorization.choices import Choice, answers_of
 from broker.authorization.predicates import Predicate
-from broker.authorization.question_text import rows
-from broker.authorization.shown import shown_name, shown_text
+from broker.authorization.question_text import in_full, rows
+from broker.authorization.shown import shown_ends, shown_name
 from broker.cli import forms
 from broker.cli.prompts import Entry, chosen, typed
 from broker.cli.terminal import note, notes
@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 _LINE_BYTES = 4096
 _TEST_CHARACTERS = 200
 _ANY = "any"
+_MENU = "What may it do with {}?"
 _AT_ONCE = {
     "these": Choice(decision="these"),
     "alike": Choice(decision="alike"),
@@ -58,7 +59,7 @@ class TerminalAnswerer:
         groups = question.groups
         if len(groups) == 1:
             return answers_of(question, await _about(question, 0))
-        match await chosen(_menu_of_all(question)):
+        match await chosen(_menu_of_all(question), _MENU.format(", ".join(shown_name(one.name, 60) for one in groups))):
             case "these":
                 return answers_of(question, [Choice(decision="these")])
             case "each":
@@ -90,6 +91,8 @@ async def _about(question: Question, number: int) -> list[Choice]:
             return [Choice.model_validate({"group": number, "decision": "alike", "arguments": arguments})]
         if choice == "count" and (count := await _count(group)) is not None:
             return [Choice(group=number, decision="alike", calls=count)]
+        if choice == "full":
+            note(in_full(group))
         if choice == "show":
             note("\n".join(group.notes[0].definition if group.notes else ()))
         if choice == "note":
@@ -103,13 +106,14 @@ def _menu(group: CallGroup) -> list[Entry]:
         Entry("n", "Refuse", "deny"),
         Entry("y", f"Allow {_these(count)}", "these"),
     ]
-    like = shown_text(str(group.suggestion()), _TEST_CHARACTERS)
+    like = shown_ends(str(group.suggestion()), _TEST_CHARACTERS)
     entries += [
         Entry("a", f"Allow calls like {'this' if count == 1 else 'these'} in this run: {like}", "alike"),
         Entry("k", "Allow calls like that for always; `codemode grants` takes it back", "always"),
         Entry("c", "Allow a number of calls like that in this run", "count"),
         Entry("e", "Allow calls whose arguments pass tests that I write, in this run", "edit"),
         Entry("t", f"Allow every call of {tool} in this run", "any"),
+        Entry("f", "Show the arguments in full", "full"),
         Entry("d", "Show the tool's definition", "show"),
         Entry("r", "Refuse, with a note for the script", "note"),
     ]

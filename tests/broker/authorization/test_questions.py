@@ -13,7 +13,7 @@ from broker.authorization.decision import Ask, Basis, FlowUse
 from broker.authorization.fingerprints import Copy
 from broker.authorization.grants import Grant
 from broker.authorization.predicates import ArgumentTest, Predicate
-from broker.authorization.question_text import as_text
+from broker.authorization.question_text import as_text, in_full
 from broker.authorization.questions import Notes, Question, Verdict
 from broker.errors import PatternError
 
@@ -115,7 +115,8 @@ def test_an_argument_more_is_not_like_these(asked, later):
 def test_no_argument_is_left_out_of_a_question(arguments):
     question = Question((PendingCall("s", "t", "d", arguments),))
     assert "you" in str(question.groups[0].same)
-    assert re.search("…|more arguments", as_text(question)), "what is not shown is told"
+    assert re.search("you|…", as_text(question)), "what is not shown is told"
+    assert '"you"' in in_full(question.groups[0])
 
 
 CHOICES = {
@@ -183,3 +184,28 @@ def test_a_question_in_words_shows_what_varies_and_hides_nothing():
         "   ! - old\n"
         "   ! + new\\u200b"
     )
+
+
+def test_neither_many_arguments_nor_many_tools_push_one_out_of_sight():
+    harmless = {f"option_{number}": number for number in range(30)}
+    calls = [PendingCall("files", f"read_{number}", "d", {"path": "a"}) for number in range(31)]
+    question = Question((*calls, PendingCall("mail", "send", "d", harmless | {"to": "mallory"})))
+    shown = as_text(question)
+    assert "32. mail.send: 1 call" in shown
+    assert shown.endswith('to="mallory"')
+
+
+def test_the_end_of_a_long_argument_is_shown_and_all_of_it_on_demand():
+    command = "ls" + " " * 1_000 + "; rm -rf /\n\x1b[2J" + "x" * 500 + "; halt"
+    question = Question((PendingCall("shell", "run", "d", {"command": command}),))
+    assert re.search(r'command="ls +\[… 1,5\d\d characters …\] x+; halt"', as_text(question))
+    whole = in_full(question.groups[0])
+    assert whole.splitlines()[0] == "call 1:"
+    assert all(line.startswith("| ") for line in whole.splitlines()[1:])
+    assert r"; rm -rf /\n\u001b[2Jxxx" in whole
+    assert "\x1b" not in whole
+
+
+def test_what_is_too_long_to_be_shown_in_full_says_how_much_is_missing():
+    question = Question((PendingCall("shell", "run", "d", {"command": "x" * 300_000}),))
+    assert re.search(r"\(not shown: 200,\d\d\d more characters\)$", in_full(question.groups[0]))

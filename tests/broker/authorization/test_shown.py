@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from broker.authorization.shown import shown_name, shown_text
+from broker.authorization.shown import shown_ends, shown_name, shown_text
 
 HIDDEN = {
     "zero width space": "\u200b",
@@ -45,3 +45,12 @@ def test_letters_of_any_script_are_shown_in_texts_and_escaped_in_names():
 def test_long_texts_are_cut_and_say_so():
     assert shown_text("x" * 1_000, 20) == "x" * 19 + "…"
     assert len(shown_text("\u202e" * 1_000, 20)) == 20
+
+
+def test_of_what_is_too_long_both_ends_are_shown():
+    command = "ls" + " " * 500 + "; rm -rf /"
+    shown = shown_ends(command, 60)
+    assert shown == f"ls{' ' * 38} [… 512 characters …] {' ' * 10}; rm -rf /"
+    assert shown_ends("ls", 60) == "ls"
+    hidden = shown_ends("a" * 100 + "\u202e", 60)
+    assert (hidden[-6:], len(hidden)) == ("\\u202e", 60 + len(" [… 101 characters …] "))
