@@ -21,6 +21,7 @@ from mcp.types.version import LATEST_MODERN_VERSION
 from pydantic import ValidationError
 
 from broker.upstreams.functions import FunctionsDispatcher, FunctionsServer
+from broker.upstreams.http_trail import HttpTrail
 from broker.upstreams.in_process import InProcessDispatcher
 from broker.upstreams.raw_dispatcher import RawDispatcher
 from broker.upstreams.stdio import LINE_BYTES, stdio_streams
@@ -37,8 +38,6 @@ if TYPE_CHECKING:
 
 Mode: TypeAlias = Literal["auto", "legacy", "2026-07-28"]
 InProcessServer: TypeAlias = "Server[Any] | MCPServer"
-
-_UNAUTHORIZED = frozenset({401, 403})
 
 
 @asynccontextmanager
@@ -135,16 +134,13 @@ async def _authentication(config: ServerConfig, connection: Connection) -> httpx
 
 
 async def _http_streams(stack: AsyncExitStack, config: ServerConfig, connection: Connection) -> TransportStreams:
-    async def note_status(response: httpx2.Response) -> None:
-        if response.status_code in _UNAUTHORIZED:
-            connection.http_status = response.status_code
-
+    connection.trail = HttpTrail(config.url or "")
     client = httpx2.AsyncClient(
         headers=config.headers,
         auth=await _authentication(config, connection),
         # Reading has no limit of its own: every call has a deadline, and a subscription stays quiet for long.
         timeout=httpx2.Timeout(config.connect_timeout_seconds, read=None),
-        event_hooks={"response": [note_status]},
+        event_hooks=connection.trail.hooks,
     )
     await stack.enter_async_context(client)
     return await stack.enter_async_context(

@@ -16,6 +16,7 @@ from mcp import ClientSession, MCPError
 from mcp.client.subscriptions import listen
 from mcp.types.version import MODERN_PROTOCOL_VERSIONS
 
+from broker.upstreams.http_trail import HttpTrail
 from broker.upstreams.raw_dispatcher import RAW, RawDispatcher
 from broker.upstreams.upstream_requests import RefusedError
 
@@ -49,7 +50,7 @@ class Connection:
     requests: UpstreamRequests | None = None
     ended: anyio.Event = field(default_factory=anyio.Event)
     reason: str = ""
-    http_status: int | None = None
+    trail: HttpTrail = field(default_factory=HttpTrail)
     _session: ClientSession | None = None
     _wire: RawDispatcher | None = None
 

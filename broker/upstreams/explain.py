@@ -21,7 +21,11 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from broker.upstreams.connection import Connection
+    from broker.upstreams.http_trail import HttpTrail
     from broker.upstreams.server_config import ServerConfig
+
+
+_ACCOUNT = "Correct client_id, client_secret and issuer of its 'oauth'."
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,29 +45,24 @@ def explain(
     timed_out: bool,
 ) -> Trouble:
     """Put the end of a connection, or of an attempt at one, into words."""
+    trail = connection.trail
+    if trail.refused is not None and trail.missing_metadata:
+        return _refused(name, settings, trail)
     if timed_out:
+        see = "Run its command by hand to see whether it starts" if settings.url is None else "See whether it runs"
         seconds = f"{settings.connect_timeout_seconds:g}"
-        return Trouble(
-            f"it did not become ready within {seconds} s",
-            "Run its command by hand to see whether it starts, or raise connect_timeout_seconds.",
-        )
+        return Trouble(f"it did not become ready within {seconds} s", f"{see}, or raise connect_timeout_seconds.")
     causes = list(_causes(error)) if error is not None else []
-    for cause in causes:
-        trouble = _known(name, settings, cause)
-        if trouble is not None:
-            return trouble
-    if connection.http_status is not None:
-        return Trouble(
-            f"it answered HTTP {connection.http_status}",
-            "Check the credentials in 'headers'.",
-        )
+    known = next(filter(None, (_known(name, settings, cause) for cause in causes)), None)
+    if known is not None:
+        return known
+    if trail.refused is not None:
+        return _refused(name, settings, trail)
     if connection.reason:
         return Trouble(connection.reason, "Run its command by hand to see why.")
-    for cause in causes:
-        if isinstance(cause, httpx2.HTTPError):
-            return _unreachable(cause)
+    unreachable = next((_unreachable(cause) for cause in causes if isinstance(cause, httpx2.HTTPError)), None)
     look = "Run its command by hand" if settings.url is None else "See what the server's log says"
-    return Trouble(_unforeseen(causes), f"{look}, or ask its author.")
+    return unreachable or Trouble(_unforeseen(causes), f"{look}, or ask its author.")
 
 
 def _known(name: str, settings: ServerConfig, cause: Exception) -> Trouble | None:  # noqa: PLR0911  # a table of faults
@@ -81,9 +80,7 @@ def _known(name: str, settings: ServerConfig, cause: Exception) -> Trouble | Non
         case OSError() if not isinstance(cause, ConnectionError):
             return Trouble(f"the command {command!r} cannot be started", "Correct 'command'.")
         case LoginError():
-            is_account = settings.oauth is not None and settings.oauth.grant == "client_credentials"
-            account = "Correct client_id, client_secret and issuer of its 'oauth'."
-            return Trouble(str(cause), account if is_account else f"Log in with `codemode mcp login {name}`.")
+            return Trouble(str(cause), _ACCOUNT if _has_account(settings) else f"Log in with {_login(name)}.")
         case ReplyError():
             return Trouble(str(cause).rstrip("."), "This is a fault of the server.")
         case RuntimeError() if "protocol version" in str(cause):
@@ -91,6 +88,29 @@ def _known(name: str, settings: ServerConfig, cause: Exception) -> Trouble | Non
         case MCPError() if cause.code == -32022:  # noqa: PLR2004  # UNSUPPORTED_PROTOCOL_VERSION
             return Trouble("it speaks no protocol version that we know", "Update the server.")
     return None
+
+
+def _refused(name: str, settings: ServerConfig, trail: HttpTrail) -> Trouble:
+    """Put a refusal over HTTP into words."""
+    missing = trail.missing_metadata
+    problem = f"it answered HTTP {trail.refused}{f', and {missing}' if missing else ''}"
+    if _has_account(settings):
+        return Trouble(problem, f"See whether its authorization server runs. {_ACCOUNT}" if missing else _ACCOUNT)
+    if settings.oauth is not None:
+        when = " when that address answers" if missing else ""
+        return Trouble(problem, f"Log in with {_login(name)}{when}, or give it a token in 'headers'.")
+    if settings.headers:
+        return Trouble(problem, "Correct the credentials in its 'headers'.")
+    header = '"headers": {"Authorization": "Bearer …"}'
+    return Trouble(problem, f'Add {header} to its entry, or add "oauth": {{}} and log in with {_login(name)}.')
+
+
+def _has_account(settings: ServerConfig) -> bool:
+    return settings.oauth is not None and settings.oauth.grant == "client_credentials"
+
+
+def _login(name: str) -> str:
+    return f"`codemode mcp login {name}`"
 
 
 def _unreachable(error: httpx2.HTTPError) -> Trouble:

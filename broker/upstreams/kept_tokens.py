@@ -15,12 +15,16 @@ from mcp.shared.auth import OAuthClientInformationFull, OAuthToken
 from pydantic import BaseModel, ValidationError
 
 from broker import keyrings
+from broker.errors import LoginError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
 SERVICE = "codemode-broker"
+
+_LENGTHS = range(8, 16_385)
+"""How many characters a token has: it travels in a header."""
 
 _Model = TypeVar("_Model", bound=BaseModel)
 
@@ -40,7 +44,13 @@ class KeptTokens:
         return tokens
 
     async def set_tokens(self, tokens: OAuthToken) -> None:
-        """Keep tokens."""
+        """Keep tokens.
+
+        Raises:
+            LoginError: They are none: redacted wherever they occur, very short ones would take all text apart.
+        """
+        if any(len(secret) not in _LENGTHS for secret in _secrets(tokens)):
+            raise LoginError("the authorization server gave a token that is far too short or too long")
         self._tell(tokens)
         self._write({**self._read(), "tokens": tokens.model_dump(mode="json", exclude_none=True)})
 
@@ -61,8 +71,8 @@ class KeptTokens:
 
     def _tell(self, tokens: OAuthToken | None) -> None:
         if self._learn is not None and tokens is not None:
-            for secret in (tokens.access_token, tokens.refresh_token):
-                self._learn(secret or "")
+            for secret in _secrets(tokens):
+                self._learn(secret)
 
     def _read(self) -> dict[str, object]:
         try:
@@ -96,6 +106,10 @@ class KeptTokens:
 
     def _file(self) -> Path:
         return tokens_folder() / f"{self._user}.json"
+
+
+def _secrets(tokens: OAuthToken) -> list[str]:
+    return [secret for secret in (tokens.access_token, tokens.refresh_token) if secret is not None]
 
 
 def tokens_folder() -> Path:

@@ -19,6 +19,7 @@ from mcp.client.streamable_http import streamable_http_client
 from mcp.shared.auth import OAuthClientInformationFull
 
 from broker.errors import LoginError
+from broker.upstreams.http_trail import HttpTrail
 from broker.upstreams.kept_tokens import KeptTokens
 from broker.upstreams.oauth import client_metadata
 from broker.upstreams.oauth_settings import OAuthClient
@@ -51,6 +52,7 @@ async def login(settings: ServerConfig, show: Callable[[str], None]) -> None:
     storage = KeptTokens(url)
     storage.forget()
     await _register(oauth, storage)
+    trail = HttpTrail(url)
     async with await anyio.create_tcp_listener(local_host="127.0.0.1", local_port=oauth.redirect_port) as listener:
         port = listener.extra(SocketAttribute.local_port)  # noqa: S610  # of anyio
         callback = _Callback(f"http://127.0.0.1:{port}/callback", show)
@@ -68,14 +70,14 @@ async def login(settings: ServerConfig, show: Callable[[str], None]) -> None:
                 with anyio.fail_after(LOGIN_SECONDS):
                     # As the broker will: some servers ask for a login, or for one that is good for more, only then.
                     async with (
-                        httpx2.AsyncClient(auth=provider, headers=settings.headers) as http,
+                        httpx2.AsyncClient(auth=provider, headers=settings.headers, event_hooks=trail.hooks) as http,
                         Client(streamable_http_client(url, http_client=http)) as client,
                     ):
                         await client.list_tools()
             except TimeoutError:
                 problem = LoginError(f"nobody logged in within {LOGIN_SECONDS:g} s")
             except Exception as error:  # noqa: BLE001  # of the SDK or the network
-                problem = LoginError(f"the login failed: {_innermost(error)}")
+                problem = LoginError(f"the login failed: {trail.missing_metadata or _reason(error)}")
             tasks.cancel_scope.cancel()
     # What goes wrong after a login is for the connection to find out.
     if await storage.get_tokens() is None:
@@ -147,8 +149,8 @@ async def _register(oauth: OAuthClient, storage: KeptTokens) -> None:
         )
 
 
-def _innermost(error: BaseException) -> str:
-    """Return the kind of what is inside exception groups."""
+def _reason(error: BaseException) -> str:
+    """Return what is inside exception groups: our own words, or the kind of what is somebody else's."""
     while isinstance(error, BaseExceptionGroup):
         error = error.exceptions[0]
-    return type(error).__name__
+    return str(error) if isinstance(error, LoginError) else type(error).__name__

@@ -179,6 +179,10 @@ def _children() -> list[int]:
     return found
 
 
+NO_CREDENTIALS = (
+    'Add "headers": {"Authorization": "Bearer …"} to its entry, or add "oauth": {} and log in with '
+    "`codemode mcp login web`."
+)
 HTTP_FAULTS = {401: "it answered HTTP 401", 403: "it answered HTTP 403"}
 
 
@@ -199,4 +203,4 @@ async def test_a_server_that_wants_credentials_says_so(code):
         async with Broker(config, startup_seconds=30) as broker:
             status = broker.server_statuses()[0]
         tasks.cancel_scope.cancel()
-    assert (status.problem, status.what_to_do) == (HTTP_FAULTS[code], "Check the credentials in 'headers'.")
+    assert (status.problem, status.what_to_do) == (HTTP_FAULTS[code], NO_CREDENTIALS)

@@ -35,23 +35,13 @@ from broker.upstreams.server_config import ServerConfig
 
 TOKEN = "access-token-of-the-tests"  # noqa: S105  # of a server in this process
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.usefixtures("own_folder")]
 
 
 @pytest.fixture(params=["asyncio"])
 def anyio_backend(request):
     """The HTTP server needs asyncio."""
     return request.param
-
-
-@pytest.fixture(autouse=True)
-def own_folder(monkeypatch, tmp_path):
-    """Tokens go to a file of the test: this machine's keyring, if it has one, is left alone."""
-    monkeypatch.setattr("broker.upstreams.kept_tokens.tokens_folder", lambda: tmp_path / "tokens")
-    monkeypatch.setattr("broker.keyrings.password", lambda *_: None)
-    monkeypatch.setattr("broker.keyrings.keep", lambda *_: False)
-    monkeypatch.setattr("broker.keyrings.forget", lambda *_: None)
-    return tmp_path
 
 
 class Issuer(OAuthAuthorizationServerProvider[AuthorizationCode, RefreshToken, AccessToken]):
@@ -277,11 +267,22 @@ async def test_a_login_that_nobody_comes_to_ends(monkeypatch):
 
 async def test_damaged_tokens_are_none(own_folder):
     storage = KeptTokens("http://x/mcp")
-    await storage.set_tokens(OAuthToken(access_token="a", token_type="Bearer"))  # noqa: S106
+    await storage.set_tokens(OAuthToken(access_token="a" * 8, token_type="Bearer"))  # noqa: S106
     [kept] = (own_folder / "tokens").iterdir()
     for text in ("", "[]", '{"tokens": 5}'):
         kept.write_text(text)
         assert await storage.get_tokens() is None
+
+
+@pytest.mark.parametrize("tokens", [{"access_token": "e"}, {"access_token": "a" * 8, "refresh_token": "x" * 1_000_000}])
+async def test_what_is_no_token_takes_no_text_apart(tokens):
+    learnt: list[str] = []
+    storage = KeptTokens("http://x/mcp", learnt.append)
+    with pytest.raises(LoginError, match="far too short or too long"):
+        await storage.set_tokens(OAuthToken(**tokens))
+    assert (learnt, await storage.get_tokens()) == ([], None)
+    await storage.set_tokens(OAuthToken(access_token="a" * 8))
+    assert learnt == ["a" * 8]
 
 
 def test_client_credentials_need_what_they_are():
