@@ -18,6 +18,9 @@ _LIVE = re.compile(
     "|(?<=[\ufe00-\ufe0f\U000e0100-\U000e01ef])[\ufe00-\ufe0f]"
     "|(?<![\u3400-\u9fff\uf900-\ufaff\U00020000-\U0003ffff])[\U000e0100-\U000e01ef]"
 )
+_ESCAPES = ("\\u", "\\b", "\\f", "\\r")
+"""Of JSON: behind any other escape is a character that is read."""
+
 _LIVE_ASCII = bytes(code for code in range(128) if _LIVE.match(chr(code)))
 
 
@@ -47,6 +50,11 @@ def inert_value(value: Any) -> Any:
             if isinstance(item, str | list | dict):
                 value[key] = inert_value(item)
     return value
+
+
+def is_inert_json(text: str) -> bool:
+    """Whether a look at JSON text shows that every string in it is inert; false where it would take more than that."""
+    return not any(escape in text for escape in _ESCAPES) and _is_inert(text)
 
 
 def _is_inert(text: str) -> bool:

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import anyio.lowlevel
 
-from sandbox.messages import Step, encode_resume, encode_start, is_whole, read_references, read_step
+from sandbox.messages import Step, encode_resume, encode_start, is_whole, read_references
+from sandbox.step_reading import step_of
 from sandbox.terms import BEFORE_ANY_RUN
 from sandbox.threads import AGAIN
 
@@ -115,7 +116,7 @@ class ThreadIsolate:
 
     async def _step(self, export: str, message: str, seconds: float) -> Step:
         answer = await self._enter(export, message, seconds)
-        step = read_step(answer, self._terms)
+        step = await step_of(answer, self._terms)
         self.is_whole = is_whole(answer, step)
         return step
 

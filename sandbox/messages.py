@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from sandbox.errors import ProtocolError
-from sandbox.inert import inert_text, inert_value
+from sandbox.inert import inert_text, inert_value, is_inert_json
 from sandbox.json_bounds import has_more_values, is_within_depth
 from sandbox.outcome import Call, Completed, Completion, Failed, Raised, Reference, Stopped
 
@@ -172,7 +172,7 @@ def decode_step(text: str, limits: Limits) -> Step:
         calls=calls,
         cancelled=tuple(_integer(item) for item in _list(message, "cancelled")),
         timer=_timer(message.get("timer")),
-        outcome=None if outcome is None else _outcome(outcome, len(text), limits),
+        outcome=None if outcome is None else _outcome(outcome, text, limits),
         line=_line(message.get("line")),
         characters=len(text),
     )
@@ -307,10 +307,10 @@ def _reference(item: object) -> Reference:
     raise ProtocolError("the guest sent something that is not a reference")
 
 
-def _outcome(item: object, characters: int, limits: Limits) -> Completed | Raised | Stopped:
+def _outcome(item: object, text: str, limits: Limits) -> Completed | Raised | Stopped:
     match item:
         case {"completed": value}:
-            return _completed(value, characters, limits)
+            return _completed(value, text, limits)
         case {"raised": raised}:
             return _raised(raised)
         case {"stopped": "memory_bytes"}:
@@ -318,15 +318,15 @@ def _outcome(item: object, characters: int, limits: Limits) -> Completed | Raise
     raise ProtocolError("the guest sent something that is not an outcome")
 
 
-def _completed(value: Any, characters: int, limits: Limits) -> Completed | Stopped:
-    """Takes a value that was read from a message of so many characters."""
-    if isinstance(value, list | dict) or characters * WRITTEN_BYTES > limits.value_bytes:
+def _completed(value: Any, text: str, limits: Limits) -> Completed | Stopped:
+    """Takes a value that was read from a message."""
+    if isinstance(value, list | dict) or len(text) * WRITTEN_BYTES > limits.value_bytes:
         written = json.dumps(value, separators=(",", ":"))
         if len(written) > limits.value_bytes:
             return Stopped("value_bytes", limits.value_bytes)
         if not is_within_depth(written, limits.depth):
             return Stopped("depth", limits.depth)
-    return Completed(inert_value(value))
+    return Completed(value if is_inert_json(text) else inert_value(value))
 
 
 def _raised(item: object) -> Raised:

@@ -27,9 +27,9 @@ from sandbox.messages import (
     is_whole,
     protocol_failure,
     read_references,
-    read_step,
 )
 from sandbox.outcome import Raised, Reference, Stopped
+from sandbox.step_reading import step_of
 from sandbox.terms import BEFORE_ANY_RUN, Terms
 from sandbox.worker_process import WorkerLostError
 
@@ -110,7 +110,7 @@ class ProcessIsolate:
 
     async def _step(self, export: str, message: str, now_ns: int, seconds: float) -> Step:
         answer = await self._enter(export, message, now_ns, seconds)
-        step = read_step(answer, self._terms)
+        step = await step_of(answer, self._terms)
         self.is_whole = is_whole(answer, step)
         return step
 

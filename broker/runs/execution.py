@@ -9,6 +9,7 @@ import secrets
 import time
 from contextlib import closing
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import anyio
@@ -22,6 +23,7 @@ from broker.recordings.resuming import UnknownCalls, check_resumable, give_back
 from broker.recordings.run_journal import RunJournal
 from broker.runs.envelope import envelope_of, redacted_outcome
 from broker.runs.hints import with_hint
+from broker.runs.large_values import worked_on
 from broker.runs.run_output import RunOutput
 from broker.runs.script_check import not_started, warning
 from sandbox import Parked, Raised, Stopped, Stopwatch
@@ -223,7 +225,7 @@ class Execution:
             self.desk.unfinished.discard(recorded.run_id)
         outcome = with_hint(ended.outcome, script, self.preparation.catalog, has_called=bool(calls.records))
         return envelope_of(
-            redacted_outcome(outcome, self.redact),
+            await worked_on(getattr(outcome, "value", None), partial(redacted_outcome, outcome, self.redact)),
             recorded.run_id,
             began,
             calls=calls.records,

@@ -63,10 +63,13 @@ def reply_of(
         output_tokens: The budget.
     """
     budget = output_tokens * CHARACTERS_PER_TOKEN
-    output = _output(result)
-    envelope = result.model_dump(mode="json") | {"truncated": None, "session": session}
+    # Once: it may be megabytes.
+    value = "" if result.value is None else json.dumps(result.value, ensure_ascii=False)
+    output = _output(result, value)
+    envelope = result.model_dump(mode="json", exclude={"value"})
+    envelope |= {"value": result.value, "truncated": None, "session": session}
     shown = output if len(output) <= budget else _cut(output, budget, result.run_id)
-    cut = _cut_fields(envelope, budget, result.run_id)
+    cut = _cut_fields(envelope, value, budget, result.run_id)
     if cut or shown is not output:
         outputs.keep(result.run_id, output, owner)
         envelope["truncated"] = {
@@ -97,9 +100,8 @@ def _failure(result: ExecutionResult) -> str:
     return trace
 
 
-def _output(result: ExecutionResult) -> str:
-    """Return all that the script printed, and its value; with labels where there is more than plain output."""
-    value = "" if result.value is None else json.dumps(result.value, ensure_ascii=False)
+def _output(result: ExecutionResult, value: str) -> str:
+    """Return all that the script printed, and its value as JSON; with labels where there is more than plain output."""
     if not result.stderr and not value:
         return result.stdout
     if not result.stderr and not result.stdout:
@@ -115,14 +117,17 @@ def _cut(output: str, budget: int, run_id: str) -> str:
     return output[:head] + texts.left_out(len(output) - budget, output_uri(run_id, head)) + output[-tail:]
 
 
-def _cut_fields(envelope: dict[str, Any], budget: int, run_id: str) -> list[str]:
-    """Bring the fields of an envelope within the budget; return the names of those that lost something."""
+def _cut_fields(envelope: dict[str, Any], value: str, budget: int, run_id: str) -> list[str]:
+    """Bring the fields of an envelope within the budget; return the names of those that lost something.
+
+    `value` is its value as JSON.
+    """
     cut = []
     for name in ("stdout", "stderr"):
         if len(envelope[name]) > budget:
             envelope[name] = _cut(envelope[name], budget, run_id)
             cut.append(name)
-    if len(json.dumps(envelope["value"])) > budget:
+    if len(value) > budget:
         envelope["value"] = None
         cut.append("value")
     if len(envelope["calls"]) > _CALLS:

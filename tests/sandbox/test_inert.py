@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sandbox import inert_text, inert_value
+from sandbox.inert import is_inert_json
 
 ANY_TEXT = st.text(st.characters(exclude_categories=[]))
 JSON = st.recursive(
@@ -75,3 +76,26 @@ def _shape(value):
     if isinstance(value, dict):
         return {inert_text(key): _shape(item) for key, item in value.items()}
     return value
+
+
+@given(JSON, st.booleans())
+def test_json_that_looks_inert_holds_nothing_that_acts(value, is_ascii):
+    text = json.dumps(value, ensure_ascii=is_ascii)
+    if is_inert_json(text):
+        assert inert_value(json.loads(text)) == json.loads(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "is_inert"),
+    [
+        ('["caf\u00e9", "a\\nb", {"k": "\\"\\\\"}]', True),
+        ('["\x7f"]', False),
+        ('["\u202e"]', False),
+        (r'["\u001b"]', False),
+        (r'["\r"]', False),
+        ('["a\ufe0f"]', True),
+        ('["\U000e0141"]', False),
+    ],
+)
+def test_what_a_look_at_json_shows(text, is_inert):
+    assert is_inert_json(text) == is_inert
