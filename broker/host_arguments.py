@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from broker.authorization.grants import Grant
-from sandbox import Limits
+from sandbox.limits import check_limits
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -75,8 +75,7 @@ def check_script(script: object, limits: object) -> None:
     """
     if not isinstance(script, str):
         raise TypeError(f"a script is its text, not a {_kind(script)}")
-    if limits is not None and not isinstance(limits, Limits):
-        raise TypeError(f"limits are a sandbox.Limits, as Limits(wall_seconds=5), not a {_kind(limits)}")
+    check_limits(limits)
 
 
 def _check_functions(server: str, functions: Sequence[object]) -> None:

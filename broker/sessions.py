@@ -16,6 +16,7 @@ from broker.runs.execution import Execution, Watching
 from broker.runs.parking import Parking
 from broker.runs.preparation import Preparation
 from broker.runs.script_check import CHECK_MODES
+from broker.search import SearchRequest
 from broker.surface import Surface
 
 if TYPE_CHECKING:
@@ -36,7 +37,7 @@ if TYPE_CHECKING:
     from broker.runs.envelope import ExecutionResult
     from broker.runs.script_check import CheckedScript, CheckMode
     from broker.runs.shared_sandbox import SharedSandbox
-    from broker.search import SearchPage, SearchRequest
+    from broker.search import SearchPage
     from broker.surface import Reply
     from broker.tiers import TierPage
     from broker.tools.catalog import CatalogEntry
@@ -139,15 +140,17 @@ class Session:
         await self._disclosure.describe(entry for entry in entries if entry.qualified_name in whole)
         return page
 
-    async def search(self, request: SearchRequest) -> SearchPage:
+    async def search(self, request: SearchRequest | str) -> SearchPage:
         """Find tools of all servers, or of those that the request names; lazy ones are connected where it helps.
+
+        A text is searched as `broker.search.SearchRequest(query=text)` is.
 
         Nothing is described by it: for a page at detail `full`, pass its `to_describe` to `get_tool_details`.
 
         Raises:
             SearchError: The search cannot be done as asked; the text says what to change.
         """
-        return await self._finder.search(request)
+        return await self._finder.search(SearchRequest(query=request) if isinstance(request, str) else request)
 
     def summaries(self, page: SearchPage) -> TierPage:
         """Return the summaries of the tools that a search found, as many as a page of that tier holds."""

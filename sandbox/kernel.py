@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import anyio
 
 from sandbox.errors import KernelGoneError
+from sandbox.limits import check_limits
 from sandbox.outcome import Raised, Stopped
 from sandbox.perform import check_script, perform, refuse_every_call
 from sandbox.terms import Terms
@@ -74,6 +75,7 @@ class Kernel:
             ValueError: The script is too long.
         """
         check_script(script)
+        check_limits(limits)
         async with self._busy:
             if self._gone:
                 raise KernelGoneError(

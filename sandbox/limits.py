@@ -65,6 +65,16 @@ class Limits:
         return max(self.value_bytes, self.argument_bytes, BATCH_BYTES) + MIB
 
 
+def check_limits(given: object) -> None:
+    """Refuses what is given in the place of limits, before anything is begun.
+
+    Raises:
+        TypeError: It is neither limits nor None.
+    """
+    if given is not None and not isinstance(given, Limits):
+        raise TypeError(f"limits are a sandbox.Limits, as Limits(wall_seconds=5), not a {type(given).__name__}")
+
+
 BATCH_BYTES = 4 * MIB
 """Calls that a guest hands over at once; `guest/protocol.py` keeps to the same number."""
 

@@ -16,7 +16,7 @@ from sandbox.images import load_selected
 from sandbox.instance import Instance
 from sandbox.isolate import Isolate, ThreadIsolate
 from sandbox.kernel import Kernel
-from sandbox.limits import Limits
+from sandbox.limits import Limits, check_limits
 from sandbox.perform import check_script, perform, refuse_every_call
 from sandbox.pool import Pool, Spares
 from sandbox.process_isolate import ProcessIsolate
@@ -79,9 +79,13 @@ class Sandbox:
 
         Raises:
             ValueError: There is no such isolation.
+            TypeError: The pool or the limits are none.
         """
         if isolation not in get_args(Isolation):
             raise ValueError(f'isolation must be "process" or "thread", not {isolation!r}')
+        if not (pool is None or isinstance(pool, Pool)):
+            raise TypeError(f"the pool is a Pool, as Pool(size=4), or None, not {pool!r}")
+        check_limits(limits)
         self._isolation = isolation
         self._pool = pool
         self._workers: Workers | None = None
@@ -159,6 +163,7 @@ class Sandbox:
             ValueError: The script is longer than `MAX_SCRIPT_CHARACTERS`.
         """
         check_script(script)
+        check_limits(limits)
         isolate = await self._isolate()
         seed = secrets.randbits(64) if seed is None else seed
         terms = Terms(limits or self._limits, seed, time.time_ns() if wall_ns is None else wall_ns)
@@ -194,6 +199,7 @@ class Sandbox:
                 await kernel.run("total = 6 * 7")
                 result = await kernel.run("total")
         """
+        check_limits(limits)
         isolate = await self._isolate()
         kernel = Kernel(isolate, limits or self._limits, secrets.randbits(64) if seed is None else seed)
         try:

@@ -9,6 +9,7 @@ import signal
 import sys
 import textwrap
 from pathlib import Path
+from typing import Any
 
 import anyio
 import anyio.lowlevel
@@ -119,6 +120,20 @@ async def test_references_are_found_in_a_worker(in_process):
 async def test_an_isolation_that_there_is_not_is_refused():
     with pytest.raises(ValueError, match='isolation must be "process" or "thread", not \'vm\''):
         Sandbox(isolation="vm")  # type: ignore[arg-type]
+
+
+async def test_a_number_is_no_pool_and_a_dict_is_no_limits(in_process):
+    with pytest.raises(TypeError, match=r"the pool is a Pool, as Pool\(size=4\), or None, not 4"):
+        Sandbox(pool=4)  # type: ignore[arg-type]
+    limits: Any = {"wall_seconds": 5}
+    with pytest.raises(TypeError, match=r"limits are a sandbox.Limits, as Limits\(wall_seconds=5\), not a dict"):
+        Sandbox(limits=limits)
+    with pytest.raises(TypeError, match="not a dict"):
+        await in_process.run("1", limits=limits)
+    async with in_process.kernel() as kernel:
+        with pytest.raises(TypeError, match="not a dict"):
+            await kernel.run("1", limits=limits)
+        assert (await kernel.run("1")).outcome == Completed(1)
 
 
 async def test_workers_are_started_when_there_are_runs_for_them_and_share_these(in_process, manifest):

@@ -54,6 +54,7 @@ async def test_a_search_at_detail_full_asks_for_the_fetch_and_makes_none(desk):
 async def test_a_server_that_is_down_is_said_to_be_and_the_others_are_searched(desk, faulty):
     async with Broker(Config(servers={"gone": faulty("exits")}), servers={"desk": desk}) as broker:
         page = await broker.session().search(SearchRequest(query="note"))
+        assert await broker.session().search("note") == page
         assert [spec.qualified_name for spec in page.tools] == ["desk.note"]
         assert page.notes == (
             (
