@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import re
 from pathlib import Path
 
 import pytest
+
+from broker import Config
 
 ROOT = Path(__file__).parent.parent
 
@@ -34,3 +37,18 @@ def test_links_lead_to_files():
     for document in [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")]:
         for target in re.findall(r"\]\((?!https?:|#)([^)#]+)", document.read_text()):
             assert (document.parent / target).exists(), f"{document.name}: {target}"
+
+
+def configs() -> list[tuple[str, dict[str, object]]]:
+    pages = [*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md")]
+    blocks = [
+        (page.name, block) for page in pages for block in re.findall(r"```json\n(.*?)```", page.read_text(), re.DOTALL)
+    ]
+    return [(name, json.loads(block)) for name, block in blocks]
+
+
+@pytest.mark.parametrize(("page", "document"), configs(), ids=lambda value: value if isinstance(value, str) else "")
+def test_each_config_in_the_pages_can_be_read(page, document):
+    text = json.dumps({"mcpServers": {}} | document)
+    variables = dict.fromkeys(re.findall(r"[A-Z]+_TOKEN", text), "a value of the environment")
+    Config.parse(text, source=page, folder=ROOT, environment=variables)
