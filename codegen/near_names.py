@@ -1,7 +1,7 @@
 """The name that another one was probably meant to be, found in bounded time among any number of names.
 
-Above: missing_names.py. Below: difflib, which may take the cube of a name's length: it compares with the thirty names
-that share most pairs of characters, found among the thousand whose lengths are nearest.
+Above: missing_names.py, and the broker's near_names.py. Below: difflib, which may take the cube of a name's length: it
+compares with the thirty names that share most pairs of characters, found among the thousand whose lengths are nearest.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import heapq
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping
 
 COMPARED = 30
 MEASURED = 1_000
@@ -26,13 +26,18 @@ def near_name(name: str, names: Iterable[str]) -> str | None:
     wanted = name[:NAME_CHARACTERS]
     known = {one[:NAME_CHARACTERS]: one for one in names}
     measured = heapq.nsmallest(MEASURED, known, key=lambda one: abs(len(one) - len(wanted)))
-    pairs = _pairs(wanted)
-    likely = heapq.nlargest(COMPARED, measured, key=lambda one: _likeness(pairs, _pairs(one)))
+    likely = likeliest(wanted, {one: pairs_of(one) for one in measured})
     near = difflib.get_close_matches(wanted, likely, n=1, cutoff=_CUTOFF)
     return known[near[0]] if near else None
 
 
-def _pairs(name: str) -> frozenset[str]:
+def likeliest(name: str, pairs: Mapping[str, frozenset[str]]) -> list[str]:
+    """Return those of the names that have most pairs of characters in common with `name`, best first."""
+    wanted = pairs_of(name)
+    return heapq.nlargest(COMPARED, pairs, key=lambda one: _likeness(wanted, pairs[one]))
+
+
+def pairs_of(name: str) -> frozenset[str]:
     """Return the pairs of characters next to each other; how a name begins and ends counts as well."""
     edged = f" {name} "
     return frozenset(edged[at : at + 2] for at in range(len(edged) - 1))

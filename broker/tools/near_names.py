@@ -1,15 +1,15 @@
 """The tools whose names look like one that no tool has.
 
-Above: the catalog. Below: difflib, which compares with the thirty names that share most pairs of characters:
-with all of ten thousand it would take a second.
+Above: the catalog. Below: difflib, which compares with the likeliest names: with all of ten thousand it would take a
+second.
 """
 
 from __future__ import annotations
 
 import difflib
-import heapq
 from typing import TYPE_CHECKING
 
+from codegen.near_names import likeliest, pairs_of
 from codegen.plain_text import one_line
 
 if TYPE_CHECKING:
@@ -21,7 +21,6 @@ SUGGESTIONS = 3
 MOST_NAMES = 10
 """For how many names at a time there are suggestions: each takes a pass over all tools, 50 ms for ten thousand."""
 
-_COMPARED = 30
 _NAMED = 8
 _NAME_CHARACTERS = 100
 """Of a name: difflib may take the cube of it."""
@@ -44,9 +43,7 @@ class NearNames:
         wanted = name.lower()[:_NAME_CHARACTERS]
         bare = wanted.rpartition(".")[2]
         same = [tool.qualified_name for tool in tools if bare in {tool.spec.name.lower(), tool.function.lower()}]
-        pairs = self._read(tools)
-        alike = _pairs(wanted)
-        likely = heapq.nlargest(_COMPARED, pairs, key=lambda one: _likeness(alike, pairs[one]))
+        likely = likeliest(wanted, self._read(tools))
         names = {one.lower()[:_NAME_CHARACTERS]: one for one in likely}
         near = [names[match] for match in difflib.get_close_matches(wanted, names, n=SUGGESTIONS)]
         bare_names = {self._bare[one][:_NAME_CHARACTERS]: one for one in likely}
@@ -55,7 +52,9 @@ class NearNames:
 
     def _read(self, tools: Iterable[CatalogEntry]) -> dict[str, frozenset[str]]:
         if self._pairs is None:
-            self._pairs = {tool.qualified_name: _pairs(tool.qualified_name.lower()) for tool in tools}
+            self._pairs = {
+                tool.qualified_name: pairs_of(tool.qualified_name.lower()[:_NAME_CHARACTERS]) for tool in tools
+            }
             self._bare = {tool.qualified_name: tool.spec.name.lower() for tool in tools}
         return self._pairs
 
@@ -71,12 +70,3 @@ def unknown_name(kind: str, name: str, known: Iterable[str]) -> str:
         more = ", …" if len(there) > _NAMED else ""
         hint = f" There are: {', '.join(one_line(one, 80) for one in there[:_NAMED])}{more}."
     return f"There is no {kind} {one_line(name, 80)!r}.{hint}"
-
-
-def _pairs(text: str) -> frozenset[str]:
-    text = text[:_NAME_CHARACTERS]
-    return frozenset(text[at : at + 2] for at in range(len(text) - 1))
-
-
-def _likeness(one: frozenset[str], other: frozenset[str]) -> float:
-    return 2 * len(one & other) / (len(one) + len(other) or 1)
