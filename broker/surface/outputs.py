@@ -15,6 +15,7 @@ MOST_CHARACTERS = 64 * 1024 * 1024
 MOST_RUNS = 1_000
 PAGE_CHARACTERS = 24_000
 
+_URI_CHARACTERS = 500
 _PREFIX = "/runs/"
 _SUFFIX = "/output"
 
@@ -53,6 +54,8 @@ class KeptOutputs:
         Raises:
             ValueError: The offset is not a number of characters; the text says so.
         """
+        if len(uri) > _URI_CHARACTERS:
+            return None
         parts = urlsplit(uri)
         if parts.scheme != "resource" or not (parts.path.startswith(_PREFIX) and parts.path.endswith(_SUFFIX)):
             return None

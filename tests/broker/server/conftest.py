@@ -104,12 +104,12 @@ def listening():
     async def listen(server: BrokerServer) -> AsyncIterator[str]:
         address = Address("127.0.0.1", 0)
         http = HttpServer(http_app(server, address))
-        sock = address.listen()
-        async with anyio.create_task_group() as tasks:
-            tasks.start_soon(http.serve, [sock])
-            while not http.started:
-                await anyio.lowlevel.checkpoint()
-            yield f"http://127.0.0.1:{sock.getsockname()[1]}/mcp"
-            http.end()
+        with address.listen() as sock:
+            async with anyio.create_task_group() as tasks:
+                tasks.start_soon(http.serve, [sock])
+                while not http.started:
+                    await anyio.lowlevel.checkpoint()
+                yield f"http://127.0.0.1:{sock.getsockname()[1]}/mcp"
+                http.end()
 
     return listen

@@ -2,27 +2,19 @@
 
 from __future__ import annotations
 
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 
 import anyio
-import httpx2
 import pytest
 from mcp import Client
 from mcp.client.streamable_http import streamable_http_client
 
+from tests.broker.server.principals import PING, TOKENS, as_principal, opened
+
 pytestmark = pytest.mark.anyio
 
-TOKENS = {"ada": "0123456789abcdef" * 2, "bob": "fedcba9876543210" * 2}
 SESSIONS = 4
 FLOOD = 10
-ACCEPT = {"Accept": "application/json, text/event-stream"}
-INITIALIZE = {
-    "jsonrpc": "2.0",
-    "id": 1,
-    "method": "initialize",
-    "params": {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "test", "version": "1"}},
-}
-PING = {"jsonrpc": "2.0", "id": 2, "method": "ping"}
 
 
 @pytest.fixture(params=["asyncio"])
@@ -48,17 +40,6 @@ def shared(served, listening):
     return share
 
 
-def as_principal(name):
-    return httpx2.AsyncClient(headers=ACCEPT | {"Authorization": f"Bearer {TOKENS[name]}"})
-
-
-async def opened(http, url):
-    """Open a connection of the older era; return its id."""
-    answer = await http.post(url, json=INITIALIZE)
-    assert answer.status_code == 200, answer.text
-    return answer.headers["mcp-session-id"]
-
-
 async def pinged(http, url, connection):
     return (await http.post(url, json=PING, headers={"mcp-session-id": connection})).status_code
 
@@ -73,12 +54,21 @@ async def test_connections_of_one_principal_give_way_to_those_of_others(shared):
 
 
 async def test_a_connection_in_which_a_script_runs_gives_way_to_none(shared, started, calls):
-    async with shared() as (ada, bob, url), client_of(bob, url, "legacy") as his, anyio.create_task_group() as tasks:
+    """Also where the others are held open by a stream each, and none of them is idle."""
+    async with (
+        shared() as (ada, bob, url),
+        client_of(bob, url, "legacy") as his,
+        AsyncExitStack() as streams,
+        anyio.create_task_group() as tasks,
+    ):
         await his.call_tool("get_tool_details", {"tools": ["desk.wait"]})
         tasks.start_soon(his.call_tool, "execute_code", {"code": "from tools import desk\nawait desk.wait()"})
         await started.wait()
+        for _ in range(SESSIONS - 1):
+            connection = {"mcp-session-id": await opened(bob, url)}
+            stream = await streams.enter_async_context(bob.stream("GET", url, headers=connection, timeout=60))
+            assert stream.status_code == 200
         for _ in range(FLOOD):
-            await opened(bob, url)
             await opened(ada, url)
         assert (await his.call_tool("execute_code", {"code": "1"})).structured_content["value"] == 1
         assert calls == [("wait",)]
