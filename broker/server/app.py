@@ -198,7 +198,7 @@ class BrokerServer:
         async with anyio.create_task_group() as telling:
             telling.start_soon(notices.send)
             try:
-                reply = await self.runs.perform(ctx.lifespan_context.tasks, work)
+                reply = await self.runs.perform(ctx.lifespan_context.tasks, work, surface.owner)
             except NoRoomError:
                 reply = Reply(texts.TOO_MANY_RUNS, is_error=True)
             except DrainingError as error:

@@ -20,6 +20,7 @@ from mcp import MCPError
 
 from broker.recordings.repeating import in_request
 from broker.server.identity import principal_of_request
+from broker.server.room import gives_way
 from broker.server.way_to_client import has_forms, has_model, push, reaching
 from codegen.tool_spec import canonical_json
 
@@ -33,7 +34,7 @@ if TYPE_CHECKING:
     Answer: TypeAlias = Callable[[str | None], Awaitable[t.CallToolResult]]
 
 MOST_KEPT = 1_000
-"""Runs that wait for a client to come back; the oldest are dropped, which refuses their calls."""
+"""Runs that wait for a client to come back; of whoever has the most the oldest is dropped, which refuses its calls."""
 
 KEPT_SECONDS = 3_600.0
 """How long an answer waits for its client to come for it."""
@@ -78,7 +79,7 @@ class Asking:
                 return await answer(run)
         kept = next((one for one in self._kept.values() if run is not None and one.run == run), None)
         if kept is None:
-            kept = _Kept(identity, ctx, run=run)
+            kept = _Kept(principal_of_request(), identity, ctx, run=run)
             ctx.lifespan_context.tasks.start_soon(kept.perform, partial(answer, run))
         return await self._next(kept)
 
@@ -88,7 +89,7 @@ class Asking:
         state, identity = params.request_state or "", _identity(ctx, params)
         kept = self._kept.get(state)
         if kept is None and (run := self._find(_request(identity, state), None)) is not None:
-            kept = self._kept[state] = _Kept(identity, ctx, state, run)
+            kept = self._kept[state] = _Kept(principal_of_request(), identity, ctx, state, run)
             ctx.lifespan_context.tasks.start_soon(kept.perform, partial(answer, run))
             await kept.has_news()
         if kept is None or kept.identity != identity:
@@ -110,10 +111,11 @@ class Asking:
         if asked is None:
             self._kept.pop(kept.state, None)
             return kept.outcome()
+        kept.used_at = anyio.current_time()
         self._kept[kept.state] = kept
         self._forget()
-        for state in list(self._kept)[: max(0, len(self._kept) - MOST_KEPT)]:
-            self._kept.pop(state).scope.cancel()
+        if len(self._kept) > MOST_KEPT and (leaving := gives_way(self._kept, kept.principal)) is not None:
+            self._kept.pop(leaving).scope.cancel()
         return t.InputRequiredResult(input_requests={asked.key: asked.request}, request_state=kept.state)
 
     def _forget(self) -> None:
@@ -161,25 +163,34 @@ class _Kept:
     """A request that is being answered, and outlasts the times it is repeated.
 
     Attributes:
-        identity: Whose it is, and what was asked for.
+        principal: Whose it is.
+        identity: The same, and what was asked for.
         ctx: The first of the requests that are one.
         state: What the client passes to go on with it; hard to guess.
         run: The recorded run that it goes on with.
         asked: What the client has been asked, or is about to be.
+        used_at: When the client was last given something, on the event loop's clock.
         over_at: When it was answered, on the event loop's clock; None as long as it is not.
     """
 
+    principal: str
     identity: str
     ctx: ServerRequestContext[Any, Any]
     state: str = field(default_factory=lambda: secrets.token_urlsafe(24))
     run: str | None = None
     asked: _Asked | None = None
+    used_at: float = 0.0
     scope: anyio.CancelScope = field(default_factory=anyio.CancelScope)
     _result: t.CallToolResult | None = None
     _error: Exception | None = None
     _news: anyio.Event = field(default_factory=anyio.Event)
     _turn: anyio.Lock = field(default_factory=anyio.Lock)
     over_at: float | None = None
+
+    @property
+    def is_busy(self) -> bool:
+        """Whether it is being answered, and waits for nobody."""
+        return self.over_at is None and (self.asked is None or self.asked.is_answered)
 
     async def perform(self, answer: Callable[[], Awaitable[t.CallToolResult]]) -> None:
         """Answer the request, as a task of the server; its questions wait for the client."""

@@ -1,14 +1,18 @@
 """The runs of a server: so many at once, so many waiting, and all of them ended when the server ends.
 
-Above: app.py. Below: anyio. A run is not a task of its request: it lives in the server's task group, so that it can
-outlast a request that has to be answered before it ends.
+Above: app.py. Below: turns.py, room.py. A run is not a task of its request: it lives in the server's task group, so
+that it can outlast a request that has to be answered before it ends.
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Generic, TypeVar
 
 import anyio
+
+from broker.server.room import gives_way
+from broker.server.turns import Turns
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -37,8 +41,9 @@ class DrainingError(Exception):
 class LiveRun(Generic[T]):
     """A run that goes on until its work ends, it is stopped, or it is dropped."""
 
-    def __init__(self) -> None:
-        """Hold nothing yet."""
+    def __init__(self, principal: str) -> None:
+        """Hold nothing yet; `principal` is whose it is."""
+        self.principal = principal
         self.stop = anyio.CancelScope()
         """Cancelling it stops the script, and the work goes on to report that."""
         self.has_begun = False
@@ -69,11 +74,16 @@ class LiveRun(Generic[T]):
         """End the work at once; whoever waits for the result learns that the server is about to end."""
         self._drop.cancel()
 
-    async def perform(self, work: Callable[[LiveRun[T]], Awaitable[T]], slots: anyio.Semaphore) -> None:
+    def refuse(self) -> None:
+        """Give up a run that has not begun, for want of room."""
+        self._error = NoRoomError()
+        self._drop.cancel()
+
+    async def perform(self, work: Callable[[LiveRun[T]], Awaitable[T]], turns: Turns) -> None:
         """Do the work, as a task of the server."""
         try:
             with self._drop:
-                async with slots:
+                async with turns.turn(self.principal):
                     self.has_begun = True
                     self._error = DrainingError(has_begun=True)
                     self._value = await work(self)
@@ -84,14 +94,21 @@ class LiveRun(Generic[T]):
             self._ended.set()
 
 
+@dataclass(frozen=True, slots=True)
+class _Claim:
+    principal: str
+    used_at: float
+    is_busy: bool
+
+
 class Runs:
     """The bounds on runs, and their end."""
 
     def __init__(self, *, at_once: int, waiting: int) -> None:
         """Allow so many at once and so many more that wait."""
-        self._slots = anyio.Semaphore(at_once)
+        self._turns = Turns(at_once)
         self._most = at_once + waiting
-        self._live: set[LiveRun[object]] = set()
+        self._live: dict[LiveRun[object], None] = {}
         self._all_ended = anyio.Event()
         self._draining = False
 
@@ -99,8 +116,8 @@ class Runs:
         """Count the runs, those that wait for their turn included."""
         return len(self._live)
 
-    async def perform(self, tasks: TaskGroup, work: Callable[[LiveRun[T]], Awaitable[T]]) -> T:
-        """Do the work of a run as a task of `tasks`, and wait for its result.
+    async def perform(self, tasks: TaskGroup, work: Callable[[LiveRun[T]], Awaitable[T]], principal: str = "") -> T:
+        """Do the work of a run of a principal as a task of `tasks`, and wait for its result.
 
         Raises:
             NoRoomError: Too many runs wait.
@@ -109,19 +126,32 @@ class Runs:
         if self._draining:
             raise DrainingError
         if len(self._live) >= self._most:
-            raise NoRoomError
-        live: LiveRun[T] = LiveRun()
-        self._live.add(live)  # type: ignore[arg-type]  # what it returns does not matter here
+            self._make_room(principal)
+        live: LiveRun[T] = LiveRun(principal)
+        self._live[live] = None  # type: ignore[index]  # what it returns does not matter here
         tasks.start_soon(self._perform, live, work)
         return await live.result()
 
     async def _perform(self, live: LiveRun[T], work: Callable[[LiveRun[T]], Awaitable[T]]) -> None:
         try:
-            await live.perform(work, self._slots)
+            await live.perform(work, self._turns)
         finally:
-            self._live.discard(live)
+            self._live.pop(live, None)  # type: ignore[arg-type]  # as above
             if not self._live:
                 self._all_ended.set()
+
+    def _make_room(self, principal: str) -> None:
+        """Refuse, in the place of a new run, the last one of whoever has the most that still waits for its turn.
+
+        Raises:
+            NoRoomError: Nobody else has more.
+        """
+        claims = {run: _Claim(run.principal, -place, run.has_begun) for place, run in enumerate(self._live)}
+        leaving = gives_way(claims, principal)
+        if leaving is None or leaving.principal == principal:
+            raise NoRoomError
+        del self._live[leaving]
+        leaving.refuse()
 
     async def drain(self, grace_seconds: float) -> None:
         """Take nothing more in; let runs go on for so long, then stop them, and drop those that do not report that.

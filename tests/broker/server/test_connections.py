@@ -1,14 +1,17 @@
-"""One principal opens all the sessions that it can, over real sockets: the others still get theirs, in both eras."""
+"""One principal takes all that it can of what is bounded, over real sockets: the others still get theirs."""
 
 from __future__ import annotations
 
 from contextlib import AsyncExitStack, asynccontextmanager
 
 import anyio
+import mcp.types as t
 import pytest
-from mcp import Client
+from mcp import Client, MCPError
 from mcp.client.streamable_http import streamable_http_client
 
+from broker import Broker
+from broker.server import BrokerServer, ServeSettings, asking
 from tests.broker.server.principals import PING, TOKENS, as_principal, opened
 
 pytestmark = pytest.mark.anyio
@@ -84,8 +87,8 @@ async def test_sessions_of_one_principal_give_way_to_those_of_others(shared):
         assert [await is_known(his, one) for one in flood] == [False] * (FLOOD - 2) + [True] * 2
 
 
-def client_of(http, url, mode="2026-07-28"):
-    return Client(streamable_http_client(url, http_client=http), mode=mode)
+def client_of(http, url, mode="2026-07-28", person=None):
+    return Client(streamable_http_client(url, http_client=http), mode=mode, elicitation_callback=person)
 
 
 async def begin(client):
@@ -94,3 +97,46 @@ async def begin(client):
 
 async def is_known(client, session):
     return not (await client.call_tool("search_tools", {"query": "add", "session": session})).is_error
+
+
+async def test_questions_of_one_principal_give_way_to_those_of_others(desk_server, listening, monkeypatch):
+    monkeypatch.setattr(asking, "MOST_KEPT", SESSIONS)
+    async with (
+        Broker(servers={"desk": desk_server}) as broker,
+        listening(BrokerServer(broker, ServeSettings(tokens=TOKENS))) as url,
+        as_principal("ada") as ada,
+        as_principal("bob") as bob,
+        client_of(ada, url, person=nobody) as hers,
+        client_of(bob, url, person=nobody) as his,
+    ):
+        for client in (hers, his):
+            await client.call_tool("get_tool_details", {"tools": ["desk.add"]})
+        first = await asked(hers, 0)
+        flood = [await asked(his, number) for number in range(FLOOD)]
+        second = await asked(hers, 1)
+        assert [await answered(hers, *one) for one in (first, second)] == [2, 3]
+        assert [await answered(his, *one) for one in flood] == [None] * (FLOOD - 2) + [FLOOD, FLOOD + 1]
+
+
+async def nobody(_ctx, _params):
+    raise NotImplementedError
+
+
+async def asked(client, number):
+    """Begin a run that waits for an answer; return its arguments and what was asked."""
+    arguments = {"code": f"from tools import desk\nawait desk.add(a={number})"}
+    return arguments, await client.session.call_tool("execute_code", arguments, allow_input_required=True)
+
+
+async def answered(client, arguments, asked):
+    """Allow what was asked; return what the run comes to, None where it does not wait any more."""
+    yes = {
+        key: t.ElicitResult(action="accept", content={"tool_1": "allow these calls"}) for key in asked.input_requests
+    }
+    try:
+        result = await client.session.call_tool(
+            "execute_code", arguments, input_responses=yes, request_state=asked.request_state
+        )
+    except MCPError:
+        return None
+    return result.structured_content["value"]
