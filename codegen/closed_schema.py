@@ -1,6 +1,6 @@
 """A server's schema rewritten in a closed subset of JSON Schema: all that the type generator ever sees.
 
-Above: the type generator. Below: references, merging, notes. The subset is `type`, `properties`,
+Above: the type generator. Below: choices, references, merging, notes. The subset is `type`, `properties`,
 `required`, `items`, `additionalProperties` (as a schema), `anyOf`, `enum` of strings, `$ref` to `#/$defs/…`
 and `$defs`. Property names, definition names and enum values in it are tokens of ours; tables lead back to
 what they stand for. Each rewriting accepts at least what the original accepts; where a type cannot say it,
@@ -11,21 +11,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from codegen.closed_types import (
-    EXTRA,
-    RESULT,
-    ClosedDocument,
-    ClosedField,
-    ClosedType,
-    any_of,
-    is_literal,
-    is_text,
-    kind_of,
-)
+from codegen.choices import closed_choice
+from codegen.closed_types import EXTRA, RESULT, ClosedDocument, ClosedField, ClosedType, any_of, is_text
 from codegen.identifiers import identifier
 from codegen.merging import (
     STRUCTURE,
     branches_of,
+    elements_of,
     implied_types,
     only_adds_conditions,
     properties_of,
@@ -33,17 +25,16 @@ from codegen.merging import (
     says_something,
     takes_other_keys,
     type_names,
+    values_of_other_keys,
 )
 from codegen.naming import branch_words, reference_words, singular
 from codegen.notes import GIVEN, GOT, PARAMETER, described, note_of
 from codegen.places import Places
 from codegen.plain_text import one_line
 from codegen.references import References, reference_of
-from codegen.whole_schema import MAX_DEPTH, MAX_SUBSCHEMAS, Budget, WholeSchemas
+from codegen.whole_schema import MAX_BRANCHES, MAX_DEPTH, MAX_SUBSCHEMAS, Budget, WholeSchemas
 
 MAX_PARAMETERS = 1_000
-MAX_CHOICES = 200
-MAX_BRANCHES = 200
 MAX_ALTERNATIVES = 32
 # Beside a reference or alternatives these say nothing that those do not say themselves.
 _SLIGHT = frozenset({"type", "additionalProperties"})
@@ -184,25 +175,10 @@ class Closing:
         return any_of(closed)
 
     def _choice(self, schema: dict[str, Any], words: tuple[str, ...]) -> ClosedType:
-        values = [schema["const"]] if "const" in schema else schema["enum"]
-        if schema.get("nullable") is True:
-            values = [*values, None]
-        if values == [None]:
-            return {"type": "null"}
-        chosen: list[str] = []
-        kinds: list[ClosedType] = []
-        length = sum(len(value) for value in values if isinstance(value, str))
-        if len(values) > MAX_CHOICES or length > self._budget.literal_characters:
-            self._degrade(words, f"{len(values)} choices, shown as their kind")
-            return any_of(kind_of(value) for value in values)
-        self._budget.literal_characters -= length
-        for value in values:
-            if is_literal(value):
-                chosen.append(self._document.literal_token(value))
-            else:
-                kinds.append(kind_of(value))
-        literal = [{"enum": list(dict.fromkeys(chosen))}] if chosen else []
-        return any_of([*literal, *kinds])
+        closed, reason = closed_choice(schema, self._document, self._budget)
+        if reason:
+            self._degrade(words, reason)
+        return closed
 
     def _by_type(self, schema: dict[str, Any], words: tuple[str, ...], depth: int) -> ClosedType:
         names = type_names(schema) or implied_types(schema)
@@ -222,17 +198,8 @@ class Closing:
 
     def _items(self, schema: dict[str, Any], words: tuple[str, ...], depth: int) -> ClosedType:
         """Rewrite the elements of an array; a tuple is a list of the types at its places."""
-        items = schema.get("items", True)
-        places = branches_of(schema, "prefixItems") or (items if isinstance(items, list) else [])
-        rest = schema.get("additionalItems", True) if isinstance(items, list) else items
         item_words = (*words[:-1], singular(words[-1])) if words else words
-        if not places:
-            return {} if rest is False else self._closed(rest, item_words, depth + 1)
-        bounded = rest is False or schema.get("maxItems") == len(places)
-        members = [*places, *(() if bounded or rest is True else (rest,))]
-        if rest is True and not bounded:
-            return {}
-        return any_of([self._closed(member, item_words, depth + 1) for member in members])
+        return any_of([self._closed(one, item_words, depth + 1) for one in elements_of(schema)])
 
     def _object(self, schema: dict[str, Any], words: tuple[str, ...], depth: int) -> ClosedType:
         schema = self._whole.with_conditionals(schema, depth)
@@ -284,17 +251,10 @@ class Closing:
 
     def _extra(self, schema: dict[str, Any], words: tuple[str, ...], depth: int) -> ClosedType | None:
         """Return the type of other keys where the schema gives one, None where it says nothing about them."""
-        additional = schema.get("additionalProperties", schema.get("unevaluatedProperties"))
-        patterns = schema.get("patternProperties")
-        values = [value for value in patterns.values() if value is not False] if isinstance(patterns, dict) else []
-        if additional is True or (values and additional is None):
-            return {}
-        if isinstance(additional, dict):
-            values.append(additional)
-        if not values:
+        values = values_of_other_keys(schema)
+        if values is None:
             return None
-        value_words = (*words, "value")
-        return any_of([self._closed(value, value_words, depth + 1) for value in values])
+        return any_of([self._closed(value, (*words, "value"), depth + 1) for value in values])
 
 
 def _structure(schema: dict[str, Any]) -> frozenset[str]:

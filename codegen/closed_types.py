@@ -96,11 +96,8 @@ def closed_object(types: dict[str, ClosedType]) -> ClosedType:
 
 def any_of(members: Iterable[ClosedType]) -> ClosedType:
     """Return one type for several: nested alternatives flattened, each kept once, `{}` absorbing the rest."""
-    flat: list[ClosedType] = []
-    for member in members:
-        for one in member.get("anyOf", [member]):
-            if one not in flat:
-                flat.append(one)
+    alternatives = [one for member in members for one in member.get("anyOf", [member])]
+    flat = list({repr(one): one for one in alternatives}.values())
     if not flat or {} in flat:
         return {}
     if {"type": "number"} in flat and {"type": "integer"} in flat:

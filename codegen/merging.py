@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from codegen.tool_spec import canonical_json
+
 STRUCTURE = frozenset(
     {
         "$dynamicRef",
@@ -109,10 +111,41 @@ def only_adds_conditions(schema: dict[str, Any], branches: list[Any]) -> bool:
 def takes_other_keys(schema: dict[str, Any]) -> bool:
     """Tell whether an object may have keys that its schema does not name; a caller's misspelt ones are none."""
     additional = schema.get("additionalProperties", schema.get("unevaluatedProperties"))
-    if additional is None:
-        patterns = schema.get("patternProperties")
-        return "properties" not in schema or (isinstance(patterns, dict) and bool(patterns))
-    return additional is not False
+    patterns = schema.get("patternProperties")
+    if isinstance(patterns, dict) and patterns:
+        return True
+    return "properties" not in schema if additional is None else additional is not False
+
+
+def elements_of(schema: dict[str, Any]) -> list[Any]:
+    """Return what the elements of an array are, one of these; none if they may be anything."""
+    items = schema.get("items", True)
+    places = branches_of(schema, "prefixItems") or (items if isinstance(items, list) else [])
+    rest = schema.get("additionalItems", True) if isinstance(items, list) else items
+    if not places:
+        return [] if rest is False else [rest]
+    is_bounded = rest is False or schema.get("maxItems") == len(places)
+    if rest is True and not is_bounded:
+        return []
+    return [*places, *(() if is_bounded else (rest,))]
+
+
+def values_of_other_keys(schema: dict[str, Any]) -> list[Any] | None:
+    """Return what keys without a name lead to, one of these; none if to anything, None if the schema does not say."""
+    additional = schema.get("additionalProperties", schema.get("unevaluatedProperties"))
+    patterns = schema.get("patternProperties")
+    values = [value for value in patterns.values() if value is not False] if isinstance(patterns, dict) else []
+    if additional is True or (values and additional is None):
+        return []
+    if isinstance(additional, dict):
+        values.append(additional)
+    return values or None
+
+
+def are_too_many(first: dict[str, Any], second: dict[str, Any], keyword: str) -> bool:
+    """Tell whether the alternatives of two schemas have more pairs than can be joined."""
+    sides = branches_of(first, keyword), branches_of(second, keyword)
+    return len(sides[0]) * len(sides[1]) > _MOST_PAIRS and all(any(map(says_something, side)) for side in sides)
 
 
 def _join_properties(first: Any, second: Any) -> Any:
@@ -142,7 +175,13 @@ def _join_types(first: Any, second: Any) -> Any:
 def _join_enums(first: Any, second: Any) -> Any:
     if not (isinstance(first, list) and isinstance(second, list)):
         return first
-    return [value for value in first if value in second] or first
+    common = set(map(_comparable, second))
+    return [value for value in first if _comparable(value) in common] or first
+
+
+def _comparable(value: Any) -> Any:
+    """Return what is equal for equal values, and can be looked up."""
+    return (canonical_json(value),) if isinstance(value, dict | list) else value
 
 
 def _join_additional(first: Any, second: Any) -> Any:
@@ -169,6 +208,8 @@ _JOINS = {
     "patternProperties": _join_properties,
     "$defs": _join_properties,
     "definitions": _join_properties,
+    "dependentSchemas": _join_properties,
+    "dependencies": _join_properties,
     "type": _join_types,
     "enum": _join_enums,
     "items": _join_schemas,

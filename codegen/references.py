@@ -16,6 +16,8 @@ _MOST_NAMED = 1_000
 """Names that are indexed: `$id`, each joined with the one around it, and anchors."""
 _LONGEST_NAME = 500
 """Characters of a name that count; all that are inside would be joined with the whole of a longer one."""
+_LONGEST_REFERENCE = 2_000
+"""Characters of one that is followed: it may be met in a thousand places."""
 _REFERENCE_KEYWORDS = ("$ref", "$dynamicRef", "$recursiveRef")
 
 
@@ -30,6 +32,9 @@ class References:
 
     def target(self, reference: str, holder: Any) -> Any | None:
         """Return the schema that `reference`, found in `holder`, points to; None if it is elsewhere."""
+        return None if len(reference) > _LONGEST_REFERENCE else self._target(reference, holder)
+
+    def _target(self, reference: str, holder: Any) -> Any | None:
         if reference in {"#", ""}:
             named = self._index()
             return named.get(self._base_of.get(id(holder), ""), self.document)

@@ -1,8 +1,8 @@
 """A closed document to types, by datamodel-code-generator.
 
-Above: stub generation. Below: type_tree. The generator sees tokens of ours only (see closed_schema.py), so
-nothing a server wrote can reach its templates; its text is parsed, never run, and read back into the closed
-node kinds of type_tree. Anything else in it is a `GenerationError`.
+Above: stub generation. Below: flat_document.py, type_tree. The generator sees tokens of ours only (see
+closed_schema.py), so nothing a server wrote can reach its templates; its text is parsed, never run, and read back into
+the closed node kinds of type_tree. Anything else in it is a `GenerationError`.
 """
 
 from __future__ import annotations
@@ -14,7 +14,8 @@ from functools import cache, lru_cache
 from typing import Any, TypeAlias
 
 from codegen.errors import GenerationError
-from codegen.type_tree import ANY, NONE, Choice, DictOf, ListOf, Named, Plain, Type, Union
+from codegen.flat_document import FlatDocument, put_together
+from codegen.type_tree import ANY, NONE, Choice, DictOf, ListOf, Named, Plain, Type, union
 
 ROOT = "Root"
 Definitions: TypeAlias = "dict[str, dict[str, Type] | Type]"
@@ -36,10 +37,12 @@ def generated_types(document: str) -> Definitions:
     Raises:
         GenerationError: If the generator fails or writes something unknown.
     """
-    source = _generated_source(json.loads(document))
+    source = _generated_source(FlatDocument().schema(json.loads(document)))
     try:
         body = ast.parse(source).body
-        return dict(_definition(node) for node in body if not isinstance(node, ast.Import | ast.ImportFrom))
+        return put_together(
+            dict(_definition(node) for node in body if not isinstance(node, ast.Import | ast.ImportFrom))
+        )
     except (SyntaxError, RecursionError) as error:
         raise GenerationError("the type generator wrote text that cannot be read back") from error
 
@@ -104,11 +107,11 @@ def _type(node: ast.expr) -> Type:  # noqa: PLR0911  # one line for each kind of
         case ast.Constant(value=str(name)) | ast.Name(id=name):
             return _SCALARS.get(name) or _BARE.get(name) or Named(name)
         case ast.BinOp(left=left, op=ast.BitOr(), right=right):
-            return _union([_type(left), _type(right)])
+            return union([_type(left), _type(right)])
         case ast.Subscript(value=ast.Name(id="Union"), slice=ast.Tuple(elts=members)):
-            return _union([_type(member) for member in members])
+            return union([_type(member) for member in members])
         case ast.Subscript(value=ast.Name(id="Optional"), slice=member):
-            return _union([_type(member), NONE])
+            return union([_type(member), NONE])
         case ast.Subscript(value=ast.Name(id="NotRequired"), slice=member):
             return _type(member)
         case ast.Subscript(value=ast.Name(id="list"), slice=item):
@@ -127,10 +130,3 @@ def _token(node: ast.expr) -> str:
             return token
         case _:
             raise GenerationError("the type generator wrote a literal that is not a token")
-
-
-def _union(members: list[Type]) -> Type:
-    flat: dict[Type, None] = {}
-    for member in members:
-        flat.update(dict.fromkeys(member.members if isinstance(member, Union) else (member,)))
-    return Union(tuple(flat)) if len(flat) > 1 else next(iter(flat))

@@ -93,6 +93,14 @@ class Alias:
     type: Type
 
 
+def union(members: list[Type]) -> Type:
+    """Return one type for several, nested ones flattened, each once."""
+    flat: dict[Type, None] = {}
+    for member in members:
+        flat.update(dict.fromkeys(member.members if isinstance(member, Union) else (member,)))
+    return Union(tuple(flat)) if len(flat) > 1 else next(iter(flat))
+
+
 def written(type_: Type) -> str:
     """Return the annotation as source text."""
     match type_:

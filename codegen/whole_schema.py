@@ -8,17 +8,20 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from codegen.merging import STRUCTURE, branches_of, merged, properties_of, required_of
+from codegen.merging import STRUCTURE, are_too_many, branches_of, merged, properties_of, required_of
 from codegen.references import reference_of
 
 if TYPE_CHECKING:
     from codegen.references import References
 
 MAX_DEPTH = 64
-MAX_SUBSCHEMAS = 5_000
+MAX_SUBSCHEMAS = 2_500
+MAX_BRANCHES = 200
+MAX_LITERALS = 2_000
 MAX_LITERAL_CHARACTERS = 30_000
 MAX_CHOICES_SHOWN = 8
 _PROPERTIES_A_SUBSCHEMA = 10
+_TAKEN_APART = frozenset({"$ref", "$dynamicRef", "$recursiveRef", "allOf", "required", "then", "else"})
 
 
 @dataclass
@@ -28,6 +31,7 @@ class Budget:
     fields: int
     most_fields: int
     subschemas: int = MAX_SUBSCHEMAS
+    literals: int = MAX_LITERALS
     literal_characters: int = MAX_LITERAL_CHARACTERS
 
 
@@ -39,10 +43,14 @@ class WholeSchemas:
         self._references = references
         self._budget = budget
 
-    def without_all_of(self, schema: dict[str, Any]) -> dict[str, Any]:
-        """Return one schema for a schema with `allOf`, references in it followed."""
-        joined = {key: value for key, value in schema.items() if key != "allOf"}
+    def without_all_of(self, schema: dict[str, Any], depth: int = 0) -> dict[str, Any]:
+        """Return one schema for a schema with `allOf`, references in it followed.
+
+        What the parts say under conditions stands in one `then`.
+        """
+        joined = {key: value for key, value in schema.items() if key not in {"allOf", "then", "else"}}
         required = dict.fromkeys(required_of(schema))
+        conditional = _conditional(schema)
         waiting = list(reversed(branches_of(schema, "allOf")))
         seen: set[int] = {id(schema)}
         while waiting and self._budget.subschemas > 0:
@@ -56,8 +64,16 @@ class WholeSchemas:
                 waiting.append(self._references.target(reference, part))
             waiting += reversed(branches_of(part, "allOf"))
             required |= dict.fromkeys(required_of(part))
-            dropped = {"$ref", "$dynamicRef", "$recursiveRef", "allOf", "required"}
-            joined = merged(joined, {key: value for key, value in part.items() if key not in dropped})
+            conditional += _conditional(part)
+            rest = {key: value for key, value in part.items() if key not in _TAKEN_APART}
+            for keyword in ("anyOf", "oneOf"):
+                if are_too_many(joined, rest, keyword):
+                    laid = self.flattened({keyword: rest.pop(keyword)}, depth + 1)
+                    required |= dict.fromkeys(required_of(laid))
+                    rest = merged(rest, laid)
+            joined = merged(joined, rest)
+        if conditional:
+            joined["then"] = {"anyOf": conditional} if len(conditional) > 1 else conditional[0]
         return {**joined, "required": list(required)} if required else joined
 
     def with_conditionals(self, schema: dict[str, Any], depth: int) -> dict[str, Any]:
@@ -78,7 +94,7 @@ class WholeSchemas:
         """Return one object schema with the properties of all branches."""
         if depth > MAX_DEPTH or self._budget.subschemas < 0:
             return schema
-        whole = self.without_all_of({"allOf": [schema]})
+        whole = self.without_all_of({"allOf": [schema]}, depth)
         whole = self.with_conditionals(whole, depth)
         for keyword in ("anyOf", "oneOf"):
             branches = [
@@ -134,9 +150,9 @@ def _laid_together(whole: dict[str, Any], branches: list[dict[str, Any]]) -> dic
         for key, subschema in properties_of(branch).items():
             offers.setdefault(key, []).append(subschema)
     for key, offered in offers.items():
-        distinct = [one for index, one in enumerate(offered) if one not in offered[:index]]
         if key in properties:
             continue
+        distinct = _distinct(offered)
         properties[key] = distinct[0] if len(distinct) == 1 else {"anyOf": distinct}
     needed = [set(required_of(branch)) for branch in branches]
     common = [key for key in required_of(branches[0]) if all(key in keys for keys in needed)]
@@ -147,3 +163,18 @@ def _laid_together(whole: dict[str, Any], branches: list[dict[str, Any]]) -> dic
         if keyword not in laid and all(keyword in branch for branch in branches):
             laid[keyword] = branches[0][keyword]
     return laid
+
+
+def _distinct(schemas: list[Any]) -> list[Any]:
+    """Return schemas once each, as many as are told apart as alternatives and one more."""
+    distinct: list[Any] = []
+    for schema in schemas:
+        if schema not in distinct:
+            distinct.append(schema)
+        if len(distinct) > MAX_BRANCHES:
+            break
+    return distinct
+
+
+def _conditional(schema: dict[str, Any]) -> list[Any]:
+    return [schema[keyword] for keyword in ("then", "else") if isinstance(schema.get(keyword), dict)]

@@ -27,6 +27,17 @@ def tree(depth: int) -> dict[str, Any]:
     return {"anyOf": [tree(depth - 1), tree(depth - 1)]} if depth else {"type": "string"}
 
 
+def leading_to_each_other(count: int) -> dict[str, Any]:
+    names = named("d", count)
+    ways = [{"$ref": f"#/$defs/{name}"} for name in names]
+    return {**object_of(a=ways[0]), "$defs": {name: {"anyOf": [*ways, {"const": name}]} for name in names}}
+
+
+def tree_of_two_kinds(depth: int) -> dict[str, Any]:
+    inside = tree_of_two_kinds(depth - 1) if depth else {"type": "string"}
+    return {"type": ["object", "array"], "items": inside, "additionalProperties": inside}
+
+
 ITSELF = {
     **object_of(a={}),
     "if": {},
@@ -61,6 +72,22 @@ COSTLY: dict[str, Any] = {
     "itself wherever it can stand": ITSELF,
     "100,000 types": object_of(a={"type": ["string"] * 100_000}, b={"type": named("t", 20_000)}),
     "a pointer of 100,000 steps": object_of(a={"$ref": "#" + "/properties/a" * 100_000}),
+    "a pointer of a million characters in 800 places": {
+        **object_of(**{key: {"$ref": "#/$defs/x"} for key in named("p", 800)}),
+        "$defs": {"x": {"$ref": "#/$defs/" + "%2f" * 300_000}},
+    },
+    "30 types that lead to each other": leading_to_each_other(30),
+    "objects and lists as a tree": object_of(a=tree_of_two_kinds(16)),
+    "1,000 parameters with 200 numbers each": object_of(
+        **{f"p{number}": {"enum": list(range(200 * number, 200 * number + 200))} for number in range(1_000)}
+    ),
+    "200,000 choices that are none": object_of(
+        a={"allOf": [{"enum": list(range(200_000))}, {"enum": list(range(200_000, 400_000))}]}
+    ),
+    "10,000 branches with a key of their own kind": {
+        "type": "object",
+        "anyOf": [object_of(a={"enum": [*named("p", 200), number]}) for number in range(10_000)],
+    },
     "20,000 anchors": {
         **object_of(a={"$ref": "#d1"}),
         "$defs": {key: {"$anchor": key, "$id": f"https://x.example/{key}"} for key in named("d", 20_000)},
@@ -82,6 +109,18 @@ def test_a_costly_definition_gives_a_short_stub(schema: Any) -> None:
     module = render_module("n", [both_ways(schema)])
     check_stub_source(module)
     assert len(module.encode()) <= 65_536
+
+
+def test_types_that_lead_to_each_other_are_all_there() -> None:
+    made = both_ways(leading_to_each_other(8))
+    assert made.degradations == ()
+    assert all(f"Literal['d{number}']" in made.source for number in range(8))
+
+
+def test_what_is_nested_keeps_its_types() -> None:
+    made = both_ways(object_of(a=tree_of_two_kinds(3)))
+    assert made.degradations == ()
+    assert "dict[str, dict[str, str] | list[str]]" in made.source
 
 
 def test_what_costs_nothing_keeps_its_types() -> None:

@@ -11,6 +11,8 @@ from codegen.generate import build_stub
 from codegen.source_check import check_stub_source
 from tests.codegen.definitions import hostile_definitions, tool_spec
 
+CLOSED = {"additionalProperties": False}
+
 
 def stub(properties: dict[str, Any] | None = None, **definition: Any) -> Stub:
     schema = {"type": "object", "properties": properties or {}, **definition.pop("schema", {})}
@@ -45,6 +47,50 @@ def test_a_property_that_another_one_brings_along_may_be_given(keyword: str) -> 
         schema={keyword: {"card": {"properties": {"cvv": {"type": "string"}}}, "name": ["card"]}},
     )
     assert signature(made) == "async def look(*, card: str=..., cvv: str=...) -> Any:"
+
+
+def test_what_every_one_of_several_conditions_brings_along_may_be_given() -> None:
+    def condition(number: int) -> dict[str, Any]:
+        then = {"properties": {f"then{number}": {"type": "string"}}, "required": [f"then{number}"]}
+        return {"if": {"required": ["kind"]}, "then": then, "else": {"$ref": f"#/$defs/else{number}"}}
+
+    others = {f"else{number}": {"properties": {f"else{number}": {"type": "integer"}}} for number in range(2)}
+    conditions = {"allOf": [condition(0), condition(1)]}
+    made = stub({"kind": {"type": "string"}}, schema={**conditions, "$defs": others})
+    assert {one.key: one.required for one in made.parameters} == dict.fromkeys(
+        ["kind", "then0", "else0", "then1", "else1"], False
+    )
+    nested = {"type": "object", "properties": {"kind": {"type": "string"}}, **conditions}
+    inside = stub({"what": nested}, schema={"$defs": others}).source
+    assert all(f" {field}\n" in inside for field in ("then0: str", "else0: int", "then1: str", "else1: int"))
+
+
+def test_what_several_schemas_make_one_thing_depend_on_may_be_given() -> None:
+    parts = [{"dependentSchemas": {"card": {"properties": {key: {"type": "string"}}}}} for key in ("cvv", "owner")]
+    made = stub({"card": {"type": "string"}}, schema={"allOf": parts})
+    assert [one.key for one in made.parameters] == ["card", "cvv", "owner"]
+
+
+@pytest.mark.parametrize("keyword", ["anyOf", "oneOf"])
+def test_alternatives_too_many_to_be_paired_are_all_there(keyword: str) -> None:
+    groups = [
+        {keyword: [{"properties": {f"{group}{number}": {"type": "string"}}} for number in range(6)]} for group in "abc"
+    ]
+    keys = {f"{group}{number}" for group in "abc" for number in range(6)}
+    assert {one.key for one in stub(schema={"allOf": groups}).parameters} == keys
+    inside = stub({"what": {"type": "object", "allOf": groups}}).source
+    assert all(f" {key}: str" in inside for key in keys)
+
+
+def test_alternatives_few_enough_to_be_paired_keep_to_their_pairs() -> None:
+    groups: list[Any] = [{"anyOf": [{"properties": {f"{group}{number}": {}}} for number in range(2)]} for group in "ab"]
+    assert stub({"what": {"type": "object", "allOf": groups}}).source.count("class ") == 4
+
+
+def test_keys_of_a_pattern_may_be_given_beside_the_only_others() -> None:
+    made = stub({"name": {"type": "string"}}, schema={"patternProperties": {"^x-": {"type": "integer"}}, **CLOSED})
+    assert signature(made) == "async def look(*, name: str=..., **extra: int) -> Any:"
+    assert not stub({"name": {"type": "string"}}, schema=CLOSED).accepts_extra
 
 
 def test_keys_that_python_reads_as_one_name_are_told_apart() -> None:
