@@ -131,7 +131,8 @@ def serve(
     \b
     Examples:
       codemode serve --config mcp.json --allow 'git.*'
-      CODEMODE_TOKEN=$(openssl rand -hex 16) codemode serve --http 127.0.0.1:8000
+      export CODEMODE_TOKEN=$(openssl rand -hex 16)
+      codemode serve --config mcp.json --http 127.0.0.1:8000
     """  # noqa: D301  # \b keeps click from refilling the lines
     from broker.cli import serve as command
 
