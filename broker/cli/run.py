@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 import sys
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
@@ -74,7 +75,7 @@ async def run_script(request: RunRequest) -> ExitCode:
     if request.as_json:
         write_result(result.model_dump_json())
     else:
-        report(result)
+        report(result, request.config)
     if result.error is not None and result.error.type == "ScriptCheckError":
         report_no_config(request.config)
     return exit_code(result)
@@ -120,8 +121,11 @@ def show_output(stream: str, text: str) -> None:
     write_to(sys.stderr if stream == "stderr" else sys.stdout, text)
 
 
-def report(result: ExecutionResult) -> None:
-    """Write the value of a script to stdout; how it ended and what it called to stderr."""
+def report(result: ExecutionResult, config: Path | None) -> None:
+    """Write the value of a script to stdout; how it ended and what it called to stderr.
+
+    `config` is the one that was named, for a command that goes on with the run.
+    """
     if result.value is not None:
         write_result(json.dumps(result.value, indent=2, ensure_ascii=False))
     if result.error is not None:
@@ -131,7 +135,8 @@ def report(result: ExecutionResult) -> None:
         where = f" at line {stopped.line}" if stopped.line else ""
         report_problem(f"stopped: the limit {stopped.reached} was reached{where}", _ADVICE.get(stopped.limit, ""))
     if result.outcome == "parked":
-        note(f"parked: it waits for somebody to allow its calls; `codemode resume {result.run_id}` asks")
+        named = "" if config is None else f" --config {shlex.quote(str(config))}"
+        note(f"parked: it waits for somebody to allow its calls; `codemode resume {result.run_id}{named}` asks")
     if result.calls:
         note("")
         note(call_table(result.calls))

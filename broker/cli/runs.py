@@ -88,7 +88,7 @@ async def resume_run(request: ResumeRequest) -> ExitCode:
     if request.as_json:
         write_result(result.model_dump_json())
     else:
-        report(result)
+        report(result, request.config)
     return exit_code(result)
 
 

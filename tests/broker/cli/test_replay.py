@@ -169,6 +169,7 @@ def test_a_parked_run_is_listed_with_what_it_waits_for_and_goes_on(codemode, con
     parked = codemode("run", "script.py", "-c", config, "--park")
     assert parked.returncode == 4
     assert "parked: it waits for somebody to allow its calls; `codemode resume run_" in parked.stderr
+    assert f" --config {config}` asks" in parked.stderr
     runs = codemode("runs")
     assert "parked" in runs.stdout
     assert 'line 3: odd.echo {"text": "one"}: waits for somebody to allow it' in runs.stdout
