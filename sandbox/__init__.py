@@ -5,7 +5,15 @@ is a value in it; exceptions are for faults on the host's side.
 """
 
 from sandbox.confinement import Confinement
-from sandbox.errors import ImageError, KernelGoneError, ProtocolError, SandboxClosedError, SandboxError, WorkerError
+from sandbox.errors import (
+    ImageError,
+    KernelGoneError,
+    ProtocolError,
+    SandboxClosedError,
+    SandboxError,
+    SystemLimitError,
+    WorkerError,
+)
 from sandbox.image import component_digest
 from sandbox.inert import inert_text, inert_value
 from sandbox.journal import Journal, NoJournal, Past, PastStep
@@ -62,6 +70,7 @@ __all__ = [
     "Step",
     "Stopped",
     "Stopwatch",
+    "SystemLimitError",
     "Usage",
     "WorkerError",
     "component_digest",

@@ -5,6 +5,7 @@ SandboxError
 ├── KernelGoneError       a kernel was used after one of its scripts was stopped or broke it
 ├── ProtocolError         the guest sent something that is not a step
 ├── SandboxClosedError    used before it was entered or after it was left
+├── SystemLimitError      a limit of the system leaves no room for a script
 └── WorkerError           no worker process can be started
 """
 
@@ -29,6 +30,10 @@ class ProtocolError(SandboxError):
 
 class SandboxClosedError(SandboxError):
     """The sandbox was used outside its `async with` block."""
+
+
+class SystemLimitError(SandboxError):
+    """A limit that the system sets this process leaves no room for a script; the text says which and what to do."""
 
 
 class WorkerError(SandboxError):

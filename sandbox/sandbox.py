@@ -20,6 +20,7 @@ from sandbox.limits import Limits, check_limits
 from sandbox.perform import check_script, perform, refuse_every_call
 from sandbox.pool import Pool, Spares
 from sandbox.process_isolate import ProcessIsolate
+from sandbox.system_limits import check_address_space
 from sandbox.terms import Terms
 from sandbox.threads import WasmThreads
 from sandbox.workers import Workers
@@ -100,8 +101,10 @@ class Sandbox:
 
         Raises:
             ImageError: It is missing, damaged or can't be compiled.
+            SystemLimitError: An interpreter does not fit into the address space.
             WorkerError: No worker process can be started.
         """
+        check_address_space()
         image = await anyio.to_thread.run_sync(self._load)
         if self._isolation == "process":
             workers = Workers(image.file, self._pool, self._reload)

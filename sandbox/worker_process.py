@@ -22,6 +22,7 @@ from sandbox.errors import ProtocolError, WorkerError
 from sandbox.frames import COMPUTING, Frame, FrameReader, Kind, encode_frame
 from sandbox.seat import Seat
 from sandbox.spawn import shared_page, spawn_worker
+from sandbox.system_limits import tight_limits
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -42,6 +43,12 @@ START_SECONDS = 30.0
 RECEIVE_BYTES = 256 * 1024
 _STATM_BYTES = 256
 IN_PROCESS = 'use Sandbox(isolation="thread") where the system allows no child processes'
+
+
+def what_to_do() -> str:
+    """Returns the advice to somebody for whom no worker can be started."""
+    tight = tight_limits()
+    return f"raise the limits of this process, which are {tight}" if tight else IN_PROCESS
 
 
 class WorkerLostError(Exception):
@@ -80,7 +87,7 @@ class WorkerProcess:
         except OSError as error:
             self._socket.close()
             os.close(self._page)
-            raise WorkerError(f"no worker process can be started ({error.strerror}): {IN_PROCESS}") from None
+            raise WorkerError(f"no worker process can be started ({error.strerror}): {what_to_do()}") from None
         finally:
             theirs.close()
         self._memory = _open_statm(self.pid)
@@ -121,7 +128,7 @@ class WorkerProcess:
                 await self._hear(self._hello)
             if not self.is_ready():
                 self.kill()
-                raise WorkerError(f"a worker process ended while it started: {IN_PROCESS}")
+                raise WorkerError(f"a worker process ended while it started: {what_to_do()}")
 
     def is_ready(self) -> bool:
         """Whether the worker can take runs."""

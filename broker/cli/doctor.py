@@ -13,6 +13,7 @@ from broker.cli.configured import LISTING_SECONDS, load_config, open_broker
 from broker.cli.doctor_store import store_findings
 from broker.cli.exit_codes import ExitCode
 from broker.cli.findings import MIB, Finding
+from broker.cli.shortage import instead_of_workers
 from broker.cli.terminal import Problem, results
 from codegen.plain_text import counted, one_line
 from sandbox import Sandbox, SandboxError
@@ -92,7 +93,7 @@ async def _workers_finding(image: str | None) -> Finding:
         async with Sandbox(component=image) as sandbox:
             confinement = sandbox.confinement
     except SandboxError as error:
-        return Finding("workers", is_right=False, found=str(error), what_to_do="codemode run --isolation thread")
+        return Finding("workers", is_right=False, found=str(error), what_to_do=instead_of_workers())
     held = [name for part, name in _PARTS.items() if confinement and getattr(confinement, part)]
     missing = [name for part, name in _PARTS.items() if not confinement or not getattr(confinement, part)]
     found = f"held by {', '.join(held) or 'nothing but the absence of secrets'}"

@@ -10,6 +10,7 @@ import typer
 
 from broker.cli.exit_codes import ExitCode
 from broker.cli.logs import configure_logs
+from broker.cli.shortage import instead_of_workers, shortage
 from broker.cli.signals import SignalReceived, run_until_signal
 from broker.cli.streams import lost_output
 from broker.cli.terminal import Problem, note, report_problem
@@ -46,32 +47,33 @@ def start(
 
 
 def _report(error: Exception) -> ExitCode:
-    from sandbox import ImageError, WorkerError  # noqa: PLC0415  # wasmtime is not loaded for --help
+    from sandbox import ImageError, SystemLimitError, WorkerError  # noqa: PLC0415  # wasmtime is not loaded for --help
+    from sandbox.system_limits import tight_limits  # noqa: PLC0415
 
     cause = _only_cause(error)
-    if isinstance(cause, Problem):
-        report_problem(cause.what, cause.what_to_do)
-        return ExitCode.USAGE
-    if isinstance(cause, ImageError):
-        report_problem(str(cause))
-        return ExitCode.USAGE
-    if isinstance(cause, WorkerError):
-        report_problem(
-            str(cause), "`codemode run --isolation thread` runs scripts in this process, with one wall less."
-        )
-        return ExitCode.USAGE
-    if isinstance(cause, RunInterruptedError):
-        report_problem(str(cause), cause.what_to_do)
-        return ExitCode.FAULT  # not USAGE, which says that nothing was run
-    if isinstance(cause, StoreError):
-        report_problem(str(cause), "Nothing was run.")
-        return ExitCode.USAGE
-    structlog.get_logger().debug("fault", exc_info=error)
-    report_problem(
-        f"codemode failed: {type(cause).__name__}: {cause}",
-        "This is a fault of codemode, not of the script. --verbose logs where it happened.",
-    )
-    return ExitCode.FAULT
+    what, what_to_do, code = str(cause), "", ExitCode.USAGE
+    match cause:
+        case Problem():
+            what, what_to_do = cause.what, cause.what_to_do
+        case ImageError() | SystemLimitError():
+            pass
+        case WorkerError():
+            what_to_do = instead_of_workers()
+        case RunInterruptedError():
+            what_to_do, code = cause.what_to_do, ExitCode.FAULT  # not USAGE, which says that nothing was run
+        case StoreError():
+            what_to_do = "Nothing was run."
+        case _ if missing := shortage(cause):
+            bounds = tight_limits() or "those of its container, or of the machine"
+            what, what_to_do = f"the system gives codemode no more {missing}: {cause}", f"Raise the limits: {bounds}."
+            code = ExitCode.FAULT
+        case _:
+            structlog.get_logger().debug("fault", exc_info=error)
+            what = f"codemode failed: {type(cause).__name__}: {cause}"
+            what_to_do = "This is a fault of codemode, not of the script. --verbose logs where it happened."
+            code = ExitCode.FAULT
+    report_problem(what, what_to_do)
+    return code
 
 
 def _only_cause(error: Exception) -> Exception:

@@ -1,0 +1,86 @@
+"""A system that gives little: address space, open files, threads. The limit is named, and nothing is left behind."""
+
+from __future__ import annotations
+
+import errno
+import resource
+import subprocess
+import sys
+
+import pytest
+
+from broker.cli.shortage import shortage
+from broker.cli.start import _report
+
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="limits as Linux has them")
+
+
+@pytest.fixture
+def limited(command, environment, tmp_path):
+    """Run `codemode` under a limit of the system."""
+
+    def run(limit: int, amount: int, *arguments: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(  # noqa: S603  # our own command
+            [command, *arguments],
+            input="print('ran')",
+            capture_output=True,
+            text=True,
+            timeout=120,
+            env=environment,
+            cwd=tmp_path,
+            check=False,
+            preexec_fn=lambda: resource.setrlimit(limit, (amount, amount)),
+        )
+
+    return run
+
+
+@pytest.mark.parametrize("isolation", ["process", "thread"])
+def test_too_little_address_space_is_told_as_that(limited, isolation):
+    finished = limited(resource.RLIMIT_AS, 1024**3, "run", "-", "--isolation", isolation)
+    assert (finished.returncode, finished.stdout) == (2, "")
+    assert "scripts need more address space than this process may have: 1024 MiB" in finished.stderr
+    assert "`ulimit -v unlimited`" in finished.stderr
+    assert "child processes" not in finished.stderr
+
+
+def test_a_worker_for_which_there_is_no_address_space_is_told_with_the_limit(limited):
+    finished = limited(resource.RLIMIT_AS, 0x1_0400_0000, "run", "-")
+    assert (finished.returncode, finished.stdout) == (2, "")
+    assert "raise the limits of this process, which are 4160 MiB of address space (ulimit -v)" in finished.stderr
+    assert "--isolation thread" not in finished.stderr
+
+
+def test_too_few_open_files_are_told_with_the_limit(limited):
+    finished = limited(resource.RLIMIT_NOFILE, 14, "run", "-")
+    assert finished.returncode in {2, 70}
+    assert "14 open files (ulimit -n)" in finished.stderr
+    assert "fault of codemode" not in finished.stderr
+
+
+def test_with_room_enough_the_script_runs(limited):
+    assert limited(resource.RLIMIT_AS, 16 * 1024**3, "run", "-").stdout == "ran\n"
+
+
+@pytest.mark.parametrize(
+    ("error", "missing"),
+    [
+        (RuntimeError("can't start new thread"), "threads"),
+        (BlockingIOError(errno.EAGAIN, "Resource temporarily unavailable"), "processes or threads"),
+        (OSError(errno.EMFILE, "Too many open files"), "open files"),
+        (MemoryError(), "memory"),
+    ],
+)
+def test_what_the_system_has_not_given_is_told_from_a_fault_of_ours(error, missing, capsys):
+    assert shortage(error) == missing
+    assert _report(ExceptionGroup("", [error])) == 70
+    said = capsys.readouterr().err
+    assert said.startswith(f"error: the system gives codemode no more {missing}: ")
+    assert "Raise the limits: " in said
+
+
+@pytest.mark.parametrize("error", [RuntimeError("something"), OSError(errno.EPERM, "no"), ValueError("x")])
+def test_a_fault_of_ours_is_still_told_as_one(error, capsys):
+    assert shortage(error) == ""
+    assert _report(error) == 70
+    assert "This is a fault of codemode" in capsys.readouterr().err
