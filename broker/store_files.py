@@ -28,6 +28,17 @@ def user_store() -> Path:
     return Path(platformdirs.user_data_path("codemode-broker")) / "broker.sqlite3"
 
 
+def is_there(path: Path) -> bool:
+    """Tell whether a store is there, or may be: who may not look into its folder is told so when it is opened."""
+    try:
+        path.lstat()
+    except (FileNotFoundError, NotADirectoryError):
+        return False
+    except OSError:
+        return True
+    return True
+
+
 def make_private(path: Path) -> None:
     """Make the file before SQLite does, which would let others read it; its side files take its mode.
 

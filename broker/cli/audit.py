@@ -17,7 +17,7 @@ from broker.cli.recordings import whole_id
 from broker.cli.terminal import Problem, note, report_problem, write_result, write_table
 from broker.errors import StoreError
 from broker.store import Store
-from broker.store_files import user_store
+from broker.store_files import is_there, user_store
 from codegen.plain_text import counted
 
 if TYPE_CHECKING:
@@ -85,7 +85,7 @@ def open_store() -> Iterator[Store]:
     Raises:
         Problem: There is none, or it cannot be used, also for what the block asks of it.
     """
-    if not user_store().exists():
+    if not is_there(user_store()):
         raise Problem(f"nothing was recorded yet: there is no {user_store()}", "`codemode run` and `serve` record.")
     try:
         with Store.in_user_folder(for_reading=True) as store:

@@ -18,7 +18,7 @@ from broker.cli.findings import MIB, Finding
 from broker.errors import StoreError
 from broker.recordings import tables as recordings
 from broker.store import Store
-from broker.store_files import VARIABLE, log_of, user_store
+from broker.store_files import VARIABLE, is_there, log_of, user_store
 from codegen.plain_text import counted
 
 if TYPE_CHECKING:
@@ -48,7 +48,7 @@ def store_findings() -> Iterator[Finding]:
 
 
 def _store_finding(path: Path) -> Finding:
-    if not os.path.lexists(path) and os.access(_nearest(path), os.W_OK | os.X_OK):
+    if not is_there(path) and os.access(_nearest(path), os.W_OK | os.X_OK):
         return Finding("store", is_right=True, found=f"{_shown(path)} is made by the first run")
     try:
         with Store(path) as store:

@@ -9,7 +9,7 @@ from broker.authorization.shown import shown_name, shown_text
 from broker.cli.audit import open_store
 from broker.cli.exit_codes import ExitCode
 from broker.cli.terminal import Problem, note, write_table
-from broker.store_files import user_store
+from broker.store_files import is_there, user_store
 
 _ARGUMENT_CHARACTERS = 200
 
@@ -24,7 +24,7 @@ class RevokeRequest:
 async def list_grants(_request: None) -> ExitCode:
     """Print every kept grant."""
     kept: list[KeptGrant] = []
-    if user_store().exists():
+    if is_there(user_store()):
         with open_store() as store:
             kept = KeptGrants(store).every()
     rows = [

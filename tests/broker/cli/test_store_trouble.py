@@ -8,12 +8,17 @@ import resource
 import sqlite3
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 import platformdirs
 import pytest
 
 from broker.cli import doctor_store
+from broker.cli.audit import AuditRequest, show_audit
+from broker.cli.grants import list_grants
+from broker.cli.runs import RunsRequest, list_runs
+from broker.cli.terminal import Problem
 from broker.store import Store
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="modes and limits of files as Linux has them")
@@ -95,6 +100,33 @@ def test_a_run_that_cannot_be_written_further_says_how_to_go_on_and_goes_on(code
     resumed = codemode("resume", run, "-c", config, "--unknown", "repeat")
     assert resumed.returncode in {0, 1}, resumed.stderr
     assert f"{run}  interrupted" not in codemode("runs").stdout
+
+
+@pytest.fixture
+def forbidden(monkeypatch):
+    """A store in a folder that we may not look into, which root may."""
+    with tempfile.TemporaryDirectory() as folder:
+        monkeypatch.setenv("CODEMODE_STORE", f"{folder}/theirs/broker.sqlite3")
+        (Path(folder) / "theirs").mkdir(mode=0)
+        user = os.geteuid()
+        if user == 0:
+            Path(folder).chmod(0o755)
+            os.seteuid(65_534)
+        yield
+        os.seteuid(user)
+
+
+@pytest.mark.usefixtures("forbidden")
+@pytest.mark.anyio
+@pytest.mark.parametrize("command", [show_audit, list_grants, list_runs])
+async def test_a_folder_of_somebody_else_is_told_as_that(command):
+    request = (
+        AuditRequest(None, None, None, verify=False, as_json=False)
+        if command is show_audit
+        else RunsRequest(as_json=False)
+    )
+    with pytest.raises(Problem, match="cannot be opened: Permission denied; check that its folder exists"):
+        await command(request)
 
 
 def test_doctor_says_where_a_store_will_be_and_makes_none(codemode, store, tmp_path, at_home):
