@@ -5,7 +5,7 @@ BrokerError
 ├── UnknownToolError            no such tool; carries the nearest names
 ├── PatternError                a pattern of tools that can match nothing
 ├── StoreError                  what is kept on disk cannot be read or written
-│   └── RunInterruptedError     and so a run was cut off; says what of it was executed
+├── RunInterruptedError         a run was cut off by a fault of store or sandbox; says what of it was executed
 ├── RecordingError              a recording is not there, not whole, or cannot be used for this
 ├── LoginError                  a server wants a login, or it did not come about
 ├── SearchError                 a search cannot be done as asked; the text says what to change
@@ -102,8 +102,8 @@ class StoreError(BrokerError):
         self.is_damaged = is_damaged
 
 
-class RunInterruptedError(StoreError):
-    """A run was cut off because what it does could not be written down.
+class RunInterruptedError(BrokerError):
+    """A run was cut off because it could not be written down, or because there was no worker for it any more.
 
     Attributes:
         run_id: Which run.
@@ -112,7 +112,7 @@ class RunInterruptedError(StoreError):
     """
 
     def __init__(self, run_id: str, problem: str, *, executed: str, can_resume: bool) -> None:
-        """Take what was wrong with the store, as a sentence, and whether the run can be taken up again."""
+        """Take what was wrong, as a sentence, and whether the run can be taken up again."""
         super().__init__(f"{run_id} was interrupted. {problem} {executed}")
         self.run_id = run_id
         self.executed = executed

@@ -104,11 +104,11 @@ class Workers:
             worker.kill()
 
     async def _choose(self) -> WorkerProcess:
-        if not self._is_in_place():
-            await self._put_in_place()
         self._drop_lost()
-        if all(worker.is_retired for worker in self._workers):
-            self._workers.append(WorkerProcess(self._compiled, self._pool))
+        if self._is_without_worker():
+            await self._put_in_place()
+            if self._is_without_worker():
+                self._workers.append(WorkerProcess(self._compiled, self._pool))
         ready = [worker for worker in self._workers if worker.is_ready() and not worker.is_retired]
         if not ready:
             first = next(worker for worker in self._workers if not worker.is_retired)
@@ -117,10 +117,14 @@ class Workers:
         chosen = min(ready, key=lambda worker: len(worker.seats))
         if chosen not in self._first_bytes:
             self._first_bytes[chosen] = chosen.private_bytes
-        if chosen.seats and sum(not worker.is_retired for worker in self._workers) < self._count:
+        are_few = sum(not worker.is_retired for worker in self._workers) < self._count
+        if chosen.seats and are_few and self._is_in_place():
             # Nobody waits for it; later runs find it ready.
             self._workers.append(WorkerProcess(self._compiled, self._pool))
         return chosen
+
+    def _is_without_worker(self) -> bool:
+        return all(worker.is_retired for worker in self._workers)
 
     def _is_in_place(self) -> bool:
         return identity(self._compiled.path) == self._compiled.identity

@@ -1,4 +1,4 @@
-"""A run whose journal could not be written any more: what of it was executed, by what is written.
+"""A run that was cut off by a fault of the store or of the sandbox: what of it was executed, by what is written.
 
 Above: recorder.py. Below: the recording.
 """
@@ -14,6 +14,7 @@ from codegen.plain_text import counted, one_line
 if TYPE_CHECKING:
     from broker.recordings.recording import Recording
     from broker.recordings.recordings import Recordings
+    from sandbox import SandboxError
 
 _MOST_NAMES = 3
 _NAME_CHARACTERS = 80
@@ -30,7 +31,7 @@ def store_error(error: BaseException | None) -> StoreError | None:
     return error if isinstance(error, StoreError) else None
 
 
-def interrupted(recordings: Recordings, run_id: str, error: StoreError) -> RunInterruptedError:
+def interrupted(recordings: Recordings, run_id: str, error: StoreError | SandboxError) -> RunInterruptedError:
     """Return how an interrupted run stands."""
     try:
         recording = load(recordings, recordings.find(run_id))
@@ -38,7 +39,8 @@ def interrupted(recordings: Recordings, run_id: str, error: StoreError) -> RunIn
         executed, can_resume = "What it had called is not known now.", True
     else:
         executed, can_resume = _executed(recording), recording.has_content
-    return RunInterruptedError(run_id, str(error), executed=executed, can_resume=can_resume)
+    problem = str(error).rstrip(".")
+    return RunInterruptedError(run_id, f"{problem}.", executed=executed, can_resume=can_resume)
 
 
 def _executed(recording: Recording) -> str:

@@ -25,7 +25,7 @@ from broker.recordings.retracing import past_of
 from broker.recordings.run_journal import Beginning, RunJournal, UnrecordedRun
 from broker.recordings.take_ups import TakeUps
 from broker.recordings.transfer import load
-from sandbox import Past
+from sandbox import Past, SandboxError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -71,11 +71,14 @@ class RecordedRun:
         """Leave the run; one that has not ended can be resumed.
 
         Raises:
-            RunInterruptedError: It could not be written down to its end.
+            RunInterruptedError: It could not be written down to its end, or there was no sandbox for it any more.
         """
         if not isinstance(self.journal, RunJournal):
             return
-        fault = store_error(error)
+        fault: StoreError | SandboxError | None = store_error(error)
+        if isinstance(error, SandboxError):
+            fault = error
+            self.journal.cut_off()
         try:
             self.journal.close()
         except StoreError as last:

@@ -210,6 +210,11 @@ class RunJournal:
         """Have something else written together with the next line; every run has a last one."""
         self._beside.append(write)
 
+    def cut_off(self) -> None:
+        """Count the run as interrupted by a crash from here on."""
+        self.recordings.cut_off(self._recording, self._calls)
+        self._is_settled = True
+
     def close(self) -> None:
         """Leave the run; one that has not ended is interrupted, as by a crash where it could not be written down.
 

@@ -21,6 +21,7 @@ from broker.surface.outputs import KeptOutputs
 from broker.surface.replies import OUTPUT_TOKENS, Reply, reply_of
 from broker.tiers.items import summary_line
 from codegen.plain_text import one_line
+from sandbox import SandboxError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -137,8 +138,8 @@ class Surface:
             )
         except ValueError as error:  # the script is too long
             return Reply(texts.wrong_arguments(EXECUTE, str(error)), is_error=True)
-        except StoreError as error:
-            return _not_written(error)
+        except (RunInterruptedError, StoreError, SandboxError) as error:
+            return _not_run(error)
         except RecordingError as error:
             if self.resumes is not None:
                 self.session.forget_request(self.resumes)
@@ -166,12 +167,12 @@ class Surface:
         return Reply(text + handle, is_error=is_error)
 
 
-def _not_written(error: StoreError) -> Reply:
+def _not_run(error: RunInterruptedError | StoreError | SandboxError) -> Reply:
     if isinstance(error, RunInterruptedError):
         logger().error("a run was interrupted", problem=str(error), what_to_do=error.what_to_do)
         return Reply(texts.interrupted(error.run_id, error.executed), is_error=True)
-    logger().error("a run cannot be written down, and was not begun", problem=str(error))
-    return Reply(texts.not_recorded(), is_error=True)
+    logger().error("a run was not begun", problem=str(error))
+    return Reply(texts.not_recorded() if isinstance(error, StoreError) else texts.no_sandbox(), is_error=True)
 
 
 def plain_code(text: str) -> str:

@@ -256,12 +256,20 @@ def not_recorded() -> str:
     )
 
 
-def interrupted(run_id: str, executed: str) -> str:
-    """Return what is said when the journal of a run could not be written to its end."""
+def no_sandbox() -> str:
+    """Return what is said when there is nothing to run a script in."""
     return (
-        "The script was interrupted: the broker could not write down what it does, and what is not written down is not "
-        f"done. {one_line(executed, 400)} Tell the user that the broker's operator has to mend its store, as `codemode "
-        f"doctor` says; then `codemode resume {run_id}` goes on from there. Do not run the script again before."
+        "The script was not started: the broker cannot run scripts now. Nothing was executed. The broker's operator "
+        "has to mend that, as its log and `codemode doctor` say; run the script again after that."
+    )
+
+
+def interrupted(run_id: str, executed: str) -> str:
+    """Return what is said of a run that could not be written down or carried out to its end."""
+    return (
+        "The script was interrupted by a fault of the broker, which could not write down or carry out more of it. "
+        f"{one_line(executed, 400)} Tell the user that the broker's operator has to mend that, as `codemode doctor` "
+        f"says; then `codemode resume {run_id}` goes on from there. Do not run the script again before."
     )
 
 

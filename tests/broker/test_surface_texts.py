@@ -74,6 +74,7 @@ CASES = {
     "next_page": lambda name: texts.next_page("abc"),  # noqa: ARG005
     "no_resource": texts.no_resource,
     "not_recorded": lambda name: texts.not_recorded(),  # noqa: ARG005
+    "no_sandbox": lambda name: texts.no_sandbox(),  # noqa: ARG005
     "interrupted": lambda name: texts.interrupted("run_0123456789abcdef", f"2 calls had been answered. {name}"),
     "not_resumed": texts.not_resumed,
 }

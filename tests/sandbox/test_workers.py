@@ -17,6 +17,7 @@ import pytest
 
 from sandbox import (
     Completed,
+    ImageError,
     Limits,
     Pool,
     Raised,
@@ -357,6 +358,29 @@ async def test_a_compiled_image_that_another_process_replaced_is_found_by_the_ne
             worker.kill()
         with anyio.fail_after(60):
             assert (await sandbox.run("1")).outcome == Completed(1)
+
+
+async def test_an_emptied_cache_holds_up_no_run_that_has_a_worker(image, tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
+    proofs_folder().mkdir(parents=True)
+    place = CompiledImage(compiled_path(image.digest, tmp_path), proofs_folder())
+    place.write(image.compiled.read_bytes())
+    asked = []
+
+    def compiling():
+        asked.append("again")
+        raise ImageError("not in a test")
+
+    async with Sandbox(isolation="process", cache=tmp_path, compiling=compiling) as sandbox:
+        compiled_path(image.digest, tmp_path).unlink()
+        assert (await sandbox.run("1")).outcome == Completed(1)
+        assert asked == []
+        for worker in processes(sandbox):
+            worker.kill()
+        with pytest.raises(ImageError, match="not in a test"):
+            await sandbox.run("1")
+        place.write(image.compiled.read_bytes())
+        assert (await sandbox.run("1")).outcome == Completed(1)
 
 
 async def test_runs_that_are_told_much_and_print_much_do_not_wait_for_each_other(image, manifest, monkeypatch):

@@ -10,7 +10,8 @@ from broker.recordings.redaction import Redaction
 from broker.recordings.repeating import in_request
 from broker.recordings.run_journal import Beginning, RunJournal
 from broker.recordings.transfer import load
-from sandbox import Call, Limits, PastStep, Step
+from sandbox import Call, Limits, PastStep, Step, WorkerError
+from sandbox.workers import Workers
 
 pytestmark = pytest.mark.anyio
 
@@ -133,6 +134,29 @@ async def test_a_model_is_told_what_was_executed_and_what_is_to_be_done(opened, 
     assert "then `codemode resume run_" in cut_off.text
     assert refused.text.startswith("The script was not started: the broker cannot write down")
     assert (cut_off.is_error, refused.is_error) == (True, True)
+
+
+async def test_a_run_for_which_there_is_no_worker_any_more_says_how_it_goes_on(opened, calls, monkeypatch):
+    opened_workers = Workers.open
+
+    async def refuse(*_):
+        raise WorkerError("worker processes end as fast as they are started")
+
+    def lose_it(*_):
+        monkeypatch.setattr(Workers, "open", refuse)
+        for worker in broker._sandbox._sandbox._workers.processes:
+            worker.kill()
+
+    async with opened() as broker:
+        session = broker.session(grants=[Grant("desk.*")])
+        await session.get_tool_details(["desk.add", "desk.echo"])
+        cut_off = await session.dispatch("execute_code", {"code": ADD_THEN_ECHO}, on_call=lose_it)
+        assert "1 call had been answered. Nothing else was sent. Tell the user" in cut_off.text
+        refused = await session.dispatch("execute_code", {"code": "from tools import desk\nawait desk.add(a=2)"})
+        assert refused.text.startswith("The script was not started: the broker cannot run scripts now.")
+        monkeypatch.setattr(Workers, "open", opened_workers)
+        assert (await broker.session().take_up("last")).value == [3, 30_000]
+    assert [name for name, *_ in calls] == ["add", "echo"]
 
 
 async def test_nothing_is_written_after_what_could_not_be(recordings, fill, free):
