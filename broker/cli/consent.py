@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 _LINE_BYTES = 4096
 _TEST_CHARACTERS = 200
 _ANY = "any"
-_MENU = "What may it do with {}?"
+_NAME_CHARACTERS = 60
 _AT_ONCE = {
     "these": Choice(decision="these"),
     "alike": Choice(decision="alike"),
@@ -59,7 +59,7 @@ class TerminalAnswerer:
         groups = question.groups
         if len(groups) == 1:
             return answers_of(question, await _about(question, 0))
-        match await chosen(_menu_of_all(question), _MENU.format(", ".join(shown_name(one.name, 60) for one in groups))):
+        match await chosen(_menu_of_all(question), _heading(groups)):
             case "these":
                 return answers_of(question, [Choice(decision="these")])
             case "each":
@@ -70,6 +70,12 @@ class TerminalAnswerer:
     async def fill(self, form: Form) -> FormReply:
         """Show what a server asks."""
         return await forms.fill(form)
+
+
+def _heading(groups: Sequence[CallGroup]) -> str:
+    """Return what is asked above a menu: the table may be far above it."""
+    names = ", ".join(shown_name(group.name, _NAME_CHARACTERS) for group in groups)
+    return f"What may it do with {names}?" if names else "What may it do?"
 
 
 def _menu_of_all(question: Question) -> list[Entry]:
@@ -83,8 +89,9 @@ def _menu_of_all(question: Question) -> list[Entry]:
 async def _about(question: Question, number: int) -> list[Choice]:
     """Return what a person chooses for one tool."""
     group = question.groups[number]
+    heading = _heading([group] if len(question.groups) > 1 else [])
     while True:
-        choice = await chosen(_menu(group)) or "deny"
+        choice = await chosen(_menu(group), heading) or "deny"
         if choice in _AT_ONCE:
             return [_AT_ONCE[choice].model_copy(update={"group": number})]
         if choice == "edit" and (arguments := await _edited(group)) is not None:
@@ -101,7 +108,7 @@ async def _about(question: Question, number: int) -> list[Choice]:
 
 
 def _menu(group: CallGroup) -> list[Entry]:
-    count, tool = len(group.calls), shown_name(group.name, 60)
+    count, tool = len(group.calls), shown_name(group.name, _NAME_CHARACTERS)
     entries = [
         Entry("n", "Refuse", "deny"),
         Entry("y", f"Allow {_these(count)}", "these"),

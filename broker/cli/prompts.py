@@ -28,7 +28,7 @@ class Entry:
     value: str
 
 
-async def chosen(entries: Sequence[Entry], message: str = "What may it do?", *, default: Any = None) -> str | None:
+async def chosen(entries: Sequence[Entry], message: str, *, default: Any = None) -> str | None:
     """Return the value of the chosen line; the pointer begins at the first one, or at `default`."""
     import questionary  # noqa: PLC0415  # half a second, only where somebody is asked
 

@@ -131,6 +131,26 @@ def test_the_definition_is_shown_before_deciding(terminal, script, config):
     assert "\\u001b" in screen  # the server's description has a control character, shown as an escape
 
 
+ASK_TWO = """
+import asyncio
+from tools import odd
+await asyncio.gather(odd.echo(text='ls' + ' ' * 500 + '; rm -rf /'), odd.fail(text='x'))
+"""
+
+
+def test_arguments_are_shown_in_full_and_each_tool_is_named_above_its_menu(terminal, tmp_path, config):
+    (tmp_path / "ask.py").write_text(ASK_TWO)
+    typed = [
+        ("What may it do with odd.echo, odd.fail?", b"o" + ENTER),
+        ("What may it do with odd.echo?", b"f" + ENTER),
+        ("; rm -rf /", b"n" + ENTER),
+        ("What may it do with odd.fail?", b"n" + ENTER),
+    ]
+    code, screen = terminal("run", "ask.py", "-c", config, typed=typed)
+    assert code == 4, screen
+    assert f'|   "text": "ls{" " * 500}; rm -rf /"' in screen
+
+
 def test_a_plain_line_is_read_where_the_terminal_can_do_no_more(terminal, script, config):
     for typed, expected in ((b"y\n", 0), (b"n\n", 4), (b"\n", 4)):
         code, _ = terminal("run", script, "-c", config, typed=[("Allow these 2 calls? [y/N]", typed)], TERM="dumb")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import math
 from contextlib import asynccontextmanager
@@ -237,6 +238,23 @@ async def test_a_broker_can_be_the_server_of_another(desk_server, served_mode):
                 for name, arguments in far.items():
                     result = await session.call_directly(f"far.{name}", arguments)
                     assert result.failed is None, name
+
+
+async def test_a_cursor_is_of_this_listing_or_refused(offered, monkeypatch):
+    monkeypatch.setattr("broker.server.tools_mode.PAGE_TOOLS", 2)
+    async with offered() as client:
+        first = await client.list_tools(cache_mode="refresh")
+        second = await client.list_tools(cursor=first.next_cursor, cache_mode="refresh")
+        assert [tool.name for tool in (*first.tools[3:], *second.tools)] == ["add", "fail", "wait"]
+        assert second.next_cursor is None
+        far = base64.urlsafe_b64encode(b"tools-listing:999999").decode()
+        assert (await client.list_tools(cursor=far, cache_mode="refresh")).tools == []
+        others = [
+            base64.urlsafe_b64encode(text).decode() for text in (b"other:2", b"tools-listing:-1", b"tools-listing:1e3")
+        ]
+        for cursor in ("", "x", "\u0662", "A" * 1_000_000, *others):
+            with pytest.raises(MCPError, match="The cursor"):
+                await client.list_tools(cursor=cursor, cache_mode="refresh")
 
 
 async def test_names_with_odd_characters_can_be_read(offered):
