@@ -23,6 +23,8 @@ _AROUND = 2
 def text_diff(expected: str, actual: str) -> str:
     """Return how two texts differ; what is not shown of it is said at the end."""
     then, now = expected.splitlines(), actual.splitlines()
+    if then == now and expected != actual:
+        return "the lines are the same, but not what they end with"
     first, left_out = 0, ""
     if max(len(then), len(now)) > MOST_COMPARED:
         first = max(equal_at_start(then, now) - _AROUND, 0)

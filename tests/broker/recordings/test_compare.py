@@ -135,8 +135,13 @@ def plain_diff(then, now):
 
 @given(LINES, LINES)
 def test_short_texts_are_compared_as_ever(then, now):
-    if then != now:
+    if then.splitlines() != now.splitlines():
         assert Difference("text", 1, then, now).diff == plain_diff(then, now)
+
+
+def test_a_difference_in_the_ends_of_lines_alone_is_said():
+    for then, now in (("a", "a\n"), ("a\nb\n", "a\r\nb\n")):
+        assert Difference("text", 1, then, now).diff == "the lines are the same, but not what they end with"
 
 
 def test_one_change_in_a_very_long_text_is_shown_whole():
