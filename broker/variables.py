@@ -15,6 +15,7 @@ from broker.other_forms import of_variable
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+_BEHIND_A_WORD = re.compile(r"(Bearer|Basic|Token) (env|keyring)://", re.IGNORECASE)
 _REFERENCE = re.compile(r"\$\{([^}]*)\}")
 _NAME = re.compile(r"(?:env:)?([A-Za-z_][A-Za-z0-9_]*)(?::-(.*))?", re.DOTALL)
 
@@ -37,16 +38,22 @@ class Expansion:
     def expand(self, value: Any, path: tuple[str, ...] = ()) -> Any:
         """Return the value with every string in it expanded; keys of objects stay as they are."""
         if isinstance(value, str):
-            if value.startswith("env://"):
-                return self._variable(value.removeprefix("env://"), path)
-            if value.startswith("keyring://"):
-                return self._from_keyring(value.removeprefix("keyring://"), path)
-            return _REFERENCE.sub(lambda match: self._replacement(match, path), value)
+            return self._expanded(value, path)
         if isinstance(value, list):
             return [self.expand(item, (*path, str(index))) for index, item in enumerate(value)]
         if isinstance(value, dict):
             return {key: self.expand(item, (*path, key)) for key, item in value.items()}
         return value
+
+    def _expanded(self, value: str, path: tuple[str, ...]) -> str:
+        if value.startswith("env://"):
+            return self._variable(value.removeprefix("env://"), path)
+        if value.startswith("keyring://"):
+            return self._from_keyring(value.removeprefix("keyring://"), path)
+        if _BEHIND_A_WORD.match(value):
+            self.problems.append((path, "env:// and keyring:// stand for a whole value; write Bearer ${NAME}"))
+            return ""
+        return _REFERENCE.sub(lambda match: self._replacement(match, path), value)
 
     def _variable(self, name: str, path: tuple[str, ...]) -> str:
         value = self._environment.get(name)

@@ -60,9 +60,14 @@ def explain(
         return _refused(name, settings, trail)
     if connection.reason:
         return Trouble(connection.reason, "Run its command by hand to see why.")
-    unreachable = next((_unreachable(cause) for cause in causes if isinstance(cause, httpx2.HTTPError)), None)
     look = "Run its command by hand" if settings.url is None else "See what the server's log says"
-    return unreachable or Trouble(_unforeseen(causes), f"{look}, or ask its author.")
+    return unreachable(error) or Trouble(_unforeseen(causes), f"{look}, or ask its author.")
+
+
+def unreachable(error: BaseException | None) -> Trouble | None:
+    """Put into words why a server cannot be reached over HTTP; None where it is something else that went wrong."""
+    causes = _causes(error) if error is not None else ()
+    return next((_unreachable(cause) for cause in causes if isinstance(cause, httpx2.HTTPError)), None)
 
 
 def _known(name: str, settings: ServerConfig, cause: Exception) -> Trouble | None:  # noqa: PLR0911  # a table of faults

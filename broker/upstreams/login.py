@@ -19,6 +19,7 @@ from mcp.client.streamable_http import streamable_http_client
 from mcp.shared.auth import OAuthClientInformationFull
 
 from broker.errors import LoginError
+from broker.upstreams.explain import unreachable
 from broker.upstreams.http_trail import HttpTrail
 from broker.upstreams.kept_tokens import KeptTokens
 from broker.upstreams.oauth import client_metadata
@@ -151,6 +152,8 @@ async def _register(oauth: OAuthClient, storage: KeptTokens) -> None:
 
 def _reason(error: BaseException) -> str:
     """Return what is inside exception groups: our own words, or the kind of what is somebody else's."""
+    if trouble := unreachable(error):
+        return f"{trouble.problem}. {trouble.what_to_do.rstrip('.')}"
     while isinstance(error, BaseExceptionGroup):
         error = error.exceptions[0]
     return str(error) if isinstance(error, LoginError) else type(error).__name__

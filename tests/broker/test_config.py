@@ -104,6 +104,13 @@ WRONG = {
             "${GIT_TOKEN:-default}"
         ),
     ),
+    "a reference behind a word": (
+        servers(web={"url": "http://h/mcp", "headers": {"Authorization": "Bearer keyring://mail/me"}}),
+        (
+            "mcp.json: server 'web': headers.Authorization: env:// and keyring:// stand for a whole value; write "
+            "Bearer ${NAME}"
+        ),
+    ),
     "not a variable": (
         servers(git={"command": "${HOME/x}"}),
         "mcp.json: server 'git': command: ${HOME/x} is not a variable; write ${NAME} or ${NAME:-default}",

@@ -258,6 +258,13 @@ async def test_a_login_outlasts_what_is_no_request():
         assert await KeptTokens(settings.url or "").get_tokens() is not None
 
 
+async def test_a_login_at_a_server_that_is_not_there_says_so():
+    settings = ServerConfig(url="http://127.0.0.1:9/mcp", oauth=OAuthClient())
+    with anyio.fail_after(30), pytest.raises(LoginError) as failed:
+        await login(settings, print)
+    assert str(failed.value) == "the login failed: nothing answers at its URL. Start the server or correct 'url'"
+
+
 async def test_a_login_that_nobody_comes_to_ends(monkeypatch):
     monkeypatch.setattr("broker.upstreams.login.LOGIN_SECONDS", 0.2)
     async with serving(Issuer()) as settings:
