@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import math
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from broker.authorization.form_reading import FormError, form_of
 
@@ -157,3 +160,52 @@ def test_an_address_is_shown_whole_and_marked_where_it_is_nearby(url, nearby):
     form = form_of("odd", "ask", {"message": "hello", "mode": "url", "url": url}, timeout_seconds=1)
     assert url in form.as_text().splitlines()
     assert ("! It leads to this machine or its own network" in form.as_text()) == nearby
+
+
+TEXT = st.text(st.characters(exclude_categories=[]), max_size=20)
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | TEXT,
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(TEXT, inner, max_size=4),
+    max_leaves=10,
+)
+TYPES = st.sampled_from(["string", "integer", "number", "boolean", "array"])
+OPTIONS = st.lists(TEXT | st.fixed_dictionaries({"const": TEXT, "title": TEXT}) | JSON, max_size=4)
+CHOICES = st.lists(TEXT, min_size=1, max_size=4)
+TITLED = st.lists(st.fixed_dictionaries({"const": TEXT, "title": TEXT}), max_size=4)
+FIELDS = st.fixed_dictionaries(
+    {"type": TYPES},
+    optional={
+        **dict.fromkeys(("title", "description"), TEXT | JSON),
+        **dict.fromkeys(("default", "minimum", "maxLength", "pattern"), JSON),
+        "enum": CHOICES | JSON,
+        "enumNames": CHOICES,
+        "oneOf": TITLED | JSON,
+        "items": st.fixed_dictionaries({"enum": CHOICES}) | st.fixed_dictionaries({"anyOf": TITLED}) | JSON,
+    },
+)
+PROPERTIES = st.dictionaries(st.sampled_from(["a", "b", "c"]), FIELDS, max_size=3) | st.dictionaries(TEXT, JSON)
+SCHEMAS = st.fixed_dictionaries({"properties": PROPERTIES}, optional={"required": JSON})
+PARAMS = st.fixed_dictionaries(
+    {"message": TEXT, "requestedSchema": SCHEMAS | JSON}, optional={"mode": TEXT}
+) | st.fixed_dictionaries({"message": TEXT, "mode": st.just("url"), "url": TEXT.map("https://a{}".format) | JSON})
+
+
+@given(PARAMS)
+def test_whatever_a_server_asks_is_a_form_that_can_be_shown_or_none(params):
+    try:
+        form = form_of("odd", "ask", params, timeout_seconds=1)
+    except FormError:
+        return
+    first, *rest = form.as_text().split("\n")
+    assert first == "The server odd asks (while its tool ask is called):"
+    assert form.as_text().replace("\n", "").isprintable()
+    assert form.url or all(line.startswith(("| ", "! ")) for line in rest)
+    json.dumps(form.schema, allow_nan=False).encode()
+    for field in form.fields:
+        shown = [
+            field.title,
+            field.schema.get("description", ""),
+            *(text for option in field.options for text in option),
+        ]
+        assert all(text.isprintable() for text in shown)
+        assert field.default is None or field.fault(field.default) is None
