@@ -25,8 +25,8 @@ from codegen.plain_text import counted, one_line
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    from broker.recordings.entries import Entry
     from broker.recordings.recording import Recording
-    from broker.recordings.recordings import Entry
 
 STYLES = {"completed": "green", "raised": "red", "stopped": "red", "parked": "yellow", "interrupted": "yellow"}
 _NAME_CHARACTERS = 40

@@ -22,8 +22,8 @@ from codegen.plain_text import counted, one_line
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from broker.recordings.entries import Entry
     from broker.recordings.recording import CallStory, Recording
-    from broker.recordings.recordings import Entry
     from broker.recordings.resuming import UnknownCall, UnknownOutcome
 
 _ARGUMENT_CHARACTERS = 100

@@ -34,8 +34,9 @@ if TYPE_CHECKING:
 
     from broker.authorization.desk import ConsentDesk
     from broker.authorization.grants import Held
+    from broker.recordings.entries import Entry
     from broker.recordings.recording import Recording
-    from broker.recordings.recordings import Entry, Recordings
+    from broker.recordings.recordings import Recordings
     from broker.recordings.resuming import UnknownOutcome
     from broker.tools.catalog import CatalogEntry
     from sandbox import Limits

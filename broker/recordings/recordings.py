@@ -8,10 +8,10 @@ from __future__ import annotations
 import re
 import time
 from contextlib import suppress
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Self
 
 from broker.errors import RecordingError, StoreError
+from broker.recordings.entries import SELECT, SHUTDOWN, read_entry
 from broker.recordings.owners import Owner, lives
 from broker.recordings.tables import TABLES
 from codegen.plain_text import one_line
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from contextlib import AbstractContextManager
     from pathlib import Path
 
+    from broker.recordings.entries import Entry
     from broker.recordings.events import State
     from broker.recordings.settings import RecordingSettings
     from broker.store import Store
@@ -28,36 +29,6 @@ if TYPE_CHECKING:
 _DAY_NS = 86_400 * 10**9
 _MIB = 1024 * 1024
 _BEGINNING = re.compile(r"(run_)?[0-9a-f]*")
-_SHUTDOWN = "shutdown"
-"""The owner of an interrupted run that goes on as after a crash: its process was told to end, or the disk was full."""
-
-
-@dataclass(frozen=True, slots=True)
-class Entry:
-    """One recording, as it is listed.
-
-    Attributes:
-        began: Unix time in nanoseconds; so is `ended`.
-        calls: Calls that the script made.
-        characters: Size of its lines and values.
-        is_imported: It was made elsewhere: what it says was allowed counts for nothing here.
-        was_taken_up: It went on after it was interrupted or parked.
-        has_crashed: Its process died or was told to end, or could not write; otherwise a run that is interrupted was
-            ended on purpose.
-    """
-
-    id: int
-    run_id: str
-    began: int
-    mode: str
-    filename: str
-    state: State
-    calls: int
-    ended: int | None
-    characters: int
-    is_imported: bool
-    was_taken_up: bool = False
-    has_crashed: bool = False
 
 
 class Recordings:
@@ -145,7 +116,7 @@ class Recordings:
         self._cut_off.clear()
 
     def _settle(self, recording: int, state: State, calls: int, began: int | None, *, has_crashed: bool) -> None:
-        owner = _SHUTDOWN if has_crashed else ""
+        owner = SHUTDOWN if has_crashed else ""
         self._store.execute(
             "UPDATE recording SET state = ?, calls = ?, ended = ?, began = coalesce(?, began), owner = ?, "
             "bytes = (SELECT coalesce(sum(length(line)), 0) FROM recording_line WHERE recording = ?) + "
@@ -173,13 +144,13 @@ class Recordings:
 
     def entries(self, limit: int = -1) -> list[Entry]:
         """List the recordings, newest first."""
-        rows = self._store.execute(f"{_SELECT} ORDER BY began DESC, id DESC LIMIT ?", (limit,))
+        rows = self._store.execute(f"{SELECT} ORDER BY began DESC, id DESC LIMIT ?", (limit,))
         return [self._entry(row) for row in rows]
 
     def open_entries(self) -> list[Entry]:
         """List the recordings of runs that were interrupted or are parked, newest first."""
         rows = self._store.execute(
-            f"{_SELECT} WHERE state IN ('running', 'interrupted', 'parked') ORDER BY began DESC, id DESC"
+            f"{SELECT} WHERE state IN ('running', 'interrupted', 'parked') ORDER BY began DESC, id DESC"
         )
         return [entry for entry in map(self._entry, rows) if entry.state != "running"]
 
@@ -194,7 +165,7 @@ class Recordings:
         self._settle_cut_off()
         since = 0 if within_seconds is None else time.time_ns() - int(within_seconds * 1e9)
         rows = self._store.execute(
-            f"{_SELECT} WHERE request != '' AND request >= ? AND request < ? || '/' "
+            f"{SELECT} WHERE request != '' AND request >= ? AND request < ? || '/' "
             "AND mode = 'full' AND began >= ? ORDER BY id DESC",
             (request, request, since),
         )
@@ -233,7 +204,7 @@ class Recordings:
             found = []
         else:
             start = name if name.startswith("run_") else f"run_{name}"
-            rows = self._store.execute(f"{_SELECT} WHERE run_id >= ? AND run_id < ? LIMIT 2", (start, f"{start}g"))
+            rows = self._store.execute(f"{SELECT} WHERE run_id >= ? AND run_id < ? LIMIT 2", (start, f"{start}g"))
             found = [self._entry(row) for row in rows]
         if not found:
             raise RecordingError(f"there is no recording {one_line(name, 80)!r}; `codemode recordings list` has all.")
@@ -287,15 +258,7 @@ class Recordings:
         self.remove(gone)
 
     def _entry(self, row: tuple[object, ...]) -> Entry:
-        number, run_id, began, mode, filename, state, owner, calls, ended, size, imported, taken_up = row
-        has_crashed = owner == _SHUTDOWN or (state == "running" and not self._lives(str(owner)))
-        if has_crashed:
-            state = "interrupted"
-        return Entry(
-            int(str(number)), str(run_id), int(str(began)), str(mode), str(filename), state,  # type: ignore[arg-type]
-            int(str(calls)), None if ended is None else int(str(ended)), int(str(size)), bool(imported),
-            bool(taken_up), has_crashed,
-        )  # fmt: skip
+        return read_entry(row, self._lives)
 
     def _lives(self, owner: str) -> bool:
         # Without making a file of our own: what is recorded can be looked at on a full disk.
@@ -310,12 +273,3 @@ class Recordings:
     def _owners(self) -> Path | None:
         path = self._store.path
         return None if path is None else path.parent / "owners"
-
-
-# Of a run that is not settled, as after a crash, its calls are counted.
-_SELECT = (
-    "SELECT id, run_id, began, mode, filename, state, owner, CASE WHEN state != 'running' THEN calls ELSE "
-    "(SELECT coalesce(sum(CASE WHEN json_valid(line) THEN json_array_length(line, '$.calls') END), 0) "
-    'FROM recording_line WHERE recording_line.recording = recording.id AND line LIKE \'{"event":"stepped",%\') END, '
-    "ended, bytes, is_imported, was_taken_up FROM recording"
-)

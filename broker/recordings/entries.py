@@ -1,0 +1,66 @@
+"""Recordings as they are listed: a row of the store each, and what it says of a run.
+
+Above: recordings.py. Below: nothing.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from broker.recordings.events import State
+
+SHUTDOWN = "shutdown"
+"""The owner of an interrupted run that goes on as after a crash: its process was told to end, or the disk was full."""
+
+# Of a run that is not settled, as after a crash, its calls are counted.
+SELECT = (
+    "SELECT id, run_id, began, mode, filename, state, owner, CASE WHEN state != 'running' THEN calls ELSE "
+    "(SELECT coalesce(sum(CASE WHEN json_valid(line) THEN json_array_length(line, '$.calls') END), 0) "
+    'FROM recording_line WHERE recording_line.recording = recording.id AND line LIKE \'{"event":"stepped",%\') END, '
+    "ended, bytes, is_imported, was_taken_up FROM recording"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One recording, as it is listed.
+
+    Attributes:
+        began: Unix time in nanoseconds; so is `ended`.
+        calls: Calls that the script made.
+        characters: Size of its lines and values.
+        is_imported: It was made elsewhere: what it says was allowed counts for nothing here.
+        was_taken_up: It went on after it was interrupted or parked.
+        has_crashed: Its process died or was told to end, or could not write; otherwise a run that is interrupted was
+            ended on purpose.
+    """
+
+    id: int
+    run_id: str
+    began: int
+    mode: str
+    filename: str
+    state: State
+    calls: int
+    ended: int | None
+    characters: int
+    is_imported: bool
+    was_taken_up: bool = False
+    has_crashed: bool = False
+
+
+def read_entry(row: tuple[object, ...], lives: Callable[[str], bool]) -> Entry:
+    """Read a row of `SELECT`; `lives` tells whether the process of an owner's name has not ended."""
+    number, run_id, began, mode, filename, state, owner, calls, ended, size, imported, taken_up = row
+    has_crashed = owner == SHUTDOWN or (state == "running" and not lives(str(owner)))
+    if has_crashed:
+        state = "interrupted"
+    return Entry(
+        int(str(number)), str(run_id), int(str(began)), str(mode), str(filename), state,  # type: ignore[arg-type]
+        int(str(calls)), None if ended is None else int(str(ended)), int(str(size)), bool(imported),
+        bool(taken_up), has_crashed,
+    )  # fmt: skip
