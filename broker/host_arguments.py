@@ -37,6 +37,10 @@ def check_servers(servers: object) -> None:
             _check_functions(name, server)
         elif inspect.isroutine(server):
             raise TypeError(f"servers[{name!r}] is one function: write [{server.__name__}]")
+        elif server is None or inspect.isclass(server) or isinstance(server, set | frozenset):
+            raise TypeError(
+                f"servers[{name!r}] is a {_kind(server)}, and no server of the MCP SDK or list of functions"
+            )
 
 
 def grants_of(given: object) -> list[Grant]:

@@ -44,6 +44,8 @@ SERVERS: dict[str, tuple[Any, str]] = {
     "a function": ({"sums": add}, "servers['sums'] is one function: write [add]"),
     "a command": ({"sums": "uvx sums"}, "servers['sums'] is a str: servers to start or to reach go into the config"),
     "an entry": ({"sums": {"command": "uvx"}}, "servers['sums'] is a dict: servers to start"),
+    "a class": ({"sums": Opaque}, "servers['sums'] is a type, and no server of the MCP SDK or list of functions"),
+    "a set": ({"sums": {add}}, "servers['sums'] is a set, and no server"),
     "a lambda": ({"sums": [lambda x: x]}, "without a name: write a def for each tool"),
     "a partial": ({"sums": [functools.partial(add, 1)]}, "holds a partial without a name"),
     "a number": ({"sums": [1]}, "holds a int without a name"),
