@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 from functools import cached_property
-from itertools import accumulate
 from typing import TYPE_CHECKING
 
 from codegen.normal_form import normalised
@@ -18,6 +17,7 @@ if TYPE_CHECKING:
 
 _PATH = re.compile(r"([^\W\d]\w*)(?:\s*\[\s*(?:\"[^\"\\]*\"|'[^'\\]*'|-?\d+)\s*\])*")
 _LOOPED = re.compile(rf"(\(?\s*await\b|(?:{_PATH.pattern})(?=\s*(?:[:\])}}]|(?:if|for)\b|$)))")
+_LINE_END = re.compile(r"\r\n|\r|\n")
 _QUOTED = re.compile(r"\"[^\"\n]*\"|'[^'\n]*'")
 _LONGEST_PATH = 500
 _LONGEST_UPDATE = 2_000
@@ -31,8 +31,8 @@ class ScriptText:
     def __init__(self, text: str) -> None:
         """Take the text in lines."""
         self.text = text
-        self.lines = text.split("\n")
-        self._starts = list(accumulate((len(line) + 1 for line in self.lines), initial=0))
+        self.lines = _LINE_END.split(text)
+        self._starts = [0, *(end.end() for end in _LINE_END.finditer(text)), len(text)]
 
     def offset(self, line: int, column: int) -> int:
         """Return where a line and column are in the text; both count from 1."""

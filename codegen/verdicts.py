@@ -116,6 +116,14 @@ def _operator(finding: Finding, place: Place, known: Known) -> Verdict | None:
     return None
 
 
+def _gathered(finding: Finding, place: Place, known: Known) -> Verdict | None:
+    """Judge a list or a generator of calls in the place of the calls."""
+    del known
+    if "`gather`" not in finding.message or re.search(r"gather\(\s*(?:\[|\w+\s*\)|[^*]*\sfor\s)", place.text) is None:
+        return None
+    return Verdict("asyncio.gather takes calls, not a list of them", "write `*` before it")
+
+
 def _awaited(finding: Finding, place: Place, known: Known) -> Verdict | None:
     if finding.rule in {"unused-awaitable", "redundant-condition"}:
         is_coroutine = "CoroutineType[" in finding.message and not _is_handed_on(place)
@@ -145,6 +153,7 @@ _JUDGES: dict[str, Callable[[Finding, Place, Known], Verdict | None]] = {
     "missing-argument": wrong_call,
     "missing-attribute": _member,
     "missing-typed-dict-key": _missing_key,
+    "no-matching-overload": _gathered,
     "not-callable": _member,
     "not-iterable": _member,
     "not-subscriptable": _member,

@@ -37,12 +37,19 @@ WITHOUT_MARKDOWN = "send the code alone, without Markdown around it"
 REAL_LINE_ENDS = r"the code has \n as two characters where its lines should end: send real line ends"
 RESULTS_ARE_VALUES = "results of tools are Python values already, as their stubs say: leave out json.loads()"
 RESULTS_HAVE_NO_PARTS = "a call returns the tool's result itself, as its stub says, not an object around it"
+NO_DATA = "data of images, audio and files stays outside of the script: `await read_bytes(block)` returns its bytes"
+AWAIT_IT = "write `await` before it"
 LOOK_AT_THE_TEXT = "if this is a tool's result, it is text (str) of a form of its own: print its beginning first"
 
 
 def import_it(name: str) -> str:
     """Return how a script imports a server."""
     return f"write `from tools import {one_line(name, _NAME_CHARACTERS)}` first"
+
+
+def import_as(server: str, name: str) -> str:
+    """Return how a script imports a server whose name is no name in Python."""
+    return f"the server {one_line(server, _NAME_CHARACTERS)} is `{name}` in scripts: write `from tools import {name}`"
 
 
 def import_server(server: str, function: str) -> str:

@@ -29,10 +29,17 @@ _RESULT_TAKEN_WRONG = (
         re.compile(r"AttributeError: '(?:str|dict|list)' object has no attribute '(?:content|text|data)'"),
         call_texts.RESULTS_HAVE_NO_PARTS,
     ),
+    (re.compile(r"KeyError: 'data'"), call_texts.NO_DATA),
     (re.compile(r"TypeError: string indices must be integers"), call_texts.LOOK_AT_THE_TEXT),
     (re.compile(r"json\.decoder\.JSONDecodeError: "), call_texts.LOOK_AT_THE_TEXT),
 )
 """In the error of a script that has called."""
+
+_ANYWHERE = (
+    (re.compile(r"TypeError: '_(?:Tools|Namespace|Described|Listed)' object is not"), call_texts.HOW_TO_CALL),
+    (re.compile(r"RuntimeError: await wasn't used with future"), call_texts.AWAIT_IT),
+)
+_OF_CLIENTS = frozenset({"call_tool", "mcp", "client", "session", "tools"})
 
 
 def with_hint(outcome: Outcome, script: str, catalog: Catalog, *, has_called: bool) -> Outcome:
@@ -55,12 +62,8 @@ def with_hint(outcome: Outcome, script: str, catalog: Catalog, *, has_called: bo
 def sharpened(diagnostic: Diagnostic, catalog: Catalog) -> Diagnostic:
     """Return a mistake, with where the tool is that a script imports as if it were a server."""
     named = _NO_SERVER.match(diagnostic.message)
-    home = _home(named[1], catalog) if named is not None else None
-    return (
-        diagnostic
-        if home is None or named is None
-        else replace(diagnostic, hint=call_texts.import_server(home, named[1]))
-    )
+    hint = _tool_hint(named[1], catalog) if named is not None else ""
+    return replace(diagnostic, hint=hint) if hint else diagnostic
 
 
 def _home(name: str, catalog: Catalog) -> str | None:
@@ -71,10 +74,11 @@ def _home(name: str, catalog: Catalog) -> str | None:
 
 def _hint(raised: Raised, script: str, catalog: Catalog, *, has_called: bool) -> str:
     if raised.type == "SyntaxError":
-        return _sent_wrong(script)
+        return _sent_wrong(script, catalog)
     if named := _UNDEFINED.match(raised.message) or _NO_MODULE.match(raised.message):
         return _tool_hint(named[1], catalog)
-    return _first(_RESULT_TAKEN_WRONG, f"{raised.type}: {raised.message}") if has_called else ""
+    text = f"{raised.type}: {raised.message}"
+    return _first(_ANYWHERE, text) or (_first(_RESULT_TAKEN_WRONG, text) if has_called else "")
 
 
 def _tool_hint(name: str, catalog: Catalog) -> str:
@@ -83,15 +87,23 @@ def _tool_hint(name: str, catalog: Catalog) -> str:
         return call_texts.import_it(name)
     if (home := _home(name, catalog)) is not None:
         return call_texts.import_server(home, name)
-    return call_texts.HOW_TO_CALL if name in {"call_tool", "mcp", "client"} else ""
+    # Names of many hosts: `mcp__git__git_log`.
+    _, _, rest = name.partition("__")
+    if (entry := catalog.by_python_name(rest.replace("__", ".", 1))) is not None:
+        return call_texts.import_server(entry.namespace, entry.function)
+    return call_texts.HOW_TO_CALL if name in _OF_CLIENTS else ""
 
 
-def _sent_wrong(script: str) -> str:
+def _sent_wrong(script: str, catalog: Catalog) -> str:
     """Return what is wrong with the form of a script that does not parse; in linear time, whatever it holds."""
     if any(line.lstrip().startswith("```") for line in script.splitlines()):
         return call_texts.WITHOUT_MARKDOWN
     is_one_line = "\n" not in script.strip()
-    return call_texts.REAL_LINE_ENDS if is_one_line and r"\n" in script else ""
+    if is_one_line and r"\n" in script:
+        return call_texts.REAL_LINE_ENDS
+    imported = set(re.findall(r"\bimport ([\w.-]{1,100})", script))
+    spelt = [(server, name) for server, name in catalog.namespaces.items() if server != name and server in imported]
+    return call_texts.import_as(*spelt[0]) if spelt else ""
 
 
 def _first(hints: Sequence[tuple[re.Pattern[str], str]], text: str) -> str:

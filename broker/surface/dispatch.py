@@ -176,7 +176,8 @@ def _not_run(error: RunInterruptedError | StoreError | SandboxError) -> Reply:
 
 
 def plain_code(text: str) -> str:
-    """Return code without the Markdown fence that models put around it; its lines keep their numbers."""
+    """Return code without a byte order mark and the fence of Markdown around it; its lines keep their numbers."""
+    text = text.removeprefix("\ufeff")
     opening, _, rest = text.strip().partition("\n")
     language = opening.removeprefix(_FENCE).strip()
     if not (opening.startswith(_FENCE) and rest.endswith(_FENCE) and (not language or language.isidentifier())):

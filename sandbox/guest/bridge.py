@@ -97,6 +97,12 @@ class Bridge:
         """Whether the host has yet to take what was posted."""
         return bool(self._posted)
 
+    def unsent(self) -> list:
+        """Returns (function, line) of every call that a task has made and that the host has not been told of."""
+        return [
+            (call["function"], call["line"]) for call_id, call in self._outgoing.items() if call_id not in self._posted
+        ]
+
     def close(self) -> list:
         """Refuses further calls; returns (function, line) of every call that was written but never awaited."""
         self._closed = True

@@ -109,11 +109,12 @@ class Run:
         return None
 
     def _end(self, error):
-        forgotten = collections.Counter(self._bridge.close())
+        forgotten, unsent = collections.Counter(self._bridge.close()), self._bridge.unsent()
         self._cancel_the_rest()
         if error is None:
             error = self._cancelled() if self._task.cancelled() else self._task.exception()
         if error is None:
+            forgotten.update(unsent)  # of tasks that the script has not waited for
             for place, count in forgotten.items():
                 print(f"{self._filename}:{place[1]}: {_forgotten(place[0], count)}", file=sys.stderr)
             return self._complete(self._task.result())

@@ -115,6 +115,7 @@ CALLS = {
     "bad_answer": lambda name: call_texts.bad_answer("git"),  # noqa: ARG005
     "import_it": call_texts.import_it,
     "import_server": lambda name: call_texts.import_server("git", name[:64]),
+    "import_as": lambda name: call_texts.import_as(name, "side_desk"),
     "of_a_server": lambda name: call_texts.of_a_server(name[:64]),
     "no_function": call_texts.no_function,
     "extract_reads": lambda name: call_texts.extract_reads(400_000),  # noqa: ARG005

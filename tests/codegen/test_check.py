@@ -44,6 +44,13 @@ def test_columns_count_characters_of_the_script() -> None:
     ]
 
 
+@pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
+def test_lines_may_end_in_every_way_that_python_knows(end: str) -> None:
+    lines = ["from tools import hub", "i = await hub.get_issue(repo='a', number=1)", "print(i['titel'])"]
+    [found] = check(end.join(lines), stubs())
+    assert (found.line, found.column, found.hint) == (3, 9, 'did you mean "title"?')
+
+
 def test_at_most_twenty_mistakes_are_told() -> None:
     script = "from tools import hub\n" + "await hub.nothing()\n" * 50
     assert len(check(script, stubs())) == 20

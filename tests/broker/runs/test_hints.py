@@ -23,6 +23,24 @@ MISTAKES = {
         "(desk.add is a tool: write `from tools import desk` and `await desk.add(...)`)",
     ),
     "tools without an import": ("await tools.desk.add(a=1)", "(write `import tools`)"),
+    "a tool by the name that hosts give it": (
+        "await mcp__desk__add(a=1)",
+        "desk.add is a tool: write `from tools import desk` and `await desk.add(...)`",
+    ),
+    "a client's method as a server": ("from tools import call_tool", "(tools are functions of their servers: "),
+    "a server as an entry": ("import tools\ntools['desk']", "tools are functions of their servers: "),
+    "a server by its own name": (
+        "from tools import side-desk",
+        "the server side-desk is `side_desk` in scripts: write `from tools import side_desk`",
+    ),
+    "calls that were not awaited": (
+        "import asyncio\nfrom tools import desk\na, b = asyncio.gather(desk.add(a=1), desk.add(a=2))",
+        "write `await` before it",
+    ),
+    "data of an image": (
+        "from tools import desk\n{**(await desk.boxed())}['data']",
+        "`await read_bytes(block)` returns its bytes",
+    ),
     "a client's method": ("await call_tool('add', {'a': 1})", "tools are functions of their servers: "),
     "prose around the code": ("Here it is:\n```python\n1\n```\n", "send the code alone, without Markdown around it"),
     "line ends as text": (r"import json\nprint(1)\n", "send real line ends"),
@@ -59,7 +77,7 @@ def boxed() -> dict[str, int]:
 
 @pytest.fixture
 async def session():
-    async with Broker(servers={"desk": [note, add, boxed]}) as broker:
+    async with Broker(servers={"desk": [note, add, boxed], "side-desk": [note]}) as broker:
         yield broker.session(grants=[Grant("*")])
 
 
@@ -115,6 +133,8 @@ async def test_tools_that_a_script_finds_out_while_it_runs_do_not_keep_it_from_s
     [
         ("```python\n1 / 0\n```", "\n1 / 0"),
         ("\n```\nx = 1\nx\n```\n\n", "\n\nx = 1\nx"),
+        ("\ufeffx = 1\n", "x = 1\n"),
+        ("\ufeff```\n1\n```", "\n1"),
         ("print('```')", "print('```')"),
         ("x = '''\n```\n'''", "x = '''\n```\n'''"),
         ("```python\n1\n```\nand more", "```python\n1\n```\nand more"),

@@ -256,6 +256,37 @@ async def test_calls_that_were_forgotten_at_one_line_are_reported_once(raised):
     )
 
 
+async def test_a_call_of_a_task_that_nobody_waits_for_is_reported(run):
+    script = "import asyncio\nfrom tools import good\nasyncio.create_task(good.echo(text='a'))\nprint('done')"
+    result = await run(script)
+    assert result.outcome == Completed(None)
+    assert result.usage.calls == 0
+    assert result.stderr == (
+        "script.py:3: good.echo(...) was never awaited, so it was not called: write `await good.echo(...)`\n"
+    )
+
+
+@pytest.mark.parametrize(
+    "script",
+    [
+        "task = asyncio.create_task(good.echo(text='a'))\nawait good.echo(text='b')",
+        "a = asyncio.create_task(good.echo(text='a'))\nawait asyncio.sleep(0)\na.cancel()\nawait asyncio.sleep(0)",
+        "task = asyncio.create_task(good.echo(text='a'))\nawait task",
+    ],
+    ids=["sent", "cancelled", "awaited"],
+)
+async def test_a_task_that_was_sent_cancelled_or_awaited_is_not_reported(run, script):
+    assert not (await run(f"import asyncio\nfrom tools import good\n{script}\n")).stderr
+
+
+async def test_an_error_beside_calls_that_were_not_sent_is_told_alone(raised):
+    script = (
+        "import asyncio\nfrom tools import good\nasync def fail():\n    raise ValueError('x')\n"
+        "await asyncio.gather(good.echo(text='a'), fail())"
+    )
+    assert (await raised(script)).message == "x"
+
+
 async def test_a_call_that_is_not_awaited_yet_is_shown_as_the_tools(run):
     script = "from tools import good\ncall = good.echo(text='a')\nprint(call)\nawait call"
     assert (await run(script)).stdout.startswith("<coroutine object tools.good.echo at 0x")
