@@ -144,7 +144,8 @@ def _counted(check: Callable[..., Any]) -> Callable[..., Iterator[ValidationErro
         _take_steps(1)
         _take_at_once(sum(len(one) for one in (value, instance) if isinstance(one, list | dict)) // _ITEMS)
         for error in check(validator, value, instance, schema) or ():
-            _take_steps(len(error.message) // _QUOTED_CHARACTERS)
+            # Once for each level that hands it on: a schema that refers to itself has as many as Python's stack.
+            _take_steps(1 + len(error.message) // _QUOTED_CHARACTERS)
             yield error
 
     return counted

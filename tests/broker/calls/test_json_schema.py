@@ -1,11 +1,16 @@
 from __future__ import annotations
 
 import gc
+import sys
 import weakref
+from typing import TYPE_CHECKING
 
 import pytest
 
-from broker.calls.json_schema import first_fault
+from broker.calls.json_schema import STEPS, first_fault
+
+if TYPE_CHECKING:
+    from types import FrameType
 
 OBJECT = {"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"]}
 
@@ -84,6 +89,29 @@ def test_faults_that_quote_a_large_value_many_times_are_not_all_looked_for():
 
     assert first_fault(Large(), {"allOf": [{"type": "string"}] * 1_000}) is not None
     assert len(said) < 100
+
+
+def test_faults_deep_in_a_schema_that_refers_to_itself_are_not_all_handed_up():
+    keys = [f"a{number}" for number in range(300)]
+    schema = {
+        "properties": {key: {"type": "string"} for key in keys},
+        "dependentSchemas": {key: {"$ref": "#"} for key in keys},
+    }
+    resumed = 0
+
+    def count(frame: FrameType, event: str, _: object) -> None:
+        nonlocal resumed
+        resumed += event == "call" and frame.f_code.co_name == "counted"
+
+    before = sys.getprofile()
+    sys.setprofile(count)
+    try:
+        fault = first_fault(dict.fromkeys(keys, 1), schema)
+    finally:
+        sys.setprofile(before)
+    assert fault is not None
+    assert "1 is not of type 'string'" in fault
+    assert resumed < 2 * STEPS
 
 
 def test_a_schema_that_is_used_once_is_not_kept():
