@@ -1,7 +1,7 @@
 """What an embedding program hands in, refused where it could only fail later and say less.
 
 Above: broker.py, sessions.py. Below: nothing but the types. What is wrong here is a fault of the program, so it is a
-`TypeError` with what to write instead.
+`TypeError` with what to write instead; of scripts and limits a `ValueError`, as the sandbox has it.
 """
 
 from __future__ import annotations
@@ -75,10 +75,10 @@ def check_script(script: object, limits: object) -> None:
     """Refuse what is no script, and limits that are none.
 
     Raises:
-        TypeError: It is of another type.
+        ValueError: It is of another type.
     """
     if not isinstance(script, str):
-        raise TypeError(f"a script is its text, not a {_kind(script)}")
+        raise ValueError(f"a script is its text, not a {_kind(script)}")  # noqa: TRY004  # as the sandbox
     check_limits(limits)
 
 

@@ -204,8 +204,8 @@ class Session:
             extractor: The model that this run asks, in the place of the session's.
 
         Raises:
-            ValueError: `check` is none of these, or there is no box for the questions.
-            TypeError: The script is no text, or the limits are none.
+            ValueError: The script is no text, the limits are none, `check` is none of these, or there is no box for the
+                questions.
         """
         check_script(script, limits)
         if check not in CHECK_MODES:
@@ -334,7 +334,7 @@ class Session:
 
         Raises:
             CheckerError: The type checker cannot be run; the script may still be correct.
-            TypeError: The script is no text.
+            ValueError: The script is no text.
         """
         check_script(script, None)
         return await self._preparation.check(script, describe_references=describe_references)

@@ -69,10 +69,11 @@ def check_limits(given: object) -> None:
     """Refuses what is given in the place of limits, before anything is begun.
 
     Raises:
-        TypeError: It is neither limits nor None.
+        ValueError: It is neither limits nor None.
     """
     if given is not None and not isinstance(given, Limits):
-        raise TypeError(f"limits are a sandbox.Limits, as Limits(wall_seconds=5), not a {type(given).__name__}")
+        kind = type(given).__name__
+        raise ValueError(f"limits are a sandbox.Limits, as Limits(wall_seconds=5), not a {kind}")
 
 
 BATCH_BYTES = 4 * MIB

@@ -79,13 +79,12 @@ class Sandbox:
             pool: How many instances are kept ready for runs; None makes each when its run begins.
 
         Raises:
-            ValueError: There is no such isolation.
-            TypeError: The pool or the limits are none.
+            ValueError: There is no such isolation, or the pool or the limits are none.
         """
         if isolation not in get_args(Isolation):
             raise ValueError(f'isolation must be "process" or "thread", not {isolation!r}')
         if not (pool is None or isinstance(pool, Pool)):
-            raise TypeError(f"the pool is a Pool, as Pool(size=4), or None, not {pool!r}")
+            raise ValueError(f"the pool is a Pool, as Pool(size=4), or None, not {pool!r}")
         check_limits(limits)
         self._isolation = isolation
         self._pool = pool

@@ -123,7 +123,7 @@ async def test_what_a_session_cannot_be_given_is_named(case):
 )
 async def test_what_a_run_cannot_be_given_is_named(script, limits, said):
     async with Broker(opens_sandbox=False) as broker:
-        with pytest.raises(TypeError, match=said):
+        with pytest.raises(ValueError, match=said):
             await broker.session().execute_code(script, limits=limits)
 
 
