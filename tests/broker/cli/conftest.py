@@ -7,9 +7,12 @@ import os
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 CODEMODE = str(Path(sys.executable).with_name("codemode"))
 ODD_SERVER = str(Path(__file__).with_name("odd_server.py"))
@@ -32,7 +35,11 @@ def environment(tmp_path, data_home):
 
 @pytest.fixture
 def codemode(environment, tmp_path):
-    def run(*arguments: str, stdin: str = "", **more: str) -> subprocess.CompletedProcess[str]:
+    """Runs a command; `first` is done in its process before it, `more` are variables of its environment."""
+
+    def run(
+        *arguments: str, stdin: str = "", first: Callable[[], object] | None = None, **more: str
+    ) -> subprocess.CompletedProcess[str]:
         return subprocess.run(  # noqa: S603  # our own command
             [CODEMODE, *arguments],
             input=stdin,
@@ -43,6 +50,7 @@ def codemode(environment, tmp_path):
             env=environment | more,
             cwd=tmp_path,
             check=False,
+            preexec_fn=first,
         )
 
     return run

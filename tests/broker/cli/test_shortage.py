@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import errno
 import resource
-import subprocess
 import sys
+from functools import partial
 
 import pytest
 
@@ -16,28 +16,19 @@ pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="limits as Linux
 
 
 @pytest.fixture
-def limited(command, environment, tmp_path):
-    """Run `codemode` under a limit of the system."""
+def limited(codemode):
+    """Runs `codemode` under a limit of the system."""
 
-    def run(limit: int, amount: int, *arguments: str) -> subprocess.CompletedProcess[str]:
-        return subprocess.run(  # noqa: S603  # our own command
-            [command, *arguments],
-            input="print('ran')",
-            capture_output=True,
-            text=True,
-            timeout=120,
-            env=environment,
-            cwd=tmp_path,
-            check=False,
-            preexec_fn=lambda: resource.setrlimit(limit, (amount, amount)),
-        )
+    def run(limit, amount, *arguments):
+        first = partial(resource.setrlimit, limit, (amount, amount))
+        return codemode("run", "-", *arguments, stdin="print('ran')", first=first)
 
     return run
 
 
 @pytest.mark.parametrize("isolation", ["process", "thread"])
 def test_too_little_address_space_is_told_as_that(limited, isolation):
-    finished = limited(resource.RLIMIT_AS, 1024**3, "run", "-", "--isolation", isolation)
+    finished = limited(resource.RLIMIT_AS, 1024**3, "--isolation", isolation)
     assert (finished.returncode, finished.stdout) == (2, "")
     assert "scripts need more address space than this process may have: 1024 MiB" in finished.stderr
     assert "`ulimit -v unlimited`" in finished.stderr
@@ -45,21 +36,21 @@ def test_too_little_address_space_is_told_as_that(limited, isolation):
 
 
 def test_a_worker_for_which_there_is_no_address_space_is_told_with_the_limit(limited):
-    finished = limited(resource.RLIMIT_AS, 0x1_0400_0000, "run", "-")
+    finished = limited(resource.RLIMIT_AS, 0x1_0400_0000)
     assert (finished.returncode, finished.stdout) == (2, "")
     assert "raise the limits of this process, which are 4160 MiB of address space (ulimit -v)" in finished.stderr
     assert "--isolation thread" not in finished.stderr
 
 
 def test_too_few_open_files_are_told_with_the_limit(limited):
-    finished = limited(resource.RLIMIT_NOFILE, 14, "run", "-")
+    finished = limited(resource.RLIMIT_NOFILE, 14)
     assert finished.returncode in {2, 70}
     assert "14 open files (ulimit -n)" in finished.stderr
     assert "fault of codemode" not in finished.stderr
 
 
 def test_with_room_enough_the_script_runs(limited):
-    assert limited(resource.RLIMIT_AS, 16 * 1024**3, "run", "-").stdout == "ran\n"
+    assert limited(resource.RLIMIT_AS, 16 * 1024**3).stdout == "ran\n"
 
 
 @pytest.mark.parametrize(

@@ -6,9 +6,9 @@ import os
 import re
 import resource
 import sqlite3
-import subprocess
 import sys
 import tempfile
+from functools import partial
 from pathlib import Path
 
 import platformdirs
@@ -51,23 +51,9 @@ def at_home(tmp_path):
     return {"HOME": str(tmp_path), "XDG_CACHE_HOME": str(platformdirs.user_cache_path())}
 
 
-@pytest.fixture
-def limited(command, environment, tmp_path):
-    """Run `codemode` where no file can become larger than so many bytes, as on a full disk."""
-
-    def run(size: int, *arguments: str) -> subprocess.CompletedProcess[str]:
-        return subprocess.run(  # noqa: S603  # our own command
-            [command, *arguments],
-            capture_output=True,
-            text=True,
-            timeout=120,
-            env=environment,
-            cwd=tmp_path,
-            check=False,
-            preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (size, size)),
-        )
-
-    return run
+def files_of(size):
+    """Lets no file become larger than so many bytes, as on a full disk."""
+    return partial(resource.setrlimit, resource.RLIMIT_FSIZE, (size, size))
 
 
 def lines_about_the_store(finished):
@@ -82,18 +68,18 @@ def test_a_run_on_a_store_that_is_locked_is_not_begun_and_exits_2(codemode, writ
     assert "fault of codemode" not in finished.stderr
 
 
-def test_a_run_on_a_store_that_is_full_is_not_begun_and_exits_2(codemode, limited, written, tmp_path):
+def test_a_run_on_a_store_that_is_full_is_not_begun_and_exits_2(codemode, written, tmp_path):
     (tmp_path / "script.py").write_text(f"print('ran')\n#{'x' * 300_000}")
-    finished = limited(200_000, "run", "script.py")
+    finished = codemode("run", "script.py", first=files_of(200_000))
     assert (finished.returncode, finished.stdout) == (2, "")
     assert f"error: {written}: " in finished.stderr
     assert "Nothing was run." in finished.stderr
     assert codemode("run", "script.py").stdout == "ran\n"
 
 
-def test_a_run_that_cannot_be_written_further_says_how_to_go_on_and_goes_on(codemode, limited, config, tmp_path):
+def test_a_run_that_cannot_be_written_further_says_how_to_go_on_and_goes_on(codemode, config, tmp_path):
     (tmp_path / "script.py").write_text(CALLS)
-    finished = limited(1_500_000, "run", "script.py", "-c", config, "--allow", "odd.echo")
+    finished = codemode("run", "script.py", "-c", config, "--allow", "odd.echo", first=files_of(1_500_000))
     assert finished.returncode == 70, finished.stderr
     assert re.search(r"error: run_[0-9a-f]{16} was interrupted\. .*calls had been answered\. ", finished.stderr)
     [run] = re.findall(r"`codemode resume (run_[0-9a-f]{16})` goes on from there", finished.stderr)
