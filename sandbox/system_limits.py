@@ -18,7 +18,7 @@ _FEW_FILES = 100
 
 
 def check_address_space() -> None:
-    """Make sure that an instance fits, before anything is mapped: short of address space, libraries end the process.
+    """Makes sure that an instance fits, before anything is mapped: short of address space, libraries end the process.
 
     Raises:
         SystemLimitError: It does not.
@@ -32,7 +32,7 @@ def check_address_space() -> None:
 
 
 def tight_limits() -> str:
-    """Return the limits that are low enough to be in the way; empty where none is."""
+    """Returns the limits that are low enough to be in the way; empty where none is."""
     space, processes, files = _limit("RLIMIT_AS"), _limit("RLIMIT_NPROC"), _limit("RLIMIT_NOFILE")
     said = []
     if space is not None:
@@ -45,7 +45,7 @@ def tight_limits() -> str:
 
 
 def _limit(name: str) -> int | None:
-    """Return a limit; None where there is none."""
+    """Returns a limit; None where there is none."""
     if sys.platform == "win32":
         return None
     import resource  # noqa: PLC0415  # not there on Windows
