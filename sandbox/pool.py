@@ -36,6 +36,9 @@ MOST_UNFREED_SECONDS = 0.016
 """What the instances that wait to be freed in the host's own process may have computed, all together: they hold some
 megabytes for each millisecond, at what a page costs."""
 
+MOST_UNFREED = 8
+"""How many instances of equal size that is; one that has computed for longer is freed where it was used."""
+
 
 @dataclass(frozen=True, slots=True)
 class Pool:
@@ -106,7 +109,8 @@ class Spares:
         """Has the thread free one that was used; frees it at once if too much waits for that already."""
         with self._change:
             unfreed = self._unfreed_seconds + instance.computed_seconds
-            if not self._is_closed and unfreed <= self._most_unfreed_seconds:
+            wanted = max(unfreed, MOST_UNFREED * instance.computed_seconds)
+            if not self._is_closed and wanted <= self._most_unfreed_seconds:
                 self._unfreed_seconds = unfreed
                 self._used.append(instance)
                 self._change.notify()

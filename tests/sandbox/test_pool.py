@@ -18,7 +18,7 @@ from sandbox.image import Image
 from sandbox.instance import Instance
 from sandbox.isolate import ThreadIsolate
 from sandbox.limits import MIB
-from sandbox.pool import MOST_UNFREED_SECONDS, Spares
+from sandbox.pool import MOST_UNFREED, MOST_UNFREED_SECONDS, Spares
 
 pytestmark = pytest.mark.anyio
 
@@ -190,18 +190,22 @@ async def test_without_a_pool_nothing_is_kept(make_spares, image):
 
 async def test_instances_are_freed_beside_the_runs_that_come_unless_too_much_waits_for_that(make_spares, image):
     spares = make_spares(None)
-    first, second, third = [Instance(image) for _ in range(3)]
-    first.computed_seconds = second.computed_seconds = 0.6 * MOST_UNFREED_SECONDS
-    third.computed_seconds = 0.4 * MOST_UNFREED_SECONDS
+    *small, one_more, large, smaller = [Instance(image) for _ in range(MOST_UNFREED + 3)]
+    for instance in (*small, one_more):
+        instance.computed_seconds = 0.99 * MOST_UNFREED_SECONDS / MOST_UNFREED
+    large.computed_seconds = 1.01 * MOST_UNFREED_SECONDS / MOST_UNFREED
+    smaller.computed_seconds = 0.01 * MOST_UNFREED_SECONDS
     with spares._change:  # which its thread waits for
-        for instance in (first, second, third):
+        spares.free(large)
+        assert is_freed(large)
+        for instance in (*small, one_more, smaller):
             spares.free(instance)
-        assert [is_freed(instance) for instance in (first, second, third)] == [False, True, False]
+        assert is_freed(one_more)
+        assert not any(map(is_freed, (*small, smaller)))
     with anyio.fail_after(60):
         while spares._used:
             await anyio.lowlevel.checkpoint()
-    assert is_freed(first)
-    assert is_freed(third)
+    assert all(map(is_freed, (*small, smaller)))
     assert spares._unfreed_seconds == pytest.approx(0)
 
 
