@@ -191,15 +191,23 @@ class Store:
         Raises:
             StoreError: The file cannot be used.
         """
-        timer = threading.Timer(within_seconds, self._connection.interrupt)
-        timer.start()
+        is_over = threading.Event()
+        clock = threading.Thread(target=self._interrupt_after, args=(within_seconds, is_over))
+        clock.start()
         try:
             [[found]] = self.execute("PRAGMA quick_check(1)")
         except sqlite3.OperationalError:  # interrupted
             return None
         finally:
-            timer.cancel()
+            is_over.set()
+            clock.join()
         return "" if found == "ok" else str(found)
+
+    def _interrupt_after(self, seconds: float, is_over: threading.Event) -> None:
+        """Interrupt the statement that is running, again and again: before it runs that has no effect."""
+        while not is_over.wait(seconds):
+            self._connection.interrupt()
+            seconds = _RETRY_SECONDS
 
     def _is_in_transaction(self) -> bool:
         return self._connection.in_transaction

@@ -348,7 +348,7 @@ def test_looking_for_damage_ends_with_its_time(path):
             "INSERT INTO note WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n LIMIT 300000) "
             "SELECT hex(randomblob(100)) FROM n"
         )
-        assert store.first_damage(0.001) is None
+        assert store.first_damage(0) is None
         assert texts(store)[0] == "kept"
 
 
