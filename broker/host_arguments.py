@@ -1,7 +1,7 @@
 """What an embedding program hands in, refused where it could only fail later and say less.
 
-Above: broker.py, sessions.py. Below: nothing but the types. What is wrong here is a fault of the program, so it is a
-`TypeError` with what to write instead; of scripts and limits a `ValueError`, as the sandbox has it.
+Above: broker.py. Below: nothing but the types. What is wrong here is a fault of the program, so it is a
+`TypeError` with what to write instead.
 """
 
 from __future__ import annotations
@@ -11,7 +11,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from broker.authorization.grants import Grant
-from sandbox.limits import check_limits
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -69,17 +68,6 @@ def check_answerer(answerer: object) -> None:
     """
     if answerer is not None and not callable(getattr(answerer, "answer", None)):
         raise TypeError(f"an answerer is an object with `async def answer(self, question)`, not a {_kind(answerer)}")
-
-
-def check_script(script: object, limits: object) -> None:
-    """Refuse what is no script, and limits that are none.
-
-    Raises:
-        ValueError: It is of another type.
-    """
-    if not isinstance(script, str):
-        raise ValueError(f"a script is its text, not a {_kind(script)}")  # noqa: TRY004  # as the sandbox
-    check_limits(limits)
 
 
 def _check_functions(server: str, functions: Sequence[object]) -> None:

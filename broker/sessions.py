@@ -11,13 +11,14 @@ from typing import TYPE_CHECKING, Any
 from broker.authorization.question_box import QuestionBox
 from broker.calls.direct_calls import DirectCalls, DirectResult
 from broker.disclosure.disclosure import Disclosure
-from broker.host_arguments import check_script
 from broker.runs.execution import Execution, Watching
 from broker.runs.parking import Parking
 from broker.runs.preparation import Preparation
 from broker.runs.script_check import CHECK_MODES
 from broker.search import SearchRequest
 from broker.surface import Surface
+from sandbox.limits import check_limits
+from sandbox.perform import check_script
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -204,10 +205,11 @@ class Session:
             extractor: The model that this run asks, in the place of the session's.
 
         Raises:
-            ValueError: The script is no text, the limits are none, `check` is none of these, or there is no box for the
-                questions.
+            ValueError: The script is no text or too long, the limits are none, `check` is none of these, or there is no
+                box for the questions.
         """
-        check_script(script, limits)
+        check_script(script)
+        check_limits(limits)
         if check not in CHECK_MODES:
             raise ValueError(f"check is one of {', '.join(map(repr, CHECK_MODES))}, not {check!r}")
         parking = self._parking if park else None
@@ -334,7 +336,7 @@ class Session:
 
         Raises:
             CheckerError: The type checker cannot be run; the script may still be correct.
-            ValueError: The script is no text.
+            ValueError: The script is no text or too long.
         """
-        check_script(script, None)
+        check_script(script)
         return await self._preparation.check(script, describe_references=describe_references)

@@ -115,9 +115,8 @@ def why(record: dict[str, Any]) -> str:
     """Return what decided an attempt, on one line."""
     basis = record["basis"]
     said = basis_name(basis.get("kind", ""), basis.get("name", ""))
-    said += (
-        f" given {basis['by']}" if basis.get("by") == BEFOREHAND else f" by {basis['by']}" if basis.get("by") else ""
-    )
+    if by := basis.get("by"):
+        said += f" given {by}" if by == BEFOREHAND else f" by {by}"
     said += f" ({basis['reason']})" if basis.get("reason") else ""
     return shown_text(said, _REASON_CHARACTERS)
 

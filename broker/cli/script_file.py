@@ -6,6 +6,7 @@ import sys
 from pathlib import Path
 
 from broker.cli.terminal import Problem
+from sandbox.perform import check_script
 
 STDIN = "-"
 
@@ -14,7 +15,7 @@ def read_script(script: str) -> str:
     """Return the text of a script.
 
     Raises:
-        Problem: It cannot be read, or is not UTF-8.
+        Problem: It cannot be read, is not UTF-8, or is too long.
     """
     try:
         source = sys.stdin.buffer.read() if script == STDIN else Path(script).read_bytes()
@@ -25,10 +26,15 @@ def read_script(script: str) -> str:
             f"cannot read the script {script}: {error.strerror}", "Name a Python file, or - for stdin."
         ) from None
     try:
-        return source.decode("utf-8-sig")
+        text = source.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         line = source.count(b"\n", 0, error.start) + 1
         raise Problem(f"the script {script} is not UTF-8 (line {line})", "Save it as UTF-8.") from None
+    try:
+        check_script(text)
+    except ValueError as error:
+        raise Problem(f"{script}: {error}", "Leave data out of it: a tool can read them from a file.") from None
+    return text
 
 
 def name_in_tracebacks(script: str) -> str:

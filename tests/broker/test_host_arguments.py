@@ -116,8 +116,9 @@ async def test_what_a_session_cannot_be_given_is_named(case):
 @pytest.mark.parametrize(
     ("script", "limits", "said"),
     [
-        (Path("script.py"), None, "a script is its text, not a PosixPath"),
-        (b"1", None, "a script is its text, not a bytes"),
+        (Path("script.py"), None, "the script must be text, not PosixPath"),
+        (b"1", None, "the script must be text, not bytes"),
+        ("#" * 2_097_153, None, "the script has 2097153 characters, and 2097152 are allowed"),
         ("1", {"wall_seconds": 5}, r"limits are a sandbox.Limits, as Limits\(wall_seconds=5\), not a dict"),
     ],
 )

@@ -191,3 +191,10 @@ def test_a_reader_that_goes_away_ends_the_output_quietly(command, environment, t
         check=False,
     )
     assert (finished.stdout, finished.stderr) == ("0\n", "")
+
+
+@pytest.mark.parametrize("command", ["run", "check"])
+def test_a_script_that_is_too_long_is_no_fault_of_codemode(codemode, command):
+    finished = codemode(command, "-", stdin="#" * 2_097_153)
+    assert finished.returncode == 2
+    assert "error: -: the script has 2097153 characters, and 2097152 are allowed" in finished.stderr
