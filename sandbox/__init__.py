@@ -14,12 +14,12 @@ from sandbox.errors import (
     SystemLimitError,
     WorkerError,
 )
+from sandbox.guest_messages import Step
 from sandbox.image import component_digest
 from sandbox.inert import inert_text, inert_value
 from sandbox.journal import Journal, NoJournal, Past, PastStep
 from sandbox.kernel import Kernel
 from sandbox.limits import Limits
-from sandbox.messages import Step
 from sandbox.outcome import (
     Call,
     Completed,

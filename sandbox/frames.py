@@ -2,7 +2,7 @@
 
 A frame is a header (payload length, kind, run) and a payload. Whoever reads frames says how long each may be; a header
 that says more is refused before anything is kept for it. Payloads from a worker are texts of the guest, which
-`messages` decodes with its own budgets for depth and number of values.
+guest_messages.py decodes with its own budgets for depth and number of values.
 """
 
 from __future__ import annotations

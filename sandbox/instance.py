@@ -18,8 +18,8 @@ from sandbox.clock import LogicalClock
 from sandbox.engine import engine
 from sandbox.entry import Crossing, Entry
 from sandbox.errors import ImageError
+from sandbox.guest_messages import protocol_failure
 from sandbox.host_functions import MAX_WRITE, entered
-from sandbox.messages import protocol_failure
 from sandbox.outcome import Raised, Stopped
 from sandbox.terms import BEFORE_ANY_RUN
 from sandbox.traps import trapped

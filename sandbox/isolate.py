@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import anyio.lowlevel
 
-from sandbox.messages import Step, encode_resume, encode_start, is_whole, read_references
-from sandbox.step_reading import step_of
+from sandbox.host_messages import encode_resume, encode_start
+from sandbox.step_reading import is_whole, read_references, step_of
 from sandbox.terms import BEFORE_ANY_RUN
 from sandbox.threads import AGAIN
 
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
     from sandbox.entry import Entry
+    from sandbox.guest_messages import Step
     from sandbox.instance import Instance
     from sandbox.outcome import Raised, Reference, Stopped
     from sandbox.pool import Spares

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Protocol
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from sandbox.messages import Step
+    from sandbox.guest_messages import Step
     from sandbox.outcome import Outcome, Printed
 
 

@@ -1,7 +1,7 @@
 """How many values a JSON text holds and how deep they are nested, found without decoding it.
 
-Above: `messages`, which decodes what is within bounds. The text is hostile: each question takes a few passes over it,
-none of them in Python.
+Above: guest_messages.py, which decodes what is within bounds, and host_messages.py. The text is hostile: each question
+takes a few passes over it, none of them in Python.
 """
 
 from __future__ import annotations

@@ -18,18 +18,10 @@ import anyio
 from sandbox.engine import MAX_WASM_STACK
 from sandbox.errors import ProtocolError
 from sandbox.frames import Entering, Kind, Reading, decode_reading, encode_entering
-from sandbox.messages import (
-    MAX_VALUES,
-    Step,
-    decode_references,
-    encode_resume,
-    encode_start,
-    is_whole,
-    protocol_failure,
-    read_references,
-)
+from sandbox.guest_messages import MAX_VALUES, Step, decode_references, protocol_failure
+from sandbox.host_messages import encode_resume, encode_start
 from sandbox.outcome import Raised, Reference, Stopped
-from sandbox.step_reading import step_of
+from sandbox.step_reading import is_whole, read_references, step_of
 from sandbox.terms import BEFORE_ANY_RUN, Terms
 from sandbox.worker_process import WorkerLostError
 

@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING, Any
 
 import anyio
 
+from sandbox.guest_messages import WRITTEN_BYTES, Step, argument_bytes, protocol_failure
+from sandbox.host_messages import encode_completion
 from sandbox.journal import Past, PastStep
-from sandbox.messages import WRITTEN_BYTES, Step, argument_bytes, encode_completion, protocol_failure
 from sandbox.outcome import Outcome, Parked, Raised, Stopped
 
 if TYPE_CHECKING:

@@ -1,25 +1,30 @@
-"""Reads what a guest returned without holding the event loop: a long message is read in a thread.
+"""What came out of a guest, its own text or what ended it, as what its driver needs of it.
 
-Above: isolate.py, process_isolate.py. Below: messages.py. With the interpreter's lock other runs still wait for the
-parts that are one call into C, and no longer for all of them together.
+Above: isolate.py, process_isolate.py. Below: guest_messages.py. A long message is read in a thread: with the
+interpreter's lock other runs still wait for the parts that are one call into C, and no longer for all of them together.
 """
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import anyio.to_thread
 
-from sandbox.messages import read_step
+from sandbox.errors import ProtocolError
+from sandbox.guest_messages import PROTOCOL_ERROR, Step, decode_references, decode_step, protocol_failure
+from sandbox.outcome import Completed, Raised, Reference, Stopped
 
 if TYPE_CHECKING:
-    from sandbox.messages import Step
-    from sandbox.outcome import Raised, Stopped
+    from sandbox.limits import Limits
     from sandbox.terms import Terms
 
 LONG_CHARACTERS = 500_000
 """Messages longer than this take a thread, which costs 2 ms or more with what it displaces from the caches; reading so
 long a one takes from 1 ms, for a single text, to 20."""
+
+_ENDED = '{"calls":[],"cancelled":[],"timer":null,"outcome":{'
+"""How a message begins that says how the script has ended, and nothing else."""
 
 
 async def step_of(answer: str | Raised | Stopped, terms: Terms) -> Step:
@@ -27,3 +32,40 @@ async def step_of(answer: str | Raised | Stopped, terms: Terms) -> Step:
     if isinstance(answer, str) and len(answer) > LONG_CHARACTERS:
         return await anyio.to_thread.run_sync(read_step, answer, terms)
     return read_step(answer, terms)
+
+
+def read_step(answer: str | Raised | Stopped, terms: Terms) -> Step:
+    """Turns what came out of a guest, its own text or what ended it, into a step; its timer counts from the start."""
+    if isinstance(answer, Raised | Stopped):
+        return Step(outcome=answer)
+    try:
+        step = decode_step(answer, terms.limits)
+    except ProtocolError as error:
+        return Step(outcome=protocol_failure(str(error)))
+    if step.timer is None or terms.origin_ns == 0:
+        return step
+    return replace(step, timer=step.timer - terms.origin_ns / 1e9)
+
+
+def is_whole(answer: str | Raised | Stopped, step: Step) -> bool:
+    """Whether the guest itself has ended the script, so that it can take on another one."""
+    if isinstance(answer, Raised | Stopped):
+        return False
+    match step.outcome:
+        case Completed() | Stopped("value_bytes"):
+            return True
+        case Stopped("depth" | "values"):
+            return answer.startswith(_ENDED)
+        case Raised(kind):
+            return kind != PROTOCOL_ERROR
+    return False
+
+
+def read_references(answer: str | Raised | Stopped, limits: Limits) -> tuple[Reference, ...] | Raised | Stopped:
+    """Turns what came out of a guest that was asked for references into the answer for its caller."""
+    if isinstance(answer, Raised | Stopped):
+        return answer
+    try:
+        return decode_references(answer, limits)
+    except ProtocolError as error:
+        return protocol_failure(str(error))

@@ -15,7 +15,7 @@ from typing import Any
 
 from sandbox import Limits, ProtocolError
 from sandbox.frames import FrameReader, Kind, decode_reading, encode_frame
-from sandbox.messages import decode_references, decode_step
+from sandbox.guest_messages import decode_references, decode_step
 from sandbox.seat import Seat
 
 LIMITS = Limits(value_bytes=65_536, argument_bytes=65_536)

@@ -7,8 +7,8 @@ import pytest
 from sandbox import ImageError, Limits, Raised, Stopped
 from sandbox.engine import engine
 from sandbox.host_functions import entered
+from sandbox.host_messages import encode_start
 from sandbox.instance import Instance
-from sandbox.messages import encode_start
 from sandbox.terms import BEFORE_ANY_RUN, Terms
 
 

@@ -9,8 +9,8 @@ import math
 import pytest
 
 from sandbox import Completed, Limits
+from sandbox.guest_messages import decode_step
 from sandbox.limits import LEAST_MEMORY_BYTES, MOST_DEPTH
-from sandbox.messages import decode_step
 
 FIELDS = [field.name for field in dataclasses.fields(Limits)]
 WHOLE = [name for name in FIELDS if not name.endswith("_seconds")]

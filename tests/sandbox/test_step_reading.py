@@ -9,9 +9,8 @@ import pytest
 
 from sandbox import step_reading
 from sandbox.limits import Limits
-from sandbox.messages import read_step
 from sandbox.outcome import Completed
-from sandbox.step_reading import LONG_CHARACTERS, step_of
+from sandbox.step_reading import LONG_CHARACTERS, read_step, step_of
 from sandbox.terms import Terms
 
 pytestmark = pytest.mark.anyio

@@ -8,8 +8,8 @@ import pytest
 
 from sandbox import Completed, Limits
 from sandbox.engine import engine
+from sandbox.host_messages import encode_completion, encode_resume, encode_start
 from sandbox.instance import Instance
-from sandbox.messages import encode_completion, encode_resume, encode_start
 from sandbox.outcome import Returned
 from sandbox.terms import Terms
 

@@ -7,8 +7,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from sandbox import Limits
+from sandbox.host_messages import encode_start
 from sandbox.instance import Instance
-from sandbox.messages import encode_start
 from sandbox.terms import BEFORE_ANY_RUN
 
 WITH_TREE = "\n# .run"

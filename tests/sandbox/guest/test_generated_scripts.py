@@ -11,8 +11,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from sandbox import Failed, Limits, Returned
+from sandbox.host_messages import encode_completion, encode_resume, encode_start
 from sandbox.instance import Instance
-from sandbox.messages import encode_completion, encode_resume, encode_start
 from sandbox.terms import Terms
 
 HEAD = """

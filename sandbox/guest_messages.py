@@ -1,7 +1,8 @@
-"""The JSON texts between host and guest, as the host writes and reads them.
+"""What a guest says, as the host reads it: a step, or the references that it found in a script.
 
-A guest message is hostile: its size, nesting and number of values are checked before it is decoded, its shape field by
-field afterwards. `sandbox/guest/protocol.py` is the other end and describes the shapes.
+Above: step_reading.py. Below: json_bounds.py and inert.py. A guest's message is hostile: its size, nesting and number
+of values are checked before it is decoded, its shape field by field afterwards. `sandbox/guest/protocol.py` is the
+other end and describes the shapes; host_messages.py writes what goes there.
 """
 
 from __future__ import annotations
@@ -9,19 +10,16 @@ from __future__ import annotations
 import json
 import math
 import re
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from sandbox.errors import ProtocolError
 from sandbox.inert import inert_text, inert_value, is_inert_json
 from sandbox.json_bounds import has_more_values, is_within_depth
-from sandbox.outcome import Call, Completed, Completion, Failed, Raised, Reference, Stopped
+from sandbox.outcome import Call, Completed, Raised, Reference, Stopped
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
-
     from sandbox.limits import Limits
-    from sandbox.terms import Terms
 
 MAX_VALUES = 500_000
 """Values in one guest message, at some 60 bytes each; a list or an object counts as four."""
@@ -40,9 +38,6 @@ MAX_TEXT = 20_000
 """Characters of one text field: a type, a message, a traceback."""
 
 _SURROGATE = re.compile("[\ud800-\udfff]")
-
-_ENDED = '{"calls":[],"cancelled":[],"timer":null,"outcome":{'
-"""How a message begins that says how the script has ended, and nothing else."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,87 +59,6 @@ class Step:
     outcome: Completed | Raised | Stopped | None = None
     line: int = 0
     characters: int = field(default=0, compare=False)
-
-
-_ENCODER = json.JSONEncoder(separators=(",", ":"), allow_nan=False)
-
-
-def encode_start(script: str, filename: str, manifest: Mapping[str, Any], terms: Terms) -> str:
-    """Writes the message that begins a run."""
-    message = {
-        "script": script,
-        "filename": filename,
-        "seed": terms.seed,
-        "manifest": manifest,
-        "kernel": terms.is_kernel,
-    }
-    return json.dumps(message, separators=(",", ":"))
-
-
-def encode_completion(call_id: int, completion: Completion, limits: Limits) -> str:
-    """Writes one answer; one that is no JSON or exceeds a limit becomes a `ToolResultError` in the script."""
-    try:
-        if isinstance(completion, Failed):
-            body = json.dumps(
-                {"kind": completion.kind, "message": completion.message, "details": completion.details},
-                allow_nan=False,
-            )
-            field = "error"
-        else:
-            body = _ENCODER.encode(completion.value)
-            field = "value"
-    except (TypeError, ValueError, RecursionError):
-        return _result_error(call_id, "the answer can't be written as JSON")
-    if len(body) > limits.completion_bytes:
-        return _result_error(
-            call_id,
-            f"the answer has {len(body)} bytes as JSON, and {limits.completion_bytes} are allowed: ask for less",
-        )
-    if not is_within_depth(body, limits.depth):
-        return _result_error(call_id, f"the answer is nested deeper than {limits.depth} levels")
-    return f'{{"id":{call_id},"{field}":{body}}}'
-
-
-def encode_resume(completions: Iterable[str]) -> str:
-    """Writes the message that continues a run, from encoded completions."""
-    return f'{{"completions":[{",".join(completions)}]}}'
-
-
-def read_step(answer: str | Raised | Stopped, terms: Terms) -> Step:
-    """Turns what came out of a guest, its own text or what ended it, into a step; its timer counts from the start."""
-    if isinstance(answer, Raised | Stopped):
-        return Step(outcome=answer)
-    try:
-        step = decode_step(answer, terms.limits)
-    except ProtocolError as error:
-        return Step(outcome=protocol_failure(str(error)))
-    if step.timer is None or terms.origin_ns == 0:
-        return step
-    return replace(step, timer=step.timer - terms.origin_ns / 1e9)
-
-
-def is_whole(answer: str | Raised | Stopped, step: Step) -> bool:
-    """Whether the guest itself has ended the script, so that it can take on another one."""
-    if isinstance(answer, Raised | Stopped):
-        return False
-    match step.outcome:
-        case Completed() | Stopped("value_bytes"):
-            return True
-        case Stopped("depth" | "values"):
-            return answer.startswith(_ENDED)
-        case Raised(kind):
-            return kind != PROTOCOL_ERROR
-    return False
-
-
-def read_references(answer: str | Raised | Stopped, limits: Limits) -> tuple[Reference, ...] | Raised | Stopped:
-    """Turns what came out of a guest that was asked for references into the answer for its caller."""
-    if isinstance(answer, Raised | Stopped):
-        return answer
-    try:
-        return decode_references(answer, limits)
-    except ProtocolError as error:
-        return protocol_failure(str(error))
 
 
 def protocol_failure(message: str) -> Raised:
@@ -244,11 +158,6 @@ def _timer(value: object) -> float | None:
         return float(value)
     except OverflowError:
         raise ProtocolError("a step's timer is out of range") from None
-
-
-def _result_error(call_id: int, message: str) -> str:
-    error = {"kind": "ToolResultError", "message": message, "details": {}}
-    return json.dumps({"id": call_id, "error": error})
 
 
 def _list(message: dict[str, Any], key: str) -> list[Any]:

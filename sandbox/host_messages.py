@@ -1,0 +1,68 @@
+"""What the host tells a guest: the script, and the answers to its calls.
+
+Above: the isolates, and run.py for the answers. Below: json_bounds.py. An answer comes from whoever embeds the sandbox;
+one that cannot be handed in fails its call. `sandbox/guest/protocol.py` is the other end and describes the shapes;
+guest_messages.py reads what comes from there.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+from sandbox.json_bounds import is_within_depth
+from sandbox.outcome import Completion, Failed
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from sandbox.limits import Limits
+    from sandbox.terms import Terms
+
+_ENCODER = json.JSONEncoder(separators=(",", ":"), allow_nan=False)
+
+
+def encode_start(script: str, filename: str, manifest: Mapping[str, Any], terms: Terms) -> str:
+    """Writes the message that begins a run."""
+    message = {
+        "script": script,
+        "filename": filename,
+        "seed": terms.seed,
+        "manifest": manifest,
+        "kernel": terms.is_kernel,
+    }
+    return json.dumps(message, separators=(",", ":"))
+
+
+def encode_completion(call_id: int, completion: Completion, limits: Limits) -> str:
+    """Writes one answer; one that is no JSON or exceeds a limit becomes a `ToolResultError` in the script."""
+    try:
+        if isinstance(completion, Failed):
+            body = json.dumps(
+                {"kind": completion.kind, "message": completion.message, "details": completion.details},
+                allow_nan=False,
+            )
+            field = "error"
+        else:
+            body = _ENCODER.encode(completion.value)
+            field = "value"
+    except (TypeError, ValueError, RecursionError):
+        return _result_error(call_id, "the answer can't be written as JSON")
+    if len(body) > limits.completion_bytes:
+        return _result_error(
+            call_id,
+            f"the answer has {len(body)} bytes as JSON, and {limits.completion_bytes} are allowed: ask for less",
+        )
+    if not is_within_depth(body, limits.depth):
+        return _result_error(call_id, f"the answer is nested deeper than {limits.depth} levels")
+    return f'{{"id":{call_id},"{field}":{body}}}'
+
+
+def encode_resume(completions: Iterable[str]) -> str:
+    """Writes the message that continues a run, from encoded completions."""
+    return f'{{"completions":[{",".join(completions)}]}}'
+
+
+def _result_error(call_id: int, message: str) -> str:
+    error = {"kind": "ToolResultError", "message": message, "details": {}}
+    return json.dumps({"id": call_id, "error": error})
