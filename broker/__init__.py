@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from broker.authorization.calls import PendingCall
     from broker.authorization.forms import Form, FormReply
     from broker.authorization.grants import Denial, Grant
-    from broker.authorization.policy import PolicyConfig
+    from broker.authorization.policy_config import PolicyConfig
     from broker.authorization.predicates import Predicate
     from broker.authorization.question_box import QuestionBox
     from broker.authorization.questions import Answer, Answerer, Question, Verdict
@@ -67,7 +67,7 @@ _MODULES = {
     "KeptOutputs": "surface",
     "PatternError": "errors",
     "PendingCall": "authorization.calls",
-    "PolicyConfig": "authorization.policy",
+    "PolicyConfig": "authorization.policy_config",
     "Predicate": "authorization.predicates",
     "Question": "authorization.questions",
     "QuestionBox": "authorization.question_box",

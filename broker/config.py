@@ -17,7 +17,7 @@ from pydantic import BaseModel, ConfigDict, Field, PrivateAttr, ValidationError
 
 from broker import other_forms
 from broker.audit_settings import AuditSettings
-from broker.authorization.policy import PolicyConfig
+from broker.authorization.policy_config import PolicyConfig
 from broker.config_problems import (
     data_problems,
     name_problems,

@@ -14,7 +14,7 @@ from pydantic import ValidationError
 
 from broker import other_forms
 from broker.authorization.faults import policy_problems
-from broker.authorization.policy import PolicyConfig
+from broker.authorization.policy_config import PolicyConfig
 from broker.upstreams.server_config import ServerConfig
 
 if TYPE_CHECKING:

@@ -18,7 +18,8 @@ from broker.authorization.decision import authorize
 from broker.authorization.desk import ConsentDesk
 from broker.authorization.flow import FlowState
 from broker.authorization.grants import Grant, GrantBook
-from broker.authorization.policy import Policy, PolicyConfig
+from broker.authorization.policy import Policy
+from broker.authorization.policy_config import PolicyConfig
 from broker.authorization.predicates import Predicate
 
 if TYPE_CHECKING:

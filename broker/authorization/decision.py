@@ -11,7 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
-from broker.authorization.policy import COPIED
+from broker.authorization.policy_config import COPIED
 from broker.authorization.shown import shown_name
 
 if TYPE_CHECKING:
@@ -20,7 +20,8 @@ if TYPE_CHECKING:
     from broker.authorization.calls import PendingCall
     from broker.authorization.flow import FlowState
     from broker.authorization.grants import Denial, GrantBook, Held
-    from broker.authorization.policy import Effect, Policy, Rule
+    from broker.authorization.policy import Policy
+    from broker.authorization.policy_config import Effect, Rule
 
 BasisKind: TypeAlias = Literal["rule", "grant", "answer", "denial", "flow", "quota", "nobody"]
 

@@ -9,12 +9,13 @@ from __future__ import annotations
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING
 
-from broker.authorization.policy import COPIED, Policy
+from broker.authorization.policy import Policy
+from broker.authorization.policy_config import COPIED
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
-    from broker.authorization.policy import PolicyConfig, Rule
+    from broker.authorization.policy_config import PolicyConfig, Rule
     from broker.upstreams.server_config import ServerConfig
 
 

@@ -21,7 +21,8 @@ if TYPE_CHECKING:
     from contextlib import AbstractAsyncContextManager
 
     from broker.authorization.calls import PendingCall
-    from broker.authorization.policy import Policy, Quota
+    from broker.authorization.policy import Policy
+    from broker.authorization.policy_config import Quota
 
 _MINUTE = 60.0
 _Key: TypeAlias = tuple[int, str]

@@ -12,7 +12,8 @@ from broker.authorization.calls import Caller, PendingCall, ToolFacts
 from broker.authorization.decision import Allow, Ask, Decision, Deny, authorize
 from broker.authorization.flow import FlowState
 from broker.authorization.grants import GrantBook
-from broker.authorization.policy import Policy, policy_json_schema
+from broker.authorization.policy import Policy
+from broker.authorization.policy_config import policy_json_schema
 from broker.authorization.shown import shown_name, shown_text
 from broker.cli.audit import attempts_with_results, basis_name, open_store, why
 from broker.cli.configured import load_config, open_broker, server_of

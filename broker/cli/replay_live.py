@@ -12,7 +12,8 @@ from rich.table import Table
 from rich.text import Text
 
 from broker.authorization.faults import policy_problems
-from broker.authorization.policy import Policy, PolicyConfig
+from broker.authorization.policy import Policy
+from broker.authorization.policy_config import PolicyConfig
 from broker.cli.compile_progress import compile_progress
 from broker.cli.configured import load_config, open_broker, report_servers
 from broker.cli.consent import TerminalAnswerer

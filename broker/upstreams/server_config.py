@@ -12,7 +12,7 @@ from typing import Annotated, Literal
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 from pydantic_core import PydanticCustomError
 
-from broker.authorization.policy import Label  # noqa: TC001  # pydantic reads it
+from broker.authorization.policy_config import Label  # noqa: TC001  # pydantic reads it
 from broker.disclosure.disclosure_config import ToolPattern  # noqa: TC001  # pydantic reads it
 from broker.upstreams.oauth_settings import OAuthClient  # noqa: TC001  # pydantic reads it
 

@@ -16,7 +16,8 @@ from broker.authorization.calls import PendingCall
 from broker.authorization.decision import Ask, Deny, authorize
 from broker.authorization.flow import FlowState
 from broker.authorization.grants import GrantBook
-from broker.authorization.policy import Policy, Rule
+from broker.authorization.policy import Policy
+from broker.authorization.policy_config import Rule
 from broker.authorization.waiting import nobody_answers
 from broker.calls import call_texts
 from broker.calls.attempts import CallRecord, Status

@@ -12,7 +12,8 @@ from broker.authorization.calls import Caller, PendingCall, ToolFacts
 from broker.authorization.decision import Allow, Ask, Deny, authorize
 from broker.authorization.flow import FlowState
 from broker.authorization.grants import Denial, Grant, GrantBook
-from broker.authorization.policy import Flow, Policy, PolicyConfig, Rule
+from broker.authorization.policy import Policy
+from broker.authorization.policy_config import Flow, PolicyConfig, Rule
 from broker.authorization.predicates import Predicate
 from broker.errors import PatternError
 

@@ -11,7 +11,8 @@ from broker.authorization.calls import PendingCall, ToolFacts
 from broker.authorization.decision import Allow, Deny
 from broker.authorization.desk import ConsentDesk
 from broker.authorization.grants import Denial, Grant
-from broker.authorization.policy import Policy, PolicyConfig
+from broker.authorization.policy import Policy
+from broker.authorization.policy_config import PolicyConfig
 from broker.authorization.questions import Verdict
 from broker.authorization.quotas import Quotas
 from broker.calls.call_journal import NoCallJournal

@@ -9,7 +9,7 @@ import jsonschema
 import pytest
 
 from broker import Config, ConfigError
-from broker.authorization.policy import policy_json_schema
+from broker.authorization.policy_config import policy_json_schema
 
 SCHEMA_FILE = Path(__file__).parents[3] / "docs" / "policy.schema.json"
 SERVERS = {"git": {"command": "mcp-server-git", "labels": ["private"]}}
