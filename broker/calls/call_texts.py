@@ -1,8 +1,8 @@
 """What scripts are told of calls that do not come about or do not end well. Nothing here decides anything.
 
 Above: preparation.py, tool_calls.py, script_functions.py and upstream.py. Below: nothing. Each text says what happened,
-what was sent, and what to do next. What replies around a script say is in `broker.surface.texts`, what a decision says
-beside the decision; tests/broker/surface_texts.txt has all of them.
+what was sent, and what to do next. What replies around a script say is in broker/surface/run_texts.py, what a decision
+says beside the decision; tests/broker/surface_texts.txt has all of them.
 """
 
 from __future__ import annotations

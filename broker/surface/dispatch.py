@@ -15,7 +15,7 @@ from broker.errors import RecordingError, RunInterruptedError, SearchError, Stor
 from broker.logging import logger
 from broker.runs.execution import Watching
 from broker.search import Detail, Filters, Mode, SearchRequest
-from broker.surface import texts
+from broker.surface import run_texts, texts
 from broker.surface.definitions import DETAILS, EXECUTE, INPUT_SCHEMAS, SEARCH
 from broker.surface.outputs import KeptOutputs
 from broker.surface.replies import OUTPUT_TOKENS, Reply, reply_of
@@ -143,7 +143,7 @@ class Surface:
         except RecordingError as error:
             if self.resumes is not None:
                 self.session.forget_request(self.resumes)
-            return Reply(texts.not_resumed(str(error)), is_error=True)
+            return Reply(run_texts.not_resumed(str(error)), is_error=True)
         return self._ran(result)
 
     async def _take_up(self, run: str, watching: Watching) -> ExecutionResult:
@@ -170,9 +170,9 @@ class Surface:
 def _not_run(error: RunInterruptedError | StoreError | SandboxError) -> Reply:
     if isinstance(error, RunInterruptedError):
         logger().error("a run was interrupted", problem=str(error), what_to_do=error.what_to_do)
-        return Reply(texts.interrupted(error.run_id, error.executed), is_error=True)
+        return Reply(run_texts.interrupted(error.run_id, error.executed), is_error=True)
     logger().error("a run was not begun", problem=str(error))
-    return Reply(texts.not_recorded() if isinstance(error, StoreError) else texts.no_sandbox(), is_error=True)
+    return Reply(run_texts.NOT_RECORDED if isinstance(error, StoreError) else run_texts.NO_SANDBOX, is_error=True)
 
 
 def plain_code(text: str) -> str:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from urllib.parse import parse_qs, urlsplit
 
-from broker.surface import texts
+from broker.surface import run_texts
 
 MOST_CHARACTERS = 64 * 1024 * 1024
 MOST_RUNS = 1_000
@@ -65,7 +65,7 @@ class KeptOutputs:
         begin = _offset(parts.query)
         end = begin + PAGE_CHARACTERS
         following = output_uri(parts.path[len(_PREFIX) : -len(_SUFFIX)], end) if end < len(kept.text) else None
-        return kept.text[begin:end] + texts.page_end(following)
+        return kept.text[begin:end] + run_texts.page_end(following)
 
 
 def output_uri(run_id: str, offset: int) -> str:

@@ -1,7 +1,7 @@
 """A run as its caller is told it: a compact text for the model, and the envelope, both within a budget.
 
-Above: dispatch.py. Below: texts.py, outputs.py. Failures come first and the calls made last, so that neither is ever
-cut; what is cut out of the middle is kept and can be read.
+Above: dispatch.py. Below: run_texts.py, outputs.py. Failures come first and the calls made last, so that neither is
+ever cut; what is cut out of the middle is kept and can be read.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import json
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from broker.surface import texts
+from broker.surface import run_texts, texts
 from broker.surface.outputs import output_uri
 
 if TYPE_CHECKING:
@@ -77,12 +77,12 @@ def reply_of(
             "characters": len(output),
             "resource": output_uri(result.run_id, 0),
         }
-    failure, made = _failure(result), texts.calls_line(result.calls)
+    failure, made = _failure(result), run_texts.calls_line(result.calls)
     if failure:
-        made = "\n".join([*([texts.REFUSED] if result.is_refused else []), texts.already_made(result.calls)])
+        made = "\n".join([*([run_texts.REFUSED] if result.is_refused else []), run_texts.already_made(result.calls)])
     elif not shown.strip():
-        shown = texts.displayed(len(result.displayed)) if result.displayed else texts.NOTHING_TO_SHOW
-    left_out = texts.not_displayed(result.not_displayed) if result.not_displayed else ""
+        shown = run_texts.displayed(len(result.displayed)) if result.displayed else run_texts.NOTHING_TO_SHOW
+    left_out = run_texts.not_displayed(result.not_displayed) if result.not_displayed else ""
     handle = texts.new_session(session) if session is not None else ""
     text = "\n".join(part.rstrip("\n") for part in (failure, shown, left_out, made, handle) if part)
     return Reply(text, envelope, tuple(result.displayed), is_error=bool(failure))
@@ -90,7 +90,7 @@ def reply_of(
 
 def _failure(result: ExecutionResult) -> str:
     if result.stopped is not None:
-        return texts.stopped(result.stopped)
+        return run_texts.stopped(result.stopped)
     if result.error is None:
         return ""
     trace = result.error.traceback.strip("\n") or f"{result.error.type}: {result.error.message}"
@@ -114,7 +114,7 @@ def _cut(output: str, budget: int, run_id: str) -> str:
     """Return the beginning and the end of an output, with where the rest is."""
     tail = budget // _TAIL_SHARE
     head = budget - tail
-    return output[:head] + texts.left_out(len(output) - budget, output_uri(run_id, head)) + output[-tail:]
+    return output[:head] + run_texts.left_out(len(output) - budget, output_uri(run_id, head)) + output[-tail:]
 
 
 def _cut_fields(envelope: dict[str, Any], value: str, budget: int, run_id: str) -> list[str]:

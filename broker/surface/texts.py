@@ -1,32 +1,26 @@
-"""The texts that models read: what the tools are, and what their replies say. Nothing here decides anything.
+"""What models read of the tools themselves, in their definitions and in replies. Nothing here decides anything.
 
-Above: the other modules of this package. Below: nothing. Each text says what happened, what was and was not executed,
-and what to do next, in less than 800 characters, the script's own output aside. Words of a server stand in quotes,
-bounded, with the server's name.
+Above: the other modules of this package; run_texts.py is what they read of a run. Below: nothing. Each text says what
+happened, what was and was not executed, and what to do next, in less than 800 characters, the script's own output
+aside. Words of a server stand in quotes, bounded, with the server's name.
 """
 
 from __future__ import annotations
 
 import json
 import re
-from itertools import groupby
 from typing import TYPE_CHECKING
 
-from codegen.plain_text import counted, one_line
+from codegen.plain_text import one_line
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from broker.calls.attempts import CallRecord
     from broker.disclosure.tool_details import ToolDetails
-    from broker.runs.envelope import StoppedBy
 
 MESSAGE_CHARACTERS = 800
 """No text of ours is longer."""
 
-_NEVER_SENT = frozenset({"refused", "bad_arguments", "not_described", "not_found", "unavailable", "waiting"})
-_GROUPS = 8
-_NAME_CHARACTERS = 60
 _LINES = 4
 _LINE_CHARACTERS = 180
 _SERVERS_CHARACTERS = 200
@@ -62,6 +56,17 @@ CALL_TOOL = (
 DESCRIBED_FROM_THE_START = " While they fit, all tools are described from the start: no fetch is needed before a call."
 TIMEOUT = "Seconds, 30 by default"
 SESSION = "As an earlier reply named it"
+OUTPUT_RESOURCE = "The output of a run that was too long for its reply, from a character on."
+TOO_MANY_RUNS = "Too many scripts are running and waiting here. Nothing was executed; try again in a moment."
+TOO_MANY_SESSIONS = (
+    "Too many sessions are in use here. Nothing was executed; pass session as an earlier reply named it, or try again "
+    "later."
+)
+SHUTTING_DOWN = "The server is shutting down. Nothing was executed; try again in a moment."
+SHUT_DOWN = (
+    "The server is shutting down and has ended the script. What it called stays done: look at that before you run it "
+    "again."
+)
 
 
 def instructions(servers: Sequence[str]) -> str:
@@ -76,85 +81,6 @@ def instructions(servers: Sequence[str]) -> str:
         "making calls one by one, and print only what you need. Each call is authorized by itself and may be refused; "
         f"a script can catch that.{connected}"
     )
-
-
-NOTHING_TO_SHOW = (
-    "The script completed. It printed nothing and has no value: print what you want to see, or end with an expression."
-)
-
-
-def calls_line(calls: Sequence[CallRecord]) -> str:
-    """Return the calls of a run on one line, a group for each tool and status, in the order of their first call."""
-    if not calls:
-        return ""
-    order = {key: number for number, key in reversed(list(enumerate(map(_kind, calls))))}
-    groups = [
-        f"{name} {status}{f' x{count}' if (count := len(list(same))) > 1 else ''}"
-        for (name, status), same in groupby(sorted(calls, key=lambda call: order[_kind(call)]), key=_kind)
-    ]
-    more = f"; and {len(groups) - _GROUPS} more kinds" if len(groups) > _GROUPS else ""
-    return f"calls: {'; '.join(groups[:_GROUPS])}{more}"
-
-
-def _kind(call: CallRecord) -> tuple[str, str]:
-    return one_line(f"{call.server}.{call.tool}", _NAME_CHARACTERS), call.status
-
-
-def already_made(calls: Sequence[CallRecord]) -> str:
-    """Return what a failed run had done, for whoever mends the script."""
-    if not calls:
-        return "No tool was called."
-    if all(call.status in _NEVER_SENT for call in calls):
-        return f"{calls_line(calls)}\nNone of these calls was sent."
-    rule = "What was sent stays done: in the corrected script repeat calls that only read, and no others."
-    return f"{calls_line(calls)}\n{rule}"
-
-
-REFUSED = (
-    "The refused call was not sent. Do without it, or ask the user to allow it; other ways to the same end may be "
-    "refused too."
-)
-
-ADVICE = {
-    "wall_seconds": "Pass a larger timeout (600 at most), or do less in one script.",
-    "cpu_seconds": "Leave heavy work to a tool, or do less in one script.",
-    "memory_bytes": "Keep less data at a time.",
-    "output_bytes": "Print a summary.",
-    "value_bytes": "End with a summary.",
-    "argument_bytes": "Pass less to one call.",
-    "calls": "Ask for more in each call, or split the script.",
-    "stack": "Nest and recurse less.",
-}
-
-
-def stopped(by: StoppedBy) -> str:
-    """Return what ended a script that was stopped."""
-    if by.limit == "shutdown":
-        return f"The script was stopped after {by.amount:g} s: the server is shutting down. Run the rest again later."
-    advice = ADVICE.get(by.limit, "")
-    place = f" at line {by.line}" if by.line is not None else ""
-    return f"The script was stopped{place}: limit {by.reached}. {advice}".rstrip()
-
-
-def left_out(characters: int, uri: str) -> str:
-    """Return the notice in the place of output that was cut."""
-    return f"\n[{characters} characters left out here; read them at {uri}]\n"
-
-
-def not_displayed(count: int) -> str:
-    """Return that a script displayed what is not shown."""
-    left = "1 displayed block is" if count == 1 else f"{count} displayed blocks are"
-    return f"[{left} left out: at most 20 and 8 MiB are shown, and nothing whose data or mime type is broken]"
-
-
-def displayed(count: int) -> str:
-    """Return that a script showed something and said nothing."""
-    return f"The script displayed {counted(count, 'block')}, below."
-
-
-def page_end(following: str | None) -> str:
-    """Return the last line of a page of kept output."""
-    return f"\n[more at {following}]" if following else ""
 
 
 def new_session(handle: str) -> str:
@@ -205,18 +131,6 @@ def too_many_tools(left: int, most: int) -> str:
     return f"Of the tools named, the last {left} were left out: at most {most} are fetched at a time."
 
 
-def _fetch(names: Sequence[str]) -> str:
-    return f"get_tool_details({json.dumps({'tools': list(names[:3])})})"
-
-
-def _quoted(name: str) -> str:
-    return json.dumps(one_line(name, 80))
-
-
-def _words(name: str) -> str:
-    return " ".join(re.findall(r"[A-Za-z0-9]+", name))[:80]
-
-
 def nothing_found(query: str) -> str:
     """Return that a search found nothing."""
     return f'No tool is found by {json.dumps(query[:80])}. Try other words, or search_tools({{"query": ""}}) for all.'
@@ -227,55 +141,18 @@ def next_page(cursor: str) -> str:
     return f'More tools: repeat the search with cursor="{cursor}".'
 
 
-OUTPUT_RESOURCE = "The output of a run that was too long for its reply, from a character on."
-
-
 def no_resource(uri: str) -> str:
     """Return that there is no such resource."""
     return f"There is no resource {json.dumps(uri[:200])}. The output of a run is kept for a while, for who ran it."
 
 
-TOO_MANY_RUNS = "Too many scripts are running and waiting here. Nothing was executed; try again in a moment."
-TOO_MANY_SESSIONS = (
-    "Too many sessions are in use here. Nothing was executed; pass session as an earlier reply named it, or try again "
-    "later."
-)
-SHUTTING_DOWN = "The server is shutting down. Nothing was executed; try again in a moment."
-SHUT_DOWN = (
-    "The server is shutting down and has ended the script. What it called stays done: look at that before you run it "
-    "again."
-)
+def _fetch(names: Sequence[str]) -> str:
+    return f"get_tool_details({json.dumps({'tools': list(names[:3])})})"
 
 
-def not_recorded() -> str:
-    """Return what is said when a run cannot be begun because it cannot be written down."""
-    return (
-        "The script was not started: the broker cannot write down what it does, and what is not written down is not "
-        "done. Nothing was executed. The broker's operator has to mend its store, as `codemode doctor` says; run the "
-        "script again after that."
-    )
+def _quoted(name: str) -> str:
+    return json.dumps(one_line(name, 80))
 
 
-def no_sandbox() -> str:
-    """Return what is said when there is nothing to run a script in."""
-    return (
-        "The script was not started: the broker cannot run scripts now. Nothing was executed. The broker's operator "
-        "has to mend that, as its log and `codemode doctor` say; run the script again after that."
-    )
-
-
-def interrupted(run_id: str, executed: str) -> str:
-    """Return what is said of a run that could not be written down or carried out to its end."""
-    return (
-        "The script was interrupted by a fault of the broker, which could not write down or carry out more of it. "
-        f"{one_line(executed, 400)} Tell the user that the broker's operator has to mend that, as `codemode doctor` "
-        f"says; then `codemode resume {run_id}` goes on from there. Do not run the script again before."
-    )
-
-
-def not_resumed(reason: str) -> str:
-    """Return that the run of a request which is repeated cannot go on."""
-    return (
-        f"This script began before, and cannot go on: {one_line(reason, 400)} What was called then stays done: "
-        "look at that before you send the same code again."
-    )
+def _words(name: str) -> str:
+    return " ".join(re.findall(r"[A-Za-z0-9]+", name))[:80]

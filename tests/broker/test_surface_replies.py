@@ -6,7 +6,7 @@ from typing import Any
 
 from broker.calls.attempts import CallRecord
 from broker.runs.envelope import ExecutionResult, StoppedBy
-from broker.surface import KeptOutputs, texts
+from broker.surface import KeptOutputs, run_texts
 from broker.surface.outputs import output_uri
 from broker.surface.replies import reply_of
 
@@ -27,7 +27,7 @@ def test_a_script_that_only_displays_has_a_text_all_the_same():
 
 
 def test_a_script_that_prints_blanks_has_shown_nothing():
-    assert text_of(stdout="\n \n") == texts.NOTHING_TO_SHOW
+    assert text_of(stdout="\n \n") == run_texts.NOTHING_TO_SHOW
 
 
 def test_a_script_that_was_stopped_is_told_where():

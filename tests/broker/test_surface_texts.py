@@ -23,10 +23,11 @@ from broker.calls import call_texts
 from broker.calls.attempts import CallRecord, Status
 from broker.disclosure.tool_details import ToolDetails
 from broker.runs.envelope import StoppedBy
-from broker.surface import texts
+from broker.surface import run_texts, texts
 from broker.surface.texts import MESSAGE_CHARACTERS
 from codegen.plain_text import one_line
 
+MODULES = (texts, run_texts, call_texts)
 SNAPSHOT = Path(__file__).with_name("surface_texts.txt")
 LONG = "x" * 5_000
 HOSTILE = f"\x1b[31m\n\n{LONG}\u202e"
@@ -53,15 +54,17 @@ def details(name: str, near: tuple[str, ...], count: int = 1) -> ToolDetails:
 
 CASES = {
     "instructions": lambda name: texts.instructions([name, "memory"]),
-    "calls_line": lambda name: texts.calls_line([*calls(3), *calls(1), *calls(1, name)]),
-    "already_made": lambda name: texts.already_made([*calls(20, name)] if name == HOSTILE else calls(2)),
-    "stopped": lambda name: texts.stopped(StoppedBy(limit="wall_seconds", amount=30)),  # noqa: ARG005  # none in it
-    "stopped_at_a_line": lambda name: texts.stopped(StoppedBy(limit="calls", amount=1_000, line=3)),  # noqa: ARG005
-    "already_made_nothing_sent": lambda name: texts.already_made([record("refused", name), record("not_found", name)]),
-    "displayed": lambda name: texts.displayed(2),  # noqa: ARG005
-    "left_out": lambda name: texts.left_out(1_000, f"resource:///runs/{name[:20]}/output?offset=16000"),
-    "page_end": lambda name: texts.page_end("resource:///runs/run_1/output?offset=24000"),  # noqa: ARG005
-    "not_displayed": lambda name: texts.not_displayed(3),  # noqa: ARG005
+    "calls_line": lambda name: run_texts.calls_line([*calls(3), *calls(1), *calls(1, name)]),
+    "already_made": lambda name: run_texts.already_made([*calls(20, name)] if name == HOSTILE else calls(2)),
+    "stopped": lambda name: run_texts.stopped(StoppedBy(limit="wall_seconds", amount=30)),  # noqa: ARG005  # none in it
+    "stopped_at_a_line": lambda name: run_texts.stopped(StoppedBy(limit="calls", amount=1_000, line=3)),  # noqa: ARG005
+    "already_made_nothing_sent": lambda name: run_texts.already_made(
+        [record("refused", name), record("not_found", name)]
+    ),
+    "displayed": lambda name: run_texts.displayed(2),  # noqa: ARG005
+    "left_out": lambda name: run_texts.left_out(1_000, f"resource:///runs/{name[:20]}/output?offset=16000"),
+    "page_end": lambda name: run_texts.page_end("resource:///runs/run_1/output?offset=24000"),  # noqa: ARG005
+    "not_displayed": lambda name: run_texts.not_displayed(3),  # noqa: ARG005
     "new_session": lambda name: texts.new_session("s_0123456789abcdef"),  # noqa: ARG005
     "unknown_session": texts.unknown_session,
     "wrong_arguments": lambda name: texts.wrong_arguments(
@@ -74,10 +77,8 @@ CASES = {
     "nothing_found": texts.nothing_found,
     "next_page": lambda name: texts.next_page("abc"),  # noqa: ARG005
     "no_resource": texts.no_resource,
-    "not_recorded": lambda name: texts.not_recorded(),  # noqa: ARG005
-    "no_sandbox": lambda name: texts.no_sandbox(),  # noqa: ARG005
-    "interrupted": lambda name: texts.interrupted("run_0123456789abcdef", f"2 calls had been answered. {name}"),
-    "not_resumed": texts.not_resumed,
+    "interrupted": lambda name: run_texts.interrupted("run_0123456789abcdef", f"2 calls had been answered. {name}"),
+    "not_resumed": run_texts.not_resumed,
 }
 
 
@@ -130,16 +131,17 @@ CALLS = {
 CASES |= CALLS
 
 
+CONSTANTS = {
+    name: text
+    for module in MODULES
+    for name, text in vars(module).items()
+    if name.isupper() and name[0] != "_" and isinstance(text, str)
+} | texts.DESCRIPTIONS
+
+
 def shown() -> str:
     parts = [f"## {name}\n{make('name')}" for name, make in CASES.items()]
-    constants = {name: value for name, value in vars(texts).items() if name.isupper() and isinstance(value, str)}
-    parts += [f"## {name}\n{value}" for name, value in sorted(constants.items())]
-    parts += [f"## {name}\n{text}" for name, text in texts.DESCRIPTIONS.items()]
-    parts += [
-        f"## {name}\n{text}"
-        for name, text in vars(call_texts).items()
-        if name.isupper() and name[0] != "_" and isinstance(text, str)
-    ]
+    parts += [f"## {name}\n{text}" for name, text in CONSTANTS.items()]
     return "\n\n".join(parts) + "\n"
 
 
@@ -156,8 +158,13 @@ def test_no_text_is_long_or_live_whatever_is_named_in_it(case, name):
         assert "\x1b" not in text
 
 
+@pytest.mark.parametrize("name", CONSTANTS)
+def test_no_text_without_names_is_long(name):
+    assert len(CONSTANTS[name]) < MESSAGE_CHARACTERS
+
+
 def test_every_text_is_a_case_here():
-    for module in (texts, call_texts):
+    for module in MODULES:
         made = {
             name
             for name, value in vars(module).items()

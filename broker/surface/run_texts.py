@@ -1,0 +1,123 @@
+"""What a model reads of a run: what came of its script, what it called, and why it could not begin or go on.
+
+Above: dispatch.py, replies.py, outputs.py. Below: nothing. Written as texts.py says.
+"""
+
+from __future__ import annotations
+
+from itertools import groupby
+from typing import TYPE_CHECKING
+
+from codegen.plain_text import counted, one_line
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from broker.calls.attempts import CallRecord
+    from broker.runs.envelope import StoppedBy
+
+_NEVER_SENT = frozenset({"refused", "bad_arguments", "not_described", "not_found", "unavailable", "waiting"})
+_GROUPS = 8
+_NAME_CHARACTERS = 60
+
+_ADVICE = {
+    "wall_seconds": "Pass a larger timeout (600 at most), or do less in one script.",
+    "cpu_seconds": "Leave heavy work to a tool, or do less in one script.",
+    "memory_bytes": "Keep less data at a time.",
+    "output_bytes": "Print a summary.",
+    "value_bytes": "End with a summary.",
+    "argument_bytes": "Pass less to one call.",
+    "calls": "Ask for more in each call, or split the script.",
+    "stack": "Nest and recurse less.",
+}
+
+NOTHING_TO_SHOW = (
+    "The script completed. It printed nothing and has no value: print what you want to see, or end with an expression."
+)
+REFUSED = (
+    "The refused call was not sent. Do without it, or ask the user to allow it; other ways to the same end may be "
+    "refused too."
+)
+NOT_RECORDED = (
+    "The script was not started: the broker cannot write down what it does, and what is not written down is not "
+    "done. Nothing was executed. The broker's operator has to mend its store, as `codemode doctor` says; run the "
+    "script again after that."
+)
+NO_SANDBOX = (
+    "The script was not started: the broker cannot run scripts now. Nothing was executed. The broker's operator "
+    "has to mend that, as its log and `codemode doctor` say; run the script again after that."
+)
+
+
+def calls_line(calls: Sequence[CallRecord]) -> str:
+    """Return the calls of a run on one line, a group for each tool and status, in the order of their first call."""
+    if not calls:
+        return ""
+    order = {key: number for number, key in reversed(list(enumerate(map(_kind, calls))))}
+    groups = [
+        f"{name} {status}{f' x{count}' if (count := len(list(same))) > 1 else ''}"
+        for (name, status), same in groupby(sorted(calls, key=lambda call: order[_kind(call)]), key=_kind)
+    ]
+    more = f"; and {len(groups) - _GROUPS} more kinds" if len(groups) > _GROUPS else ""
+    return f"calls: {'; '.join(groups[:_GROUPS])}{more}"
+
+
+def already_made(calls: Sequence[CallRecord]) -> str:
+    """Return what a failed run had done, for whoever mends the script."""
+    if not calls:
+        return "No tool was called."
+    if all(call.status in _NEVER_SENT for call in calls):
+        return f"{calls_line(calls)}\nNone of these calls was sent."
+    rule = "What was sent stays done: in the corrected script repeat calls that only read, and no others."
+    return f"{calls_line(calls)}\n{rule}"
+
+
+def stopped(by: StoppedBy) -> str:
+    """Return what ended a script that was stopped."""
+    if by.limit == "shutdown":
+        return f"The script was stopped after {by.amount:g} s: the server is shutting down. Run the rest again later."
+    advice = _ADVICE.get(by.limit, "")
+    place = f" at line {by.line}" if by.line is not None else ""
+    return f"The script was stopped{place}: limit {by.reached}. {advice}".rstrip()
+
+
+def left_out(characters: int, uri: str) -> str:
+    """Return the notice in the place of output that was cut."""
+    return f"\n[{characters} characters left out here; read them at {uri}]\n"
+
+
+def not_displayed(count: int) -> str:
+    """Return that a script displayed what is not shown."""
+    left = "1 displayed block is" if count == 1 else f"{count} displayed blocks are"
+    return f"[{left} left out: at most 20 and 8 MiB are shown, and nothing whose data or mime type is broken]"
+
+
+def displayed(count: int) -> str:
+    """Return that a script showed something and said nothing."""
+    return f"The script displayed {counted(count, 'block')}, below."
+
+
+def page_end(following: str | None) -> str:
+    """Return the last line of a page of kept output."""
+    return f"\n[more at {following}]" if following else ""
+
+
+def interrupted(run_id: str, executed: str) -> str:
+    """Return what is said of a run that could not be written down or carried out to its end."""
+    return (
+        "The script was interrupted by a fault of the broker, which could not write down or carry out more of it. "
+        f"{one_line(executed, 400)} Tell the user that the broker's operator has to mend that, as `codemode doctor` "
+        f"says; then `codemode resume {run_id}` goes on from there. Do not run the script again before."
+    )
+
+
+def not_resumed(reason: str) -> str:
+    """Return that the run of a request which is repeated cannot go on."""
+    return (
+        f"This script began before, and cannot go on: {one_line(reason, 400)} What was called then stays done: "
+        "look at that before you send the same code again."
+    )
+
+
+def _kind(call: CallRecord) -> tuple[str, str]:
+    return one_line(f"{call.server}.{call.tool}", _NAME_CHARACTERS), call.status
