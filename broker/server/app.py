@@ -18,6 +18,7 @@ from mcp import MCPError
 from mcp.server import NotificationOptions, Server
 
 from broker.errors import SearchError, UnknownToolError
+from broker.server.agents import definitions_for, wants_structured
 from broker.server.announcing import Announcer
 from broker.server.asking import Asking
 from broker.server.identity import NoSessionError, SessionKeeper
@@ -135,7 +136,8 @@ class BrokerServer:
             except SearchError as error:
                 raise MCPError(t.INVALID_PARAMS, str(error)) from None
             return t.ListToolsResult(tools=[t.Tool.model_validate(tool) for tool in tools], next_cursor=cursor)
-        return t.ListToolsResult(tools=[t.Tool.model_validate(tool) for tool in tool_definitions("mcp")])
+        definitions = definitions_for(ctx, self.settings.structured_content)
+        return t.ListToolsResult(tools=[t.Tool.model_validate(tool) for tool in definitions])
 
     async def _call_tool(
         self, ctx: ServerRequestContext[_State, Any], params: t.CallToolRequestParams
@@ -149,7 +151,8 @@ class BrokerServer:
             return await self._call_directly(ctx, params.name, params.arguments or {})
         if params.name not in INPUT_SCHEMAS:
             raise MCPError(t.INVALID_PARAMS, texts.unknown_tool(params.name, list(INPUT_SCHEMAS)))
-        return _result(await self._reply(ctx, params.name, params.arguments or {}, run))
+        reply = await self._reply(ctx, params.name, params.arguments or {}, run)
+        return _result(reply, with_structured=wants_structured(ctx, self.settings.structured_content))
 
     async def _call_directly(
         self, ctx: ServerRequestContext[_State, Any], name: str, arguments: dict[str, Any]
@@ -227,12 +230,7 @@ class _Server(Server[_State]):
         )
 
 
-def _result(reply: Reply) -> t.CallToolResult:
+def _result(reply: Reply, *, with_structured: bool = False) -> t.CallToolResult:
     blocks = [{"type": "text", "text": reply.text}, *reply.blocks]
-    return t.CallToolResult.model_validate(
-        {
-            "content": blocks,
-            "isError": reply.is_error,
-            **({} if reply.structured is None else {"structuredContent": reply.structured}),
-        }
-    )
+    structured = {} if reply.structured is None or not with_structured else {"structuredContent": reply.structured}
+    return t.CallToolResult.model_validate({"content": blocks, "isError": reply.is_error, **structured})

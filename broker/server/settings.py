@@ -9,6 +9,7 @@ from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
+StructuredContent = Literal["auto", "always", "never"]
 MIB = 1024 * 1024
 TOKEN_CHARACTERS = 16
 """How short a bearer token may be."""
@@ -43,6 +44,8 @@ class ServeSettings(BaseModel):
     Attributes:
         mode: What clients are given: `code`, three tools of which one runs scripts, or `tools`, the tools themselves
             with a line each, for clients that write no scripts.
+        structured_content: Who gets the envelope of a run beside its text: `auto`, all clients but the agents that are
+            known to show it to their model in the place of the text or beside it; `always`; `never`.
         tokens: Bearer tokens by the name of who holds them. Each name is a principal of its own.
         oauth: Tokens of an authorization server; beside `tokens`, not instead.
         allowed_hosts: `Host` headers that are answered, beside those of loopback; `name:*` for any port.
@@ -59,6 +62,7 @@ class ServeSettings(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     mode: Literal["code", "tools"] = "code"
+    structured_content: StructuredContent = "auto"
     tokens: dict[str, Token] = Field(default={}, repr=False)
     oauth: OAuthSettings | None = None
     allowed_hosts: tuple[str, ...] = ()
