@@ -23,7 +23,7 @@ from sandbox.host_messages import encode_resume, encode_start
 from sandbox.outcome import Raised, Reference, Stopped
 from sandbox.step_reading import is_whole, read_references, step_of
 from sandbox.terms import BEFORE_ANY_RUN, Terms
-from sandbox.worker_process import WorkerLostError
+from sandbox.worker_line import WorkerLostError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping

@@ -13,7 +13,8 @@ import anyio.to_thread
 from sandbox.compiled import identity
 from sandbox.errors import WorkerError
 from sandbox.pool import SPARE_BYTES
-from sandbox.worker_process import IN_PROCESS, WorkerLostError, WorkerProcess
+from sandbox.worker_line import WorkerLostError
+from sandbox.worker_process import IN_PROCESS, WorkerProcess
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable

@@ -28,6 +28,7 @@ from sandbox import (
     WorkerError,
     frames,
     spawn,
+    worker_line,
     worker_process,
     workers,
 )
@@ -526,7 +527,7 @@ worker._Worker.serve = serve
 
 async def test_a_step_that_is_answered_before_its_turn_to_listen_passes_the_turn_on(image, monkeypatch):
     monkeypatch.setattr(spawn, "BOOT", spawn.BOOT.replace("worker.main(", f"{TWO_AT_ONCE}worker.main("))
-    monkeypatch.setattr(worker_process, "QUICK_SECONDS", 10)
+    monkeypatch.setattr(worker_line, "QUICK_SECONDS", 10)
     worker = worker_process.WorkerProcess(image.file)
     await worker.ready()
     seats = {number: worker.open(lambda *_: None) for number in (1, 2, 3, 4)}

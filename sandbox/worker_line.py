@@ -1,0 +1,187 @@
+"""The line to one worker process: frames sent to it, and heard from it by whoever waits.
+
+Above: worker_process.py, which says what is sent when, and kills the worker when the line breaks. Below: frames.py,
+seat.py, one end of a socket pair. Whoever waits for a step listens for all who wait: no task and no thread belongs to a
+line. Only a run whose step is open may be spoken for, in frames no longer than its limits allow; anything else breaks
+the line.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import select
+from typing import TYPE_CHECKING
+
+import anyio
+
+from sandbox.errors import ProtocolError
+from sandbox.frames import Frame, FrameReader, Kind
+
+if TYPE_CHECKING:
+    import socket
+    from collections.abc import Callable
+
+    from sandbox.seat import Seat
+
+QUICK_SECONDS = 0.001
+"""How long the event loop may stand still for a step whose run took less the last time."""
+
+RECEIVE_BYTES = 256 * 1024
+
+
+class WorkerLostError(Exception):
+    """The worker has ended; its runs must be replayed elsewhere. Never leaves the package."""
+
+
+class WorkerLine:
+    """Our end of the socket to a worker."""
+
+    def __init__(self, end: socket.socket, on_break: Callable[[], None]) -> None:
+        """Takes the socket, and what is done when the worker has hung up or sent what may not come: it calls `end`."""
+        self.open_steps: dict[int, Seat] = {}
+        """The seats that may be spoken for, by number."""
+        self._socket = end
+        self._on_break = on_break
+        self._is_ended = False
+        self._waiting: dict[int, Seat] = {}
+        self._frames = FrameReader(self._allowed)
+        self._outgoing = bytearray()
+        self._sending = anyio.Lock()
+        self._has_listener = False
+        self._socket.setblocking(False)  # noqa: FBT003  # the standard library's signature
+        self._poll = select.poll()
+        self._poll.register(self._socket, select.POLLIN)
+
+    def end(self) -> None:
+        """Ends it for all who wait: the worker is lost."""
+        self._is_ended = True
+        self._close_socket()
+        for seat in list(self._waiting.values()):
+            self._wake(seat)
+
+    def queue(self, frame: bytes) -> None:
+        """Sends a frame with the next one that is posted."""
+        self._outgoing += frame
+
+    def post(self, frame: bytes) -> None:
+        """Sends a frame, as much of it as goes, after those that are still on their way.
+
+        Raises:
+            WorkerLostError: The worker has ended.
+        """
+        if self._is_ended:
+            raise WorkerLostError
+        self._outgoing += frame
+        self._flush()
+
+    def answers_at_once(self, seat: Seat) -> bool:
+        """Waits for a moment without the event loop: most steps take less than going round through it does."""
+        if self._has_listener or self._outgoing or not seat.is_quick:
+            return False
+        if self._poll.poll(QUICK_SECONDS * 1_000):
+            self._receive()
+        return seat.answer is not None
+
+    def look(self) -> None:
+        """Receives what has come, unless somebody is listening anyway."""
+        if not self._has_listener:
+            self._receive()
+
+    async def exchange(self, seat: Seat) -> Frame:
+        """Sends what is left while it waits for the answer: a worker that is not listened to does not read either.
+
+        Raises:
+            WorkerLostError: The worker has ended.
+        """
+        if not self._outgoing:
+            return await self.hear(seat)
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(self._send)
+            with contextlib.suppress(WorkerLostError):
+                await self.hear(seat)
+            tasks.cancel_scope.cancel()  # what is still left is of others, who send it themselves
+        if seat.answer is None:
+            raise WorkerLostError
+        return seat.answer
+
+    async def hear(self, seat: Seat) -> Frame:
+        """Waits for a seat's answer. Whoever leaves sees that another listens: it may itself have been the one to.
+
+        Raises:
+            WorkerLostError: The worker has ended.
+        """
+        try:
+            while seat.answer is None:
+                if self._is_ended:
+                    raise WorkerLostError
+                if self._has_listener:
+                    seat.news = anyio.Event()
+                    self._waiting[seat.number] = seat
+                    await seat.news.wait()
+                else:
+                    await self._listen(seat)
+            return seat.answer
+        finally:
+            self._waiting.pop(seat.number, None)
+            if self._waiting and not self._has_listener:
+                self._wake(next(iter(self._waiting.values())))
+
+    async def _listen(self, seat: Seat) -> None:
+        """Receives for all whose step is open, until `seat` has its answer."""
+        self._has_listener = True
+        try:
+            while seat.answer is None and not self._is_ended:
+                await anyio.wait_readable(self._socket)
+                self._receive()
+        finally:
+            self._has_listener = False
+            self._close_socket()
+
+    def _receive(self) -> None:
+        try:
+            data = self._socket.recv(RECEIVE_BYTES)
+            if not data:
+                self._on_break()
+            for frame in self._frames.feed(data):
+                seat = self.open_steps[frame.run]
+                seat.take(frame)
+                if seat.answer is not None:
+                    self._wake(seat)
+        except BlockingIOError:
+            return
+        except (OSError, ProtocolError):
+            self._on_break()
+
+    def _wake(self, seat: Seat) -> None:
+        self._waiting.pop(seat.number, None)
+        seat.news.set()
+
+    def _allowed(self, kind: Kind, run: int) -> int:
+        seat = self.open_steps.get(run)
+        if seat is None or seat.answer is not None:
+            raise ProtocolError("the worker spoke for a run that is not computing")
+        return seat.allowed(kind)
+
+    async def _send(self) -> None:
+        """Sends what is left; cancelled, it goes with the next frame."""
+        try:
+            async with self._sending:
+                while self._outgoing and not self._is_ended:
+                    await anyio.wait_writable(self._socket)
+                    self._flush()
+        finally:
+            self._close_socket()
+
+    def _flush(self) -> None:
+        try:
+            while self._outgoing and not self._is_ended:
+                del self._outgoing[: self._socket.send(self._outgoing)]
+        except BlockingIOError:
+            return
+        except OSError:
+            self._on_break()
+
+    def _close_socket(self) -> None:
+        """Closes it once the line has ended and nobody waits: who does wakes by the end of the stream alone."""
+        if self._is_ended and not self._has_listener and not self._sending.locked():
+            self._socket.close()
