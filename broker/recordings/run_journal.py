@@ -83,6 +83,7 @@ class RunJournal:
         self._calls = 0 if before is None else len(before.calls)
         self._grant_numbers: dict[str, int] = {}
         self._grants = 0 if before is None else len(before.grants)
+        self._last: tuple[Outcome | None, str] = None, ""
         self._is_settled = False
         self._fault: StoreError | None = None
         self._waiting: list[Callable[[], object]] = []
@@ -129,6 +130,7 @@ class RunJournal:
         body = line.step(self._steps, entered, returned, printed)
         self._steps += 1
         self._calls += len(returned.calls)
+        self._last = returned.outcome, line.outcome
         write = self._written(line, "stepped", body)
         if returned.calls:
             self._waiting.append(write)
@@ -153,9 +155,12 @@ class RunJournal:
             )
 
     def ended(self, outcome: Outcome, printed: Sequence[Printed]) -> None:
-        """Write the outcome."""
+        """Write the outcome; one that ended the last step is stored as it was there, since a large one costs time."""
         line = self._line()
-        body = f'"outcome":{line.stored(outcome_json(outcome))},"printed":{line.printed(printed)}'
+        of_last_step, stored = self._last
+        if outcome is not of_last_step:
+            stored = line.stored(outcome_json(outcome))
+        body = f'"outcome":{stored},"printed":{line.printed(printed)}'
         with self.together():
             self._write(line, "ended", body)
             self.recordings.settle(self._recording, state_of(outcome), self._calls)

@@ -31,11 +31,12 @@ _ENCODER = json.JSONEncoder(separators=(",", ":"))
 
 @dataclass
 class Line:
-    """A line in the making: its JSON text, and the large values that it names by digest."""
+    """A line in the making: its JSON text, the large values that it names by digest, and an outcome as it is stored."""
 
     redaction: Redaction
     keeps_content: bool
     values: dict[str, str] = field(default_factory=dict)
+    outcome: str = "null"
 
     def stored(self, value: Any) -> str:
         """Return the JSON text of a value as `Stored`."""
@@ -59,11 +60,12 @@ class Line:
             f'"arguments":{self.stored(call.arguments)}}}'
             for call in returned.calls
         )
-        outcome = "null" if returned.outcome is None else self.stored(outcome_json(returned.outcome))
+        if returned.outcome is not None:
+            self.outcome = self.stored(outcome_json(returned.outcome))
         return (
             f'"number":{number},"now_ns":{entered.now_ns},"completions":{json.dumps(list(entered.completions))},'
             f'"calls":[{calls}],"cancelled":{json.dumps(returned.cancelled)},"timer":{json.dumps(returned.timer)},'
-            f'"printed":{self.printed(printed)},"outcome":{outcome}'
+            f'"printed":{self.printed(printed)},"outcome":{self.outcome}'
         )
 
     def printed(self, pieces: Sequence[Printed]) -> str:

@@ -13,6 +13,7 @@ from broker.errors import RecordingError, RunInterruptedError, StoreError
 from broker.recordings.events import json_schema
 from broker.recordings.files import read_recording
 from broker.recordings.recordings import Recordings
+from broker.recordings.redaction import Redaction
 from broker.recordings.settings import RecordingSettings
 from broker.recordings.transfer import export, import_file, load
 from broker.store import Store
@@ -59,6 +60,22 @@ async def test_equal_large_values_are_kept_once(run, store):
     await run(SCRIPT)
     kept = [len(text) for (text,) in store.execute("SELECT text FROM recording_value")]
     assert sum(size > 14_000 for size in kept) == 1
+
+
+async def test_a_large_outcome_is_written_out_once(run, recordings, recorded, monkeypatch):
+    sizes = []
+    clean = Redaction.json_text
+
+    def seen(redaction, text):
+        sizes.append(len(text))
+        return clean(redaction, text)
+
+    monkeypatch.setattr(Redaction, "json_text", seen)
+    await run("list(range(50_000))")
+    assert sum(size > 200_000 for size in sizes) == 1
+    assert recorded().outcome == Completed(list(range(50_000)))
+    stepped, ended = [json.loads(line) for line in recordings.lines(recordings.find("last").id)][-2:]
+    assert stepped["outcome"] == ended["outcome"]
 
 
 async def test_each_line_fits_the_published_schema(run, recordings, tmp_path):
