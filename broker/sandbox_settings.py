@@ -59,7 +59,7 @@ class SandboxSettings(BaseModel):
         image: str | None,
         *,
         isolation: Isolation | None = None,
-        compiling: Callable[[], AbstractContextManager[object]] = nullcontext,
+        compiling: Callable[[str], AbstractContextManager[object]] = nullcontext,
     ) -> Sandbox:
         """Make the sandbox that these settings describe; `isolation` goes before theirs."""
         return Sandbox(

@@ -12,11 +12,14 @@ import contextlib
 import hashlib
 import json
 import os
+import shutil
 import stat
 import sys
 import tempfile
 import time
+import weakref
 from dataclasses import asdict, dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import wasmtime
@@ -27,7 +30,6 @@ from sandbox.errors import ImageError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from pathlib import Path
 
 if sys.platform != "win32":
     import fcntl
@@ -68,10 +70,16 @@ class CompiledImage:
     def __init__(self, path: Path, proofs: Path) -> None:
         """Takes the file's place and the folder of proofs; neither has to exist."""
         self.path = path
+        self.proofs = proofs
         name = hashlib.sha256(str(path.absolute()).encode()).hexdigest()[:32]
         self._proof = proofs / f"{name}.json"
         self._lock = proofs / f"{name}.lock"
         self.use = proofs / f"{name}.use"
+
+    def trouble(self, *, is_written: bool = False) -> str:
+        """Returns why the two folders can't be used, or written to; empty where they can."""
+        folders = ((self.path.parent, "image cache", "XDG_CACHE_HOME"), (self.proofs, "data folder", "XDG_DATA_HOME"))
+        return "; ".join(filter(None, (trouble_with(*folder, is_written=is_written) for folder in folders)))
 
     def map(self) -> tuple[wasm.Component, CompiledFile] | None:
         """Returns the code and its file, or None for a file that is not there or not proven."""
@@ -122,7 +130,8 @@ class CompiledImage:
         with contextlib.suppress(OSError), self.path.open("rb") as file:
             if hashlib.file_digest(file, "sha256").hexdigest() == proof.sha256:
                 if time.time_ns() - os.fstat(file.fileno()).st_ctime_ns > SETTLED_NS:
-                    self._prove(Proof(proof.sha256, found))
+                    with contextlib.suppress(ImageError):  # then it is hashed the next time as well
+                        self._prove(Proof(proof.sha256, found))
                 return True
         return False
 
@@ -152,29 +161,48 @@ def map_file(file: CompiledFile) -> wasm.Component | None:
     return component if identity(file.path) == file.identity else None
 
 
-def make_private(folder: Path, what: str, variable: str) -> None:
-    """Makes a folder that only this user can enter.
+def trouble_with(folder: Path, what: str, variable: str, *, is_written: bool = False) -> str:
+    """Makes a folder that only this user can enter; returns why it can't be used, or nothing.
 
     Args:
         folder: Where.
-        what: How an error calls it.
+        what: How a sentence calls it.
         variable: Of the environment, that moves it elsewhere.
-
-    Raises:
-        ImageError: It can't be made, or belongs to somebody else.
+        is_written: Whether it is no use unless files can be made in it.
     """
     elsewhere = f"set {variable} elsewhere"
     try:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         found = folder.stat()
+        if os.name == "posix" and found.st_uid != os.getuid():
+            return f"the {what} {folder} belongs to another user: remove it or {elsewhere}"
+        if os.name == "posix" and stat.S_IMODE(found.st_mode) & 0o077:
+            folder.chmod(0o700)
     except OSError as error:
-        raise ImageError(f"the {what} {folder} can't be made ({error.strerror}): {elsewhere}") from None
-    if os.name != "posix":
-        return
-    if found.st_uid != os.getuid():
-        raise ImageError(f"the {what} {folder} belongs to another user: remove it or {elsewhere}")
-    if stat.S_IMODE(found.st_mode) & 0o077:
-        folder.chmod(0o700)
+        return f"the {what} {folder} can't be used ({error.strerror}): {elsewhere}"
+    if is_written and not os.access(folder, os.W_OK | os.X_OK):
+        return f"the {what} {folder} can't be written to: {elsewhere}"
+    return ""
+
+
+def map_apart(code: bytes) -> tuple[wasm.Component, CompiledFile]:
+    """Maps code that was just compiled from a folder that nobody else can enter, and that goes when the code does.
+
+    Raises:
+        ImageError: It can't be mapped.
+        OSError: There is no place for temporary files.
+    """
+    folder = Path(tempfile.mkdtemp(prefix="codemode-"))
+    with contextlib.ExitStack() as stack:
+        stack.callback(shutil.rmtree, folder, ignore_errors=True)
+        path = folder / "image.cwasm"
+        path.write_bytes(code)
+        file = CompiledFile(path, identity(path) or "")
+        component = map_file(file)
+        if component is not None:
+            weakref.finalize(component, stack.pop_all().close)
+            return component, file
+    raise ImageError(f"the image just compiled can't be loaded from {folder.parent}")
 
 
 def write_private(path: Path, data: bytes) -> None:

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 import wasmtime
 from wasmtime import component as wasm
 
-from sandbox.compiled import CompiledFile, CompiledImage, make_private
+from sandbox.compiled import CompiledFile, CompiledImage, map_apart
 from sandbox.compiled_cache import WASMTIME, Use, cache_folder, proofs_folder, prune
 from sandbox.engine import CONFIGURATION, engine
 from sandbox.errors import ImageError
@@ -41,6 +41,7 @@ class Image:
         linker: What its imports are bound to.
         file: What it is mapped from.
         use: Keeps that file in the cache for as long as this object lives.
+        unkept: Why the compiled code serves this process alone; empty where it lies in the cache.
     """
 
     digest: str
@@ -48,10 +49,11 @@ class Image:
     linker: wasm.Linker
     file: CompiledFile
     use: Use | None = field(default=None, repr=False, compare=False)
+    unkept: str = ""
 
     @property
     def compiled(self) -> Path:
-        """Where the compiled code lies in the cache."""
+        """Where the compiled code lies."""
         return self.file.path
 
 
@@ -60,7 +62,7 @@ def load_image(
     *,
     cache: Path | None = None,
     proofs: Path | None = None,
-    compiling: Callable[[], AbstractContextManager[object]] = contextlib.nullcontext,
+    compiling: Callable[[str], AbstractContextManager[object]] = contextlib.nullcontext,
 ) -> Image:
     """Loads the guest image; compiles it first where that has not been done yet (5 to 15 s, once a machine).
 
@@ -68,31 +70,47 @@ def load_image(
         component: The `.wasm` file; a `.json` file beside it holds its digest.
         cache: Folder for compiled images, made if missing; default is the user's cache folder.
         proofs: Folder for what compiled images are known by, made if missing; default is in the user's data folder.
-        compiling: Entered for as long as compiling takes, to show that something goes on.
+        compiling: Entered for as long as compiling takes, to show that something goes on; with why the compiled image
+            can't be kept, empty where it is.
 
     Raises:
-        ImageError: The component is missing or damaged, or the cache can't be used.
+        ImageError: The component is missing or damaged, or there is no place for the compiled image.
     """
     digest = component_digest(component)
-    path = compiled_path(digest, cache)
-    proofs = proofs_folder(proofs)
-    make_private(path.parent, "image cache", "XDG_CACHE_HOME")
-    make_private(proofs, "folder of proofs", "XDG_DATA_HOME")
-    compiled = CompiledImage(path, proofs)
-    use = Use(compiled)
-    mapped = compiled.map()
+    compiled = CompiledImage(compiled_path(digest, cache), proofs_folder(proofs))
+    unkept = compiled.trouble()
+    use = None if unkept else Use(compiled)
+    mapped = None if unkept else compiled.map()
     if mapped is None:
-        with compiling(), compiled.locked():
-            mapped = compiled.map()  # by now another process may have compiled it
-            if mapped is None:
-                prune(path.parent, proofs)
-                compiled.remove_partial()
-                compiled.write(_compile(component, digest))
-                mapped = compiled.map()
-    if mapped is None:
-        raise ImageError(f"the image just compiled can't be loaded from {path.parent}: is the disk full?")
+        unkept = unkept or compiled.trouble(is_written=True)
+        with compiling(unkept):
+            mapped = _compiled_apart(component, digest, unkept) if unkept else _compiled(compiled, component, digest)
     code, file = mapped
-    return Image(digest, code, make_linker(engine(), code), file, use)
+    return Image(digest, code, make_linker(engine(), code), file, use, unkept)
+
+
+def _compiled(compiled: CompiledImage, component: Path, digest: str) -> tuple[wasm.Component, CompiledFile]:
+    """Compiles into the cache, unless another process has done so meanwhile."""
+    with compiled.locked():
+        mapped = compiled.map()
+        if mapped is None:
+            prune(compiled.path.parent, compiled.proofs)
+            compiled.remove_partial()
+            compiled.write(_compile(component, digest))
+            mapped = compiled.map()
+    if mapped is None:
+        raise ImageError(f"the image just compiled can't be loaded from {compiled.path.parent}: is the disk full?")
+    return mapped
+
+
+def _compiled_apart(component: Path, digest: str, unkept: str) -> tuple[wasm.Component, CompiledFile]:
+    """Compiles for this process alone."""
+    code = _compile(component, digest)
+    try:
+        return map_apart(code)
+    except OSError as error:
+        why = error.strerror or str(error)
+        raise ImageError(f"{unkept}; nor is there a place for temporary files ({why}): set TMPDIR") from None
 
 
 def component_digest(component: Path = COMPONENT) -> str:

@@ -8,7 +8,7 @@ import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from sandbox.compiled import make_private, write_private
+from sandbox.compiled import trouble_with, write_private
 from sandbox.componentize import ComponentizeError, build_component
 from sandbox.errors import ImageError
 from sandbox.images import COMPONENT_NAME, LOCK_NAME, BuiltImage, image_folder, read_lock_file
@@ -49,6 +49,7 @@ def build_image(
         raise ImageError("an image is built either with packages or from a lock: give one of the two")
     if importlib.util.find_spec("componentize_py") is None:
         raise ImageError(f"building an image needs componentize-py: {EXTRA}")
+    _make(place.parent)
     with tempfile.TemporaryDirectory(prefix="codemode-image-") as temporary:
         scratch, packages = Path(temporary, "pip"), Path(temporary, "packages")
         scratch.mkdir()
@@ -63,13 +64,19 @@ def build_image(
         left_out = unpack(wheels, packages, scratch)
         _check_modules(packages)
         on_progress("Building the image")
-        make_private(place, "image folder", "XDG_DATA_HOME")
+        _make(place)
         try:
             build_component(place / COMPONENT_NAME, packages)
         except ComponentizeError as error:
             raise ImageError(_import_failure(str(error), left_out)) from None
     write_private(place / LOCK_NAME, text.encode())
     return BuiltImage(name, place / COMPONENT_NAME, wheels, left_out)
+
+
+def _make(folder: Path) -> None:
+    trouble = trouble_with(folder, "image folder", "XDG_DATA_HOME", is_written=True)
+    if trouble:
+        raise ImageError(trouble)
 
 
 def _check_modules(packages: Path) -> None:

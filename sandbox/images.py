@@ -76,7 +76,7 @@ def load_selected(
     selected: Path | str | None,
     *,
     cache: Path | None = None,
-    compiling: Callable[[], AbstractContextManager[object]] = contextlib.nullcontext,
+    compiling: Callable[[str], AbstractContextManager[object]] = contextlib.nullcontext,
 ) -> Image:
     """Loads an image, given as a `.wasm` file or by name, or the installed one; otherwise as `load_image`.
 

@@ -62,7 +62,7 @@ class Sandbox:
         limits: Limits | None = None,
         component: Path | str | None = None,
         cache: Path | None = None,
-        compiling: Callable[[], AbstractContextManager[object]] = contextlib.nullcontext,
+        compiling: Callable[[str], AbstractContextManager[object]] = contextlib.nullcontext,
         isolation: Isolation = "process",
         pool: Pool | None = DEFAULT_POOL,
     ) -> None:
@@ -73,7 +73,8 @@ class Sandbox:
             component: The guest image to run: a `.wasm` file, or the name of one that was built with packages; the
                 installed one if not given.
             cache: Folder for compiled images; default is the user's cache folder.
-            compiling: Entered on a thread while the image is compiled, which happens once a machine (5 to 15 s).
+            compiling: Entered on a thread while the image is compiled, which happens once a machine (5 to 15 s); with
+                why the compiled image can't be kept where that happens each time, else with nothing.
             isolation: `"process"` runs guests in confined worker processes, at most one for each core; `"thread"` in
                 this one, where a flaw in wasmtime gives a script what this process has.
             pool: How many instances are kept ready for runs; None makes each when its run begins.

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from sandbox.image import Image
 
-_TEXT = "Compiling the sandbox image (once, about 10 s)"
+_TEXT = "Compiling the sandbox image ({}, about 10 s)"
 
 
 async def prepare_image(name: str | None) -> Image:
@@ -37,10 +37,15 @@ def _load(name: str | None) -> Image:
 
 
 @contextmanager
-def compile_progress() -> Iterator[None]:
-    """Be entered for as long as the image compiles. wasmtime reports no progress, so the bar only moves."""
+def compile_progress(unkept: str = "") -> Iterator[None]:
+    """Be entered for as long as the image compiles. wasmtime reports no progress, so the bar only moves.
+
+    `unkept` is why that cannot be kept for the next command.
+    """
+    if unkept:
+        note(f"The compiled sandbox image cannot be kept: {unkept}")
     with moving_bar() as show:
-        show(_TEXT)
+        show(_TEXT.format("for this command alone" if unkept else "once"))
         yield
 
 

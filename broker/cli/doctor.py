@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
     from broker import Config, ServerStatus
     from broker.sandbox_settings import SandboxSettings
+    from sandbox.image import Image
 
 _LINE_CHARACTERS = 400
 
@@ -62,8 +63,7 @@ async def _findings(request: DoctorRequest) -> AsyncIterator[Finding]:
         yield Finding("image", is_right=False, found=problem.what, what_to_do=problem.what_to_do)
     else:
         yield Finding("image", is_right=True, found=f"{f'{named}, ' if named else ''}sha256 {image.digest[:12]}")
-        size = image.compiled.stat().st_size // MIB
-        yield Finding("cache", is_right=True, found=f"{image.compiled.parent} ({size} MiB compiled)")
+        yield _cache_finding(image)
         yield await _workers_finding(named)
         if config is not None:
             yield _sandbox_finding(config.sandbox)
@@ -85,6 +85,14 @@ def _read_config(given: Path | None) -> tuple[Config | None, Finding]:
     except Problem as problem:
         return None, Finding("config", is_right=False, found=problem.what, what_to_do=problem.what_to_do)
     return config, Finding("config", is_right=True, found=counted(len(config.servers), "server"))
+
+
+def _cache_finding(image: Image) -> Finding:
+    """Where the compiled image is kept, so that the next command need not compile it."""
+    if image.unkept:
+        return Finding("cache", is_right=False, found=f"each command compiles the image anew: {image.unkept}")
+    size = image.compiled.stat().st_size // MIB
+    return Finding("cache", is_right=True, found=f"{image.compiled.parent} ({size} MiB compiled)")
 
 
 async def _workers_finding(image: str | None) -> Finding:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import contextlib
+import gc
 import hashlib
 import json
 import multiprocessing
 import os
+import re
 import stat
 
 import pytest
@@ -53,7 +55,7 @@ def load(component, cache, proofs):
         shown = []
 
         @contextlib.contextmanager
-        def show():
+        def show(_unkept):
             shown.append(True)
             yield
 
@@ -71,7 +73,7 @@ def test_an_image_is_compiled_once_and_then_found(component, cache, proofs):
     compiling = []
 
     @contextlib.contextmanager
-    def show():
+    def show(_unkept):
         compiling.append("begins")
         yield
         compiling.append("ends")
@@ -198,13 +200,10 @@ def test_what_changes_while_it_is_mapped_is_not_used(load, monkeypatch):
     assert compiled_images.map_file(file) is None
 
 
-def test_the_folder_of_proofs_is_private_and_must_be_writable(component, cache, proofs, tmp_path):
+def test_the_folder_of_proofs_is_private(component, cache, proofs):
     load_image(component, cache=cache, proofs=proofs)
     assert stat.S_IMODE(proofs.stat().st_mode) == 0o700
     assert {stat.S_IMODE(path.stat().st_mode) & 0o077 for path in proofs.glob("*.json")} == {0}
-    (tmp_path / "file").write_text("in the way")
-    with pytest.raises(ImageError, match=r"^the folder of proofs .* can't be made .*: set XDG_DATA_HOME elsewhere$"):
-        load_image(component, cache=cache, proofs=tmp_path / "file" / "proofs")
 
 
 def test_another_component_is_another_file(component, cache, proofs, tmp_path):
@@ -249,10 +248,69 @@ def test_an_image_that_is_no_component_says_that_it_can_not_be_compiled(componen
         load_image(component, cache=cache, proofs=proofs)
 
 
-def test_a_cache_that_can_not_be_made_says_what_to_set(component, tmp_path, proofs):
+@pytest.mark.parametrize(
+    ("spoiled", "said"),
+    [
+        ({"cache"}, "the image cache .* can't be used .*: set XDG_CACHE_HOME elsewhere"),
+        ({"proofs"}, "the data folder .* can't be used .*: set XDG_DATA_HOME elsewhere"),
+        (
+            {"cache", "proofs"},
+            "the image cache .*: set XDG_CACHE_HOME elsewhere; the data .*: set XDG_DATA_HOME elsewhere",
+        ),
+    ],
+)
+def test_without_its_folders_an_image_is_compiled_for_this_process_alone(component, tmp_path, spoiled, said):
     (tmp_path / "file").write_text("in the way")
-    with pytest.raises(ImageError, match=r"can't be made .*: set XDG_CACHE_HOME elsewhere$"):
+    places = {name: tmp_path / ("file" if name in spoiled else "new") / name for name in ("cache", "proofs")}
+    told = []
+
+    @contextlib.contextmanager
+    def show(unkept):
+        told.append(unkept)
+        yield
+
+    image = load_image(component, **places, compiling=show)
+    assert re.fullmatch(said, image.unkept)
+    assert told == [image.unkept]
+    assert list(tmp_path.rglob("*.cwasm")) == []
+    own_folder = image.compiled.parent
+    assert stat.S_IMODE(own_folder.stat().st_mode) == 0o700
+    assert compiled_images.map_file(image.file) is not None
+    del image
+    gc.collect()
+    assert not own_folder.exists()
+
+
+def test_code_whose_proof_is_out_of_reach_is_not_mapped(load, proofs):
+    kept, _ = load()
+    assert kept.unkept == ""
+    for proof in proofs.glob("*.json"):
+        proof.unlink()
+    proofs.rename(proofs.with_name("elsewhere"))
+    proofs.write_text("in the way")
+    image, is_compiled = load()
+    assert is_compiled
+    assert image.compiled != kept.compiled
+
+
+def test_without_any_place_for_it_an_image_says_what_to_set(component, tmp_path, proofs, monkeypatch):
+    (tmp_path / "file").write_text("in the way")
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "file"))
+    with pytest.raises(ImageError, match=r"set XDG_CACHE_HOME elsewhere; nor is there a place .*: set TMPDIR$"):
         load_image(component, cache=tmp_path / "file" / "cache", proofs=proofs)
+
+
+def test_proofs_that_can_not_be_written_again_still_hold(load, monkeypatch):
+    load()
+    age(monkeypatch)
+
+    def full(*_):
+        raise ImageError("read-only")
+
+    monkeypatch.setattr(compiled_images, "write_private", full)
+    image, is_compiled = load()
+    assert not is_compiled
+    assert image.unkept == ""
 
 
 def test_processes_that_compile_at_once_all_end_up_with_a_whole_image(component, cache, proofs):

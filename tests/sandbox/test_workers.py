@@ -368,7 +368,7 @@ async def test_an_emptied_cache_holds_up_no_run_that_has_a_worker(image, tmp_pat
     place.write(image.compiled.read_bytes())
     asked = []
 
-    def compiling():
+    def compiling(_unkept):
         asked.append("again")
         raise ImageError("not in a test")
 
