@@ -8,6 +8,7 @@ from __future__ import annotations
 import contextlib
 import json
 import re
+import shlex
 import shutil
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -67,7 +68,7 @@ def find_image(name: str, folder: Path | None = None) -> Path:
             f"there is no image {name!r}: build it with `codemode image build --name {name} --with PACKAGE`{known}"
         )
     if json.loads(image.component.with_suffix(".json").read_text("utf-8")).get("guest") != guest_digest():
-        again = f"codemode image build --name {name} --lock {image.lock}"
+        again = f"codemode image build --name {name} --lock {shlex.quote(str(image.lock))}"
         raise ImageError(f"the image {name!r} was built by another version of codemode: build it again with `{again}`")
     return image.component
 

@@ -13,6 +13,7 @@ from broker.audit_chain import Entry, entries, prune, verify
 from broker.authorization.grants import BEFOREHAND
 from broker.authorization.shown import shown_name, shown_text
 from broker.cli.exit_codes import ExitCode
+from broker.cli.next_command import whole
 from broker.cli.recordings import whole_id
 from broker.cli.terminal import Problem, note, report_problem, write_result, write_table
 from broker.errors import StoreError
@@ -74,7 +75,7 @@ async def prune_audit(request: PruneRequest) -> ExitCode:
     before = _time(request.older_than, "--older-than") if request.older_than else ""
     with open_store() as store:
         removed = prune(store, before=before, keep=request.keep)
-    note(f"{counted(removed, 'record')} removed; `codemode audit --verify` checks the rest")
+    note(whole(f"{counted(removed, 'record')} removed; `codemode audit --verify` checks the rest", request))
     return ExitCode.COMPLETED
 
 

@@ -44,7 +44,7 @@ async def check_script(request: CheckRequest) -> ExitCode:
             checked = await broker.session().check_code(script, describe_references=True)
         except CheckerError as error:
             raise Problem(f"the script was not checked: {error}") from None
-        report_servers(broker)
+        report_servers(broker, request)
     if request.as_json:
         write_result(json.dumps(asdict(checked), indent=2, ensure_ascii=False))
     else:

@@ -9,6 +9,7 @@ import platformdirs
 
 from broker import Broker, BrokerError, Config, ConfigError
 from broker.cli.compile_progress import compile_progress
+from broker.cli.next_command import whole
 from broker.cli.terminal import Problem, note
 from broker.errors import StoreError
 from broker.store import Store
@@ -127,9 +128,10 @@ def _write_one() -> str:
     return f"Pass --config FILE, set CODEMODE_CONFIG, or write {user_config()}. For example: {_EXAMPLE}"
 
 
-def report_servers(broker: Broker) -> None:
+def report_servers(broker: Broker, request: object) -> None:
     """Name the servers that are down on stderr, with what to do; the others are used all the same."""
     for status in broker.server_statuses():
         if status.problem:
             remedy = f". {status.what_to_do}" if status.what_to_do else ""
-            note(one_line(f"server {status.name}: {status.problem}{remedy}", _PROBLEM_CHARACTERS))
+            said = one_line(f"server {status.name}: {status.problem}{remedy}", _PROBLEM_CHARACTERS)
+            note(whole(said, request))

@@ -13,6 +13,7 @@ from broker.cli.configured import LISTING_SECONDS, load_config, open_broker
 from broker.cli.doctor_store import store_findings
 from broker.cli.exit_codes import ExitCode
 from broker.cli.findings import MIB, Finding
+from broker.cli.next_command import whole
 from broker.cli.shortage import instead_of_workers
 from broker.cli.terminal import Problem, results
 from codegen.plain_text import counted, one_line
@@ -49,7 +50,7 @@ async def examine(request: DoctorRequest) -> ExitCode:
     console = results()
     is_all_right = True
     async for finding in _findings(request):
-        console.print(_line(finding), soft_wrap=True)
+        console.print(_line(finding, request), soft_wrap=True)
         is_all_right = is_all_right and finding.is_right
     return ExitCode.COMPLETED if is_all_right else ExitCode.USAGE
 
@@ -135,8 +136,8 @@ def _server_finding(status: ServerStatus) -> Finding:
     return Finding(subject, is_right=False, found=found, what_to_do=status.what_to_do or "Look at what it logs.")
 
 
-def _line(finding: Finding) -> Text:
+def _line(finding: Finding, request: DoctorRequest) -> Text:
     mark = Text("ok   ", style="green") if finding.is_right else Text("wrong", style="bold red")
-    found = one_line(finding.found, _LINE_CHARACTERS)
-    remedy = f" -> {one_line(finding.what_to_do, _LINE_CHARACTERS)}" if finding.what_to_do else ""
+    found = whole(one_line(finding.found, _LINE_CHARACTERS), request)
+    remedy = f" -> {whole(one_line(finding.what_to_do, _LINE_CHARACTERS), request)}" if finding.what_to_do else ""
     return Text.assemble(mark, "  ", (finding.subject, "bold"), f": {found}{remedy}")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import webbrowser
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -9,6 +10,7 @@ from typing import TYPE_CHECKING
 from broker.authorization.shown import shown_text
 from broker.cli.configured import load_config, server_of
 from broker.cli.exit_codes import ExitCode
+from broker.cli.next_command import whole
 from broker.cli.terminal import Problem, note
 from broker.errors import LoginError
 
@@ -52,7 +54,8 @@ async def log_in(request: LoginRequest) -> ExitCode:
         await login(settings, show)
     except (LoginError, OSError) as error:
         raise Problem(f"{request.server}: {error}") from None
-    note(f"logged in to {request.server}; `codemode mcp logout {request.server}` forgets it")
+    forget = f"`codemode mcp logout {shlex.quote(request.server)}`"
+    note(f"logged in to {request.server}; {whole(forget, request)} forgets it")
     return ExitCode.COMPLETED
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 
@@ -24,6 +24,14 @@ Allow = Annotated[
         "-a",
         metavar="PATTERN",
         help="Allow calls to the tools that match, as server.tool; * and ? match. Repeat for more.",
+    ),
+]
+Isolation = Annotated[
+    Literal["process", "thread"] | None,
+    typer.Option(
+        "--isolation",
+        help="Where the script runs: in a confined process (unless the config says otherwise), or in this one, "
+        "with one wall less.",
     ),
 ]
 Verbose = Annotated[bool, typer.Option("--verbose", "-v", help="Log to stderr what the broker does.")]

@@ -66,11 +66,11 @@ async def test_policy(request: TestRequest) -> ExitCode:
     server, dot, tool = request.call.partition(".")
     if not dot or not server or not tool:
         raise Problem(f"--call: {request.call!r} names no tool", "Write server.tool.")
+    book = GrantBook.of(grants_of(request.allow))
     call = await _pending(config, server, tool, arguments, Caller(request.session, request.principal))
     flow = FlowState()
     for label in request.after:
         flow.receive(PendingCall("earlier", "call", "", {}, ToolFacts(labels=frozenset({label}))), None)
-    book = GrantBook.of(grants_of(request.allow))
     decision = authorize(call, policy=Policy(config.policy), grants=book, flow=flow, now=time.time())
     if request.as_json:
         write_result(json.dumps(_document(decision)))

@@ -14,7 +14,7 @@ from typing import Annotated, Literal
 import typer
 
 from broker.cli.command_names import group
-from broker.cli.options import Allow, AsJson, ConfigFile, LogJson, Verbose
+from broker.cli.options import Allow, AsJson, ConfigFile, Isolation, LogJson, Verbose
 from broker.cli.start import start
 
 recordings = group("Look at what is recorded; move it in and out.")
@@ -114,6 +114,7 @@ def resume_run(
             "you whether to send it again, repeat it where the tool is marked idempotent.",
         ),
     ] = None,
+    isolation: Isolation = None,
     as_json: AsJson = False,
     verbose: Verbose = False,
     log_json: LogJson = False,
@@ -133,7 +134,7 @@ def resume_run(
     """  # noqa: D301  # \b keeps click from refilling the lines
     from broker.cli import runs as command
 
-    request = command.ResumeRequest(run, config, tuple(allow or ()), unknown, as_json)
+    request = command.ResumeRequest(run, config, tuple(allow or ()), unknown, isolation, as_json)
     start(command.resume_run, request, verbose=verbose, log_json=log_json)
 
 

@@ -22,6 +22,7 @@ from broker.cli.replay_steps import walk
 from broker.cli.terminal import Problem, indented, note, notes, write_file, write_result
 from broker.errors import RecordingError
 from broker.recordings.replay import replay
+from broker.runs.shared_sandbox import SharedSandbox
 from codegen.plain_text import one_line
 from sandbox import Sandbox
 
@@ -98,23 +99,27 @@ async def _replay_all(targets: Sequence[str]) -> list[Verdict]:
     columns = (TextColumn("replaying"), BarColumn(), MofNCompleteColumn())
     with Progress(*columns, console=notes(), transient=True, disable=len(targets) == 1) as progress:
         bar = progress.add_task("", total=len(targets))
-        async with Sandbox(compiling=compile_progress) as sandbox, anyio.create_task_group() as tasks:
+        async with anyio.create_task_group() as opening:
+            # Opened by the first recording that can be read: where there is none, nothing is compiled.
+            sandbox = SharedSandbox(Sandbox(compiling=compile_progress), lambda: opening)
+            async with anyio.create_task_group() as tasks:
 
-            async def one(name: str) -> None:
-                async with limiter:
-                    verdicts[name] = await _replay_one(sandbox, name)
-                progress.advance(bar)
+                async def one(name: str) -> None:
+                    async with limiter:
+                        verdicts[name] = await _replay_one(sandbox, name)
+                    progress.advance(bar)
 
-            for name in targets:
-                tasks.start_soon(one, name)
+                for name in targets:
+                    tasks.start_soon(one, name)
+            opening.cancel_scope.cancel()
     return [verdicts[name] for name in targets]
 
 
-async def _replay_one(sandbox: Sandbox, name: str) -> Verdict:
+async def _replay_one(sandbox: SharedSandbox, name: str) -> Verdict:
     began = anyio.current_time()
     try:
         recording = await anyio.to_thread.run_sync(read_target, name)
-        found = await replay(sandbox, recording)
+        found = await replay(await sandbox.opened(), recording)
     except (RecordingError, Problem) as error:
         return Verdict(name, "unusable", str(error))
     seconds = round(anyio.current_time() - began, 3)

@@ -64,11 +64,11 @@ async def compared(recording: Recording, request: ReplayRequest) -> ExitCode:
 async def _live(recording: Recording, script: str, request: ReplayRequest) -> Recording:
     """Run against the real servers; with another script, what the recording answers is not sent."""
     answers = None if request.script is None else RecordedAnswers(recording).take
-    config = load_config(request.config)
+    config, grants = load_config(request.config), grants_of(request.allow)
     if config.recordings.mode != "full":
         raise Problem("the config does not record runs in full", "Set recordings.mode to full.")
     async with open_broker(config, startup_seconds=0, runs_scripts=True) as broker:
-        session = broker.session(grants=grants_of(request.allow), answerer=TerminalAnswerer() if can_ask() else None)
+        session = broker.session(grants=grants, answerer=TerminalAnswerer() if can_ask() else None)
         session.known_answers = answers
         result = await session.execute_code(
             script,
@@ -77,7 +77,7 @@ async def _live(recording: Recording, script: str, request: ReplayRequest) -> Re
             describe_references=True,
             check="off",
         )
-        report_servers(broker)
+        report_servers(broker, request)
     with open_recordings() as recordings:
         entry = recordings.find(result.run_id)
         again = load(recordings, entry)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import shlex
 import sys
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
@@ -13,6 +12,7 @@ from broker.cli.call_table import call_table
 from broker.cli.configured import load_config, open_broker, report_no_config, report_servers
 from broker.cli.consent import TerminalAnswerer
 from broker.cli.exit_codes import ExitCode
+from broker.cli.next_command import whole
 from broker.cli.script_file import name_in_tracebacks, read_script
 from broker.cli.terminal import Problem, can_ask, note, report_problem, write_result, write_to
 from sandbox.limits import LEAST_MEMORY_BYTES
@@ -71,11 +71,11 @@ async def run_script(request: RunRequest) -> ExitCode:
             describe_references=True,
             check=request.check,
         )
-        report_servers(broker)
+        report_servers(broker, request)
     if request.as_json:
         write_result(result.model_dump_json())
     else:
-        report(result, request.config)
+        report(result, request)
     if result.error is not None and result.error.type == "ScriptCheckError":
         report_no_config(request.config)
     return exit_code(result)
@@ -121,10 +121,10 @@ def show_output(stream: str, text: str) -> None:
     write_to(sys.stderr if stream == "stderr" else sys.stdout, text)
 
 
-def report(result: ExecutionResult, config: Path | None) -> None:
+def report(result: ExecutionResult, request: object) -> None:
     """Write the value of a script to stdout; how it ended and what it called to stderr.
 
-    `config` is the one that was named, for a command that goes on with the run.
+    `request` is what the command was given, for another one that goes on with the run.
     """
     if result.value is not None:
         write_result(json.dumps(result.value, indent=2, ensure_ascii=False))
@@ -135,8 +135,8 @@ def report(result: ExecutionResult, config: Path | None) -> None:
         where = f" at line {stopped.line}" if stopped.line else ""
         report_problem(f"stopped: the limit {stopped.reached} was reached{where}", _ADVICE.get(stopped.limit, ""))
     if result.outcome == "parked":
-        named = "" if config is None else f" --config {shlex.quote(str(config))}"
-        note(f"parked: it waits for somebody to allow its calls; `codemode resume {result.run_id}{named}` asks")
+        waits = f"parked: it waits for somebody to allow its calls; `codemode resume {result.run_id}` asks"
+        note(whole(waits, request))
     if result.calls:
         note("")
         note(call_table(result.calls))

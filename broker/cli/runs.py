@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from broker.recordings.entries import Entry
     from broker.recordings.recording import CallStory, Recording
     from broker.recordings.resuming import UnknownCall, UnknownOutcome
+    from sandbox import Isolation
 
 _ARGUMENT_CHARACTERS = 100
 _MOST_CALLS = 10
@@ -45,6 +46,7 @@ class ResumeRequest:
     config: Path | None
     allow: tuple[str, ...]
     unknown: UnknownOutcome | None
+    isolation: Isolation | None
     as_json: bool
 
 
@@ -70,25 +72,27 @@ async def list_runs(request: RunsRequest) -> ExitCode:
 
 async def resume_run(request: ResumeRequest) -> ExitCode:
     """Go on with a run, and print what it does from there."""
+    with open_recordings(for_reading=True) as recordings:
+        run_id = recordings.find_open(request.run).run_id
     config = load_config(request.config)
     grants = grants_of(request.allow)
     answerer = TerminalAnswerer() if can_ask() else None
     try:
-        async with open_broker(config, startup_seconds=0, runs_scripts=True) as broker:
+        async with open_broker(config, startup_seconds=0, runs_scripts=True, isolation=request.isolation) as broker:
             session = broker.session(grants=grants, answerer=answerer, parks=True)
             result = await session.take_up(
-                request.run,
+                run_id,
                 on_output=None if request.as_json else show_output,
                 unknown=request.unknown,
                 ask_unknown=_ask_again if answerer is not None else None,
             )
-            report_servers(broker)
+            report_servers(broker, request)
     except RecordingError as error:
         raise Problem(str(error)) from None
     if request.as_json:
         write_result(result.model_dump_json())
     else:
-        report(result, request.config)
+        report(result, request)
     return exit_code(result)
 
 

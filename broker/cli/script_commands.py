@@ -12,7 +12,7 @@ from typing import Annotated, Literal
 
 import typer
 
-from broker.cli.options import Allow, AsJson, ConfigFile, LogJson, Verbose
+from broker.cli.options import Allow, AsJson, ConfigFile, Isolation, LogJson, Verbose
 from broker.cli.start import start
 
 
@@ -34,14 +34,7 @@ def run(  # noqa: PLR0913  # one parameter for each option
             "--check", help="What mistakes in the use of tools do: stop the script before it starts, warn, nothing."
         ),
     ] = "error",
-    isolation: Annotated[
-        Literal["process", "thread"] | None,
-        typer.Option(
-            "--isolation",
-            help="Where the script runs: in a confined process (unless the config says otherwise), or in this one, "
-            "with one wall less.",
-        ),
-    ] = None,
+    isolation: Isolation = None,
     park: Annotated[
         bool,
         typer.Option("--park", help="Without a terminal: put the run aside at a question, for `codemode resume`."),

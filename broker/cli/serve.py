@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import os
 import signal
+from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -21,13 +22,14 @@ from broker.server.settings import TOKEN_CHARACTERS
 from broker.server.stdio import standard_streams
 
 if TYPE_CHECKING:
+    import socket
     from collections.abc import AsyncIterator
     from pathlib import Path
 
     from anyio.abc import TaskGroup
 
     from broker import Broker, Grant, Session
-    from broker.server.http import HttpServer
+    from broker.server.http import Address, HttpServer
     from broker.server.settings import ServeSettings
 
 TOKEN_VARIABLE = "CODEMODE_TOKEN"  # noqa: S105  # the name of a variable
@@ -53,15 +55,19 @@ async def serve(request: ServeRequest) -> ExitCode:
     grants = grants_of(request.allow)
     report_idle(grants, config)
     settings = config.serve if request.http is None else _with_token(config.serve)
-    # A client waits for its first answer: servers that are slow are waited for by whoever needs them.
-    async with open_broker(config, startup_seconds=0, runs_scripts=True) as broker:
-        server = _server(broker, settings, grants)
-        if config.recordings.resume == "automatic":
-            broker.take_up_interrupted()
-        if request.http is None:
-            await _serve_stdio(server)
-        else:
-            await _serve_http(server, request.http, broker)
+    with ExitStack() as stack:
+        listening = None if request.http is None else _listen(request.http, settings)
+        if listening is not None:
+            stack.callback(listening.sock.close)
+        # A client waits for its first answer: servers that are slow are waited for by whoever needs them.
+        async with open_broker(config, startup_seconds=0, runs_scripts=True) as broker:
+            server = _server(broker, settings, grants)
+            if config.recordings.resume == "automatic":
+                broker.take_up_interrupted()
+            if listening is None:
+                await _serve_stdio(server)
+            else:
+                await _serve_http(server, listening, request)
     return ExitCode.COMPLETED
 
 
@@ -102,13 +108,26 @@ async def _end_on_signal(server: BrokerServer, tasks: TaskGroup) -> None:
         tasks.cancel_scope.cancel()
 
 
-async def _serve_http(server: BrokerServer, where: str, broker: Broker) -> None:
-    from broker.server.http import PATH, Address, HttpServer, http_app  # noqa: PLC0415  # not loaded for stdio
+@dataclass(frozen=True)
+class _Listening:
+    """Where requests come in."""
+
+    address: Address
+    sock: socket.socket
+
+
+def _listen(where: str, settings: ServeSettings) -> _Listening:
+    """Listen, before anything else is started.
+
+    Raises:
+        Problem: The address cannot be listened on, or may not be.
+    """
+    from broker.server.http import Address, check_guarded  # noqa: PLC0415  # not loaded for stdio
 
     try:
         address = Address.parse(where)
-        http = HttpServer(http_app(server, address))
-        sock = address.listen()
+        check_guarded(settings, address)
+        return _Listening(address, address.listen())
     except ValueError as error:
         raise Problem(f"--http: {error}") from None
     except ConfigError as error:
@@ -116,11 +135,18 @@ async def _serve_http(server: BrokerServer, where: str, broker: Broker) -> None:
     except OSError as error:
         what, _, _ = (error.strerror or "cannot be listened on").partition(" (")
         raise Problem(f"--http {where}: {what}", _REMEDIES.get(error.errno or 0, _OTHER_ADDRESS)) from None
+
+
+async def _serve_http(server: BrokerServer, listening: _Listening, request: ServeRequest) -> None:
+    from broker.server.http import PATH, HttpServer, http_app  # noqa: PLC0415  # not loaded for stdio
+
+    address, sock = listening.address, listening.sock
+    http = HttpServer(http_app(server, address))
     host, port = sock.getsockname()[:2]
     shown = f"[{host}]" if ":" in host else host
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(_end_http_on_signal, server, http)
-        tasks.start_soon(_report_when_settled, broker)
+        tasks.start_soon(_report_when_settled, server.broker, request)
         note(f"serving MCP at http://{shown}:{port}{PATH}")
         if not (server.settings.tokens or server.settings.oauth):
             note(f"without authentication: every program on this machine may use it ({TOKEN_VARIABLE} sets a token)")
@@ -136,9 +162,9 @@ async def _end_http_on_signal(server: BrokerServer, http: HttpServer) -> None:
         http.end()
 
 
-async def _report_when_settled(broker: Broker) -> None:
+async def _report_when_settled(broker: Broker, request: ServeRequest) -> None:
     await broker.wait_until_settled()
-    report_servers(broker)
+    report_servers(broker, request)
 
 
 async def _signals() -> AsyncIterator[signal.Signals]:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from broker.cli.configured import LISTING_SECONDS, load_config, open_broker
 from broker.cli.exit_codes import ExitCode
+from broker.cli.next_command import whole
 from broker.cli.terminal import note, write_result, write_table
 from codegen.plain_text import one_line
 
@@ -37,15 +38,15 @@ async def list_servers(request: ServersRequest) -> ExitCode:
     if request.as_json:
         write_result(json.dumps([asdict(status) for status in statuses], indent=2))
     elif statuses:
-        write_table(("server", "state", "tools", ""), [_row(status) for status in statuses], right={"tools"})
+        write_table(("server", "state", "tools", ""), [_row(status, request) for status in statuses], right={"tools"})
     else:
         note("no servers are configured")
     return ExitCode.COMPLETED
 
 
-def _row(status: ServerStatus) -> tuple[str, str, str, str]:
+def _row(status: ServerStatus, request: ServersRequest) -> tuple[str, str, str, str]:
     text = "; ".join(filter(None, [status.about, *status.warnings]))
     if status.problem:
         text = ". ".join(filter(None, [status.problem, status.what_to_do]))
     state = f"{status.state} (lazy)" if status.is_lazy and status.state != "asleep" else status.state
-    return status.name, state, str(status.tool_count), one_line(text, SAID_CHARACTERS)
+    return status.name, state, str(status.tool_count), whole(one_line(text, SAID_CHARACTERS), request)

@@ -10,6 +10,7 @@ import typer
 
 from broker.cli.exit_codes import ExitCode
 from broker.cli.logs import configure_logs
+from broker.cli.next_command import whole
 from broker.cli.shortage import instead_of_workers, shortage
 from broker.cli.signals import SignalReceived, run_until_signal
 from broker.cli.streams import lost_output
@@ -37,16 +38,17 @@ def start(
         report_problem(f"ended by {ended.number.name}")
         code = ExitCode(128 + ended.number)
     except Exception as error:  # noqa: BLE001  # the edge of the program
-        code = _report(error)
+        code = _report(error, request)
     if fault := lost_output():
         report_problem(
-            f"stdout cannot be written: {fault}", "What a script printed is in its recording: `codemode show last`."
+            f"stdout cannot be written: {fault}",
+            whole("What a script printed is in its recording: `codemode show last`.", request),
         )
         code = code or ExitCode.FAULT  # not USAGE: scripts that see that may run it again
     raise typer.Exit(code)
 
 
-def _report(error: Exception) -> ExitCode:
+def _report(error: Exception, request: object) -> ExitCode:
     from sandbox import ImageError, SystemLimitError, WorkerError  # noqa: PLC0415  # wasmtime is not loaded for --help
     from sandbox.system_limits import tight_limits  # noqa: PLC0415
 
@@ -72,7 +74,7 @@ def _report(error: Exception) -> ExitCode:
             what = f"codemode failed: {type(cause).__name__}: {cause}"
             what_to_do = "This is a fault of codemode, not of the script. --verbose logs where it happened."
             code = ExitCode.FAULT
-    report_problem(what, what_to_do)
+    report_problem(whole(what, request), whole(what_to_do, request))
     return code
 
 

@@ -33,7 +33,7 @@ async def print_stubs(request: StubsRequest) -> ExitCode:
         for tool in broker.catalog.tools:
             if fnmatchcase(tool.qualified_name, request.pattern):
                 modules[tool.namespace].append(tool.stub())
-        report_servers(broker)
+        report_servers(broker, request)
     if not modules:
         raise Problem(
             f"no tool matches {request.pattern!r}", "Patterns are server.tool, as in 'git.*'; `codemode tools list`."

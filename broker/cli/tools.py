@@ -66,7 +66,7 @@ async def list_tools(request: ListRequest) -> ExitCode:
     async with open_broker(load_config(request.config)) as broker:
         await broker.need_all_servers()
         found = broker.catalog.tools
-        report_servers(broker)
+        report_servers(broker, request)
     if not _print(found, as_json=request.as_json):
         note("there are no tools")
     return ExitCode.COMPLETED
@@ -126,7 +126,7 @@ async def show_tool(request: ShowRequest) -> ExitCode:
         try:
             tool = broker.catalog.lookup(request.name)
         except UnknownToolError as error:
-            report_servers(broker)
+            report_servers(broker, request)
             raise Problem(str(error), "`codemode tools list` has all names.") from None
     if request.as_json:
         write_result(json.dumps(_details(tool), indent=2))

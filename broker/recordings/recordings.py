@@ -133,10 +133,7 @@ class Recordings:
         """
         self._settle_cut_off()
         with self._store.transaction():
-            now = self.find(entry.run_id)
-            if now.state not in {"interrupted", "parked"}:
-                said = "runs in another process" if now.state == "running" else f"has ended: {now.state}"
-                raise RecordingError(f"{entry.run_id} {said}, so there is nothing to resume.")
+            self.find_open(entry.run_id)
             self._store.execute(
                 "UPDATE recording SET state = 'running', owner = ?, ended = NULL, was_taken_up = 1 WHERE id = ?",
                 (self._me().name, entry.id),
@@ -206,11 +203,25 @@ class Recordings:
             start = name if name.startswith("run_") else f"run_{name}"
             rows = self._store.execute(f"{SELECT} WHERE run_id >= ? AND run_id < ? LIMIT 2", (start, f"{start}g"))
             found = [self._entry(row) for row in rows]
+        if not found and name == "last":
+            raise RecordingError("nothing is recorded yet.")
         if not found:
             raise RecordingError(f"there is no recording {one_line(name, 80)!r}; `codemode recordings list` has all.")
         if len(found) > 1:
             raise RecordingError(f"several recordings begin with {name!r}; give more of the id.")
         return found[0]
+
+    def find_open(self, name: str) -> Entry:
+        """Return the recording of a run that was interrupted or is parked.
+
+        Raises:
+            RecordingError: There is none of that name, or it is neither.
+        """
+        entry = self.find(name)
+        if entry.state not in {"interrupted", "parked"}:
+            said = "runs in another process" if entry.state == "running" else f"has ended: {entry.state}"
+            raise RecordingError(f"{entry.run_id} {said}, so there is nothing to resume.")
+        return entry
 
     def lines(self, recording: int) -> Iterator[str]:
         """Return the lines of a recording in order."""

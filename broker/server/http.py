@@ -89,6 +89,17 @@ class Address:
         return socket.create_server((self.host, self.port), family=family, backlog=2_048)
 
 
+def check_guarded(settings: ServeSettings, address: Address) -> None:
+    """Refuse an address that others can reach where nobody would be asked who they are.
+
+    Raises:
+        ConfigError: It is one.
+    """
+    if not (settings.tokens or settings.oauth or address.is_loopback):
+        remedy = "set CODEMODE_TOKEN, serve.tokens or serve.oauth, or use 127.0.0.1"
+        raise ConfigError("serve", [f"{address.host} can be reached from other machines: {remedy}"])
+
+
 def http_app(server: BrokerServer, address: Address, routes: Sequence[Route] = ()) -> Starlette:
     """Return the application: `/mcp`, `/health`, `/api/v1/tools/…`, and what is given.
 
@@ -96,10 +107,8 @@ def http_app(server: BrokerServer, address: Address, routes: Sequence[Route] = (
         ConfigError: The address can be reached by others, and nobody would be asked who they are.
     """
     settings = server.settings
+    check_guarded(settings, address)
     verifier = _verifier(settings)
-    if verifier is None and not address.is_loopback:
-        remedy = "set CODEMODE_TOKEN, serve.tokens or serve.oauth, or use 127.0.0.1"
-        raise ConfigError("serve", [f"{address.host} can be reached from other machines: {remedy}"])
 
     async def health(_request: Request) -> JSONResponse:
         return JSONResponse({"status": "ok"})

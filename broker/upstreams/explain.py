@@ -6,6 +6,7 @@ here are ours, with a child's last words as the only foreign part, short and ine
 
 from __future__ import annotations
 
+import shlex
 import socket
 import ssl
 from dataclasses import dataclass
@@ -115,7 +116,7 @@ def _has_account(settings: ServerConfig) -> bool:
 
 
 def _login(name: str) -> str:
-    return f"`codemode mcp login {name}`"
+    return f"`codemode mcp login {shlex.quote(name)}`"
 
 
 def _unreachable(error: httpx2.HTTPError) -> Trouble:

@@ -198,3 +198,24 @@ def test_a_script_that_is_too_long_is_no_fault_of_codemode(codemode, command):
     finished = codemode(command, "-", stdin="#" * 2_097_153)
     assert finished.returncode == 2
     assert "error: -: the script has 2097153 characters, and 2097152 are allowed" in finished.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("replay", "last"), "nothing is recorded yet"),
+        (("replay", "run_0", "nosuch.jsonl"), "there is no recording 'run_0'"),
+        (("replay", "last", "--live"), "nothing is recorded yet"),
+        (("resume", "last"), "nothing is recorded yet"),
+        (("serve", "--http", "here:there"), "--http: 'here:there' is no HOST:PORT"),
+        (("serve", "--http", "0.0.0.0:0"), "0.0.0.0 can be reached from other machines"),
+    ],
+)
+def test_what_cannot_be_done_is_said_before_the_image_is_compiled(codemode, tmp_path, config, arguments, said):
+    cache = tmp_path / "cache"
+    given = () if arguments[0] == "replay" else ("--config", config)
+    finished = codemode(*arguments, *given, XDG_CACHE_HOME=str(cache), XDG_DATA_HOME=str(tmp_path / "data"))
+    assert (finished.returncode, finished.stdout) == (2, "")
+    assert said in finished.stderr
+    assert "Compiling" not in finished.stderr
+    assert not cache.exists()

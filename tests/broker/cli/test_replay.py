@@ -203,7 +203,7 @@ def test_recordings_leave_come_back_and_go(codemode, config, tmp_path):
         (["replay", "run_00"], "there is no recording 'run_00'; `codemode recordings list` has all."),
         (["replay", "missing.jsonl"], "missing.jsonl: no such file or directory"),
         (["replay", "."], "there is no recording in ."),
-        (["recordings", "rm", "last"], "there is no recording 'last'"),
+        (["recordings", "rm", "last"], "nothing is recorded yet"),
         (["recordings", "import", "script.py"], "script.py: is not a recording"),
     ],
 )

@@ -64,7 +64,7 @@ def test_with_room_enough_the_script_runs(limited):
 )
 def test_what_the_system_has_not_given_is_told_from_a_fault_of_ours(error, missing, capsys):
     assert shortage(error) == missing
-    assert _report(ExceptionGroup("", [error])) == 70
+    assert _report(ExceptionGroup("", [error]), None) == 70
     said = capsys.readouterr().err
     assert said.startswith(f"error: the system gives codemode no more {missing}: ")
     assert "Raise the limits: " in said
@@ -73,5 +73,5 @@ def test_what_the_system_has_not_given_is_told_from_a_fault_of_ours(error, missi
 @pytest.mark.parametrize("error", [RuntimeError("something"), OSError(errno.EPERM, "no"), ValueError("x")])
 def test_a_fault_of_ours_is_still_told_as_one(error, capsys):
     assert shortage(error) == ""
-    assert _report(error) == 70
+    assert _report(error, None) == 70
     assert "This is a fault of codemode" in capsys.readouterr().err

@@ -6,6 +6,7 @@ import os
 import re
 import resource
 import sqlite3
+import subprocess
 import sys
 import tempfile
 from functools import partial
@@ -77,13 +78,25 @@ def test_a_run_on_a_store_that_is_full_is_not_begun_and_exits_2(codemode, writte
     assert codemode("run", "script.py").stdout == "ran\n"
 
 
-def test_a_run_that_cannot_be_written_further_says_how_to_go_on_and_goes_on(codemode, config, tmp_path):
+def test_a_run_that_cannot_be_written_further_says_how_to_go_on_and_goes_on(
+    codemode, command, environment, config, tmp_path
+):
     (tmp_path / "script.py").write_text(CALLS)
-    finished = codemode("run", "script.py", "-c", config, "--allow", "odd.echo", first=files_of(1_500_000))
+    named = Path(config).rename(tmp_path / "it's a config.json").name
+    finished = codemode("run", "script.py", "-c", named, "--allow", "odd.echo", first=files_of(1_500_000))
     assert finished.returncode == 70, finished.stderr
     assert re.search(r"error: run_[0-9a-f]{16} was interrupted\. .*calls had been answered\. ", finished.stderr)
-    [run] = re.findall(r"`codemode resume (run_[0-9a-f]{16})` goes on from there", finished.stderr)
-    resumed = codemode("resume", run, "-c", config, "--unknown", "repeat")
+    [literal] = re.findall(r"`(codemode resume .*)` goes on from there", finished.stderr)
+    [run] = re.findall("run_[0-9a-f]{16}", literal)
+    resumed = subprocess.run(  # noqa: S603  # what we told people to type
+        ["/bin/sh", "-c", f"{literal} --unknown repeat"],
+        env=environment | {"PATH": f"{Path(command).parent}:{environment['PATH']}"},
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
     assert resumed.returncode in {0, 1}, resumed.stderr
     assert f"{run}  interrupted" not in codemode("runs").stdout
 
