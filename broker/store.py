@@ -1,46 +1,29 @@
 """One SQLite file for what outlives a process: statistics, grants, audit, recordings.
 
-Above: the components that keep something; each brings its own tables. Below: sqlite3. A statement takes tens of
-microseconds, so that callers make them inline. Several processes may use the same file at once.
+Above: the components that keep something; each brings its own tables. Below: store_connection.py. A statement takes
+tens of microseconds, so that callers make them inline. Several processes may use the same file at once.
 """
 
 from __future__ import annotations
 
 import sqlite3
 import threading
-import time
 import weakref
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Self
 
 from broker.errors import StoreError
-from broker.store_files import VARIABLE, has_log, has_no_room, log_of, make_private, state_of, user_store
+from broker.store_connection import name_of, open_to_read, open_to_write, trouble_of
+from broker.store_files import has_no_room, state_of, user_store
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from pathlib import Path
     from types import TracebackType
 
-BUSY_SECONDS = 5.0
-"""How long a statement waits for another process that writes."""
-
 _COMPONENTS = "CREATE TABLE IF NOT EXISTS component (name TEXT PRIMARY KEY, version INTEGER NOT NULL) STRICT"
 _RETRY_SECONDS = 0.02
-# By the primary code of SQLite's result; the low byte of the extended one.
-_TROUBLE = {
-    sqlite3.SQLITE_FULL: "the disk is full; free some space",
-    sqlite3.SQLITE_READONLY: "it cannot be written to; make the file and its folder writable",
-    sqlite3.SQLITE_CANTOPEN: "it cannot be opened; check that its folder exists and is writable",
-    sqlite3.SQLITE_PERM: "it may not be opened; check who owns the file",
-    sqlite3.SQLITE_AUTH: "it may not be opened; check who owns the file",
-    sqlite3.SQLITE_CORRUPT: "it is damaged; move it away, and a new one is made",
-    sqlite3.SQLITE_NOTADB: "it is no database of ours; move it away, and a new one is made",
-    sqlite3.SQLITE_BUSY: f"another process has kept it locked for {BUSY_SECONDS:g} s; end that process",
-    sqlite3.SQLITE_LOCKED: f"another process has kept it locked for {BUSY_SECONDS:g} s; end that process",
-    sqlite3.SQLITE_IOERR: "it cannot be read or written; check the disk, or choose a folder on a local one",
-}
-_NO_ROOM = frozenset({sqlite3.SQLITE_IOERR, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY})
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,17 +53,17 @@ class Store:
             StoreError: It cannot be used; the text says what to do.
         """
         self.path = path
-        self._name = "the store in memory" if path is None else str(path)
+        self._name = name_of(path)
         self._lock = threading.RLock()
         self._unchanged: tuple[int, ...] | None = None
         try:
-            if path is not None:
-                make_private(path)
-            self._open(":memory:" if path is None else str(path))
+            self._connection = open_to_write(path)
         except StoreError as error:
             if path is None or not for_reading or not (error.is_read_only or has_no_room(path)):
                 raise
-            self._open_for_reading(path, error)
+            self._connection, self._unchanged = open_to_read(path, error)
+        # A broker without a file makes a store in memory that nobody closes.
+        self._close = weakref.finalize(self, self._connection.close)
 
     @classmethod
     def in_user_folder(cls, *, for_reading: bool = False) -> Self:
@@ -149,8 +132,10 @@ class Store:
                 rows = self._connection.execute(statement, parameters).fetchall()
             except sqlite3.Error as error:
                 self._check_unchanged()
-                self._tell(error)
-                raise  # a wrong statement of ours
+                trouble = trouble_of(error, self.path)
+                if trouble is None:
+                    raise  # a wrong statement of ours
+                raise trouble from error
             except UnicodeEncodeError:
                 raise StoreError(f"{self._name}: a text that is not Unicode is not in it and cannot be kept.") from None
             self._check_unchanged()
@@ -212,87 +197,6 @@ class Store:
     def _is_in_transaction(self) -> bool:
         return self._connection.in_transaction
 
-    def _open(self, name: str, *, writes: bool = True) -> None:
-        try:
-            self._connection = sqlite3.connect(
-                name,
-                timeout=BUSY_SECONDS,
-                isolation_level=None,
-                check_same_thread=False,
-                uri=name.startswith("file:"),
-            )
-        except sqlite3.Error as error:
-            self._tell(error)
-            raise
-        # A broker without a file makes a store in memory that nobody closes.
-        self._close = weakref.finalize(self, self._connection.close)
-        try:
-            self._configure(writes=writes)
-        except BaseException:
-            self._close()
-            raise
-
-    def _open_for_reading(self, path: Path, problem: StoreError) -> None:
-        """Open what cannot be written.
-
-        Raises:
-            StoreError: `problem`, or that it cannot be read either.
-        """
-        uri = path.resolve().as_uri()
-        with suppress(StoreError):
-            self._open(f"{uri}?mode=ro", writes=False)
-            return
-        if has_log(path):
-            raise StoreError(
-                f"{problem} It cannot be read there either, as a part of it is in {log_of(path).name}: copy both to a "
-                f"folder that you may write to, and set {VARIABLE} to the copy."
-            )
-        # Without a log it is whole for as long as nobody writes to it from elsewhere.
-        self._unchanged = state_of(path)
-        try:
-            self._open(f"{uri}?immutable=1", writes=False)
-        except StoreError:
-            raise problem from None
-
     def _check_unchanged(self) -> None:
         if self.path is not None and self._unchanged not in {None, state_of(self.path)}:
             raise StoreError(f"{self._name}: it was written to while it was read; try again, or read it where it is.")
-
-    def _configure(self, *, writes: bool) -> None:
-        if writes:
-            self._begin_log()
-            # A power failure may lose the last rows and damages nothing; a process that dies loses nothing.
-            self.execute("PRAGMA synchronous = NORMAL")
-            # Every checkpoint waits for the disk; 16 MB of the log between two of them.
-            self.execute("PRAGMA wal_autocheckpoint = 4000")
-        else:
-            self.execute("SELECT 1 FROM sqlite_master")  # whether the log can be read comes out only now
-        self.execute("PRAGMA foreign_keys = ON")
-        # The schema is read from the file: its expressions call nothing with an effect.
-        self.execute("PRAGMA trusted_schema = OFF")
-
-    def _begin_log(self) -> None:
-        deadline = time.monotonic() + BUSY_SECONDS
-        while True:
-            try:
-                self.execute("PRAGMA journal_mode = WAL")
-                break
-            except StoreError as error:
-                # For this statement alone SQLite does not wait, when two processes make the file at once.
-                if not error.is_busy or time.monotonic() > deadline:
-                    raise
-                time.sleep(_RETRY_SECONDS)
-
-    def _tell(self, error: sqlite3.Error) -> None:
-        """Raise what went wrong with the file in words; returns where it is something else."""
-        code = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_ERROR) & 0xFF
-        if code in _NO_ROOM and has_no_room(self.path):
-            code = sqlite3.SQLITE_FULL  # SQLite says so only of some of its files
-        trouble = _TROUBLE.get(code)
-        if trouble is not None:
-            raise StoreError(
-                f"{self._name}: {trouble}.",
-                is_busy=code in {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED},
-                is_read_only=code in {sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN},
-                is_damaged=code in {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB},
-            ) from error

@@ -375,7 +375,7 @@ def test_several_processes_make_and_write_the_same_file_at_once(path):
 
 
 def test_a_file_that_another_process_keeps_locked_is_named(path, monkeypatch):
-    monkeypatch.setattr("broker.store.BUSY_SECONDS", 0.05)
+    monkeypatch.setattr("broker.store_connection.BUSY_SECONDS", 0.05)
     with Store(path) as first, Store(path) as second:
         first.prepare(NOTES)
         with first.transaction(), pytest.raises(StoreError, match="another process has kept it locked") as caught:
