@@ -5,10 +5,12 @@ Above: execution.py. Below: the catalog and what is described of it. Its shape i
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Any
 
 from broker.calls.call_texts import fetch_request
 from codegen.normal_form import normalised
+from codegen.plain_text import one_line
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -17,6 +19,11 @@ if TYPE_CHECKING:
     from broker.tools.catalog import Catalog, CatalogEntry
     from broker.upstreams.upstream import Upstream
     from sandbox import Reference
+
+
+_LOOKS = re.compile(r"\b(?:help|inspect|pydoc|signature|get_type_hints)\b|__(?:doc|annotations|signature)__")
+"""What a script looks at tools with: then it is told what there is to see."""
+_SUMMARY_CHARACTERS = 120
 
 
 def manifest_of(
@@ -33,6 +40,7 @@ def manifest_of(
     those or not described, which the guest says.
     """
     text = normalised("NFKC", script)
+    looks = _LOOKS.search(text) is not None
     takes_all = not found and "tools" in text
     described: dict[str, list[CatalogEntry]] = {}
     for entry in disclosure.described():
@@ -43,7 +51,7 @@ def manifest_of(
             continue
         is_whole = takes_all or namespace in text
         entries = catalog.of_server(server) if is_whole else described.get(server, ())
-        functions = {entry.function: _function(entry, disclosure) for entry in entries}
+        functions = {entry.function: _function(entry, disclosure, looks=looks and is_whole) for entry in entries}
         manifest[namespace] = {"doc": f"The tools of the server {server}.", "functions": functions}
         if not is_whole:
             manifest[namespace]["partial"] = True
@@ -52,10 +60,13 @@ def manifest_of(
     return manifest
 
 
-def _function(entry: CatalogEntry, disclosure: Disclosure) -> dict[str, Any]:
+def _function(entry: CatalogEntry, disclosure: Disclosure, *, looks: bool) -> dict[str, Any]:
     if disclosure.is_described(entry):
-        return entry.stub().manifest_entry()
-    return {"described": False, "fetch": fetch_request([entry.qualified_name])}
+        stub = entry.stub()
+        return stub.manifest_entry() | ({"source": stub.source} if looks else {})
+    listed = {"described": False, "fetch": fetch_request([entry.qualified_name])}
+    summary = one_line(entry.spec.description or entry.spec.title or "", _SUMMARY_CHARACTERS) if looks else ""
+    return listed | ({"doc": summary} if summary else {})
 
 
 def _stand_in(functions: dict[str, Any], namespace: str, found: Sequence[Reference]) -> None:

@@ -32,6 +32,7 @@ _DEBUGGER = "nobody sits at a debugger here: print what you want to see"
 _ENVIRONMENT = "a script has no environment: servers have their own credentials, so none are needed here"
 _THREADS = "a script has no threads: use asyncio.gather or asyncio.TaskGroup to do things at the same time"
 _variable_itself = os.environ.__class__.__getitem__
+_LOOPS = frozenset({"anyio", "nest_asyncio", "trio", "uvloop"})
 _CLIENTS = frozenset({"aiohttp", "httpx", "requests", "urllib3"})
 
 
@@ -83,6 +84,10 @@ def import_hint(error: BaseException) -> str | None:
         return f"{root} needs what a script does not have (files, network, a screen or C libraries), so it is left out"
     if root in _CLIENTS:
         return f"{root} is not there, and {_NETWORK}"
+    if root in _LOOPS:
+        return (
+            f"{root} is not there and not needed: a script runs in asyncio's event loop, and `await` works at its top"
+        )
     here = ", ".join(["Python's standard library", *sorted(packages.names)])
     return f"a script can import {here} and its tools, and {root} is not among them"
 

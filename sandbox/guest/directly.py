@@ -12,7 +12,7 @@ import warnings
 MOST_ATTEMPTS = 20
 """Lines at the end of a script that are looked at for the beginning of its last statement."""
 
-_NEEDS_TREE = re.compile(r"\.\s*run|__future__|[\r\f\0]")
+_NEEDS_TREE = re.compile(r"\.\s*run|\bimport\b.*\brun\b|__future__|[\r\f\0]")
 _NEVER_FIRST = " \t\n#)]}"
 
 

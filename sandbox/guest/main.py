@@ -10,6 +10,7 @@ from . import (
     absent,
     entropy,
     failures,
+    help_texts,
     immortals,
     output,
     packages,
@@ -27,6 +28,7 @@ time_zones.load()
 packages.load()
 output.install(wit_world.write)
 absent.install()
+help_texts.install()
 failures.install()
 
 COLLECT_AFTER = 10_000
@@ -97,8 +99,9 @@ def _refuse_asyncio_run(*_, **__):
     )
 
 
-asyncio.run = asyncio.new_event_loop = _refuse_asyncio_run
-asyncio.get_event_loop = asyncio.get_running_loop
+asyncio.run = asyncio.Runner = _refuse_asyncio_run
+asyncio.get_event_loop = asyncio.new_event_loop = asyncio.get_running_loop
+asyncio.set_event_loop = lambda _loop: None
 warnings.simplefilter("default")
 warnings.simplefilter("ignore", ResourceWarning)  # what is not closed is gone with its script
 # The bridge says it itself, with the function's name.

@@ -12,12 +12,14 @@ field again: a script can make this module send anything.
 """
 
 import base64
-import collections.abc
+import collections
 import dataclasses
 import datetime
 import decimal
 import enum
 import fractions
+import io
+import itertools
 import json
 import math
 import pathlib
@@ -31,12 +33,19 @@ MAX_BATCH_CALLS = 5_000
 MAX_DIGITS = 4_000
 """Digits of an integer that still crosses as a number; Python itself refuses to print more than 4,300."""
 
+MAX_ITEMS = 500_000
+"""Values that are taken of an iterator, as many as one message may hold: it may have no end."""
+
 PLAIN_INTEGERS = 1 << 63
 """Integers between this and its negative need no look at their digits."""
 
 # Bound here, because a script may replace what is in `json`.
 _encode = json.JSONEncoder(separators=(",", ":"), allow_nan=False, check_circular=False).encode
 decode = json.JSONDecoder().decode
+
+
+class NotJsonError(ValueError):
+    """A value that can't be written as JSON, whatever it is for."""
 
 
 def encode(message: dict) -> str:
@@ -69,16 +78,16 @@ def is_plain(value: object) -> bool:
 def to_json(value: object, unknown: collections.abc.Callable[[object], object]) -> object:
     """Turns a Python value into one that JSON can carry.
 
-    Tuples and sets become lists, dataclasses and mappings objects with string keys, dates ISO 8601 strings,
-    `bytes` base64, `Decimal`, `Fraction`, `UUID` and paths strings, enums their values. NaN and the infinities,
-    which JSON does not have, become the strings `"NaN"`, `"Infinity"` and `"-Infinity"`.
+    Sequences, sets and iterators become lists, dataclasses and mappings objects with string keys, dates ISO 8601
+    strings, `bytes` base64, `Decimal`, `Fraction`, `UUID` and paths strings, enums their values. NaN and the
+    infinities, which JSON does not have, become the strings `"NaN"`, `"Infinity"` and `"-Infinity"`.
 
     Args:
         value: What to convert.
         unknown: Called with anything else; returns what stands in for it, or raises.
 
     Raises:
-        ValueError: The value contains itself.
+        NotJsonError: The value contains itself, or an iterator in it does not end.
     """
     return _Converter(unknown).convert(value)
 
@@ -87,7 +96,7 @@ def to_unicode_json(value: object, unknown: collections.abc.Callable[[object], o
     """Like `to_json`, for what leaves as UTF-8.
 
     Raises:
-        ValueError: Also when a string holds half of a surrogate pair.
+        NotJsonError: Also when a string holds half of a surrogate pair.
     """
     return _Converter(unknown, is_strict=True).convert(value)
 
@@ -114,7 +123,7 @@ class _Converter:
 
     def _container(self, value):
         if id(value) in self._open:
-            raise ValueError("the value contains itself, so it can't be written as JSON")
+            raise NotJsonError("the value contains itself, so it can't be written as JSON")
         self._open.add(id(value))
         try:
             if isinstance(value, collections.abc.Mapping):
@@ -136,7 +145,7 @@ class _Converter:
             try:
                 value.encode()
             except UnicodeEncodeError as error:
-                raise ValueError(
+                raise NotJsonError(
                     f"character {error.start} is half of a surrogate pair, which can't be written as UTF-8"
                 ) from None
         return value
@@ -149,15 +158,13 @@ class _Converter:
     def _other(self, value):
         if isinstance(value, enum.Enum):
             return self.convert(value.value)
-        if isinstance(value, str):
-            return self._string(str.__str__(value))
+        if isinstance(value, (str, collections.UserString)):
+            return self._string(str.__str__(value) if isinstance(value, str) else str(value))
         if isinstance(value, int):
             return self._integer(value)
         if isinstance(value, float):
             return self.convert(float(value))
-        if isinstance(value, (collections.abc.Mapping, list, tuple, set, frozenset, collections.deque)):
-            return self._container(value)
-        if isinstance(value, (collections.abc.KeysView, collections.abc.ValuesView, collections.abc.ItemsView, range)):
+        if isinstance(value, collections.abc.Mapping):
             return self._container(value)
         if dataclasses.is_dataclass(value) and not isinstance(value, type):
             fields = {field.name: getattr(value, field.name) for field in dataclasses.fields(value)}
@@ -168,16 +175,29 @@ class _Converter:
             return base64.b64encode(bytes(value)).decode("ascii")
         if isinstance(value, (datetime.timedelta, decimal.Decimal, fractions.Fraction, uuid.UUID, pathlib.PurePath)):
             return str(value)
+        if isinstance(value, (collections.abc.Sequence, collections.abc.Set, collections.abc.ValuesView)):
+            return self._container(value)
+        if isinstance(value, collections.abc.Iterator) and not isinstance(value, io.IOBase):
+            return self._container(_items(value))
         return self._unknown(value)
 
     def _nested(self, owner, fields):
         if id(owner) in self._open:
-            raise ValueError("the value contains itself, so it can't be written as JSON")
+            raise NotJsonError("the value contains itself, so it can't be written as JSON")
         self._open.add(id(owner))
         try:
             return self.convert(fields)
         finally:
             self._open.discard(id(owner))
+
+
+def _items(iterator):
+    items = list(itertools.islice(iterator, MAX_ITEMS + 1))
+    if len(items) > MAX_ITEMS:
+        raise NotJsonError(
+            f"an iterator gives more than {MAX_ITEMS} values: take a part of it, as itertools.islice does"
+        )
+    return items
 
 
 def _non_finite(value: float) -> str:

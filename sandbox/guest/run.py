@@ -6,6 +6,7 @@ Above: `main`, which the host enters. Below: the loop, the bridge, the script's 
 import asyncio
 import builtins
 import collections
+import collections.abc
 import contextlib
 import gc
 import inspect
@@ -110,17 +111,24 @@ class Run:
 
     def _end(self, error):
         forgotten, unsent = collections.Counter(self._bridge.close()), self._bridge.unsent()
-        self._cancel_the_rest()
+        has_tasks = self._cancel_the_rest()
         if error is None:
             error = self._cancelled() if self._task.cancelled() else self._task.exception()
         if error is None:
             forgotten.update(unsent)  # of tasks that the script has not waited for
             for place, count in forgotten.items():
-                print(f"{self._filename}:{place[1]}: {_forgotten(place[0], count)}", file=sys.stderr)
-            return self._complete(self._task.result())
+                print(f"{self._filename}:{place[1]}: {_forgotten(place[0], count, has_tasks)}", file=sys.stderr)
+            value = self._task.result()
+            if value is None and not self._is_kernel and not self._bridge.was_used():
+                with contextlib.suppress(Exception):  # what it defines may be the script's own code to look at
+                    for note in self._script.never_used():
+                        print(note, file=sys.stderr)
+            return self._complete(value)
         if failures.is_good_exit(error):
             return self._complete(None)
-        notes = [f"line {line}: {_forgotten(function, count)}" for (function, line), count in forgotten.items()]
+        notes = [
+            f"line {line}: {_forgotten(function, count, has_tasks)}" for (function, line), count in forgotten.items()
+        ]
         with contextlib.suppress(BaseException):  # the attributes of an exception may be the script's own code
             notes += [stubs.import_hint(error), absent.import_hint(error)]
         failures.add_notes(error, notes)
@@ -135,6 +143,8 @@ class Run:
     def _complete(self, value):
         try:
             return {"completed": protocol.to_json(value, _unknown_value)}
+        except protocol.NotJsonError as error:
+            return self._tell(ValueError(str(error)))
         except BaseException as error:
             if type(error) is RecursionError:
                 failures.add_notes(error, ["this is the script's value, nested too deep to be written as JSON"])
@@ -159,10 +169,12 @@ class Run:
             error.args = ("the script needs more memory than its run may have: keep less of it at a time",)
 
     def _cancel_the_rest(self):
-        """As `asyncio.run` does: tasks that outlive the script are cancelled and get to clean up."""
-        for task in asyncio.all_tasks(self._loop):
+        """As `asyncio.run` does: tasks that outlive the script are cancelled and get to clean up; tells of any."""
+        tasks = asyncio.all_tasks(self._loop)
+        for task in tasks:
             task.cancel()
         self._advance()
+        return bool(tasks)
 
     def _stuck(self):
         line = self._script.line_of(self._task.get_coro())
@@ -172,15 +184,18 @@ class Run:
         return {"type": "RuntimeError", "message": message, "traceback": f"RuntimeError: {message}\n"}
 
 
-def _forgotten(function, count):
+def _forgotten(function, count, has_tasks):
     times = f" ({count} times)" if count > 1 else ""
-    return f"{function}(...) was never awaited{times}, so it was not called: write `await {function}(...)`"
+    or_task = ", or `await` the task or gather that it was given to" if has_tasks else ""
+    return f"{function}(...) was never awaited{times}, so it was not called: write `await {function}(...)`{or_task}"
 
 
 def _unknown_value(value):
     """What a value that JSON can't carry is told as: like a notebook, by its `repr`."""
     if inspect.isawaitable(value):
         raise TypeError("the script's value is a call that was not awaited: write `await` before it")
+    if isinstance(value, collections.abc.AsyncIterator):
+        raise TypeError("the script's value is an asynchronous generator: make a list of it, `[... async for ...]`")
     return repr(value)
 
 

@@ -6,7 +6,7 @@ import ast
 import inspect
 import types
 
-from . import directly, failures
+from . import directly, failures, unused
 
 VALUE = "__script_value__"
 
@@ -37,6 +37,10 @@ class Script:
                 result = await result
         return self.namespace.pop(VALUE, result)
 
+    def never_used(self) -> list[str]:
+        """Returns what the script defines and leaves unused, if it is what the script was for."""
+        return unused.notes([function.__code__ for function in self._functions], self.namespace, self.filename)
+
     def line_of(self, coroutine) -> int | None:
         """The script's line at which a suspended coroutine waits, as deep as its own code goes."""
         line = None
@@ -51,7 +55,7 @@ def _through_its_tree(source, filename):
     """Compiles any script; going through the tree takes as long again as making it."""
     tree = ast.parse(source, filename)
     if "run" in source:
-        tree = _AwaitAsyncioRun().visit(tree)
+        tree = _AwaitAsyncioRun(tree).visit(tree)
     is_function = "return" in source and _has_return(tree)
     return _as_function(tree, filename) if is_function else _as_module(tree, filename)
 
@@ -168,10 +172,21 @@ def _call(name, *arguments):
 class _AwaitAsyncioRun(_OwnScope):
     """`asyncio.run(main())` becomes `await (main())`: the script already runs inside an event loop."""
 
+    def __init__(self, tree):
+        self._modules, self._functions = {"asyncio"}, set()
+        for node in ast.walk(tree):
+            match node:
+                case ast.Import(names):
+                    self._modules |= {alias.asname for alias in names if alias.name == "asyncio" and alias.asname}
+                case ast.ImportFrom("asyncio", names, 0):
+                    self._functions |= {alias.asname or alias.name for alias in names if alias.name == "run"}
+
     def visit_Call(self, node):
         self.generic_visit(node)
         match node:
-            case ast.Call(ast.Attribute(ast.Name("asyncio"), "run"), [coroutine, *_]):
+            case ast.Call(ast.Attribute(ast.Name(module), "run"), [coroutine, *_]) if module in self._modules:
+                return ast.copy_location(ast.Await(coroutine), node)
+            case ast.Call(ast.Name(function), [coroutine, *_]) if function in self._functions:
                 return ast.copy_location(ast.Await(coroutine), node)
             case ast.Call(ast.Attribute(_, "run_until_complete"), [coroutine], []):
                 return ast.copy_location(ast.Await(coroutine), node)

@@ -3,7 +3,8 @@
 Manifest: `{namespace: {"doc", "functions": {function: entry}}}`. An entry of a described tool has `"described": true`,
 `"doc"`, `"parameters"` (each `[Python name, JSON key, required]`), `"accepts_extra"` and `"types"` (names of its
 result types); an entry of a tool that is only listed has `"described": false` and `"fetch"`, the request that
-describes it. A namespace that is `"partial"` has only the described tools, and any other name may be one of the rest.
+describes it. For a script that looks at tools there is more: `"source"`, the text of a stub, and `"doc"` of a tool that
+is only listed. A namespace that is `"partial"` has only the described tools, and any other name may be one of the rest.
 Functions are made when they are first used: a manifest may hold thousands.
 """
 
@@ -12,9 +13,11 @@ import inspect
 import json
 import sys
 import types
-import typing
 
-from . import protocol, tool_errors
+from . import arguments, protocol, stub_sources, tool_errors
+
+MOST_SHOWN = 100
+"""Tools of a server that `help` tells of."""
 
 
 def install(manifest: dict, bridge) -> None:
@@ -63,7 +66,14 @@ class _Tools(types.ModuleType):
         )
 
     def __dir__(self):
-        return self.__all__
+        return list(self.__namespaces__)
+
+    def __repr__(self):
+        return f"<module 'tools' with {_first(self.__namespaces__)}>"
+
+    def __help__(self):
+        counts = (f"tools.{name}: {len(dir(server))} tools" for name, server in self.__namespaces__.items())
+        return "\n".join([self.__doc__, *counts])
 
 
 class _Namespace(types.ModuleType):
@@ -91,7 +101,7 @@ class _Namespace(types.ModuleType):
             else:
                 made = _Listed(self.__short_name__, name, entry)
         elif name in self.__types__:
-            made = typing.TypedDict(name, {})
+            made = stub_sources.type_named(name, self.__functions__.values(), self.__name__)
         else:
             _refuse_dunder(self, name)
             if self.__is_partial__:
@@ -108,7 +118,15 @@ class _Namespace(types.ModuleType):
         return made
 
     def __dir__(self):
-        return self.__all__
+        return list(self.__functions__)
+
+    def __repr__(self):
+        return f"<module {self.__name__!r} with {_first(self.__functions__)}>"
+
+    def __help__(self):
+        tools = sorted((getattr(self, name) for name in dir(self)), key=lambda tool: type(tool) is _Listed)
+        more = [f"and {len(tools) - MOST_SHOWN} more"] if len(tools) > MOST_SHOWN else []
+        return "\n\n".join([self.__doc__ or self.__name__, *(tool.__help__() for tool in tools[:MOST_SHOWN]), *more])
 
 
 def import_hint(error: BaseException) -> str | None:
@@ -135,9 +153,13 @@ def _nearest(name, known, what):
     close = difflib.get_close_matches(name, known, n=3, cutoff=0.5)
     if close:
         return f"Did you mean {' or '.join(close)}?"
-    shown = sorted(known)[:20]
-    more = f", and {len(known) - len(shown)} more" if len(known) > len(shown) else ""
-    return f"{what}: {', '.join(shown)}{more}." if shown else f"{what}: none."
+    return f"{what}: {_first(sorted(known))}."
+
+
+def _first(names):
+    shown = list(names)[:20]
+    more = f", and {len(names) - len(shown)} more" if len(names) > len(shown) else ""
+    return f"{', '.join(shown)}{more}" if shown else "none"
 
 
 class _Stub:
@@ -146,22 +168,30 @@ class _Stub:
     def __init__(self, namespace, name, entry):
         self.__name__ = self.__qualname__ = name
         self.__module__ = f"tools.{namespace}"
-        self.__doc__ = entry.get("doc")
+        self.__doc__ = stub_sources.text_of(entry)
         self._path = f"{namespace}.{name}"
         self._entry = entry
         inspect.markcoroutinefunction(self)
 
     @property
     def __signature__(self):
-        kind = inspect.Parameter.KEYWORD_ONLY
-        parameters = [
-            inspect.Parameter(parameter, kind, default=inspect.Parameter.empty if needed else ...)
-            for parameter, _, needed in self._entry.get("parameters", ())
-        ]
-        return inspect.Signature(parameters)
+        return stub_sources.signature_of(self._entry, self.__name__, self.__module__)
+
+    @property
+    def __annotations__(self):
+        signature = self.__signature__
+        said = {name: one.annotation for name, one in signature.parameters.items()} | {
+            "return": signature.return_annotation
+        }
+        return {name: annotation for name, annotation in said.items() if annotation is not inspect.Parameter.empty}
 
     def __repr__(self):
-        return f"<tool {self._path}>"
+        if self._entry.get("described"):
+            return f"<tool {self._path}{self.__signature__}>"
+        return f"<tool {self._path}, not described yet: {self._entry['fetch']}>"
+
+    def __help__(self):
+        return self._entry.get("source") or f"{self!r}\n{self._entry.get('doc', '')}".strip()
 
 
 class _Described(_Stub):
@@ -181,13 +211,13 @@ class _Described(_Stub):
             raise tool_errors.ToolArgumentsError(
                 f"{self._path}() misses {', '.join(missing)}: {_usage(self._path, self._entry)}"
             )
-        arguments = {
+        given_by_key = {
             self._keys.get(parameter) or self._extra(parameter): value
             if protocol.is_plain(value)
-            else _argument(self._path, parameter, value)
+            else arguments.converted(self._path, parameter, value)
             for parameter, value in given.items()
         }
-        return self._bridge.call(self._path, arguments)
+        return self._bridge.call(self._path, given_by_key)
 
     def _extra(self, parameter):
         if parameter in self._keys:
@@ -212,19 +242,3 @@ def _usage(path, entry):
     shown = [f"{parameter}=..." for parameter, _, needed in entry["parameters"] if needed]
     shown += [f"[{parameter}=...]" for parameter, _, needed in entry["parameters"] if not needed]
     return f"await {path}({', '.join(shown)})"
-
-
-def _argument(path, parameter, value):
-    def unknown(found):
-        if inspect.isawaitable(found):
-            raise tool_errors.ToolArgumentsError(
-                f"{path}(): {parameter} holds a call that was not awaited: write `await ...` around it"
-            )
-        raise tool_errors.ToolArgumentsError(
-            f"{path}(): {parameter} holds a {type(found).__qualname__}, which JSON can't carry"
-        )
-
-    try:
-        return protocol.to_unicode_json(value, unknown)
-    except ValueError as error:
-        raise tool_errors.ToolArgumentsError(f"{path}(): {parameter}: {error}") from None

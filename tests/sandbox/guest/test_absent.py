@@ -13,6 +13,7 @@ NETWORK = "a script has no network: call a server's tools instead"
 PROCESSES = "a script can't start processes: call a server's tools instead"
 THREADS = "a script has no threads: use asyncio.gather or asyncio.TaskGroup to do things at the same time"
 ENVIRONMENT = "a script has no environment: servers have their own credentials, so none are needed here"
+OWN_LOOP = "a script runs in asyncio's event loop, and `await` works at its top"
 LOOP = (
     "the script already runs in an event loop: write `await ...` instead, in functions that are `async def` and are "
     "awaited themselves"
@@ -42,8 +43,13 @@ sqlite3.connect(":memory:").execute(f"{count} select n from t order by -n").fetc
         ("import pathlib\nlist(pathlib.Path('.').rglob('*.py'))", "PermissionError", FILES),
         ("import urllib.request as u\nu.urlopen('https://example.com')", "PermissionError", NETWORK),
         ("import os\nos.environ['TOKEN']", "KeyError", f"'TOKEN'\n{ENVIRONMENT}"),
-        ("from asyncio import run\nrun(None)", "RuntimeError", LOOP),
-        ("import asyncio\nloop = asyncio.new_event_loop()", "RuntimeError", LOOP),
+        ("from asyncio import run\ndef f():\n    run(None)\nf()", "RuntimeError", LOOP),
+        ("import asyncio\nasyncio.Runner()", "RuntimeError", LOOP),
+        (
+            "import anyio",
+            "ModuleNotFoundError",
+            f"No module named 'anyio'\nanyio is not there and not needed: {OWN_LOOP}",
+        ),
         ("import requests", "ModuleNotFoundError", f"No module named 'requests'\nrequests is not there, and {NETWORK}"),
         ("import socket\nsocket.socket()", "PermissionError", NETWORK),
         ("import socket\nsocket.getaddrinfo('localhost', 80)", "PermissionError", NETWORK),

@@ -28,6 +28,15 @@ pytestmark = pytest.mark.anyio
         ("async def gen():\n    yield 1\n    yield 2\n[x async for x in gen()]", [1, 2]),
         ("async def f():\n    return 4\nreturn await f()", 4),
         ("import asyncio\nasync def main():\n    return 9\nasyncio.run(main())", 9),
+        ("from asyncio import run as go\nasync def main():\n    return 9\ngo(main())", 9),
+        ("import asyncio as aio\nasync def main():\n    return 9\nx = aio.run(main())\nx", 9),
+        (
+            (
+                "import asyncio\nasync def main():\n    return 9\nloop = asyncio.new_event_loop()\n"
+                "asyncio.set_event_loop(loop)\nx = loop.run_until_complete(main())\nloop.close()\nx"
+            ),
+            9,
+        ),
         ("global_ = 1\ndef f():\n    global global_\n    global_ += 1\nf()\nreturn global_", 2),
         ("x: int = 3\nreturn x", 3),
         ("from math import *\nreturn floor(2.5)", 2),
@@ -77,6 +86,15 @@ async def test_the_value_of_a_script_is_its_return_or_its_last_expression(run, s
         ("import collections\ncollections.Counter('aab')", {"a": 2, "b": 1}),
         ("import collections\nP = collections.namedtuple('P', 'x y')\nP(1, 2)", [1, 2]),
         ("range(3)", [0, 1, 2]),
+        ("(n * n for n in range(3))", [0, 1, 4]),
+        (
+            "{'a': map(str, [1]), 'b': zip('ab', [1, 2]), 'c': {1: 2}.items()}",
+            {"a": ["1"], "b": [["a", 1], ["b", 2]], "c": [[1, 2]]},
+        ),
+        (
+            "import array, collections as c\n[array.array('i', [1]), c.UserList([2]), c.UserString('ab')]",
+            [[1], [2], "ab"],
+        ),
         ("{'a': 1}.items()", [["a", 1]]),
         ("'\\ud800'", "\\ud800"),
         ("'\\x1b[31m'", "\\x1b[31m"),
@@ -94,6 +112,20 @@ async def test_a_value_that_contains_itself_is_an_error(raised):
     assert (outcome.type, outcome.message) == (
         "ValueError",
         "the value contains itself, so it can't be written as JSON",
+    )
+
+
+async def test_an_iterator_without_an_end_is_an_error(raised):
+    outcome = await raised("import itertools\nitertools.count()")
+    assert outcome.type == "ValueError"
+    assert "gives more than 500000 values" in outcome.message
+
+
+async def test_an_asynchronous_generator_as_value_says_what_to_write(raised):
+    outcome = await raised("import asyncio\n(await asyncio.sleep(0, n) for n in range(3))")
+    assert (outcome.type, outcome.message.partition(":")[2]) == (
+        "TypeError",
+        " make a list of it, `[... async for ...]`",
     )
 
 
@@ -262,7 +294,8 @@ async def test_a_call_of_a_task_that_nobody_waits_for_is_reported(run):
     assert result.outcome == Completed(None)
     assert result.usage.calls == 0
     assert result.stderr == (
-        "script.py:3: good.echo(...) was never awaited, so it was not called: write `await good.echo(...)`\n"
+        "script.py:3: good.echo(...) was never awaited, so it was not called: write `await good.echo(...)`, or `await` "
+        "the task or gather that it was given to\n"
     )
 
 

@@ -72,7 +72,38 @@ async def test_a_call_carries_the_tools_own_keys_and_omits_what_was_not_given(ru
         (
             "good.echo(text=object())",
             "ToolArgumentsError",
-            "good.echo(): text holds a object, which JSON can't carry",
+            (
+                "good.echo(): text holds a value of type object, which JSON can't carry: pass text, numbers, lists or "
+                "dicts made of it"
+            ),
+        ),
+        (
+            "good.echo(text=...)",
+            "ToolArgumentsError",
+            "good.echo(): text holds `...`, which stands in a stub for a parameter that is not given: leave it out",
+        ),
+        (
+            "good.echo(text=(await good.echo(text=t) for t in 'ab'))",
+            "ToolArgumentsError",
+            (
+                "good.echo(): text holds an asynchronous generator: write a list, as `[await ... for ...]` or "
+                "`[... async for ...]`"
+            ),
+        ),
+        (
+            "good.echo(text=print)",
+            "ToolArgumentsError",
+            "good.echo(): text holds print itself, which JSON can't carry: call it, or pass its name as text",
+        ),
+        (
+            "import io\ngood.echo(text=io.StringIO('a'))",
+            "ToolArgumentsError",
+            "good.echo(): text holds a StringIO, which JSON can't carry: pass its `.getvalue()`",
+        ),
+        (
+            "import re\ngood.echo(text=[re.match('a', 'a')])",
+            "ToolArgumentsError",
+            "good.echo(): text holds a Match, which JSON can't carry: pass its `.group()`",
         ),
         (
             "good.echo(text=[good.echo(text='b')])",
@@ -166,6 +197,30 @@ async def test_an_unknown_kind_of_failure_is_a_tool_error(raised):
     assert (outcome.type, outcome.message) == ("ToolError", "why")
 
 
+@pytest.mark.parametrize(
+    ("argument", "sent"),
+    [
+        ("(n for n in range(3))", [0, 1, 2]),
+        ("map(str, (1, 2))", ["1", "2"]),
+        ("filter(None, [0, 1])", [1]),
+        ("{'a': 1}.keys()", ["a"]),
+        ("zip('ab', [1, 2])", [["a", 1], ["b", 2]]),
+        ("reversed([1, 2])", [2, 1]),
+        ("itertools.chain([1], (n for n in [2]))", [1, 2]),
+        ("[{'deep': iter('ab')}]", [{"deep": ["a", "b"]}]),
+    ],
+)
+async def test_what_gives_values_one_by_one_is_sent_as_a_list(run, argument, sent):
+    script = f"import itertools\nfrom tools import good\nawait good.echo(text={argument})"
+    assert (await run(script)).outcome == Completed(sent)
+
+
+async def test_the_error_of_a_generator_that_is_an_argument_is_its_own(raised):
+    outcome = await raised("from tools import good\nawait good.echo(text=(int(t) for t in ['1', 'x']))")
+    assert outcome.type == "ValueError"
+    assert outcome.message == "invalid literal for int() with base 10: 'x'"
+
+
 async def test_a_script_can_look_at_what_there_is(run):
     script = """
         import inspect, tools
@@ -174,7 +229,7 @@ async def test_a_script_can_look_at_what_there_is(run):
          str(inspect.signature(tools.good.add)), inspect.iscoroutinefunction(echo), tools.good.__doc__]
     """
     assert (await run(script)).outcome == Completed(
-        [True, ["add", "echo"], "echo", "A tool.", "(*, a, b=Ellipsis)", True, "Good tools."]
+        [True, ["add", "echo"], "echo", "A tool.", "(*, a, b=...)", True, "Good tools."]
     )
 
 

@@ -1,0 +1,48 @@
+"""The arguments of a call as JSON, and what to write instead of one that is none.
+
+Above: `stubs`. Below: `protocol`.
+"""
+
+import collections.abc
+import inspect
+import io
+import re
+
+from . import protocol, tool_errors
+
+
+def converted(path: str, parameter: str, value: object) -> object:
+    """Returns an argument as JSON can carry it.
+
+    Raises:
+        ToolArgumentsError: It can't; the message says what to write.
+    """
+
+    def unknown(found):
+        raise tool_errors.ToolArgumentsError(f"{path}(): {parameter} holds {_instead_of(found)}")
+
+    try:
+        return protocol.to_unicode_json(value, unknown)
+    except protocol.NotJsonError as error:
+        raise tool_errors.ToolArgumentsError(f"{path}(): {parameter}: {error}") from None
+
+
+def _instead_of(found):
+    """What this is, and what a script may have meant by it."""
+    if inspect.isawaitable(found):
+        return "a call that was not awaited: write `await ...` around it"
+    if isinstance(found, collections.abc.AsyncIterable):
+        return "an asynchronous generator: write a list, as `[await ... for ...]` or `[... async for ...]`"
+    if found is ...:
+        return "`...`, which stands in a stub for a parameter that is not given: leave it out"
+    if isinstance(found, (io.StringIO, io.BytesIO)):
+        return f"a {_kind(found)}, which JSON can't carry: pass its `.getvalue()`"
+    if isinstance(found, re.Match):
+        return "a Match, which JSON can't carry: pass its `.group()`"
+    if inspect.isroutine(found) or isinstance(found, type):
+        return f"{found.__name__} itself, which JSON can't carry: call it, or pass its name as text"
+    return f"a value of type {_kind(found)}, which JSON can't carry: pass text, numbers, lists or dicts made of it"
+
+
+def _kind(found):
+    return type(found).__qualname__

@@ -1,0 +1,69 @@
+"""What a script defines and never uses, told where that is all that the script was for: it has done nothing then.
+
+Above: `script`. Read from the compiled code; what gets at a definition by another way than its name keeps this quiet.
+"""
+
+import dis
+import inspect
+import linecache
+import types
+
+MOST_TOLD = 3
+
+_OTHER_WAYS = frozenset({"__main__", "dir", "eval", "exec", "getattr", "globals", "locals", "modules", "vars"})
+_LOADS = frozenset({"LOAD_NAME", "LOAD_GLOBAL", "LOAD_FROM_DICT_OR_GLOBALS"})
+
+
+def notes(modules: list, namespace: dict, filename: str) -> list[str]:
+    """Returns a line for each definition that nothing uses.
+
+    A script that uses some of its definitions may have others: of these only `main` is told.
+    """
+    defined = {name: line for name, value in namespace.items() if (line := _line_of(name, value, filename))}
+    if not defined:
+        return []
+    loaded, inside = set(), {}
+    for module in modules:
+        _read(module, defined, loaded, inside)
+    everything = loaded.union(*inside.values())
+    if not everything.isdisjoint(_OTHER_WAYS):
+        return []
+    uses_some = not loaded.isdisjoint(defined)
+    unused = [
+        name
+        for name in defined
+        if name not in loaded and not any(name in used for owner, used in inside.items() if owner != name)
+    ]
+    told = [name for name in unused if name == "main" or not uses_some]
+    return [f"{filename}:{defined[name]}: {_said(name, namespace[name])}" for name in told[:MOST_TOLD]]
+
+
+def _line_of(name, value, filename):
+    """The line at which a definition of this script begins; None for a decorated one, which may be kept elsewhere."""
+    if isinstance(value, type):
+        return getattr(value, "__firstlineno__", None) if value.__module__ == "__main__" else None
+    if not isinstance(value, types.FunctionType) or value.__code__.co_filename != filename:
+        return None
+    line = value.__code__.co_firstlineno
+    return None if linecache.getline(filename, line).lstrip().startswith("@") else line
+
+
+def _read(code, defined, loaded, inside):
+    """Sorts the names that code loads: into those of a definition's own code, and those of all other."""
+    loaded.update(instruction.argval for instruction in dis.get_instructions(code) if instruction.opname in _LOADS)
+    for part in code.co_consts:
+        if not isinstance(part, types.CodeType) or part.co_name == "__annotate__":
+            continue
+        if part.co_name in defined:
+            own = inside.setdefault(part.co_name, set())
+            _read(part, (), own, {})
+        else:
+            _read(part, defined, loaded, inside)
+
+
+def _said(name, value):
+    if isinstance(value, type):
+        return f"the class {name} is defined and never used, so nothing in it was done"
+    call = f"{name}({'...' if inspect.signature(value).parameters else ''})"
+    call = f"await {call}" if inspect.iscoroutinefunction(value) else call
+    return f"{name} is defined and never called, so nothing in it was done: end the script with `{call}`"
