@@ -38,6 +38,22 @@ REAL_LINE_ENDS = r"the code has \n as two characters where its lines should end:
 RESULTS_ARE_VALUES = "results of tools are Python values already, as their stubs say: leave out json.loads()"
 RESULTS_HAVE_NO_PARTS = "a call returns the tool's result itself, as its stub says, not an object around it"
 NO_DATA = "data of images, audio and files stays outside of the script: `await read_bytes(block)` returns its bytes"
+WITHOUT_PROMPTS = "send the code alone, without the prompts of a session"
+WITHOUT_MARKUP = "send the code alone, without the markup around it"
+NO_ENTITIES = "the code holds HTML entities: send <, >, & and quotes as they are"
+NO_NOTEBOOK = "commands of notebooks (% and !) are no Python, and nothing can be installed: leave them out"
+PYTHON_ALONE = "execute_code runs Python, no other language"
+PLAIN_CHARACTERS = "outside of texts Python takes plain characters alone: straight quotes, -, ... and simple spaces"
+ASYNC_DEF = (
+    "write `async def` for the function around it and `await` its calls; a lambda can return the call to be awaited"
+)
+GATHER_THEM = "to await several calls at once write `await asyncio.gather(*calls)`"
+MAKE_A_LIST = "with `await` in it this is an asynchronous generator: write a list, `[await ... for ...]`"
+HELP_SHOWS = "help(tool) shows the stub of a tool"
+TAKE_THE_TEXT = (
+    'if this is a tool\'s result, its text is in one of its keys, as its stub says: result["content"] or another'
+)
+STARTS_ANEW = "each script starts anew: define what it uses"
 AWAIT_IT = "write `await` before it"
 LOOK_AT_THE_TEXT = "if this is a tool's result, it is text (str) of a form of its own: print its beginning first"
 
@@ -50,6 +66,12 @@ def import_it(name: str) -> str:
 def import_as(server: str, name: str) -> str:
     """Return how a script imports a server whose name is no name in Python."""
     return f"the server {one_line(server, _NAME_CHARACTERS)} is `{name}` in scripts: write `from tools import {name}`"
+
+
+def import_beside(server: str) -> str:
+    """Return how a script gets at a server that has the name of one of Python's modules, and at both."""
+    server = one_line(server, _NAME_CHARACTERS)
+    return f"{server} is a server and a module of Python: write `from tools import {server} as {server}_server`"
 
 
 def import_server(server: str, function: str) -> str:

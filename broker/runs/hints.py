@@ -23,6 +23,20 @@ if TYPE_CHECKING:
 _UNDEFINED = re.compile(r"name '(\w+)' is not defined")
 _NO_MODULE = re.compile(r"No module named '(\w+)'")
 _NO_SERVER = re.compile(r"there is no server `(\w+)` in tools")
+_MODULE_WITHOUT = re.compile(r"module '(\w+)' has no attribute '(\w+)'")
+_NO_SYNTAX = frozenset({"SyntaxError", "IndentationError", "TabError"})
+_MARKDOWN = re.compile(r"(?m)^[ \t]*(?:```|~~~)")
+_UNREAD = (
+    (re.compile(r"(?m)^[ \t]*(?:>>> |In \[\d+\]:)"), call_texts.WITHOUT_PROMPTS),
+    (re.compile(r"(?m)^[ \t]*[%!][A-Za-z]"), call_texts.NO_NOTEBOOK),
+    (re.compile(r"(?m)^[ \t]*(?:</?\w+>|<!\[CDATA\[)"), call_texts.WITHOUT_MARKUP),
+    (re.compile(r"&(?:lt|gt|amp|quot|#39);"), call_texts.NO_ENTITIES),
+    (re.compile(r"(?m)^[ \t]*(?:const|let|var) \w+ =|\bconsole\.log\("), call_texts.PYTHON_ALONE),
+    (re.compile(r"invalid (?:non-printable )?character"), call_texts.PLAIN_CHARACTERS),
+    (re.compile(r"'await' outside|outside of an asynchronous function"), call_texts.ASYNC_DEF),
+)
+"""In the error of a script that does not parse, which shows the line at which Python gave up."""
+
 _RESULT_TAKEN_WRONG = (
     (re.compile(r"TypeError: the JSON object must be str, .* not (?:dict|list)"), call_texts.RESULTS_ARE_VALUES),
     (
@@ -30,6 +44,10 @@ _RESULT_TAKEN_WRONG = (
         call_texts.RESULTS_HAVE_NO_PARTS,
     ),
     (re.compile(r"KeyError: 'data'"), call_texts.NO_DATA),
+    (
+        re.compile(r"TypeError: .*(?:must be str|expected str|a bytes-like object).* '?(?:dict|list)\b"),
+        call_texts.TAKE_THE_TEXT,
+    ),
     (re.compile(r"TypeError: string indices must be integers"), call_texts.LOOK_AT_THE_TEXT),
     (re.compile(r"json\.decoder\.JSONDecodeError: "), call_texts.LOOK_AT_THE_TEXT),
 )
@@ -37,6 +55,9 @@ _RESULT_TAKEN_WRONG = (
 
 _ANYWHERE = (
     (re.compile(r"TypeError: '_(?:Tools|Namespace|Described|Listed)' object is not"), call_texts.HOW_TO_CALL),
+    (re.compile(r"was expected, got _(?:Described|Listed)"), call_texts.HELP_SHOWS),
+    (re.compile(r"TypeError: '(?:list|tuple|set|dict|generator)' object can't be awaited"), call_texts.GATHER_THEM),
+    (re.compile(r"TypeError: 'async_generator' object is not iterable"), call_texts.MAKE_A_LIST),
     (re.compile(r"RuntimeError: await wasn't used with future"), call_texts.AWAIT_IT),
 )
 _OF_CLIENTS = frozenset({"call_tool", "mcp", "client", "session", "tools"})
@@ -73,10 +94,15 @@ def _home(name: str, catalog: Catalog) -> str | None:
 
 
 def _hint(raised: Raised, script: str, catalog: Catalog, *, has_called: bool) -> str:
-    if raised.type == "SyntaxError":
-        return _sent_wrong(script, catalog)
-    if named := _UNDEFINED.match(raised.message) or _NO_MODULE.match(raised.message):
+    if raised.type in _NO_SYNTAX:
+        return _sent_wrong(raised, script, catalog)
+    if named := _UNDEFINED.match(raised.message):
+        return _tool_hint(named[1], catalog) or call_texts.STARTS_ANEW
+    if named := _NO_MODULE.match(raised.message):
         return _tool_hint(named[1], catalog)
+    named = _MODULE_WITHOUT.match(raised.message)
+    if named is not None and catalog.by_python_name(f"{named[1]}.{named[2]}") is not None:
+        return call_texts.import_beside(named[1])
     text = f"{raised.type}: {raised.message}"
     return _first(_ANYWHERE, text) or (_first(_RESULT_TAKEN_WRONG, text) if has_called else "")
 
@@ -87,17 +113,22 @@ def _tool_hint(name: str, catalog: Catalog) -> str:
         return call_texts.import_it(name)
     if (home := _home(name, catalog)) is not None:
         return call_texts.import_server(home, name)
-    # Names of many hosts: `mcp__git__git_log`.
+    # Names of many hosts: `mcp__git__git_log`, `git_git_log`.
     _, _, rest = name.partition("__")
-    if (entry := catalog.by_python_name(rest.replace("__", ".", 1))) is not None:
-        return call_texts.import_server(entry.namespace, entry.function)
+    spelt = [rest.replace("__", ".", 1)]
+    spelt += [f"{one}.{name[len(one) + 1 :]}" for one in catalog.namespaces.values() if name.startswith(f"{one}_")]
+    for one in spelt:
+        if (entry := catalog.by_python_name(one)) is not None:
+            return call_texts.import_server(entry.namespace, entry.function)
     return call_texts.HOW_TO_CALL if name in _OF_CLIENTS else ""
 
 
-def _sent_wrong(script: str, catalog: Catalog) -> str:
+def _sent_wrong(raised: Raised, script: str, catalog: Catalog) -> str:
     """Return what is wrong with the form of a script that does not parse; in linear time, whatever it holds."""
-    if any(line.lstrip().startswith("```") for line in script.splitlines()):
+    if _MARKDOWN.search(script):
         return call_texts.WITHOUT_MARKDOWN
+    if found := _first(_UNREAD, raised.traceback):
+        return found
     is_one_line = "\n" not in script.strip()
     if is_one_line and r"\n" in script:
         return call_texts.REAL_LINE_ENDS

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import mcp.types as t
 
 from broker.server.way_to_client import has_model, way_to_client
-from broker.surface.dispatch import plain_code
+from broker.surface.sent_code import unfenced
 
 if TYPE_CHECKING:
     from mcp.server import ServerRequestContext
@@ -54,4 +54,4 @@ def json_of(text: str) -> Any:
     Raises:
         ValueError: It is none.
     """
-    return json.loads(plain_code(text))
+    return json.loads(unfenced(text))

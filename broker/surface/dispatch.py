@@ -19,6 +19,7 @@ from broker.surface import run_texts, texts
 from broker.surface.definitions import DETAILS, EXECUTE, INPUT_SCHEMAS, SEARCH
 from broker.surface.outputs import KeptOutputs
 from broker.surface.replies import OUTPUT_TOKENS, Reply, reply_of
+from broker.surface.sent_code import plain_code
 from broker.tiers.items import summary_line
 from codegen.plain_text import one_line
 from sandbox import SandboxError
@@ -34,7 +35,6 @@ LONGEST_SECONDS = 600.0
 """What a caller may ask for as timeout of a script."""
 
 _MOST_TOOLS = 100
-_FENCE = "```"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -118,18 +118,18 @@ class Surface:
         return self._reply(text, is_error=not details.described)
 
     async def _execute(self, given: dict[str, Any], watching: Watching) -> Reply:
+        code, seconds = plain_code(given["code"]), given.get("timeout")
+        fault = _unusable(code, seconds)
+        if fault is not None:
+            return Reply(texts.wrong_arguments(EXECUTE, fault), is_error=True)
         limits = self.limits or self.session.limits
-        seconds = given.get("timeout")
         if seconds is not None:
-            if not 0 < seconds <= LONGEST_SECONDS:
-                fault = f"timeout: {one_line(str(seconds), 40)} is not a number of seconds up to {LONGEST_SECONDS:g}"
-                return Reply(texts.wrong_arguments(EXECUTE, fault), is_error=True)
             limits = replace(limits, wall_seconds=float(seconds))
         try:
             if self.resumes is not None:
                 return self._ran(await self._take_up(self.resumes, watching))
             result = await self.session.execute_code(
-                plain_code(given["code"]),
+                code,
                 limits=limits,
                 on_output=watching.on_output,
                 on_call=watching.on_call,
@@ -167,23 +167,21 @@ class Surface:
         return Reply(text + handle, is_error=is_error)
 
 
+def _unusable(code: str, seconds: float | None) -> str | None:
+    """Return what is wrong with the arguments of execute_code beside their types."""
+    if not code.strip():
+        return "code: there is none"
+    if seconds is not None and not 0 < seconds <= LONGEST_SECONDS:
+        return f"timeout: {one_line(str(seconds), 40)} is not a number of seconds up to {LONGEST_SECONDS:g}"
+    return None
+
+
 def _not_run(error: RunInterruptedError | StoreError | SandboxError) -> Reply:
     if isinstance(error, RunInterruptedError):
         logger().error("a run was interrupted", problem=str(error), what_to_do=error.what_to_do)
         return Reply(run_texts.interrupted(error.run_id, error.executed), is_error=True)
     logger().error("a run was not begun", problem=str(error))
     return Reply(run_texts.NOT_RECORDED if isinstance(error, StoreError) else run_texts.NO_SANDBOX, is_error=True)
-
-
-def plain_code(text: str) -> str:
-    """Return code without a byte order mark and the fence of Markdown around it; its lines keep their numbers."""
-    text = text.removeprefix("\ufeff")
-    opening, _, rest = text.strip().partition("\n")
-    language = opening.removeprefix(_FENCE).strip()
-    if not (opening.startswith(_FENCE) and rest.endswith(_FENCE) and (not language or language.isidentifier())):
-        return text
-    lines_before = text[: text.index(_FENCE)].count("\n") + 1
-    return "\n" * lines_before + rest.removesuffix(_FENCE).rstrip(" \t").removesuffix("\n")
 
 
 def _names(text: str) -> list[str]:

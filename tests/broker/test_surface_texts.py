@@ -116,6 +116,7 @@ CALLS = {
     "lost_answer": lambda name: call_texts.lost_answer("git", "it closed the connection"),  # noqa: ARG005
     "bad_answer": lambda name: call_texts.bad_answer("git"),  # noqa: ARG005
     "import_it": call_texts.import_it,
+    "import_beside": lambda name: call_texts.import_beside(name[:64]),
     "import_server": lambda name: call_texts.import_server("git", name[:64]),
     "import_as": lambda name: call_texts.import_as(name, "side_desk"),
     "of_a_server": lambda name: call_texts.of_a_server(name[:64]),

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from broker import Broker, Grant
-from broker.surface.dispatch import plain_code
+from broker.surface.sent_code import plain_code
 
 pytestmark = pytest.mark.anyio
 
@@ -43,6 +43,40 @@ MISTAKES = {
     ),
     "a client's method": ("await call_tool('add', {'a': 1})", "tools are functions of their servers: "),
     "prose around the code": ("Here it is:\n```python\n1\n```\n", "send the code alone, without Markdown around it"),
+    "fences in a text": ("~~~py\n1\n~~~\nDone.", "send the code alone, without Markdown around it"),
+    "the prompts of a session": (">>> x = 1\n>>> x", "without the prompts of a session"),
+    "a command of a notebook": ("%pip install pandas\n1", "commands of notebooks (% and !) are no Python"),
+    "tags around the code": ("<code>\n1\n</code>", "without the markup around it"),
+    "entities": ("if 1 &lt; 2:\n    1", "the code holds HTML entities: send <"),
+    "another language": ("const x = 1;\nconsole.log(x);", "runs Python, no other language"),
+    "curly quotes": ("print(“a”)", "straight quotes"),
+    "hard spaces": ("x\u00a0= 1", "simple spaces"),
+    "an await in a plain function": (
+        "from tools import desk\ndef f():\n    return await desk.add(a=1)\nf()",
+        "write `async def` for the function around it",
+    ),
+    "a list that is awaited": (
+        "from tools import desk\nawait [desk.add(a=n) for n in (1, 2)]",
+        "write `await asyncio.gather(*calls)`",
+    ),
+    "a generator with await in it": (
+        "from tools import desk\nsum(await desk.add(a=n) for n in (1, 2))",
+        "write a list, `[await ... for ...]`",
+    ),
+    "the source of a tool": ("import inspect\nfrom tools import desk\ninspect.getsource(desk.add)", "help(tool) shows"),
+    "an object as text": (
+        "import io\nfrom tools import desk\nio.StringIO({**await desk.boxed()})",
+        'result["content"]',
+    ),
+    "a tool with its server's name before it": (
+        "await side_desk_note()",
+        "side_desk.note is a tool: write `from tools import side_desk` and `await side_desk.note(...)`",
+    ),
+    "a variable of an earlier script": ("nothing_known", "each script starts anew: define what it uses"),
+    "a server with the name of a module": (
+        "from tools import time\nimport time\nawait time.now()",
+        "write `from tools import time as time_server`",
+    ),
     "line ends as text": (r"import json\nprint(1)\n", "send real line ends"),
     "a result as JSON text": (
         "import json\nfrom tools import desk\njson.loads(await desk.boxed())",
@@ -70,6 +104,11 @@ def add(a: int) -> int:
     return a + 1
 
 
+def now() -> str:
+    """Returns the time."""
+    return "now"
+
+
 def boxed() -> dict[str, int]:
     """Returns an object."""
     return {"a": 1}
@@ -77,7 +116,7 @@ def boxed() -> dict[str, int]:
 
 @pytest.fixture
 async def session():
-    async with Broker(servers={"desk": [note, add, boxed], "side-desk": [note]}) as broker:
+    async with Broker(servers={"desk": [note, add, boxed], "side-desk": [note], "time": [now]}) as broker:
         yield broker.session(grants=[Grant("*")])
 
 
@@ -94,9 +133,10 @@ async def test_a_usual_mistake_is_told_what_was_meant(session, script, hint):
 @pytest.mark.parametrize(
     "script",
     [
-        "nothing_known",
         "import nothing_known",
         "x = (",
+        "x = '''\n<b>&lt;\n%d\n>>> 1\n'''\ny = (",
+        "import time\ntime.nothing",
         "import json\njson.loads('{')",
         "{}.content",
         "from tools import desk\nawait desk.boxed()\n1 / 0",
@@ -138,6 +178,20 @@ async def test_tools_that_a_script_finds_out_while_it_runs_do_not_keep_it_from_s
         ("print('```')", "print('```')"),
         ("x = '''\n```\n'''", "x = '''\n```\n'''"),
         ("```python\n1\n```\nand more", "```python\n1\n```\nand more"),
+        ('```python title="a.py"\n1\n```', "\n1"),
+        ("~~~\n1\n~~~", "\n1"),
+        ("```py\n1```", "\n1"),
+        ("  ```py\n  if x:\n      1\n  ```", "\nif x:\n    1"),
+        ("\n    x = 1\n\n    if x:\n        x\n", "\nx = 1\n\nif x:\n    x\n"),
+        ("\ufeff\tx = 1\n\tx", "x = 1\nx"),
+        ("  x = 1\nx", "  x = 1\nx"),
+        ('"x = 1\\nprint(\\"x\\")"', 'x = 1\nprint("x")'),
+        ('"print(1)"', "print(1)"),
+        ('{"code": "```python\\nx\\n```", "timeout": 5}', "\nx"),
+        ('"a text"', '"a text"'),
+        ('{"code": 1}', '{"code": 1}'),
+        ('{"code": "x", "other": 1}', '{"code": "x", "other": 1}'),
+        ('"a"\nprint("b")\n"c"', '"a"\nprint("b")\n"c"'),
     ],
 )
 async def test_a_fence_around_the_code_is_taken_off_and_lines_keep_their_numbers(sent, run):
@@ -146,8 +200,15 @@ async def test_a_fence_around_the_code_is_taken_off_and_lines_keep_their_numbers
 
 @pytest.mark.parametrize(
     "sent",
-    ["```\n" + " " * 500_000, "\n" * 500_000 + "`", "```\n" * 100_000 + "x", "```" + "x" * 500_000 + "\n```x"],
-    ids=["spaces", "lines", "fences", "words"],
+    [
+        "[" * 500_000 + "]",
+        '"' + "\\" * 500_000 + '"',
+        "```\n" + " " * 500_000,
+        "\n" * 500_000 + "`",
+        "```\n" * 100_000 + "x",
+        "```" + "x" * 500_000 + "\n```x",
+    ],
+    ids=["brackets", "backslashes", "spaces", "lines", "fences", "words"],
 )
 async def test_code_that_only_begins_like_markdown_is_left_alone_however_long_it_is(sent):
     assert plain_code(sent) == sent
@@ -157,3 +218,10 @@ async def test_what_a_long_script_may_have_meant_is_found_in_one_pass(session):
     for script in (r"\n" * 200_000 + "\nx y", "\n" * 400_000 + "x y"):
         result = await session.execute_code(script)
         assert result.error.type == "SyntaxError"
+
+
+async def test_code_that_is_empty_is_refused(session):
+    for code in ("", " \n", "```python\n```"):
+        reply = await session.dispatch("execute_code", {"code": code})
+        assert reply.is_error
+        assert reply.text.startswith("execute_code was not called: code: there is none.")

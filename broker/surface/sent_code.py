@@ -1,0 +1,54 @@
+"""Code as models send it, as the script that is meant: what is around it is taken off where nothing else can be meant.
+
+Above: dispatch.py, and sampling.py for answers in a fence. Below: nothing. By patterns alone, in linear time: the host
+parses no script. What stays unclear is left as it is, and Python's error with a hint of hints.py tells what is wrong.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import textwrap
+
+_FENCE = re.compile(r"[ \t]*(```+|~~~+)[^`\n]*")
+_OF_EXECUTE_CODE = frozenset({"code", "timeout", "session"})
+_IS_CODE = re.compile(r"\n|\b(?:await|import|print|return)\b")
+
+
+def plain_code(text: str) -> str:
+    """Return code without what models put around it; its lines keep their numbers.
+
+    That is: a byte order mark, JSON (code as a string that was encoded twice, or the arguments of execute_code), the
+    fence of Markdown, indentation of all lines.
+    """
+    code = unfenced(_decoded_again(text.removeprefix("\ufeff")))
+    first = re.search(r"\S", code)
+    is_indented = first is not None and code[first.start() - 1 : first.start()] in {" ", "\t"}
+    return textwrap.dedent(code) if is_indented else code
+
+
+def unfenced(text: str) -> str:
+    """Return text without the fence of Markdown around it, and with an empty line in its place."""
+    stripped = text.strip()
+    opening, _, rest = stripped.partition("\n")
+    fence = _FENCE.fullmatch(opening)
+    if fence is None or not rest.endswith(fence[1]):
+        return text
+    before = text[: text.index(fence[1])]
+    lines_before = before.count("\n") + 1
+    return "\n" * lines_before + rest.removesuffix(fence[1]).rstrip(" \t").removesuffix("\n")
+
+
+def _decoded_again(text: str) -> str:
+    """Return the code in a text that is JSON itself; text in quotes that looks like no code is the script's value."""
+    stripped = text.strip()
+    if stripped[:1] + stripped[-1:] not in {'""', "{}"}:
+        return text
+    try:
+        decoded = json.loads(stripped)
+    except (ValueError, RecursionError):
+        return text
+    if isinstance(decoded, dict) and decoded.keys() <= _OF_EXECUTE_CODE:
+        decoded = decoded.get("code")
+        return decoded if isinstance(decoded, str) else text
+    return decoded if isinstance(decoded, str) and _IS_CODE.search(decoded) else text
