@@ -1,8 +1,8 @@
 """One upstream server: a task that owns its connection, and the way to it for whoever calls its tools.
 
-Above: upstreams.py starts the task; tool_calls.py is the only caller of `call_tool`. Below: calls.py, listed_tools.py,
-connection.py. The SDK wants a connection closed by the task that opened it, hence the owner task; calls may come from
-any task.
+Above: upstreams.py starts the task; tool_calls.py is the only caller of `call_tool`. Below: readiness.py, calls.py,
+listed_tools.py, connection.py. The SDK wants a connection closed by the task that opened it, hence the owner task;
+calls may come from any task.
 """
 
 from __future__ import annotations
@@ -22,8 +22,9 @@ from broker.redaction import Redactor
 from broker.upstreams.calls import Calls
 from broker.upstreams.connecting import InProcessServer, connect
 from broker.upstreams.connection import Connection
-from broker.upstreams.explain import Trouble, explain
+from broker.upstreams.explain import explain
 from broker.upstreams.listed_tools import ListedTools
+from broker.upstreams.readiness import Readiness
 from broker.upstreams.server_config import ServerConfig
 from broker.upstreams.server_status import ServerStatus
 from broker.upstreams.upstream_requests import OpenCall, UpstreamRequests
@@ -36,14 +37,12 @@ if TYPE_CHECKING:
 
     from broker.authorization.forms import Person
     from broker.upstreams.listing import Listing
-    from broker.upstreams.server_status import State
     from broker.upstreams.upstream_requests import Sampler
     from codegen import ToolSpec
 
 FIRST_DELAY_SECONDS = 0.5
 LONGEST_DELAY_SECONDS = 60.0
 _STEADY_SECONDS = 30.0
-_LAZY_RETRY_SECONDS = 5.0
 
 
 class Upstream:
@@ -81,26 +80,20 @@ class Upstream:
         )
         self._connection: Connection | None = None
         self._protocol_version: str | None = None
-        self._state: State = "disabled" if self.settings.disabled else "asleep" if self.settings.lazy else "connecting"
-        self._trouble: Trouble | None = None
-        self._settled = anyio.Event()
+        self._readiness = Readiness(is_disabled=self.settings.disabled, is_lazy=self.settings.lazy)
         self._mode = self.settings.mode
-        self._wanted = anyio.Event()
         self._open_calls = 0
-        self._used_at = self._failed_at = -math.inf
-        if self.settings.disabled or self.settings.lazy:
-            self._settled.set()
-        if not self.settings.lazy:
-            self._wanted.set()
+        self._used_at = -math.inf
 
     @property
     def status(self) -> ServerStatus:
         """How the server is doing now."""
         version = self._protocol_version
-        trouble = self._trouble if self._state in {"down", "connecting"} else None
+        state = self._readiness.state
+        trouble = self._readiness.trouble if state in {"down", "connecting"} else None
         return ServerStatus(
             name=self.name,
-            state=self._state,
+            state=state,
             protocol_version=version,
             era=None if version is None else "2026" if version in MODERN_PROTOCOL_VERSIONS else "2025",
             tool_count=len(self._tools.listing.tools),
@@ -113,23 +106,18 @@ class Upstream:
 
     async def settled(self) -> None:
         """Wait until the running attempt to connect has succeeded or failed."""
-        await self._settled.wait()
+        await self._readiness.settled()
 
     async def needed(self) -> None:
         """Wait as `settled` does, for a server that is needed now: a lazy one is connected first."""
         self._used_at = anyio.current_time()
-        is_failing = self._state == "down" and self._used_at - self._failed_at < _LAZY_RETRY_SECONDS
-        if not is_failing:
-            self._wanted.set()
-            if self.settings.lazy and self._state in {"asleep", "down"}:
-                self._state, self._settled = "connecting", anyio.Event()
-        await self._settled.wait()
+        await self._readiness.needed()
 
     def rest(self) -> bool:
         """Disconnect a lazy server that nobody uses now; tell whether that is done."""
         if not self.settings.lazy or self._open_calls or self._connection is None:
             return False
-        self._wanted = anyio.Event()
+        self._readiness.rest()
         self._connection.end("it is not needed now")
         return True
 
@@ -138,28 +126,17 @@ class Upstream:
         delay = FIRST_DELAY_SECONDS
         try:
             while not self.settings.disabled:
-                await self._wanted.wait()
+                await self._readiness.begin()
                 began = anyio.current_time()
-                self._state = "connecting"
                 was_ready = await self._attempt()
-                if self.settings.lazy and self._sleeps(was_ready=was_ready):
+                if self._readiness.sleeps(was_ready=was_ready):
                     delay = FIRST_DELAY_SECONDS
                     continue
                 steady = was_ready and anyio.current_time() - began >= _STEADY_SECONDS
                 delay = FIRST_DELAY_SECONDS if steady else min(delay * 2, LONGEST_DELAY_SECONDS)
                 await anyio.sleep(delay * random.uniform(0.5, 1.0))  # noqa: S311  # jitter
         finally:
-            self._state = "disabled" if self.settings.disabled else "stopped"
-            self._settled.set()
-
-    def _sleeps(self, *, was_ready: bool) -> bool:
-        """Tell whether a lazy server that is not connected any more waits to be needed again."""
-        if not was_ready:
-            self._failed_at, self._wanted = anyio.current_time(), anyio.Event()
-        elif not self._wanted.is_set():
-            self._state, self._trouble = "asleep", None
-            self._settled.set()
-        return not self._wanted.is_set()
+            self._readiness.end()
 
     async def _attempt(self) -> bool:
         """Connect and stay until the connection ends; tell whether it became ready."""
@@ -187,20 +164,18 @@ class Upstream:
                 self._lose_connection()
         timed_out = scope.cancelled_caught and not ready
         trouble = explain(self.name, self.settings, connection, error, timed_out=timed_out)
-        self._trouble = replace(trouble, problem=self._redact(trouble.problem))
+        trouble = replace(trouble, problem=self._redact(trouble.problem))
         self._protocol_version = None
-        if self._wanted.is_set():
-            logger().warning("server is down", server=self.name, problem=self._trouble.problem)
-        if not ready:
-            self._state = "down"
-            self._settled.set()
+        if self._readiness.is_wanted:
+            logger().warning("server is down", server=self.name, problem=trouble.problem)
+        self._readiness.fail(trouble, was_ready=ready)
         return ready
 
     def _lose_connection(self) -> None:
         """Turn away from a connection that has ended: calls now wait for the next one, for a while."""
         if self._connection is not None:
             self._connection = None
-            self._state, self._settled = "connecting", anyio.Event()
+            self._readiness.lose()
 
     async def _serve(self, connection: Connection) -> None:
         async with anyio.create_task_group() as tasks:
@@ -224,9 +199,8 @@ class Upstream:
         self._protocol_version = connection.protocol_version
         if self._mode == "auto" and connection.protocol_version not in MODERN_PROTOCOL_VERSIONS:
             self._mode = "legacy"  # asked once: some servers are silent to what they do not know
-        self._state, self._trouble = "ready", None
         logger().info("server is ready", server=self.name, protocol=connection.protocol_version)
-        self._settled.set()
+        self._readiness.become_ready()
 
     async def read_descriptions(self, names: Sequence[str]) -> list[ToolSpec]:
         """Return the full definitions of tools that were listed with a line each; those not to be had are left out.
@@ -290,5 +264,6 @@ class Upstream:
         return connection
 
     def _why_unavailable(self) -> str:
-        problem = self._trouble.problem if self._trouble else f"it is {self._state}"
+        trouble = self._readiness.trouble
+        problem = trouble.problem if trouble else f"it is {self._readiness.state}"
         return call_texts.unavailable(self.name, problem)
