@@ -11,10 +11,11 @@ from typing import TYPE_CHECKING, Any
 from broker.authorization.question_box import QuestionBox
 from broker.calls.direct_calls import DirectCalls, DirectResult
 from broker.disclosure.disclosure import Disclosure
-from broker.runs.execution import Execution, Watching
+from broker.runs.execution import Execution
 from broker.runs.parking import Parking
 from broker.runs.preparation import Preparation
 from broker.runs.script_check import CHECK_MODES
+from broker.runs.watching import Watching
 from broker.search import SearchRequest
 from broker.surface import Surface
 from sandbox.limits import check_limits

@@ -1,6 +1,6 @@
 """One run of a script: prepared, checked, begun or taken up again, carried out, and put in its envelope.
 
-Above: sessions.py. Below: preparation.py, the sandbox, tool_calls.py for its calls, envelope.py.
+Above: sessions.py. Below: preparation.py, the sandbox, run_calls.py for its calls, envelope.py.
 """
 
 from __future__ import annotations
@@ -8,14 +8,13 @@ from __future__ import annotations
 import secrets
 import time
 from contextlib import closing
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import anyio
 
 from broker.calls.content_blocks import ContentBlocks
-from broker.calls.earlier_calls import count_earlier_calls
 from broker.calls.script_functions import ScriptFunctions
 from broker.calls.tool_calls import ToolCalls
 from broker.errors import RecordingError
@@ -24,16 +23,17 @@ from broker.recordings.run_journal import RunJournal
 from broker.runs.envelope import envelope_of, redacted_outcome
 from broker.runs.hints import with_hint
 from broker.runs.large_values import worked_on
+from broker.runs.run_calls import RunCalls
 from broker.runs.run_output import RunOutput
 from broker.runs.script_check import not_started, warning
 from sandbox import Parked, Raised, Stopped, Stopwatch
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
     from broker.authorization.desk import ConsentDesk
     from broker.authorization.questions import GivenAnswers
-    from broker.calls.attempts import CallRecord
+    from broker.authorization.run_desk import RunDesk
     from broker.calls.script_functions import Extractor
     from broker.recordings.recorder import RecordedRun, Recorder
     from broker.recordings.resuming import UnknownAnswerer, UnknownOutcome
@@ -41,30 +41,29 @@ if TYPE_CHECKING:
     from broker.runs.envelope import ExecutionResult
     from broker.runs.preparation import Preparation
     from broker.runs.script_check import CheckMode
+    from broker.runs.watching import Watching
     from broker.tools.catalog import CatalogEntry
-    from sandbox import Call, Completion, Limits, Reference
+    from sandbox import Limits, Reference
 
 
-@dataclass(frozen=True)
-class Watching:
-    """Who is told of a run as it goes on, and may stop it or answer its calls; as of `Session.execute_code`."""
+@dataclass(frozen=True, kw_only=True)
+class _Conditions:
+    """What a run is carried out with, beside what is recorded of it.
 
-    on_output: Callable[[str, str], None] | None = None
-    on_call: Callable[[CallRecord, int, int], None] | None = None
-    stop: anyio.CancelScope | None = None
-    known_answers: Callable[[Call], Completion | None] | None = None
-    extractor: Extractor | None = None
+    Attributes:
+        limits: Its bounds; those of the sandbox when None.
+        warned: The mistakes that were found in the script, as the beginning of its stderr.
+        unknown: What is done about calls of unknown outcome, in a run that is taken up again.
+        given: Answers to the question that it waits for.
+    """
 
-    def telling(self, note: Callable[[CallRecord], None]) -> Watching:
-        """Return the same, with somebody else told first of each call that has ended."""
-        on_call = self.on_call
-
-        def tell(record: CallRecord, ended: int, made: int) -> None:
-            note(record)
-            if on_call is not None:
-                on_call(record, ended, made)
-
-        return replace(self, on_call=tell)
+    script: str
+    filename: str
+    manifest: Mapping[str, Any]
+    limits: Limits | None
+    warned: str = ""
+    unknown: UnknownCalls | None = None
+    given: GivenAnswers | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -112,15 +111,8 @@ class Execution:
             desk=self.desk,
         )
         with recorded:
-            return await self._carry_out(
-                script,
-                recorded,
-                manifest=manifest,
-                filename=filename,
-                limits=limits,
-                watching=watching,
-                warned=warned,
-            )
+            conditions = _Conditions(script=script, filename=filename, manifest=manifest, limits=limits, warned=warned)
+            return await self._carry_out(recorded, conditions, watching)
 
     async def resume(
         self,
@@ -147,37 +139,63 @@ class Execution:
         with self.recorder.resume(name, image=sandbox.image_digest, desk=self.desk) as recorded:
             if recorded.before is None:
                 raise RecordingError(f"{name} has no past")
-            return await self._carry_out(
-                recorded.before.script,
-                recorded,
-                manifest=recorded.before.load(recorded.before.begun.manifest),
+            conditions = _Conditions(
+                script=recorded.before.script,
                 filename=recorded.before.begun.filename,
+                manifest=recorded.before.load(recorded.before.begun.manifest),
                 limits=recorded.before.limits,
-                watching=watching,
                 unknown=UnknownCalls(recorded.before, policy, ask, self.desk.parks),
                 given=given,
             )
+            return await self._carry_out(recorded, conditions, watching)
 
-    async def _carry_out(
-        self,
-        script: str,
-        recorded: RecordedRun,
-        *,
-        manifest: Mapping[str, Any],
-        filename: str,
-        limits: Limits | None,
-        watching: Watching,
-        warned: str = "",
-        unknown: UnknownCalls | None = None,
-        given: GivenAnswers | None = None,
-    ) -> ExecutionResult:
+    async def _carry_out(self, recorded: RecordedRun, conditions: _Conditions, watching: Watching) -> ExecutionResult:
         """Run a script that may start, or go on with one from where its past ends."""
-        prepared = self.preparation
-        sandbox = await prepared.sandbox.opened()
+        sandbox = await self.preparation.sandbox.opened()
         began = time.monotonic()
-        stopwatch, blocks = Stopwatch(recorded.past.elapsed_seconds), ContentBlocks()
-        desk = self.desk.for_run(recorded.run_id, script, journal=recorded.journal)
-        calls = ToolCalls(
+        stopwatch = Stopwatch(recorded.past.elapsed_seconds)
+        desk = self.desk.for_run(recorded.run_id, conditions.script, journal=recorded.journal)
+        calls = self._calls(recorded, desk, stopwatch, watching)
+        if conditions.given is not None:
+            desk.take(conditions.given.question, conditions.given.answers, conditions.given.by)
+        printed = RunOutput(watching.on_output, self.redact)
+        with closing(desk), watching.stop or anyio.CancelScope() as scope:
+            ended = await sandbox.run(
+                conditions.script,
+                answer=calls.answer if conditions.unknown is None else conditions.unknown.around(calls.answer),
+                manifest=conditions.manifest,
+                filename=conditions.filename,
+                limits=conditions.limits,
+                on_output=printed.add,
+                stopwatch=stopwatch,
+                seed=recorded.seed,
+                wall_ns=recorded.wall_ns,
+                journal=recorded.journal,
+                past=recorded.past,
+            )
+        printed.end()
+        records = calls.tools.records
+        if scope.cancelled_caught:
+            ended = printed.result(stopwatch.elapsed, len(records))
+        elif not isinstance(ended.outcome, Parked):
+            self.desk.unfinished.discard(recorded.run_id)
+        outcome = with_hint(ended.outcome, conditions.script, self.preparation.catalog, has_called=bool(records))
+        return envelope_of(
+            await worked_on(getattr(outcome, "value", None), partial(redacted_outcome, outcome, self.redact)),
+            recorded.run_id,
+            began,
+            calls=records,
+            stdout=self.redact(ended.stdout),
+            stderr=conditions.warned + self.redact(ended.stderr),
+            usage=ended.usage,
+            blocks=calls.blocks,
+            question=desk.question if isinstance(ended.outcome, Parked) else None,
+        )
+
+    def _calls(self, recorded: RecordedRun, desk: RunDesk, stopwatch: Stopwatch, watching: Watching) -> RunCalls:
+        """Return who answers the calls of a run, with what it had called before."""
+        prepared, blocks = self.preparation, ContentBlocks()
+        tools = ToolCalls(
             catalog=prepared.catalog,
             upstreams=prepared.upstreams,
             desk=desk,
@@ -189,52 +207,11 @@ class Execution:
             journal=recorded.journal,
         )
         functions = ScriptFunctions(blocks, watching.extractor or self.extractor)
+        calls = RunCalls(tools=tools, functions=functions, blocks=blocks, known=watching.known_answers)
         if recorded.before is not None and isinstance(recorded.journal, RunJournal):
             give_back(recorded.before, desk, recorded.journal)
-            calls.restore(count_earlier_calls(recorded.before, desk, prepared.upstreams))
-            functions.restore(recorded.before)
-        if given is not None:
-            desk.take(given.question, given.answers, given.by)
-
-        async def answer(call: Call) -> Completion | None:
-            known = None if watching.known_answers is None else watching.known_answers(call)
-            if known is not None:
-                return known
-            # A tool is called by namespace and name; what has no namespace is asked of us.
-            return await (calls.answer if "." in call.function else functions.answer)(call)
-
-        printed = RunOutput(watching.on_output, self.redact)
-        with closing(desk), watching.stop or anyio.CancelScope() as scope:
-            ended = await sandbox.run(
-                script,
-                answer=answer if unknown is None else unknown.around(answer),
-                manifest=manifest,
-                filename=filename,
-                limits=limits,
-                on_output=printed.add,
-                stopwatch=stopwatch,
-                seed=recorded.seed,
-                wall_ns=recorded.wall_ns,
-                journal=recorded.journal,
-                past=recorded.past,
-            )
-        printed.end()
-        if scope.cancelled_caught:
-            ended = printed.result(stopwatch.elapsed, len(calls.records))
-        elif not isinstance(ended.outcome, Parked):
-            self.desk.unfinished.discard(recorded.run_id)
-        outcome = with_hint(ended.outcome, script, self.preparation.catalog, has_called=bool(calls.records))
-        return envelope_of(
-            await worked_on(getattr(outcome, "value", None), partial(redacted_outcome, outcome, self.redact)),
-            recorded.run_id,
-            began,
-            calls=calls.records,
-            stdout=self.redact(ended.stdout),
-            stderr=warned + self.redact(ended.stderr),
-            usage=ended.usage,
-            blocks=blocks,
-            question=desk.question if isinstance(ended.outcome, Parked) else None,
-        )
+            calls.restore(recorded.before, desk, prepared.upstreams)
+        return calls
 
     def _described(self, found: Sequence[Reference]) -> list[tuple[CatalogEntry, bool, frozenset[str]]]:
         """Return what is recorded of the tools that a script names and that are described."""

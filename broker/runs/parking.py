@@ -18,7 +18,7 @@ from broker.authorization.question_box import Later
 from broker.authorization.questions import GivenAnswers
 from broker.authorization.run_answerer import answering
 from broker.runs.envelope import ExecutionResult, WaitsFor
-from broker.runs.execution import Watching
+from broker.runs.watching import Watching
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable

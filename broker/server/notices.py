@@ -15,7 +15,7 @@ import anyio.lowlevel
 from mcp import MCPError
 from mcp.shared.exceptions import MCPDeprecationWarning
 
-from broker.runs.execution import Watching
+from broker.runs.watching import Watching
 from broker.server.sampling import client_extractor
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ from broker.calls.json_schema import first_fault
 from broker.disclosure.tool_details import HINTS
 from broker.errors import RecordingError, RunInterruptedError, SearchError, StoreError
 from broker.logging import logger
-from broker.runs.execution import Watching
+from broker.runs.watching import Watching
 from broker.search import Detail, Filters, Mode, SearchRequest
 from broker.surface import run_texts, texts
 from broker.surface.definitions import DETAILS, EXECUTE, INPUT_SCHEMAS, SEARCH

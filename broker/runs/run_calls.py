@@ -1,0 +1,52 @@
+"""The calls of one run, each with who answers it: the servers of tools, functions of ours, what is known before.
+
+Above: execution.py. Below: tool_calls.py, script_functions.py.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from broker.calls.earlier_calls import count_earlier_calls
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from broker.authorization.run_desk import RunDesk
+    from broker.calls.content_blocks import ContentBlocks
+    from broker.calls.script_functions import ScriptFunctions
+    from broker.calls.tool_calls import ToolCalls
+    from broker.recordings.recording import Recording
+    from broker.upstreams.upstream import Upstream
+    from sandbox import Call, Completion
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunCalls:
+    """Answers the calls of one run.
+
+    Attributes:
+        tools: Answers those of tools.
+        functions: Answers those of what scripts are given beside tools.
+        blocks: What results held that is no data, and what was displayed of it.
+        known: Asked first about every call; what it answers is neither judged nor sent.
+    """
+
+    tools: ToolCalls
+    functions: ScriptFunctions
+    blocks: ContentBlocks
+    known: Callable[[Call], Completion | None] | None = None
+
+    async def answer(self, call: Call) -> Completion | None:
+        """Answer one call; None is no answer for now."""
+        known = None if self.known is None else self.known(call)
+        if known is not None:
+            return known
+        # A tool is called by namespace and name; what has no namespace is asked of us.
+        return await (self.tools.answer if "." in call.function else self.functions.answer)(call)
+
+    def restore(self, before: Recording, desk: RunDesk, upstreams: Mapping[str, Upstream]) -> None:
+        """Bring back what the run had called before it was taken up again."""
+        self.tools.restore(count_earlier_calls(before, desk, upstreams))
+        self.functions.restore(before)

@@ -1,0 +1,41 @@
+"""Who watches a run: is told of it as it goes on, may stop it, or answers what it asks.
+
+Above: sessions.py and the surface, which take it from a caller. Below: nothing. `Session.execute_code` says what each
+is.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    import anyio
+
+    from broker.calls.attempts import CallRecord
+    from broker.calls.script_functions import Extractor
+    from sandbox import Call, Completion
+
+
+@dataclass(frozen=True)
+class Watching:
+    """Who watches one run; all of them may be missing."""
+
+    on_output: Callable[[str, str], None] | None = None
+    on_call: Callable[[CallRecord, int, int], None] | None = None
+    stop: anyio.CancelScope | None = None
+    known_answers: Callable[[Call], Completion | None] | None = None
+    extractor: Extractor | None = None
+
+    def telling(self, note: Callable[[CallRecord], None]) -> Watching:
+        """Return the same, with somebody else told first of each call that has ended."""
+        on_call = self.on_call
+
+        def tell(record: CallRecord, ended: int, made: int) -> None:
+            note(record)
+            if on_call is not None:
+                on_call(record, ended, made)
+
+        return replace(self, on_call=tell)
