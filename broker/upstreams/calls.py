@@ -19,7 +19,7 @@ from broker.calls import call_texts
 from broker.calls.tool_results import is_error
 from broker.errors import CallTimeoutError, InputRefusedError, OutcomeUnknownError, ReplyError, ToolRejectedError
 from broker.logging import logger
-from broker.upstreams.stdio import LINE_BYTES
+from broker.upstreams.child_messages import LINE_BYTES
 from broker.upstreams.upstream_requests import OpenCall, RefusedError, UpstreamRequests
 
 if TYPE_CHECKING:

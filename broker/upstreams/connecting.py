@@ -20,21 +20,22 @@ from mcp.shared.memory import create_client_server_memory_streams
 from mcp.types.version import LATEST_MODERN_VERSION
 from pydantic import ValidationError
 
+from broker.upstreams.child_messages import LINE_BYTES
 from broker.upstreams.functions import FunctionsDispatcher, FunctionsServer
 from broker.upstreams.http_trail import HttpTrail
 from broker.upstreams.in_process import InProcessDispatcher
 from broker.upstreams.raw_dispatcher import RawDispatcher
-from broker.upstreams.stdio import LINE_BYTES, stdio_streams
+from broker.upstreams.stdio import stdio_streams
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
-    from anyio.abc import Process
     from mcp.client._transport import TransportStreams
     from mcp.shared.dispatcher import Dispatcher
 
     from broker.upstreams.connection import Connection
     from broker.upstreams.server_config import ServerConfig
+    from broker.upstreams.server_process import ServerProcess
 
 Mode: TypeAlias = Literal["auto", "legacy", "2026-07-28"]
 InProcessServer: TypeAlias = "Server[Any] | MCPServer"
@@ -42,7 +43,7 @@ InProcessServer: TypeAlias = "Server[Any] | MCPServer"
 
 @asynccontextmanager
 async def connect(
-    target: ServerConfig | InProcessServer, mode: Mode, connection: Connection, process: Process | None = None
+    target: ServerConfig | InProcessServer, mode: Mode, connection: Connection, process: ServerProcess | None = None
 ) -> AsyncIterator[None]:
     """Open and negotiate `connection`; everything behind it is gone when the block ends.
 
@@ -107,7 +108,7 @@ async def _open(
     target: ServerConfig | InProcessServer,
     mode: Mode,
     connection: Connection,
-    process: Process | None,
+    process: ServerProcess | None,
 ) -> Dispatcher[Any]:
     if isinstance(target, (Server, MCPServer)):
         # The SDK's own client reaches in the same way; there is no public accessor.

@@ -1,19 +1,25 @@
 """The processes of stdio servers, started. Loads nothing of the SDK, so that servers start while it is loaded.
 
-Above: upstreams.py, which starts all of them first, and stdio.py, which speaks to one. Below: anyio, process_tree.py.
+Above: upstreams.py, which starts all of them first, and stdio.py, which speaks to one. Below: anyio, input_pipe.py,
+process_tree.py.
 """
 
 from __future__ import annotations
 
 import os
+import subprocess
 import sys
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import anyio
 
+from broker.upstreams.input_pipe import InputPipe, InputStream
+
 if TYPE_CHECKING:
     from anyio.abc import Process
 
+    from broker.upstreams.input_pipe import Input
     from broker.upstreams.server_config import ServerConfig
 
 # What a server is given beside its own `env`: what programs need to start, and nothing that may be a secret.
@@ -39,25 +45,56 @@ _INHERITED = (
 _END_SECONDS = 1.0
 
 
-async def start_process(config: ServerConfig) -> Process:
-    """Starts the server of a config as the leader of a session, with pipes.
+@dataclass(frozen=True, slots=True)
+class ServerProcess:
+    """A server that was started.
+
+    Attributes:
+        process: The leader of a session, with pipes to read its stdout and stderr from.
+        stdin: What it reads.
+    """
+
+    process: Process
+    stdin: Input
+
+
+async def start_process(config: ServerConfig) -> ServerProcess:
+    """Starts the server of a config.
 
     Raises:
         OSError: The program cannot be started.
     """
+    if sys.platform == "win32":
+        process = await _open(config, subprocess.PIPE)
+        assert process.stdin is not None  # noqa: S101  # it was opened as a pipe
+        return ServerProcess(process, InputStream(process.stdin))
+    reading_end, writing_end = os.pipe()
+    stdin = InputPipe(writing_end)
+    try:
+        return ServerProcess(await _open(config, reading_end), stdin)
+    except BaseException:
+        await stdin.aclose()
+        raise
+    finally:
+        os.close(reading_end)
+
+
+async def _open(config: ServerConfig, stdin: int) -> Process:
     inherited = {name: os.environ[name] for name in _INHERITED if name in os.environ}
     return await anyio.open_process(
         [config.command or "", *config.args],
+        stdin=stdin,
         env=inherited | config.env,
         cwd=config.cwd,
         start_new_session=True,
     )
 
 
-async def end_process(process: Process) -> None:
+async def end_process(server: ServerProcess) -> None:
     """Ends a process that nobody came to speak to, with all that it started, and waits a second for its end."""
     from broker.upstreams.process_tree import ProcessTree  # noqa: PLC0415  # psutil is not waited for to start servers
 
     with anyio.move_on_after(_END_SECONDS, shield=True):
-        await ProcessTree(process).kill()
-        await process.aclose()
+        await ProcessTree(server.process).kill()
+        await server.stdin.aclose()
+        await server.process.aclose()

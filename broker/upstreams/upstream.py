@@ -32,11 +32,11 @@ from broker.upstreams.upstream_requests import OpenCall, UpstreamRequests
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from anyio.abc import Process
     from mcp.shared.dispatcher import ProgressFnT
 
     from broker.authorization.forms import Person
     from broker.upstreams.listing import Listing
+    from broker.upstreams.server_process import ServerProcess
     from broker.upstreams.upstream_requests import Sampler
     from codegen import ToolSpec
 
@@ -56,7 +56,7 @@ class Upstream:
         *,
         on_call: Callable[[str, str, bool, float], None] | None = None,
         redact: Redactor | None = None,
-        process: Process | None = None,
+        process: ServerProcess | None = None,
         sampler: Sampler | None = None,
     ) -> None:
         """Call `on_listing` with the server's name whenever its tools have been listed.

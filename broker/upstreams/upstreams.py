@@ -20,11 +20,12 @@ from broker.upstreams.server_process import end_process, start_process
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
-    from anyio.abc import Process, TaskGroup
+    from anyio.abc import TaskGroup
 
     from broker.redaction import Redactor
     from broker.upstreams.connecting import InProcessServer
     from broker.upstreams.listing import Listing
+    from broker.upstreams.server_process import ServerProcess
     from broker.upstreams.server_status import ServerStatus
     from broker.upstreams.upstream import Upstream
     from broker.upstreams.upstream_requests import Sampler
@@ -63,7 +64,7 @@ class Upstreams:
         if not self._targets:
             return
         async with AsyncExitStack() as unclaimed:
-            started: dict[str, Process] = {}
+            started: dict[str, ServerProcess] = {}
             for name, target in self._targets.items():
                 if isinstance(target, ServerConfig) and _starts_at_once(target):
                     with suppress(OSError):  # the upstream meets it again, and says so

@@ -35,10 +35,10 @@ async def test_nothing_that_a_server_started_is_left(faulty, running, log, behav
 
 
 async def test_what_starts_more_while_it_is_ended_is_stopped_first(faulty, log):
-    process = await start_process(faulty("keeps_starting", env={"CALLS_LOG": str(log)}))
+    server = await start_process(faulty("keeps_starting", env={"CALLS_LOG": str(log)}))
     while len(pids(log)) < 3:
         await anyio.lowlevel.checkpoint()
-    await end_process(process)
+    await end_process(server)
     assert len(pids(log)) < 200
     assert not any(map(lives, pids(log)))
 
@@ -51,11 +51,11 @@ async def test_a_server_that_ends_by_itself_is_given_the_time_to(faulty, running
 
 
 async def test_nothing_is_left_of_a_server_that_nobody_came_to_speak_to(faulty, log):
-    process = await start_process(faulty("child_apart", env={"CALLS_LOG": str(log)}))
+    server = await start_process(faulty("child_apart", env={"CALLS_LOG": str(log)}))
     while not pids(log):
         await anyio.lowlevel.checkpoint()
-    await end_process(process)
-    assert process.returncode == -signal.SIGKILL
+    await end_process(server)
+    assert server.process.returncode == -signal.SIGKILL
     assert not any(map(lives, pids(log)))
 
 

@@ -1,0 +1,211 @@
+"""The messages of a child process as the SDK reads and writes them: JSON-RPC lines, bounded.
+
+Above: stdio.py. Below: the child's pipes. The SDK's dispatcher reads and writes these streams in the tasks that it has
+anyway: no task and no queue stands between it and the pipes. Everything read here was written by the server.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import deque
+from typing import TYPE_CHECKING, Self
+
+import anyio
+import anyio.lowlevel
+from mcp.shared.message import SessionMessage
+from mcp.types.jsonrpc import JSONRPCError, JSONRPCRequest, JSONRPCResponse, jsonrpc_message_adapter
+
+if TYPE_CHECKING:
+    from types import TracebackType
+
+    from anyio.abc import ByteReceiveStream
+    from mcp.types.jsonrpc import JSONRPCMessage
+
+    from broker.upstreams.input_pipe import Input
+    from broker.upstreams.stdio import Child
+
+LINE_BYTES = 8 * 1024 * 1024
+"""The longest message a server may send."""
+
+VALUES = 700_000
+"""How many commas and brackets one message may hold: a list of empty lists takes sixty times its bytes in memory."""
+
+REQUESTS = 1_000
+"""Requests of a server that wait for our answers."""
+
+_CHUNK_BYTES = 64 * 1024
+_WRITE_SECONDS = 10.0
+_STRING = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"?', re.DOTALL)
+
+
+class Stream:
+    """What the SDK's `ReadStream` and `WriteStream` have in common."""
+
+    async def __aenter__(self) -> Self:
+        """Return it."""
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        """Close it."""
+        await self.aclose()
+
+    async def aclose(self) -> None:
+        """Leave the pipe to `Child.stop`."""
+
+
+class Incoming(Stream):
+    """The messages of a child's stdout, until it ends, breaks the protocol or sends a line beyond the bound."""
+
+    def __init__(self, child: Child, stdout: ByteReceiveStream) -> None:
+        """Report the end of the connection, with its reason, to the child."""
+        self._child = child
+        self._stdout = stdout
+        self._lines: deque[bytes] = deque()
+        self._unended = bytearray()
+
+    def __aiter__(self) -> Self:
+        """Return it."""
+        return self
+
+    async def __anext__(self) -> SessionMessage | Exception:
+        """Return the next message."""
+        try:
+            return await self.receive()
+        except anyio.EndOfStream:
+            raise StopAsyncIteration from None
+
+    async def receive(self) -> SessionMessage | Exception:
+        """Return the next message.
+
+        Raises:
+            anyio.EndOfStream: The connection is of no further use; the child has the reason.
+        """
+        while True:
+            if self._lines:
+                await anyio.lowlevel.checkpoint()  # many lines at once hold up nobody else
+            while not self._lines:
+                await self._read()
+            if (message := self._message(self._lines.popleft())) is not None:
+                return SessionMessage(message)
+
+    async def _read(self) -> None:
+        try:
+            chunk = await self._stdout.receive(_CHUNK_BYTES)
+        except (anyio.EndOfStream, anyio.ClosedResourceError, anyio.BrokenResourceError, OSError):
+            # Before the SDK hears of the end: waiting calls then fail with this reason.
+            await self._child.report_exit("it closed its output")
+            raise anyio.EndOfStream from None
+        first, *others = chunk.split(b"\n")
+        self._unended += first
+        for part in others:
+            self._lines.append(bytes(self._unended))
+            self._unended[:] = part
+        if len(self._unended) > LINE_BYTES:
+            self._lines.append(bytes(self._unended))
+
+    def _message(self, line: bytes) -> JSONRPCMessage | None:
+        """Read one line; None for one that is no message."""
+        if len(line) > LINE_BYTES:
+            raise self._broken(f"it sent a message over the bound of {LINE_BYTES} bytes")
+        if _values(line) > VALUES:
+            raise self._broken(f"it sent a message of more than {VALUES} values")
+        try:
+            message = _decoded(line)
+        except (ValueError, RecursionError):
+            # A banner or a log line on stdout is a common fault and harmless; a broken message loses an answer.
+            if b'"jsonrpc"' not in line:
+                return None
+            raise self._broken("it sent a message that is not JSON-RPC") from None
+        if isinstance(message, JSONRPCRequest):
+            self._child.unanswered += 1
+            if self._child.unanswered > REQUESTS:
+                raise self._broken(f"it sent more than {REQUESTS} requests and did not wait for answers")
+        return message
+
+    def _broken(self, reason: str) -> anyio.EndOfStream:
+        self._child.end(reason)
+        return anyio.EndOfStream()
+
+
+class Outgoing(Stream):
+    """Messages to a child's stdin, each written whole, also when its sender has been cancelled.
+
+    What the pipe takes of a message is written at once, and the rest is left to `write_rests`. Who comes meanwhile
+    waits.
+    """
+
+    def __init__(self, child: Child, stdin: Input) -> None:
+        """Report to the child that it reads no more."""
+        self._child = child
+        self._stdin = stdin
+        self._rest = b""
+        self._has_rest = anyio.Event()
+        self._has_written = anyio.Event()
+        self._is_broken = False
+
+    async def send(self, one: SessionMessage) -> None:
+        """Write a message.
+
+        Raises:
+            anyio.BrokenResourceError: The child reads no more; it has been told.
+        """
+        line = one.message.model_dump_json(by_alias=True, exclude_unset=True).encode("utf-8", "replace") + b"\n"
+        while self._rest and not self._is_broken:
+            await self._has_written.wait()
+        if self._is_broken:
+            raise anyio.BrokenResourceError
+        try:
+            written = self._stdin.write(line)
+        except OSError:
+            await self._child.report_exit("it closed its input")
+            raise anyio.BrokenResourceError from None
+        if written < len(line):
+            self._rest = line[written:]
+            self._has_written = anyio.Event()
+            self._has_rest.set()
+        if isinstance(one.message, JSONRPCResponse | JSONRPCError):
+            self._child.unanswered -= 1
+
+    async def write_rests(self) -> None:
+        """Write what could not be written at once; a child that does not read for long is given up."""
+        try:
+            while True:
+                await self._has_rest.wait()
+                with anyio.fail_after(_WRITE_SECONDS):
+                    await self._stdin.finish(self._rest)
+                self._has_rest = anyio.Event()
+                self._rest = b""
+                self._has_written.set()
+        except TimeoutError:
+            self._child.end("it does not read its input")
+        except (anyio.ClosedResourceError, anyio.BrokenResourceError, OSError):
+            await self._child.report_exit("it closed its input")
+        finally:
+            self._is_broken = True
+            self._has_written.set()
+
+
+def _values(line: bytes) -> int:
+    """Return about how many values a message holds; its strings are left out of the count only when it matters."""
+    count = _weight(line)
+    return count if count <= VALUES else _weight(_STRING.sub(b"", line))
+
+
+def _weight(line: bytes) -> int:
+    return line.count(b",") + line.count(b"[") + line.count(b"{")
+
+
+def _decoded(line: bytes) -> JSONRPCMessage:
+    """Read a message. What the strict parser refuses for one bad character is read with that character replaced.
+
+    Raises:
+        ValueError: It is no message.
+        RecursionError: It is nested too deep.
+    """
+    try:
+        return jsonrpc_message_adapter.validate_json(line, by_name=False)
+    except ValueError:
+        return jsonrpc_message_adapter.validate_python(json.loads(line.decode("utf-8", "replace")), by_name=False)

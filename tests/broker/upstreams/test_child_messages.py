@@ -1,0 +1,120 @@
+"""Messages to and from a child process, over real pipes."""
+
+from __future__ import annotations
+
+import sys
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING
+
+import anyio
+import anyio.lowlevel
+import pytest
+from mcp.shared.message import SessionMessage
+from mcp.types.jsonrpc import JSONRPCNotification
+
+from broker.upstreams import child_messages
+from broker.upstreams.server_config import ServerConfig
+from broker.upstreams.stdio import stdio_streams
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+
+    from mcp.client._transport import TransportStreams
+
+pytestmark = [pytest.mark.anyio, pytest.mark.usefixtures("deadline")]
+
+ECHO = """
+import os
+while data := os.read(0, 65_536):
+    while data:
+        data = data[os.write(1, data):]
+"""
+CLOSING = "import os, time; os.close(0); print('{}', flush=True); time.sleep(60)"
+DEAF = "import time; time.sleep(60)"
+BIG = 1_000_000
+
+
+@pytest.fixture
+def ended():
+    """Why the connection was ended."""
+    return []
+
+
+@asynccontextmanager
+async def child(code: str, ended: list[str]) -> AsyncIterator[TransportStreams]:
+    async with stdio_streams(ServerConfig(command=sys.executable, args=("-c", code)), ended.append) as streams:
+        yield streams
+
+
+def message(number: int, size: int = 0) -> SessionMessage:
+    params = {"number": number, "filling": "x" * size}
+    return SessionMessage(JSONRPCNotification(jsonrpc="2.0", method="note", params=params))
+
+
+def number(received: SessionMessage | Exception) -> int:
+    assert isinstance(received, SessionMessage)
+    assert isinstance(received.message, JSONRPCNotification)
+    assert received.message.params is not None
+    return int(received.message.params["number"])
+
+
+async def test_messages_larger_than_the_pipe_arrive_whole_from_many_senders(ended):
+    async with child(ECHO, ended) as (incoming, outgoing), anyio.create_task_group() as tasks:
+        for one in range(20):
+            tasks.start_soon(outgoing.send, message(one, BIG if one % 2 else 0))
+        assert {number(await incoming.receive()) for _ in range(20)} == set(range(20))
+    assert not ended
+
+
+async def test_a_message_is_written_whole_when_its_sender_has_long_gone(ended):
+    async with child(ECHO, ended) as (incoming, outgoing):
+        await outgoing.send(message(1, 10 * BIG // 2))
+        with anyio.move_on_after(0):
+            await outgoing.send(message(2))
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(outgoing.send, message(3))
+            assert [number(await incoming.receive()) for _ in range(2)] == [1, 3]
+    assert not ended
+
+
+async def test_a_child_that_does_not_read_is_given_up_and_so_is_who_waits_for_it(ended, monkeypatch):
+    monkeypatch.setattr(child_messages, "_WRITE_SECONDS", 0.2)
+    async with child(DEAF, ended) as (_, outgoing):
+        await outgoing.send(message(1, BIG))
+        with pytest.raises(anyio.BrokenResourceError):
+            await outgoing.send(message(2))
+        with pytest.raises(anyio.BrokenResourceError):
+            await outgoing.send(message(3))
+    assert ended == ["it does not read its input"]
+
+
+async def test_a_child_that_has_closed_its_input_is_told_of(ended):
+    async def send_for_ever(outgoing) -> None:
+        while True:
+            await outgoing.send(message(1))
+            await anyio.lowlevel.checkpoint()
+
+    async with child(CLOSING, ended) as (_, outgoing):
+        with pytest.raises(anyio.BrokenResourceError):
+            await send_for_ever(outgoing)
+    assert ended == ["it closed its input"]
+
+
+async def test_a_flood_of_messages_holds_up_no_other_task(ended):
+    lines = message(1).message.model_dump_json() + "\n"
+    turns = 0
+
+    async def other() -> None:
+        nonlocal turns
+        while True:
+            turns += 1
+            await anyio.lowlevel.checkpoint()
+
+    flood = f"print({lines!r} * 2_000)"
+    async with child(flood, ended) as (incoming, _), anyio.create_task_group() as tasks:
+        await incoming.receive()
+        tasks.start_soon(other)
+        for _ in range(1_000):
+            await incoming.receive()
+        tasks.cancel_scope.cancel()
+    assert turns >= 500
