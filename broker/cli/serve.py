@@ -18,6 +18,7 @@ from broker.cli.signals import ending_signals
 from broker.cli.terminal import Problem, note
 from broker.errors import ConfigError
 from broker.server import BrokerServer
+from broker.server.late_handshake import serve_connection
 from broker.server.settings import TOKEN_CHARACTERS
 from broker.server.stdio import standard_streams
 
@@ -98,7 +99,7 @@ def _server(broker: Broker, settings: ServeSettings, grants: list[Grant]) -> Bro
 async def _serve_stdio(server: BrokerServer) -> None:
     async with standard_streams() as (incoming, outgoing), anyio.create_task_group() as tasks:
         tasks.start_soon(_end_on_signal, server, tasks)
-        await server.mcp.run(incoming, outgoing, server.mcp.create_initialization_options())
+        await serve_connection(server.mcp, incoming, outgoing)
         tasks.cancel_scope.cancel()
 
 

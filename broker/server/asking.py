@@ -81,7 +81,7 @@ class Asking:
         if kept is None:
             kept = _Kept(principal_of_request(), identity, ctx, run=run)
             ctx.lifespan_context.tasks.start_soon(kept.perform, partial(answer, run))
-        return await self._next(kept)
+        return await self._next(kept, ctx)
 
     async def _go_on(
         self, ctx: ServerRequestContext[Any, Any], params: t.CallToolRequestParams, answer: Answer
@@ -98,9 +98,10 @@ class Asking:
         response = (params.input_responses or {}).get(asked.key) if asked is not None else None
         if asked is not None and response is not None:
             asked.reply(response)
-        return await self._next(kept)
+        return await self._next(kept, ctx)
 
-    async def _next(self, kept: _Kept) -> t.CallToolResult | t.InputRequiredResult:
+    async def _next(self, kept: _Kept, ctx: ServerRequestContext[Any, Any]) -> t.CallToolResult | t.InputRequiredResult:
+        kept.ctx = ctx
         try:
             await kept.has_news()
         except anyio.get_cancelled_exc_class():
@@ -165,7 +166,7 @@ class _Kept:
     Attributes:
         principal: Whose it is.
         identity: The same, and what was asked for.
-        ctx: The first of the requests that are one.
+        ctx: The latest of the requests that are one.
         state: What the client passes to go on with it; hard to guess.
         run: The recorded run that it goes on with.
         asked: What the client has been asked, or is about to be.
@@ -194,7 +195,8 @@ class _Kept:
 
     async def perform(self, answer: Callable[[], Awaitable[t.CallToolResult]]) -> None:
         """Answer the request, as a task of the server; its questions wait for the client."""
-        with self.scope, in_request(_request(self.identity, self.state)), reaching(self.ctx, self._send):
+        way = reaching(self.ctx, self._send, lambda: self.ctx)
+        with self.scope, in_request(_request(self.identity, self.state)), way:
             try:
                 self._result = await answer()
             except Exception as error:  # noqa: BLE001  # whoever repeats the request gets it

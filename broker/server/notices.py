@@ -1,4 +1,4 @@
-"""What a client hears while a script runs: progress as calls end, and printed text as log messages.
+"""What a client hears while a script runs: progress as calls end and as time goes by, and printed text as log messages.
 
 Above: app.py. Below: the request's session of the SDK. The script is never slowed down by a client that reads slowly:
 progress is told as it stands when the client can take it, and text beyond the bound is dropped from the log alone.
@@ -17,6 +17,7 @@ from mcp.shared.exceptions import MCPDeprecationWarning
 
 from broker.runs.watching import Watching
 from broker.server.sampling import client_extractor
+from broker.server.way_to_client import latest_request
 
 if TYPE_CHECKING:
     from mcp.server import ServerRequestContext
@@ -27,6 +28,9 @@ if TYPE_CHECKING:
 BACKLOG_PIECES = 1_000
 """Printed pieces that wait for a slow client; older ones are dropped."""
 
+BEAT_SECONDS = 10.0
+"""After how long without progress a client is told that the script still runs: some give up after a minute of none."""
+
 _LOGGER = "script"
 
 
@@ -35,10 +39,12 @@ class Notices:
 
     def __init__(self, ctx: ServerRequestContext[Any, Any], *, with_output: bool) -> None:
         """Tell of progress, which the SDK drops where nobody asked for it, and of output where wanted."""
-        self._session = ctx.session
-        self._request_id = ctx.request_id
+        self._latest_request = latest_request(ctx)
         self._printed: collections.deque[tuple[str, str]] = collections.deque(maxlen=BACKLOG_PIECES)
-        self._progress: tuple[int, int, str] | None = None
+        self._progress: tuple[float, float | None, str] | None = None
+        self._ended = 0
+        self._beats = 0
+        self._told_at = 0.0
         self._news = anyio.Event()
         self._closed = False
         self._native = anyio.lowlevel.current_token().native_token
@@ -56,9 +62,13 @@ class Notices:
     async def send(self) -> None:
         """Tell the client until closed. A client that is not there any more ends it."""
         try:
+            began = self._told_at = anyio.current_time()
             while not self._closed or self._printed or self._progress:
-                await self._news.wait()
-                self._news = anyio.Event() if not self._closed else self._news
+                with anyio.CancelScope(deadline=self._told_at + BEAT_SECONDS) as silence:
+                    await self._news.wait()
+                    self._news = anyio.Event() if not self._closed else self._news
+                if silence.cancelled_caught:
+                    self._on_beat(anyio.current_time() - began)
                 await self._tell()
         except (MCPError, anyio.ClosedResourceError, anyio.BrokenResourceError):
             return
@@ -69,13 +79,21 @@ class Notices:
             level: LoggingLevel = "info" if stream == "stdout" else "warning"
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", MCPDeprecationWarning)  # the older era has nothing else
-                sending = self._session.send_log_message(level, text, _LOGGER, self._request_id)
+                request = self._latest_request()
+                sending = request.session.send_log_message(level, text, _LOGGER, request.request_id)
             await sending
         if self._progress is not None:
-            (ended, made, message), self._progress = self._progress, None
-            await self._session.report_progress(ended, made, message)
+            (progress, total, message), self._progress = self._progress, None
+            self._told_at = anyio.current_time()
+            await self._latest_request().session.report_progress(progress, total, message)
+
+    def _on_beat(self, seconds: float) -> None:
+        """Tell of the time alone; progress has to grow, so it lies between those of the last call and of the next."""
+        self._beats += 1
+        self._progress = (self._ended + self._beats / (self._beats + 1), None, f"running for {seconds:.0f} s")
 
     def _on_call(self, record: CallRecord, ended: int, made: int) -> None:
+        self._ended, self._beats = ended, 0
         self._progress = (ended, made, f"{record.server}.{record.tool} {record.status}"[:200])
         self._news.set()
 

@@ -26,7 +26,10 @@ if TYPE_CHECKING:
     Send: TypeAlias = Callable[[Request], Awaitable[t.InputResponse | None]]
     SendAbout: TypeAlias = Callable[[Request, str], Awaitable[t.InputResponse | None]]
 
+    LatestRequest: TypeAlias = Callable[[], ServerRequestContext[Any, Any]]
+
 _WAY: ContextVar[Send | None] = ContextVar("_WAY", default=None)
+_LATEST: ContextVar[LatestRequest | None] = ContextVar("_LATEST", default=None)
 
 
 def way_to_client() -> Send | None:
@@ -34,9 +37,19 @@ def way_to_client() -> Send | None:
     return _WAY.get()
 
 
+def latest_request(ctx: ServerRequestContext[Any, Any]) -> LatestRequest:
+    """Return what tells the latest of the requests that repeat the present one; of no other does its client hear."""
+    return _LATEST.get() or (lambda: ctx)
+
+
 @contextmanager
-def reaching(ctx: ServerRequestContext[Any, Any], send: SendAbout) -> Iterator[None]:
-    """Let what begins in a block, also in tasks that it starts, reach the client; its person where it shows forms."""
+def reaching(
+    ctx: ServerRequestContext[Any, Any], send: SendAbout, latest: LatestRequest | None = None
+) -> Iterator[None]:
+    """Let what begins in a block, also in tasks that it starts, reach the client; its person where it shows forms.
+
+    `latest` tells the request that is open, where the client repeats it with its answers.
+    """
 
     async def show(params: t.ElicitRequestParams, about: str) -> t.ElicitResult:
         reply = await send(t.ElicitRequest(params=params), about)
@@ -45,12 +58,13 @@ def reaching(ctx: ServerRequestContext[Any, Any], send: SendAbout) -> Iterator[N
     async def send_any(request: Request) -> t.InputResponse | None:
         return await send(request, "")
 
-    token = _WAY.set(send_any)
+    token, token_of_latest = _WAY.set(send_any), _LATEST.set(latest)
     try:
         answerer = ElicitingAnswerer(show, has_urls=_has_urls(ctx)) if has_forms(ctx) else None
         with nullcontext() if answerer is None else answering(answerer):
             yield
     finally:
+        _LATEST.reset(token_of_latest)
         _WAY.reset(token)
 
 

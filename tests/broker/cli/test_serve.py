@@ -100,6 +100,18 @@ def test_stdout_holds_messages_alone_and_the_end_of_input_ends_it(codemode, conf
     assert answer["result"]["serverInfo"]["name"] == "codemode-broker"
 
 
+def test_a_client_that_has_not_waited_for_its_probe_is_answered(codemode, config):
+    envelope = {
+        "protocolVersion": "2026-07-28",
+        "clientInfo": {"name": "test", "version": "1"},
+        "clientCapabilities": {},
+    }
+    meta = {f"io.modelcontextprotocol/{key}": value for key, value in envelope.items()}
+    probe = {"jsonrpc": "2.0", "id": "probe", "method": "server/discover", "params": {"_meta": meta}}
+    finished = codemode("serve", "-c", config, stdin=spoken(probe, INITIALIZE))
+    assert json.loads(finished.stdout.splitlines()[-1])["result"]["protocolVersion"] == "2025-11-25"
+
+
 def test_lines_that_are_no_messages_do_not_end_it(codemode, config):
     finished = codemode("serve", "-c", config, stdin="hello\n{\n\x00\n" + spoken(INITIALIZE))
     assert json.loads(finished.stdout.splitlines()[-1])["result"]["protocolVersion"] == "2025-11-25"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import AsyncExitStack, asynccontextmanager
+from functools import partial
 
 import anyio
 import mcp.types as t
@@ -98,7 +99,7 @@ async def begin(client):
     result = await client.call_tool("execute_code", {"code": "1"})
     handle = result.structured_content.get("session")
     session = {"session": handle} if handle else {}
-    await client.call_tool("get_tool_details", {"tools": ["desk.add", "curious.ask"], **session})
+    await client.call_tool("get_tool_details", {"tools": ["desk.add", "desk.wait", "curious.ask"], **session})
     return session
 
 
@@ -124,6 +125,23 @@ async def test_a_loop_is_approved_with_one_form(connected, calls):
     assert result["stdout"] == "desk.add was refused: only b of 0.\n"
     assert sorted(calls) == [("add", n, 0) for n in range(3)]
     assert len(person.shown) == 2
+
+
+async def test_a_client_hears_of_its_run_also_after_a_question(connected, started, monkeypatch):
+    monkeypatch.setattr("broker.server.notices.BEAT_SECONDS", 0.01)
+    heard = anyio.Event()
+
+    async def note(*_told) -> None:
+        if started.is_set():
+            heard.set()
+
+    async with connected(Person(accept(tool_1="allow these calls"))) as [client]:
+        session = await begin(client)
+        arguments = {"code": "from tools import desk\nawait desk.wait()", **session}
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(partial(client.call_tool, "execute_code", arguments, progress_callback=note))
+            await heard.wait()
+            tasks.cancel_scope.cancel()
 
 
 async def test_each_client_is_asked_about_its_own_calls_alone(connected, calls):

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import re
+from functools import partial
 
 import anyio
 import jsonschema
@@ -151,6 +153,29 @@ async def test_progress_counts_the_calls(connected):
         await client.call_tool("execute_code", {"code": code}, progress_callback=note)
     assert told[-1] == (3, 3, "desk.add ok")
     assert [progress for progress, _, _ in told] == sorted({progress for progress, _, _ in told})
+
+
+async def test_a_client_hears_of_a_script_that_makes_no_calls_for_long(connected, started, monkeypatch):
+    monkeypatch.setattr("broker.server.notices.BEAT_SECONDS", 0.01)
+    told, heard = [], anyio.Event()
+
+    async def note(progress, total, message) -> None:
+        told.append((progress, total, message))
+        if 1 < progress < 2 and started.is_set():
+            heard.set()
+
+    async with connected() as client:
+        await describe(client, "desk.add", "desk.wait")
+        code = "from tools import desk\nawait desk.add(a=1)\nawait desk.wait()"
+        async with anyio.create_task_group() as tasks:
+            arguments = {"code": code}
+            tasks.start_soon(partial(client.call_tool, "execute_code", arguments, progress_callback=note))
+            await heard.wait()
+            tasks.cancel_scope.cancel()
+    values = [progress for progress, _, _ in told]
+    assert values == sorted(set(values))
+    assert told[-1][1] is None
+    assert re.fullmatch(r"running for \d+ s", told[-1][2])
 
 
 async def test_printed_text_is_logged_to_clients_that_ask(connected, mode):
