@@ -13,15 +13,19 @@ from codegen.errors import CheckerError
 from codegen.finding_cache import shared
 from codegen.known_names import functions_by_namespace, known_from
 from codegen.plain_text import one_line
+from codegen.said_once import said_once
 from codegen.script_text import Place, ScriptText, words_of
 from codegen.verdicts import verdict
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
+    from codegen.missing_names import Verdict
     from codegen.stub import Stub
+    from codegen.type_checker import Finding
 
 MAX_DIAGNOSTICS = 20
+_MOST_JUDGED = 2 * MAX_DIAGNOSTICS  # two may be of one mistake
 LONGEST_SCRIPT = 100_000
 # Of the doubtful ones, too: a script made for it has thousands.
 _MOST_FINDINGS = 500
@@ -68,22 +72,26 @@ def check(script: str, stubs: Iterable[Stub], *, listed: Mapping[str, Iterable[s
     if not found:
         return []
     known = known_from(named, functions)
-    diagnostics: dict[tuple[int, int], Diagnostic] = {}
+    judged: list[tuple[Finding, Verdict]] = []
     text = ScriptText(script)
     most = min(_MOST_FINDINGS, _MOST_READ // (len(script) or 1))
     for finding in sorted(found, key=lambda one: (one.line, one.column))[:most]:
-        if len(diagnostics) == MAX_DIAGNOSTICS:
+        if len(judged) == _MOST_JUDGED:
             break
-        judged = verdict(finding, Place(finding, text), known)
-        if judged is not None:
-            diagnostics.setdefault(
-                (finding.line, finding.column),
-                Diagnostic(
-                    line=finding.line,
-                    column=finding.column,
-                    code=finding.rule,
-                    message=one_line(judged.message, _MESSAGE_LENGTH),
-                    hint=one_line(judged.hint, _HINT_LENGTH),
-                ),
-            )
-    return list(diagnostics.values())
+        said = verdict(finding, Place(finding, text), known)
+        if said is not None:
+            judged.append((finding, said))
+    diagnostics: dict[tuple[int, int], Diagnostic] = {}
+    for finding, said in said_once(judged):
+        diagnostics.setdefault((finding.line, finding.column), _diagnostic(finding, said))
+    return list(diagnostics.values())[:MAX_DIAGNOSTICS]
+
+
+def _diagnostic(finding: Finding, said: Verdict) -> Diagnostic:
+    return Diagnostic(
+        line=finding.line,
+        column=finding.column,
+        code=finding.rule,
+        message=one_line(said.message, _MESSAGE_LENGTH),
+        hint=one_line(said.hint, _HINT_LENGTH),
+    )

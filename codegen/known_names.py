@@ -95,7 +95,13 @@ def _choices(node: ast.AsyncFunctionDef) -> dict[tuple[str, str], frozenset[str]
     choices = {}
     for argument in node.args.kwonlyargs:
         match argument.annotation:
-            case ast.Subscript(value=ast.Name(id="Literal"), slice=ast.Tuple(elts=elements)):
+            case (
+                ast.Subscript(value=ast.Name(id="Literal"), slice=ast.Tuple(elts=elements))
+                | ast.BinOp(
+                    left=ast.Subscript(value=ast.Name(id="Literal"), slice=ast.Tuple(elts=elements)),
+                    right=ast.Constant(value=None),
+                )
+            ):
                 values = [one.value for one in elements if isinstance(one, ast.Constant)]
                 if all(isinstance(value, str) for value in values):
                     choices[node.name, argument.arg] = frozenset(map(str, values))

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from codegen.type_checker import Finding
 
 AWAIT = "write `await` before the call"
+AWAIT_FIRST = "put `await` and the call in parentheses: `(await call)[...]`"
 _UNDEFINED = re.compile(r"Name `(\w+)` used")
 
 
@@ -45,7 +46,8 @@ def undefined(finding: Finding, place: Place, known: Known) -> Verdict | None:
         return Verdict(f"`{name}` is not imported", f"write `import {name}`")
     if homes:
         return Verdict(f"`{name}` is not imported", f"write `from tools.{homes[0]} import {name}`")
-    return Verdict(f"`{name}` is not defined", nearest(name, sorted(place.names - {name}), ""))
+    near = nearest(name, sorted(place.names - {name}), "")
+    return Verdict(f"`{name}` is not defined", near or "each script starts anew: define what it uses")
 
 
 def unknown_tool(module: str, name: str, place: Place, known: Known) -> Verdict | None:
@@ -55,12 +57,19 @@ def unknown_tool(module: str, name: str, place: Place, known: Known) -> Verdict 
     if name.startswith("__"):
         return None  # Python's own, such as `__all__`, which stubs do not spell out
     if module == "tools":
+        meant = ERROR_NAMES.intersection(re.findall(r"\w+", place.rest_of_line.partition(" import ")[2]))
+        if meant:
+            return Verdict(f"there is no server `{name}` in tools", f"write `from tools import {min(meant)}`")
         near = near_name(name, [*known.functions, *ERROR_NAMES])
         hint = f"did you mean `{near}`?" if near else f"there are: {listed(known.functions)}"
         return Verdict(f"there is no server `{name}` in tools", hint)
     namespace = module.removeprefix("tools.")
     functions = known.functions.get(namespace, ())
-    return Verdict(f"there is no tool `{name}` in {module}", nearest(name, functions, "there are"))
+    missing = f"there is no tool `{name}` in {module}"
+    if namespace in sys.stdlib_module_names and near_name(name, functions) is None:
+        own = f"`from tools import {namespace} as {namespace}_server`"
+        return Verdict(missing, f"for Python's own {namespace} beside the server write {own} and `import {namespace}`")
+    return Verdict(missing, nearest(name, functions, "there are"))
 
 
 def nearest(name: str, names: Iterable[str], otherwise: str, *, quote: str = "`") -> str:

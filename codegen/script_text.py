@@ -136,6 +136,16 @@ class Place:
         return line in self._whole.lines_in_plain_functions
 
     @property
+    def is_awaited(self) -> bool:
+        """Tell whether `await` stands before that text."""
+        return re.search(r"\bawait[ \t(]*$", self.script[max(0, self.start - 20) : self.start]) is not None
+
+    @property
+    def rest_of_line(self) -> str:
+        """That text and what follows on its line."""
+        return self.script[self.start :].partition("\n")[0][:_LONGEST_UPDATE]
+
+    @property
     def before(self) -> str:
         """The text up to the end of that text, as far as a call reaches."""
         return self.script[max(0, self.end - _LONGEST_UPDATE) : self.end]

@@ -104,6 +104,10 @@ def _collect(member: str, objects: frozenset[str], found: _Collected) -> None:
     if head == "Literal" and inside:
         _collect_literals(inside, found)
         return
+    if member == "None":
+        found.names.add("None")
+        found.literals.add(("None", None))
+        return
     found.only_literals = False
     if member in _SCALARS or member == "LiteralString":
         found.names.add("str" if member == "LiteralString" else member)
@@ -127,5 +131,7 @@ def _collect_literals(inside: str, found: _Collected) -> None:
             found.unknown = found.unknown or "omitted" not in part
             continue
         kind = type(value).__name__.replace("NoneType", "None")
+        if kind not in _SCALARS:
+            found.unknown = True  # bytes are sent as text
         found.names.add(kind)
         found.literals.add((kind, value))

@@ -13,7 +13,7 @@ import re
 from typing import TYPE_CHECKING
 
 from codegen.checker_input import ERROR_NAMES
-from codegen.missing_names import AWAIT, Verdict, listed, nearest, undefined, unknown_tool
+from codegen.missing_names import AWAIT, AWAIT_FIRST, Verdict, listed, nearest, undefined, unknown_tool
 from codegen.script_text import may_exist
 from codegen.type_text import kinds_of
 from codegen.wrong_arguments import wrong_argument, wrong_call
@@ -31,6 +31,8 @@ _OBJECT = re.compile(r"bject of type `(.+?)` (?:has no attribute `(\w+)`|with no
 _KEY = re.compile(r'key "(.*?)" for TypedDict `(\w+)`')
 _OPERATOR = re.compile(r"between objects of type `(.+)` and `(.+)`$", re.DOTALL)
 _OUTSIDE_FUNCTION = "`return` statement outside of a function"
+_OF_AWAIT = frozenset({AWAIT, AWAIT_FIRST})
+_IS_ERROR = frozenset({"isError", "is_error"})
 _SIMPLE = frozenset({"str", "int", "float", "bool", "list", "dict", "coroutine"})
 
 
@@ -39,7 +41,7 @@ def verdict(finding: Finding, place: Place, known: Known) -> Verdict | None:
     judge = _JUDGES.get(finding.rule)
     judged = judge(finding, place, known) if judge is not None else None
     errors = _ERRORS.get(finding.rule)
-    is_expected = errors is not None and judged is not None and judged.hint != AWAIT and place.is_caught(errors)
+    is_expected = errors is not None and judged is not None and judged.hint not in _OF_AWAIT and place.is_caught(errors)
     return None if is_expected else judged
 
 
@@ -88,6 +90,8 @@ def _member(finding: Finding, place: Place, known: Known) -> Verdict | None:
     if type_ in known.keys and attribute is not None:
         keys = known.keys[type_]
         hint = f'it is a dict: write ["{attribute}"]' if attribute in keys else f"it is a dict with {listed(keys)}"
+        if attribute in _IS_ERROR:
+            hint = "a call that fails raises ToolError"
         return Verdict(f"{type_} has no attribute `{attribute}`", hint)
     if type_ in ERROR_NAMES:
         return Verdict(finding.message, "it has server, tool, message, content and structured_content")
@@ -97,6 +101,8 @@ def _member(finding: Finding, place: Place, known: Known) -> Verdict | None:
 def _on_kind(finding: Finding, type_: str, place: Place, known: Known) -> Verdict | None:
     """Judge a use of a value that its kind never allows."""
     if type_.startswith(("CoroutineType[", "Future[", "Task[")):
+        if place.is_awaited and type_.startswith("CoroutineType["):
+            return Verdict("`await` takes what follows the call for a part of it", AWAIT_FIRST)
         return Verdict("the result of an `async` call is used without `await`", AWAIT)
     if type_.startswith("<module 'tools"):
         return Verdict(finding.message, "call one of its functions")

@@ -10,14 +10,14 @@ import re
 from typing import TYPE_CHECKING
 
 from codegen.missing_names import AWAIT, Verdict, listed, nearest
-from codegen.type_text import certainly_differ, kinds_of
+from codegen.type_text import certainly_differ, kinds_of, split_outside_brackets
 
 if TYPE_CHECKING:
     from codegen.known_names import Known
     from codegen.script_text import Place
     from codegen.type_checker import Finding
 
-_ARGUMENT = re.compile(r"Argument to [\w ]+ `([\w.]+)` is incorrect: Expected `(.+)`, found `(.+)`$", re.DOTALL)
+_ARGUMENT = re.compile(r"Argument to (?:[\w ]+ )?`([\w.]+)` is incorrect: Expected `(.+)`, found `(.+)`$", re.DOTALL)
 _KEY_ARGUMENT = re.compile(
     r'key "(.*)" with declared type `(.+)` on TypedDict `(\w+)`: value of type `(.+)`$', re.DOTALL
 )
@@ -27,6 +27,7 @@ _CALLEE = re.compile(r"(?:of|to) [\w ]+ `([\w.]+)`")
 _LITERAL = r"(?:\"[^\"\\\n]*\"|'[^'\\\n]*'|-?\d+(?:\.\d*)?|True|False)"
 _LITERAL_LIST = re.compile(rf"\[\s*{_LITERAL}\s*(?:,\s*{_LITERAL}\s*)*(?:,\s*)?\]")
 _LONGEST_LIST = 2_000
+_TEXTS = frozenset({"str", "bytes", "Buffer", "None", "SupportsInt", "SupportsIndex", "SupportsFloat"})
 _VALUES = frozenset({"dict", "list", "int", "float", "bool"})
 
 
@@ -75,7 +76,7 @@ def _given(place: Place, called: tuple[str, str, str], known: Known) -> Verdict 
     if function == "loads" and not place.defines(function):
         return _parsed(found, value, place, known)
     if _parameters(function, place, known) is None:
-        return None
+        return _taken_for_text(called, value, place, known)
     parameter = name[1] if name is not None else "the argument"
     choices = known.choices.get((function, parameter), frozenset())
     if re.search(r"[\w)]\s*\[|\.get\(", value) and not place.is_of_call(value):
@@ -93,7 +94,22 @@ def _parsed(found: str, value: str, place: Place, known: Known) -> Verdict | Non
     kinds = kinds_of(found, known.objects)
     if kinds.unknown or kinds.several or not kinds.names <= _VALUES or not place.is_of_call(value):
         return None
+    if found in known.objects:
+        keys = listed(known.keys[found])
+        hint = f"leave out json.loads(), or give it a text of that dict; its keys: {keys}"
+        return Verdict(f"json.loads is given {found}, which is a value already", hint)
     return Verdict(f"json.loads is given {found}, which is a value already", "leave out json.loads()")
+
+
+def _taken_for_text(called: tuple[str, str, str], value: str, place: Place, known: Known) -> Verdict | None:
+    """Judge an object that a tool returned where a function of Python's library wants text."""
+    function, expected, found = called
+    wanted = {member.strip() for member in split_outside_brackets(expected, "|")}
+    if not ("str" in wanted <= _TEXTS and found in known.objects and place.is_of_call(value)):
+        return None
+    if any(place.defines(name) for name in function.split(".")):
+        return None
+    return Verdict(f"{function} wants text, and {found} is a dict", f"its keys: {listed(known.keys[found])}")
 
 
 def _parameters(function: str, place: Place, known: Known) -> tuple[str, ...] | None:

@@ -6,6 +6,7 @@ for which status of a record is in attempts.py.
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Any
 
 from broker.calls import call_texts
@@ -39,6 +40,17 @@ _KIND_OF_ERROR: Mapping[type[UpstreamError], str] = {
 }
 
 
+_NONE = re.compile(r"([^.\[\]]+): None is not ")
+_INSTEAD = (
+    (re.compile(r"'[-+]?\d+' is not of type 'integer'"), call_texts.CONVERT_TO_INT),
+    (re.compile(r"'[-+]?[\d.]+' is not of type 'number'"), call_texts.CONVERT_TO_FLOAT),
+    (re.compile(r": -?[\d.]+ is not of type 'string'"), call_texts.CONVERT_TO_STR),
+    (re.compile(r"['\"]\{.* is not of type 'object'"), call_texts.NOT_AS_JSON),
+    (re.compile(r"['\"]\[.* is not of type 'array'"), call_texts.NOT_AS_JSON),
+    (re.compile(r"(?:'.*'|\}|-?[\d.]+) is not of type 'array'"), call_texts.IN_A_LIST),
+)
+
+
 def failure(kind: str, message: str, tool: CatalogEntry, **details: Any) -> Failed:
     """Return a failed call with the details that every exception of a script has."""
     return Failed(kind, message, {"server": tool.spec.server, "tool": tool.spec.name, **details})
@@ -57,7 +69,16 @@ def needs_description(tool: CatalogEntry, changed: str) -> Failed:
 
 def bad_arguments(tool: CatalogEntry, fault: str) -> Failed:
     """Return a call whose arguments do not fit."""
-    return failure("ToolArgumentsError", call_texts.bad_arguments(tool.python_name, fault), tool)
+    return failure("ToolArgumentsError", call_texts.bad_arguments(tool.python_name, fault, _instead(tool, fault)), tool)
+
+
+def _instead(tool: CatalogEntry, fault: str) -> str:
+    """Return what to write instead of a value of the wrong type, where that is plain."""
+    absent = _NONE.match(fault)
+    if absent is not None:
+        given = next((one for one in tool.stub().parameters if one.key == absent[1] and not one.required), None)
+        return call_texts.leave_out(given.name) if given is not None else ""
+    return next((text for pattern, text in _INSTEAD if pattern.search(fault)), "")
 
 
 def no_parameter(tool: CatalogEntry, names: Sequence[str]) -> Failed:

@@ -54,6 +54,11 @@ TAKE_THE_TEXT = (
     'if this is a tool\'s result, its text is in one of its keys, as its stub says: result["content"] or another'
 )
 STARTS_ANEW = "each script starts anew: define what it uses"
+CONVERT_TO_INT = "Write int(...) around it"
+CONVERT_TO_FLOAT = "Write float(...) around it"
+CONVERT_TO_STR = "Write str(...) around it"
+NOT_AS_JSON = "Pass the value itself, without json.dumps()"
+IN_A_LIST = "Pass a list, also for one: [...]"
 AWAIT_IT = "write `await` before it"
 LOOK_AT_THE_TEXT = "if this is a tool's result, it is text (str) of a form of its own: print its beginning first"
 
@@ -133,9 +138,15 @@ def call_not_described(function: str, name: str, changed: str) -> str:
     )
 
 
-def bad_arguments(function: str, fault: str) -> str:
-    """Return why a call was not made whose arguments do not fit."""
-    return f"{function}() was not called: {one_line(fault, _FAULT_CHARACTERS)}"
+def bad_arguments(function: str, fault: str, instead: str = "") -> str:
+    """Return why a call was not made whose arguments do not fit, and what to write instead."""
+    return f"{function}() was not called: {one_line(fault, _FAULT_CHARACTERS)}{instead and '. '}{instead}"
+
+
+def leave_out(parameter: str) -> str:
+    """Return how a parameter is left out that takes no None."""
+    name = one_line(parameter, _NAME_CHARACTERS)
+    return f"Leave it out where it is None: `**({{}} if {name} is None else {{'{name}': {name}}})`"
 
 
 def no_parameter(function: str, names: Sequence[str]) -> str:

@@ -71,7 +71,7 @@ def first_fault(value: Any, schema: Any, *, keep: bool = True) -> str | None:
             found.append(error)  # noqa: PERF402  # what was found before it raises counts
     with suppress(Exception):
         found = [best_match(found)] if found else []
-    return _sentence(found[0]) if found else None
+    return _sentence(_beside_null(found[0])) if found else None
 
 
 class _Compiled:
@@ -113,6 +113,16 @@ class _CompiledSchemas:
 
 
 _compiled_schemas = _CompiledSchemas(4_096)
+
+
+def _beside_null(error: ValidationError) -> ValidationError:
+    """Return what is wrong by the one alternative that there is beside null, as optional arguments have it."""
+    alternatives = error.validator_value if error.validator in {"anyOf", "oneOf"} else None
+    if not isinstance(alternatives, list):
+        return error
+    kinds = [index for index, one in enumerate(alternatives) if one != {"type": "null"}]
+    told = [one for one in error.context or () if list(one.relative_schema_path)[:1] == kinds]
+    return told[0] if told else error
 
 
 def _sentence(error: ValidationError) -> str:

@@ -105,6 +105,7 @@ CALLS = {
     ),
     "call_not_described": lambda name: call_texts.call_not_described("git.log", "git.log", name),
     "bad_arguments": lambda name: call_texts.bad_arguments("git.log", f"repo_path: {name} is not of type 'string'"),
+    "leave_out": lambda name: call_texts.leave_out(name[:64]),
     "no_parameter": lambda name: call_texts.no_parameter("git.log", [name] * 4),
     "taken_back": lambda name: call_texts.taken_back("git.log"),  # noqa: ARG005
     "input_refused": lambda name: call_texts.input_refused("git", "nobody is there"),  # noqa: ARG005

@@ -157,3 +157,39 @@ def test_a_key_that_one_of_several_objects_may_have_is_no_mistake(read: str, fou
     spec = ToolSpec("s", "look", None, "", {"type": "object", "properties": {}}, schema, ToolAnnotations())
     script = f"from tools import s\nresult = await s.look()\nprint(result{read})"
     assert len(check(script, [generate_stub(spec, namespace="s", function="look")])) == found
+
+
+@pytest.mark.parametrize(
+    ("call", "told"),
+    [
+        ("hub.get_issue(repo='a', numbr=1)", ["get_issue has no parameter `numbr`"]),
+        ("hub.get_issue('a', 1)", ["Too many positional arguments"]),
+        ("files.write_file('a')", ["No arguments provided for required parameters", "Too many positional arguments"]),
+        ("files.write_file(pth='a')", ["No arguments provided for required parameters", "write_file has no parameter"]),
+        (
+            "hub.get_issue(repo='a', other=1)",
+            ["No argument provided for required parameter", "has no parameter `other`"],
+        ),
+    ],
+)
+def test_one_mistake_is_told_once(call: str, told: list[str]) -> None:
+    found = check(f"from tools import files, hub\nawait {call}", stubs())
+    assert [one in message.message for one, message in zip(told, found, strict=True)] == [True] * len(told)
+
+
+def test_a_wrong_word_where_none_is_allowed_too_is_told_the_words() -> None:
+    schema = {"anyOf": [{"enum": ["open", "closed"]}, {"type": "null"}]}
+    spec = ToolSpec("s", "look", None, "", {"type": "object", "properties": {"state": schema}}, None, ToolAnnotations())
+    made = [generate_stub(spec, namespace="s", function="look")]
+    [found] = check('from tools import s\nawait s.look(state="OPEN")', made)
+    assert found.hint == "one of: 'closed', 'open'"
+    for given in ("None", "'open'", "'open' if True else None", "' open '.strip()", "None if True else 'closed'"):
+        assert check(f"from tools import s\nawait s.look(state={given})", made) == []
+
+
+def test_a_server_with_the_name_of_a_module_is_told_from_it() -> None:
+    spec = ToolSpec("time", "now", None, "", {"type": "object", "properties": {}}, None, ToolAnnotations())
+    made = [generate_stub(spec, namespace="time", function="now")]
+    [found] = check("import time\nfrom tools import time\nprint(time.perf_counter())", made)
+    assert "write `from tools import time as time_server` and `import time`" in found.hint
+    assert check("import time\nfrom tools import time as t\nprint(time.perf_counter(), await t.now())", made) == []

@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-MISTAKEN = 'from tools import odd\nprint("started")\nif True:\n\tprint("日本", await odd.echo(txt=1))\n'
+MISTAKEN = 'from tools import odd\nprint("started")\nif True:\n\tprint("日本", await odd.echo(txt=1), odd.no)\n'
 
 
 @pytest.fixture
@@ -19,12 +19,12 @@ def test_each_mistake_is_shown_with_its_line_and_a_caret_and_exits_1(codemode, c
     finished = codemode("check", mistaken, "-c", config)
     assert (finished.returncode, finished.stderr) == (1, "")
     assert finished.stdout == (
-        "report.py:4:20: No argument provided for required parameter `text` of function `echo` (it takes: text)\n"
-        '    print("日本", await odd.echo(txt=1))\n'
-        "                        ^\n"
         "report.py:4:29: echo has no parameter `txt` (did you mean `text`?)\n"
-        '    print("日本", await odd.echo(txt=1))\n'
+        '    print("日本", await odd.echo(txt=1), odd.no)\n'
         "                                 ^\n"
+        "report.py:4:37: there is no tool `no` in tools.odd (there are: die, echo, fail)\n"
+        '    print("日本", await odd.echo(txt=1), odd.no)\n'
+        "                                         ^\n"
     )
 
 
@@ -74,7 +74,7 @@ def test_run_stops_before_the_first_line_and_exits_1(codemode, config, mistaken)
 def test_run_starts_in_spite_of_mistakes_when_told_to(codemode, config, mistaken):
     warned = codemode("run", mistaken, "-c", config, "--allow", "*", "--check", "warn")
     assert warned.stdout == "started\n"
-    assert warned.stderr.startswith("The check found 2 mistakes, as line:column:\n  4:20: ")
+    assert warned.stderr.startswith("The check found 2 mistakes, as line:column:\n  4:29: ")
     assert "ToolArgumentsError" in warned.stderr
     off = codemode("run", mistaken, "-c", config, "--allow", "*", "--check", "off")
     assert off.stdout == "started\n"

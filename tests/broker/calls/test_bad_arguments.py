@@ -1,0 +1,64 @@
+"""What a script is told of arguments that do not fit: what is wrong, and what to write instead where that is plain."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from typing_extensions import TypedDict
+
+from broker import Broker, Grant
+
+pytestmark = pytest.mark.anyio
+
+
+LEAVE_OUT = "Leave it out where it is None: `**({} if count is None else {'count': count})`"
+
+
+class Options(TypedDict, total=False):
+    """Numbers by name."""
+
+    a: int
+
+
+def put(
+    count: int = 0, share: float = 0, name: str = "", names: list[str] | None = None, more: Options | None = None
+) -> str:
+    """Takes one of each kind."""
+    return f"{count} {share} {name} {names} {more}"
+
+
+@pytest.fixture
+async def session():
+    async with Broker(servers={"desk": [put]}) as broker:
+        yield broker.session(grants=[Grant("*")])
+
+
+@pytest.mark.parametrize(
+    ("given", "fault"),
+    [
+        ({"count": None}, f"count: None is not of type 'integer'. {LEAVE_OUT}"),
+        ({"count": "12"}, "count: '12' is not of type 'integer'. Write int(...) around it"),
+        ({"count": "many"}, "count: 'many' is not of type 'integer'"),
+        ({"share": "1.50"}, "share: '1.50' is not of type 'number'. Write float(...) around it"),
+        ({"names": "a"}, "names: 'a' is not of type 'array'. Pass a list, also for one: [...]"),
+        ({"names": ["a", 2]}, "names[1]: 2 is not of type 'string'. Write str(...) around it"),
+        ({"name": 3}, "name: 3 is not of type 'string'. Write str(...) around it"),
+        (
+            {"more": '{"a": 1}'},
+            "more: '{\"a\": 1}' is not of type 'object'. Pass the value itself, without json.dumps()",
+        ),
+        ({"more": {"a": "1"}}, "more.a: '1' is not of type 'integer'. Write int(...) around it"),
+        ({"more": {"a": None}}, "more.a: None is not of type 'integer'"),
+    ],
+)
+async def test_a_value_of_the_wrong_type_is_told_what_to_write(session, given, fault):
+    script = f"import json\nfrom tools import desk\nawait desk.put(**json.loads({json.dumps(given)!r}))"
+    result = await session.execute_code(script, describe_references=True)
+    assert result.error.message == f"desk.put() was not called: {fault}"
+    assert [call.status for call in result.calls] == ["bad_arguments"]
+
+
+async def test_none_is_taken_where_a_tool_takes_it(session):
+    script = "from tools import desk\nawait desk.put(names=None)"
+    assert (await session.execute_code(script, describe_references=True)).value == "0 0  None None"
