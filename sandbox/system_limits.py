@@ -14,7 +14,7 @@ RESERVED_BYTES = 0x1_0400_0000
 
 _MIB = 1024 * 1024
 _FEW_PROCESSES = 256
-_FEW_FILES = 100
+_FEW_FILES = 256
 
 
 def check_address_space() -> None:

@@ -13,8 +13,11 @@ import typer
 
 from broker.cli import authorization_commands, recording_commands, script_commands
 from broker.cli.command_names import Commands
+from broker.cli.exit_codes import ExitCode
 from broker.cli.image_commands import image
+from broker.cli.terminal import report_problem
 from broker.cli.tool_commands import tools
+from broker.shortage import too_little
 
 app = typer.Typer(
     name="codemode",
@@ -48,6 +51,9 @@ def codemode(
       codemode tools list --config mcp.json      what can a script call?
       codemode run script.py --config mcp.json --allow 'git.*'
     """  # noqa: D301  # \b keeps click from refilling the lines
+    if problem := too_little():
+        report_problem(*problem)
+        raise typer.Exit(ExitCode.USAGE)
 
 
 app.command("run")(script_commands.run)

@@ -9,8 +9,9 @@ import anyio.to_thread
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
 from broker.cli.terminal import Problem, note, notes
-from sandbox import ImageError
+from sandbox import ImageError, SystemLimitError
 from sandbox.images import load_selected
+from sandbox.system_limits import check_address_space
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -24,11 +25,12 @@ async def prepare_image(name: str | None) -> Image:
     """Load the guest image, the installed one or the one of that name, compiling it first where needed.
 
     Raises:
-        Problem: The image is missing or its cache can't be used.
+        Problem: The image is missing or has no place, in the cache or in the address space.
     """
     try:
+        check_address_space()
         return await anyio.to_thread.run_sync(_load, name)
-    except ImageError as error:
+    except (ImageError, SystemLimitError) as error:
         raise Problem(str(error)) from None
 
 

@@ -14,8 +14,8 @@ from broker.cli.doctor_store import store_findings
 from broker.cli.exit_codes import ExitCode
 from broker.cli.findings import MIB, Finding
 from broker.cli.next_command import whole
-from broker.cli.shortage import instead_of_workers
 from broker.cli.terminal import Problem, results
+from broker.shortage import instead_of_workers
 from codegen.plain_text import counted, one_line
 from sandbox import Sandbox, SandboxError
 

@@ -11,11 +11,11 @@ import typer
 from broker.cli.exit_codes import ExitCode
 from broker.cli.logs import configure_logs
 from broker.cli.next_command import whole
-from broker.cli.shortage import instead_of_workers, shortage
 from broker.cli.signals import SignalReceived, run_until_signal
 from broker.cli.streams import lost_output
 from broker.cli.terminal import Problem, note, report_problem
 from broker.errors import RunInterruptedError, StoreError
+from broker.shortage import instead_of_workers, raise_limits, shortage
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -50,9 +50,8 @@ def start(
 
 def _report(error: Exception, request: object) -> ExitCode:
     from sandbox import ImageError, SystemLimitError, WorkerError  # noqa: PLC0415  # wasmtime is not loaded for --help
-    from sandbox.system_limits import tight_limits  # noqa: PLC0415
 
-    cause = _only_cause(error)
+    cause = _cause(error)
     what, what_to_do, code = str(cause), "", ExitCode.USAGE
     match cause:
         case Problem():
@@ -66,8 +65,7 @@ def _report(error: Exception, request: object) -> ExitCode:
         case StoreError():
             what_to_do = "Nothing was run."
         case _ if missing := shortage(cause):
-            bounds = tight_limits() or "those of its container, or of the machine"
-            what, what_to_do = f"the system gives codemode no more {missing}: {cause}", f"Raise the limits: {bounds}."
+            what, what_to_do = f"the system gives codemode no more {missing}: {cause}", raise_limits()
             code = ExitCode.FAULT
         case _:
             structlog.get_logger().debug("fault", exc_info=error)
@@ -78,8 +76,11 @@ def _report(error: Exception, request: object) -> ExitCode:
     return code
 
 
-def _only_cause(error: Exception) -> Exception:
-    """Take an exception out of the groups that task groups put around it."""
-    while isinstance(error, ExceptionGroup) and len(error.exceptions) == 1:
-        error = error.exceptions[0]
-    return error
+def _cause(error: Exception) -> Exception:
+    """Take an exception out of the groups that task groups put around it; of several, one that the system caused."""
+    if not isinstance(error, ExceptionGroup):
+        return error
+    causes = [_cause(one) for one in error.exceptions]
+    if len(causes) == 1:
+        return causes[0]
+    return next((cause for cause in causes if shortage(cause)), error)

@@ -17,6 +17,7 @@ from mcp import MCPError
 from pydantic import ValidationError
 
 from broker.errors import LoginError, ReplyError
+from broker.shortage import raise_limits, shortage
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -83,17 +84,23 @@ def _known(name: str, settings: ServerConfig, cause: Exception) -> Trouble | Non
             return Trouble(f"the command {command!r} was not found", remedy)
         case PermissionError():
             return Trouble(f"the command {command!r} may not be run", "Make the file executable, or correct 'command'.")
+        case OSError() if missing := shortage(cause):
+            return Trouble(f"the system gives it no more {missing}, so it was not started", raise_limits())
         case OSError() if not isinstance(cause, ConnectionError):
             return Trouble(f"the command {command!r} cannot be started", "Correct 'command'.")
         case LoginError():
             return Trouble(str(cause), _ACCOUNT if _has_account(settings) else f"Log in with {_login(name)}.")
         case ReplyError():
             return Trouble(str(cause).rstrip("."), "This is a fault of the server.")
-        case RuntimeError() if "protocol version" in str(cause):
-            return Trouble("it speaks no protocol version that we know", "Update the server.")
-        case MCPError() if cause.code == -32022:  # noqa: PLR2004  # UNSUPPORTED_PROTOCOL_VERSION
-            return Trouble("it speaks no protocol version that we know", "Update the server.")
+    if _is_about_versions(cause):
+        return Trouble("it speaks no protocol version that we know", "Update the server.")
     return None
+
+
+def _is_about_versions(cause: Exception) -> bool:
+    if isinstance(cause, MCPError):
+        return cause.code == -32022  # noqa: PLR2004  # UNSUPPORTED_PROTOCOL_VERSION
+    return isinstance(cause, RuntimeError) and "protocol version" in str(cause)
 
 
 def _refused(name: str, settings: ServerConfig, trail: HttpTrail) -> Trouble:

@@ -9,8 +9,8 @@ from functools import partial
 
 import pytest
 
-from broker.cli.shortage import shortage
 from broker.cli.start import _report
+from broker.shortage import shortage
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="limits as Linux has them")
 
@@ -42,11 +42,40 @@ def test_a_worker_for_which_there_is_no_address_space_is_told_with_the_limit(lim
     assert "--isolation thread" not in finished.stderr
 
 
-def test_too_few_open_files_are_told_with_the_limit(limited):
-    finished = limited(resource.RLIMIT_NOFILE, 14)
-    assert finished.returncode in {2, 70}
-    assert "14 open files (ulimit -n)" in finished.stderr
+def test_servers_for_which_there_are_too_few_open_files_are_told_with_the_limit(limited, write_config, odd):
+    config = write_config({f"odd{number}": odd for number in range(30)})
+    finished = limited(resource.RLIMIT_NOFILE, 64, "--config", config)
+    assert "the system gives it no more open files, so it was not started. Raise the limits: 64 open" in finished.stderr
     assert "fault of codemode" not in finished.stderr
+
+
+@pytest.mark.parametrize("command", [("show", "last"), ("run", "-"), ("tools", "list"), ("doctor",), ("serve",)])
+@pytest.mark.parametrize(
+    ("limit", "amount", "said"),
+    [
+        ("RLIMIT_AS", 200_000 * 1024, "512 MiB of address space, and this process may have 195\n"),
+        ("RLIMIT_NOFILE", 8, "64 files at once, and this process may open 8\n"),
+    ],
+)
+def test_what_is_too_little_for_any_command_is_named(codemode, command, limit, amount, said):
+    number = getattr(resource, limit)
+    finished = codemode(*command, first=lambda: resource.setrlimit(number, (amount, amount)))
+    assert (finished.returncode, finished.stdout) == (2, "")
+    assert said in finished.stderr
+    assert "Call `ulimit -" in finished.stderr
+    assert len(finished.stderr.splitlines()) == 2
+
+
+def test_doctor_says_that_no_interpreter_fits_before_it_compiles_one(codemode):
+    amount = 1024**3
+    finished = codemode("doctor", first=lambda: resource.setrlimit(resource.RLIMIT_AS, (amount, amount)))
+    assert "wrong  image: scripts need more address space than this process may have: 1024 MiB" in finished.stdout
+
+
+def test_of_several_faults_the_one_of_the_system_is_told(capsys):
+    error = ExceptionGroup("", [ValueError("x"), ExceptionGroup("", [OSError(errno.EMFILE, "Too many")])])
+    assert _report(error, None) == 70
+    assert "the system gives codemode no more open files" in capsys.readouterr().err
 
 
 def test_with_room_enough_the_script_runs(limited):
