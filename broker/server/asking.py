@@ -19,8 +19,8 @@ import mcp.types as t
 from mcp import MCPError
 
 from broker.recordings.repeating import in_request
+from broker.room import gives_way
 from broker.server.identity import principal_of_request
-from broker.server.room import gives_way
 from broker.server.way_to_client import has_forms, has_model, push, reaching
 from codegen.tool_spec import canonical_json
 

@@ -14,8 +14,8 @@ from mcp.types.version import HANDSHAKE_PROTOCOL_VERSIONS
 from starlette.datastructures import Headers
 from starlette.responses import JSONResponse
 
+from broker.room import gives_way
 from broker.server.identity import SESSION_HEADER, principal_of_request
-from broker.server.room import gives_way
 from broker.surface import texts
 
 if TYPE_CHECKING:

@@ -18,7 +18,7 @@ from mcp.server.auth.middleware.auth_context import get_access_token
 from mcp.server.auth.provider import principal_components
 from mcp.types.version import MODERN_PROTOCOL_VERSIONS
 
-from broker.server.room import gives_way
+from broker.room import gives_way
 from broker.surface import texts
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Generic, TypeVar
 
 import anyio
 
-from broker.server.room import gives_way
+from broker.room import gives_way
 from broker.server.turns import Turns
 
 if TYPE_CHECKING:

@@ -1,14 +1,16 @@
 """Output of runs that was too long for a reply, kept for whoever ran them.
 
-Above: replies.py puts it here, the MCP server's resources read it. Below: nothing. Kept in memory, within bounds; the
-oldest goes first.
+Above: replies.py puts it here, the MCP server's resources read it. Below: room.py. Kept in memory, within bounds; the
+oldest of whoever has the most goes first.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import count
 from urllib.parse import parse_qs, urlsplit
 
+from broker.room import gives_way
 from broker.surface import run_texts
 
 MOST_CHARACTERS = 64 * 1024 * 1024
@@ -25,8 +27,10 @@ TEMPLATE = "resource:///runs/{run_id}/output{?offset}"
 
 @dataclass(frozen=True, slots=True)
 class _Kept:
-    owner: str
+    principal: str
+    used_at: int
     text: str
+    is_busy: bool = False
 
 
 class KeptOutputs:
@@ -38,15 +42,28 @@ class KeptOutputs:
         self._most_runs = most_runs
         self._kept: dict[str, _Kept] = {}
         self._characters = 0
+        self._times = count()
 
     def keep(self, run_id: str, text: str, owner: str) -> None:
         """Keep the output of a run; `owner` is who may read it."""
-        before = self._kept.pop(run_id, None)
-        self._kept[run_id] = _Kept(owner, text)
-        self._characters += len(text) - (len(before.text) if before is not None else 0)
-        while len(self._kept) > self._most_runs or (self._characters > self._most_characters and len(self._kept) > 1):
-            oldest = next(iter(self._kept))
-            self._characters -= len(self._kept.pop(oldest).text)
+        self._drop(run_id)
+        new = _Kept(owner, next(self._times), text)
+        self._characters += len(text)
+        while self._kept and (len(self._kept) >= self._most_runs or self._characters > self._most_characters):
+            self._drop(self._leaving(new))
+        self._kept[run_id] = new
+
+    def _leaving(self, new: _Kept) -> str:
+        """Return what goes for a new one: of whoever has the most, and where that is the new one alone, the oldest."""
+        claims: dict[str, _Kept] = {**self._kept, "": replace(new, is_busy=True)}
+        is_full = len(self._kept) >= self._most_runs
+        leaving = gives_way(claims, new.principal, lambda kept: 1 if is_full else len(kept.text))
+        return leaving or next(iter(self._kept))
+
+    def _drop(self, run_id: str) -> None:
+        kept = self._kept.pop(run_id, None)
+        if kept is not None:
+            self._characters -= len(kept.text)
 
     def read(self, uri: str, owner: str) -> str | None:
         """Return a page of the output that a URI names, or None where there is none for this owner.
@@ -60,7 +77,7 @@ class KeptOutputs:
         if parts.scheme != "resource" or not (parts.path.startswith(_PREFIX) and parts.path.endswith(_SUFFIX)):
             return None
         kept = self._kept.get(parts.path[len(_PREFIX) : -len(_SUFFIX)])
-        if kept is None or kept.owner != owner:
+        if kept is None or kept.principal != owner:
             return None
         begin = _offset(parts.query)
         end = begin + PAGE_CHARACTERS

@@ -4,6 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
 from broker.calls.attempts import CallRecord
 from broker.runs.envelope import ExecutionResult, StoppedBy
 from broker.surface import KeptOutputs, run_texts
@@ -50,3 +54,40 @@ def test_output_that_is_cut_in_two_places_counts_once_among_what_is_kept():
         outputs.keep(f"run_{number}", "x" * 20_000, "")
     kept = [number for number in range(50) if outputs.read(output_uri(f"run_{number}", 0), "") is not None]
     assert kept == [45, 46, 47, 48, 49]
+
+
+def readable(outputs: KeptOutputs, owner: str) -> list[int]:
+    """The runs of an owner, which are named after it and numbered."""
+    numbers = range(400)
+    return [n for n in numbers if outputs.read(output_uri(f"run_{owner}{n}", 0), owner) is not None]
+
+
+@pytest.mark.parametrize(
+    ("most_characters", "most_runs", "modest", "greedy"),
+    [
+        (100_000, 1_000, (5, 1_000), (400, 9_000)),
+        (100_000, 1_000, (50, 100), (90, 30_000)),
+        (10**6, 20, (4, 9_000), (99, 1)),
+    ],
+    ids=["many that are long", "few that are longer than many", "many that are short"],
+)
+def test_who_takes_all_room_for_output_displaces_its_own(most_characters, most_runs, modest, greedy):
+    outputs = KeptOutputs(most_characters=most_characters, most_runs=most_runs)
+    for owner, (count, size) in (("b", modest), ("a", greedy), ("b", (modest[0] + 1, modest[1]))):
+        for number in range(count):
+            outputs.keep(f"run_{owner}{number}", "x" * size, owner)
+    assert readable(outputs, "b") == list(range(modest[0] + 1))
+    kept = readable(outputs, "a")
+    assert kept
+    assert kept == list(range(greedy[0] - len(kept), greedy[0]))
+
+
+@given(st.lists(st.tuples(st.sampled_from("abc"), st.integers(1, 40)), max_size=60))
+def test_kept_output_stays_within_its_room(made):
+    outputs = KeptOutputs(most_characters=100, most_runs=10)
+    for number, (owner, size) in enumerate(made):
+        outputs.keep(f"run_{owner}{number}", "x" * size, owner)
+        found = [kept for name in "abc" for kept in readable(outputs, name)]
+        assert number in found
+        assert len(found) <= 10
+        assert sum(made[kept][1] for kept in found) <= 100

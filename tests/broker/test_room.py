@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from broker.server.room import gives_way
+from broker.room import gives_way
 
 
 @dataclass(frozen=True)
