@@ -142,7 +142,7 @@ async def _serve_http(server: BrokerServer, listening: _Listening, request: Serv
     from broker.server.http import PATH, HttpServer, http_app  # noqa: PLC0415  # not loaded for stdio
 
     address, sock = listening.address, listening.sock
-    http = HttpServer(http_app(server, address))
+    http = HttpServer(http_app(server, address), server.settings)
     host, port = sock.getsockname()[:2]
     shown = f"[{host}]" if ":" in host else host
     async with anyio.create_task_group() as tasks:

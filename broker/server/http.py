@@ -10,6 +10,7 @@ import ipaddress
 import socket
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING
 
 import uvicorn
@@ -21,6 +22,7 @@ from starlette.routing import Route
 
 from broker.errors import ConfigError
 from broker.server.connections import Connections
+from broker.server.slow_requests import TimedProtocol
 from broker.server.tokens import AnyOf, IssuedTokens, StaticTokens
 from broker.server.tools_api import tools_routes
 
@@ -173,10 +175,12 @@ def _security(settings: ServeSettings, address: Address) -> TransportSecuritySet
 class HttpServer(uvicorn.Server):
     """uvicorn without its own handling of signals: `codemode serve` drains the runs first."""
 
-    def __init__(self, app: Starlette) -> None:
+    def __init__(self, app: Starlette, settings: ServeSettings) -> None:
         """Serve an application."""
         config = uvicorn.Config(
             app,
+            http=partial(TimedProtocol, request_seconds=settings.request_seconds),  # type: ignore[arg-type]  # is called
+            ws="none",
             log_config=None,
             access_log=False,
             limit_concurrency=CONNECTIONS,

@@ -103,7 +103,7 @@ def listening():
     @asynccontextmanager
     async def listen(server: BrokerServer) -> AsyncIterator[str]:
         address = Address("127.0.0.1", 0)
-        http = HttpServer(http_app(server, address))
+        http = HttpServer(http_app(server, address), server.settings)
         with address.listen() as sock:
             async with anyio.create_task_group() as tasks:
                 tasks.start_soon(http.serve, [sock])

@@ -1,0 +1,89 @@
+"""The time that a client may take to send a request: headers and body together, from its first byte.
+
+Above: http.py. Below: uvicorn's protocol over h11, which has no such bound: a client that sends a byte now and then
+would hold a connection for as long as it likes. The time of whatever answers a request is not bounded here.
+"""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any
+
+import h11
+from uvicorn.protocols.http.h11_impl import H11Protocol
+
+if TYPE_CHECKING:
+    import asyncio
+
+
+class TimedProtocol(H11Protocol):
+    """One connection, closed with HTTP 408 when a request takes too long to come in."""
+
+    def __init__(self, *args: Any, request_seconds: float, **options: Any) -> None:
+        """Take how long a request may take; the rest is uvicorn's."""
+        super().__init__(*args, **options)
+        self._request_seconds = request_seconds
+        self._due: asyncio.TimerHandle | None = None
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # as uvicorn has it
+        """Begin to wait: the first request is due as soon as somebody has connected."""
+        super().connection_made(transport)
+        self._watch()
+
+    def handle_events(self) -> None:
+        """Take what has come in; see whether there is more to wait for."""
+        super().handle_events()
+        self._watch()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Wait for nothing more."""
+        self._unwatch()
+        super().connection_lost(exc)
+
+    @property
+    def _is_due(self) -> bool:
+        """Whether a request has begun that is not whole, or none has begun on a new connection."""
+        if self.conn.their_state is h11.IDLE:
+            begun, _ = self.conn.trailing_data
+            return bool(begun) or self.cycle is None
+        return self.conn.their_state is h11.SEND_BODY
+
+    def _watch(self) -> None:
+        if not self._is_due:
+            self._unwatch()
+        elif self._due is None:
+            self._due = self.loop.call_later(self._request_seconds, self._give_up)
+
+    def _unwatch(self) -> None:
+        if self._due is not None:
+            self._due.cancel()
+            self._due = None
+
+    def _give_up(self) -> None:
+        self._due = None
+        if self.transport.is_closing():
+            return
+        if self.flow.read_paused:  # it is we who do not read on
+            self._watch()
+            return
+        if self.conn.our_state in {h11.IDLE, h11.SEND_RESPONSE}:
+            self._send_408()
+        if self.cycle is not None:
+            self.cycle.disconnected = True
+            self.cycle.message_event.set()
+        self.transport.close()
+
+    def _send_408(self) -> None:
+        text = f"The request was not complete after {self._request_seconds:g} seconds.\n".encode()
+        headers = [
+            ("content-type", "text/plain; charset=utf-8"),
+            ("content-length", str(len(text))),
+            ("connection", "close"),
+        ]
+        with suppress(h11.LocalProtocolError):  # no body may follow, as after HEAD
+            for event in (
+                h11.Response(status_code=408, headers=headers, reason="Request Timeout"),
+                h11.Data(data=text),
+                h11.EndOfMessage(),
+            ):
+                self.transport.write(self.conn.send(event) or b"")
