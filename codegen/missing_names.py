@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from codegen.checker_input import ERROR_NAMES
 from codegen.near_names import near_name
+from codegen.plain_text import few
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -83,6 +84,4 @@ def nearest(name: str, names: Iterable[str], otherwise: str, *, quote: str = "`"
 
 def listed(names: Iterable[str], limit: int = 12) -> str:
     """Return names as a list that ends."""
-    shown = list(names)
-    more = f" and {len(shown) - limit} more" if len(shown) > limit else ""
-    return (", ".join(shown[:limit]) or "nothing") + more
+    return few(names, limit) or "nothing"

@@ -9,7 +9,10 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
 
 _TERMINAL_SEQUENCE = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?|[@-Z\\-_])")
 # Fillers, variation selectors and marks that show as nothing, but belong to other categories (Default_Ignorable).
@@ -43,6 +46,13 @@ def paragraph(text: Any, limit: int) -> str:
 def counted(number: int, what: str) -> str:
     """Return `1 call`, `2 calls`."""
     return f"{number} {what}{'' if number == 1 else 's'}"
+
+
+def few(names: Iterable[str], most: int) -> str:
+    """Return `a, b and 3 more`: the first of some names, and how many are left out."""
+    shown = list(names)
+    more = f" and {len(shown) - most} more" if len(shown) > most else ""
+    return ", ".join(shown[:most]) + more
 
 
 def literal(value: object) -> str:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING
 
-from codegen.plain_text import one_line
+from codegen.plain_text import few, one_line
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -151,9 +151,8 @@ def leave_out(parameter: str) -> str:
 
 def no_parameter(function: str, names: Sequence[str]) -> str:
     """Return why a call was not made that has arguments which its tool does not know."""
-    shown = ", ".join(one_line(repr(name), _NAME_CHARACTERS) for name in names[:3])
-    more = f" and {len(names) - 3} more" if len(names) > 3 else ""  # noqa: PLR2004  # as above
-    return f"{function}() was not called: it has no parameter {shown}{more}. Leave that out."
+    shown = few((one_line(repr(name), _NAME_CHARACTERS) for name in names), 3)
+    return f"{function}() was not called: it has no parameter {shown}. Leave that out."
 
 
 def taken_back(name: str) -> str:

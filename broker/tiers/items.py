@@ -10,7 +10,7 @@ import re
 from typing import TYPE_CHECKING, Any
 
 from broker.disclosure.tool_details import definition
-from codegen.plain_text import one_line
+from codegen.plain_text import few, one_line
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -46,10 +46,9 @@ def hot_item(entry: CatalogEntry, tool_score: ToolScore) -> dict[str, Any]:
 def category_item(name: str, entries: Sequence[CatalogEntry], popular: Sequence[CatalogEntry]) -> dict[str, Any]:
     """Return a category: what is in it, counts, and its most popular tools."""
     servers = sorted({entry.spec.server for entry in entries})
-    shown = ", ".join(servers[:_SERVERS]) + (f" and {len(servers) - _SERVERS} more" if len(servers) > _SERVERS else "")
     return {
         "name": one_line(name, _NAME_CHARACTERS),
-        "about": f"Tools of {shown}",
+        "about": f"Tools of {few(servers, _SERVERS)}",
         "tools": len(entries),
         "servers": len(servers),
         "popular": [one_line(entry.spec.name, 60) for entry in popular],

@@ -19,7 +19,7 @@ from broker.search.queries import QUERY_CHARACTERS
 from broker.search.words import stems
 from broker.tools.near_names import unknown_name
 from broker.upstreams.upstreams import all_needed
-from codegen.plain_text import one_line
+from codegen.plain_text import few, one_line
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -119,10 +119,10 @@ class Finder:
             yield f"{len(down) - _NAMED} more servers are not available."
         slow = [status.name for status in statuses if status.state == "connecting" and not status.problem]
         if slow:
-            yield f"Still connecting: {_few(slow)}. Search again to see their tools."
+            yield f"Still connecting: {few(slow, _NAMED)}. Search again to see their tools."
         asleep = [_line(status) for status in statuses if status.state == "asleep" and not status.tool_count]
         if asleep:
-            yield f"Not connected yet, search with server=… to look into one: {_few(asleep)}."
+            yield f"Not connected yet, search with server=… to look into one: {few(asleep, _NAMED)}."
 
     def _about_category(self, request: SearchRequest) -> Iterator[str]:
         category = request.filters.category
@@ -135,9 +135,8 @@ class Finder:
         if request.query.strip() or request.filters != Filters() or request.cursor is not None or len(members) < _LEAST:
             return
         largest = sorted(members, key=lambda name: (-len(members[name]), name))
-        more = f" and {len(largest) - _CATEGORIES} more" if len(largest) > _CATEGORIES else ""
-        named = ", ".join(f"{one_line(name, 60)} ({len(members[name])})" for name in largest[:_CATEGORIES])
-        yield f"Categories, with category=…: {named}{more}."
+        named = few([f"{one_line(name, 60)} ({len(members[name])})" for name in largest], _CATEGORIES)
+        yield f"Categories, with category=…: {named}."
 
 
 def _is_starting(status: ServerStatus) -> bool:
@@ -152,8 +151,3 @@ def _never_seen(status: ServerStatus, wanted: set[str]) -> bool:
 
 def _line(status: ServerStatus) -> str:
     return f"{status.name} ({one_line(status.about, 100)})" if status.about else status.name
-
-
-def _few(names: list[str]) -> str:
-    more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
-    return ", ".join(names[:_NAMED]) + more

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
-from codegen.plain_text import one_line
+from codegen.plain_text import few, one_line
 from codegen.tool_spec import canonical_json
 
 if TYPE_CHECKING:
@@ -88,9 +88,7 @@ def _required(schema: Any) -> set[str]:
 
 
 def _listed(names: Iterable[str]) -> str:
-    shown = [repr(one_line(name, _NAME_CHARACTERS)) for name in sorted(names)]
-    more = f" and {len(shown) - _NAMES} more" if len(shown) > _NAMES else ""
-    return ", ".join(shown[:_NAMES]) + more
+    return few([repr(one_line(name, _NAME_CHARACTERS)) for name in sorted(names)], _NAMES)
 
 
 def _hint(value: bool | None) -> str:  # noqa: FBT001 - one of the server's hints
