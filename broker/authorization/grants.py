@@ -227,6 +227,8 @@ class GrantBook:
 
     def denial_of(self, call: PendingCall) -> Denial | None:
         """Return a denial that holds for a call; one with words before one without."""
+        if not self._denials:
+            return None
         holding = [
             denial
             for denial, run in self._denials

@@ -8,17 +8,18 @@ Nothing else in the code base calls `Upstream.call_tool`.
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Any, assert_never
 
 from broker.authorization.calls import PendingCall, ToolFacts
 from broker.authorization.decision import Allow, Ask, Deny
 from broker.authorization.forms import Person
 from broker.calls import call_texts
+from broker.calls.argument_faults import fault_of
 from broker.calls.attempts import Attempt, CallRecord
-from broker.calls.call_failures import bad_arguments, failed_at_server, needs_description, no_parameter, refused
+from broker.calls.call_failures import failed_at_server, needs_description, refused
 from broker.calls.call_journal import NoCallJournal
 from broker.calls.host_paths import HostPaths
-from broker.calls.json_schema import first_fault
 from broker.calls.tool_results import completion_of
 from broker.errors import UpstreamError
 from broker.tools.near_names import MOST_NAMES
@@ -82,7 +83,7 @@ class ToolCalls:
         self._on_call = on_call
         self._blocks = blocks
         self._on_progress = on_progress
-        self._convert = convert
+        self._convert = convert or partial(completion_of, blocks=blocks)
         self._ended = self._unknown = 0
 
     @property
@@ -137,16 +138,10 @@ class ToolCalls:
             return self._not_found(call, attempt.record)
         if not self._disclosure.is_described(entry):
             return needs_description(entry, self._disclosure.changed(entry))
-        fault = first_fault(call.arguments, entry.spec.input_schema)
-        if fault is not None:
-            return bad_arguments(entry, fault)
-        unnamed = _unnamed(call.arguments, entry)
-        if unnamed:
-            return no_parameter(entry, unnamed)
-        refusal = await self._refusal(call, entry, attempt)
-        if refusal is not None:
-            return refusal
-        return await self._send(call, entry, attempt)
+        failed = fault_of(call.arguments, entry)
+        if failed is None:
+            failed = await self._refusal(call, entry, attempt)
+        return await self._send(call, entry, attempt) if failed is None else failed
 
     def _pending(self, call: Call, entry: CatalogEntry | None, record: CallRecord) -> PendingCall:
         if entry is None:
@@ -183,42 +178,25 @@ class ToolCalls:
         assert_never(decision)
 
     async def _send(self, call: Call, entry: CatalogEntry, attempt: Attempt) -> Completion:
-        spec, pending, upstream = entry.spec, attempt.call, self._upstreams[entry.spec.server]
+        pending, upstream = attempt.call, self._upstreams[entry.spec.server]
         try:
             async with self._desk.turn(pending):
                 # Before it is looked at once more: a server that comes back may have another tool of that name.
                 await upstream.connected()
-                overtaken = self._overtaken(call, entry, attempt)
-                if overtaken is not None:
-                    return overtaken
-                try:
-                    with self._journal.together():
-                        if not attempt.allow():
-                            return refused(entry, call_texts.not_written_down(entry.qualified_name))
-                        self._journal.sent(
-                            call.id,
-                            server=spec.server,
-                            tool=spec.name,
-                            digest=spec.digest,
-                            by=attempt.by,
-                            grant_id=attempt.grant_id,
-                        )
-                except BaseException:
-                    attempt.not_written()
-                    raise
+                failed = self._overtaken(call, entry, attempt) or self._unwritten(call, entry, attempt)
+                if failed is not None:
+                    return failed
                 raw = await upstream.call_tool(
-                    spec.name,
+                    pending.tool,
                     pending.arguments,
                     on_progress=self._on_progress,
                     run=pending.caller.run,
-                    person=self._person(spec.name),
+                    person=self._person(pending.tool),
                 )
         except UpstreamError as error:
             completion: Completion = failed_at_server(entry, error)
         else:
-            completion = (
-                completion_of(raw, entry, blocks=self._blocks) if self._convert is None else self._convert(raw, entry)
-            )
+            completion = self._convert(raw, entry)
         if self._blocks is not None and (kept := self._blocks.take_new()):
             self._journal.kept(call.id, kept)
         self._desk.receive(pending, _received(completion))
@@ -235,6 +213,26 @@ class ToolCalls:
         reason = call_texts.taken_back(entry.qualified_name)
         self._journal.denied(call.id, reason)
         return refused(entry, reason)
+
+    def _unwritten(self, call: Call, entry: CatalogEntry, attempt: Attempt) -> Failed | None:
+        """Write down that a call is sent, before it is; what cannot be written down is not done."""
+        pending = attempt.call
+        try:
+            with self._journal.together():
+                if not attempt.allow():
+                    return refused(entry, call_texts.not_written_down(entry.qualified_name))
+                self._journal.sent(
+                    call.id,
+                    server=pending.server,
+                    tool=pending.tool,
+                    digest=pending.digest,
+                    by=attempt.by,
+                    grant_id=attempt.grant_id,
+                )
+        except BaseException:
+            attempt.not_written()
+            raise
+        return None
 
     def _person(self, tool: str) -> Person | None:
         """Return who can be asked what the server wants to know during a call."""
@@ -254,21 +252,6 @@ class ToolCalls:
         self._unknown += 1
         near = self._catalog.suggest(call.function) if self._unknown <= MOST_NAMES else ()
         return Failed("ToolNotFoundError", call_texts.not_found(call.function, near), details)
-
-
-def _unnamed(arguments: Mapping[str, Any], entry: CatalogEntry) -> list[str]:
-    """Return arguments that the tool does not name, where it takes no others; a question would not show their like.
-
-    The guest checks its stubs by the same rule; this is for what did not come through them.
-    """
-    schema = entry.spec.input_schema
-    properties = schema.get("properties") if isinstance(schema, dict) else None
-    unnamed = arguments.keys() - (properties.keys() if isinstance(properties, dict) else ())
-    if not unnamed:
-        return []
-    stub = entry.stub()
-    named = {parameter.key for parameter in stub.parameters}
-    return [] if stub.accepts_extra else sorted(unnamed - named)
 
 
 def _received(completion: Completion) -> Any:
