@@ -8,6 +8,7 @@ BrokerError
 ├── RunInterruptedError         a run was cut off by a fault of store or sandbox; says what of it was executed
 ├── RecordingError              a recording is not there, not whole, or cannot be used for this
 ├── LoginError                  a server wants a login, or it did not come about
+├── UnfitResultError            what a server answered a call with cannot be given to a script
 ├── SearchError                 a search cannot be done as asked; the text says what to change
 └── UpstreamError               one call or listing at one server failed
     ├── UnavailableError        the server is not connected; nothing was sent
@@ -125,6 +126,13 @@ class RunInterruptedError(BrokerError):
 
 class LoginError(BrokerError):
     """A server wants a person to log in, or a login did not come about. The text says why, and holds no secret."""
+
+
+class UnfitResultError(BrokerError):
+    """What a server answered a call with cannot be given to a script.
+
+    The text says why, after "the result of …". Becomes the failure of that call, and never leaves the package.
+    """
 
 
 class UpstreamError(BrokerError):

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from broker.calls.tool_results import ResultBounds, completion_of
+from broker.calls.tool_results import completion_of
 from broker.tools.catalog import Catalog
 from codegen import ToolAnnotations, ToolSpec
 from sandbox import Failed, Returned
@@ -161,6 +161,6 @@ JSON = st.recursive(
     st.sampled_from([None, POINT, WRAPPED]),
 )
 def test_whatever_a_server_sends_the_guest_gets_valid_json(raw, schema):
-    completion = completion_of(raw, tool(schema), ResultBounds(value_bytes=10_000))
+    completion = completion_of(raw, tool(schema))
     value = completion.value if isinstance(completion, Returned) else [completion.message, completion.details]
     json.dumps(value, allow_nan=False).encode()

@@ -1,0 +1,82 @@
+"""Values of servers, made such as a script can be given: JSON, within bounds on size, depth and number.
+
+Above: tool_results.py. Below: nothing. Written by the server; decoded already, with what Python reads beyond JSON.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from broker.errors import UnfitResultError
+
+MOST_BYTES = 4 * 1024 * 1024
+MOST_LEVELS = 60
+MOST_VALUES = 200_000
+
+_LARGEST_INTEGER_BITS = 4_096
+_SMALL = 2**63
+
+
+def bounded(value: Any) -> Any:
+    """Return a value as valid JSON, checked before it is copied: NaN and infinities become None, lone surrogates `?`.
+
+    Raises:
+        UnfitResultError: It is over a bound, or no JSON.
+    """
+    return value if _is_clean(value) else _normalised(value)
+
+
+def _is_clean(value: Any) -> bool:
+    """Walk the value without recursion and refuse it as soon as it is over a bound.
+
+    Tells whether the value is JSON as it is, so that it need not be copied.
+    """
+    size = nodes = 0
+    is_clean = True
+    stack = [(value, 1)]
+    while stack:
+        item, depth = stack.pop()
+        nodes += 1
+        if depth > MOST_LEVELS:
+            raise UnfitResultError(f"is nested deeper than {MOST_LEVELS} levels")
+        if nodes > MOST_VALUES:
+            raise UnfitResultError(f"has more than {MOST_VALUES} values")
+        if isinstance(item, str):
+            is_ascii = item.isascii()
+            is_clean = is_clean and is_ascii
+            size += len(item) if is_ascii else len(item.encode("utf-8", "replace"))
+        elif isinstance(item, dict):
+            is_clean = is_clean and all(type(key) is str and key.isascii() for key in item)
+            size += sum(len(str(key)) for key in item)
+            stack += [(one, depth + 1) for one in item.values()]
+        elif isinstance(item, list | tuple):
+            is_clean = is_clean and type(item) is list
+            stack += [(one, depth + 1) for one in item]
+        else:
+            is_clean = is_clean and (
+                item is None or type(item) is bool or (type(item) is int and -_SMALL < item < _SMALL)
+            )
+        if size + 2 * nodes > MOST_BYTES:
+            raise UnfitResultError(f"is larger than {MOST_BYTES} bytes")
+    return is_clean
+
+
+def _normalised(value: Any) -> Any:
+    """Copy a value whose depth has been checked."""
+    match value:
+        case None | bool():
+            return value
+        case str():
+            return value if value.isascii() else value.encode("utf-8", "replace").decode()
+        case int():
+            if value.bit_length() > _LARGEST_INTEGER_BITS:
+                raise UnfitResultError(f"has an integer of more than {_LARGEST_INTEGER_BITS} bits")
+            return value
+        case float():
+            return value if math.isfinite(value) else None
+        case dict():
+            return {_normalised(str(key)): _normalised(item) for key, item in value.items()}
+        case list() | tuple():
+            return [_normalised(item) for item in value]
+    raise UnfitResultError("has a value that is not JSON")
