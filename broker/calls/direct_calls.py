@@ -16,6 +16,7 @@ from broker.calls.call_failures import failure
 from broker.calls.host_paths import HostPaths
 from broker.calls.tool_calls import ToolCalls
 from broker.calls.tool_results import is_error
+from broker.disclosure.asked_tools import problem_behind
 from broker.errors import UnavailableError
 from sandbox import Call, Completion, Failed, Returned, Stopwatch
 
@@ -69,7 +70,7 @@ class DirectCalls:
         """
         arguments = _as_json(arguments)
         await self.disclosure.settle([name])
-        if self.catalog.find(name) is None and (problem := self.disclosure.problem_behind(name)):
+        if self.catalog.find(name) is None and (problem := problem_behind(name, self.catalog, self.upstreams)):
             raise UnavailableError(name.partition(".")[0], f"{problem}. Nothing was sent.")
         entry = self.catalog.lookup(name)
         desk = self.desk.for_run(f"call_{secrets.token_hex(8)}", is_direct=True)

@@ -13,13 +13,11 @@ from typing import TYPE_CHECKING
 import anyio
 import anyio.to_thread
 
-from broker.calls.call_texts import of_a_server
-from broker.calls.host_paths import HostPaths
+from broker.disclosure.asked_tools import asked_tools
 from broker.disclosure.tool_details import ToolDetails, definitions, stub_text
 from broker.errors import UpstreamError
 from broker.logging import logger
 from broker.redaction import Redactor, redacted_definition
-from broker.tools.near_names import MOST_NAMES
 from broker.tools.tool_changes import what_changed
 from broker.upstreams.upstreams import all_needed
 
@@ -121,35 +119,17 @@ class Disclosure:
             problem = f"Too many descriptions were fetched; try again in {wait:.0f} s"
             return ToolDetails("", (), {}, unavailable=dict.fromkeys(names, problem), retry_after_seconds=wait)
         await self.settle(names)
-        entries: dict[str, CatalogEntry] = {}
-        unknown: dict[str, tuple[str, ...]] = {}
-        ambiguous: dict[str, tuple[str, ...]] = {}
-        unavailable: dict[str, str] = {}
-        for name in dict.fromkeys(names):
-            entry = self._catalog.find(name)
-            if entry is not None:
-                entries[entry.qualified_name] = entry
-            elif problem := self.problem_behind(name):
-                unavailable[name] = problem
-            elif bearing := self._catalog.bearing(name):
-                if len(bearing) == 1:
-                    entries[bearing[0]] = self._catalog.lookup(bearing[0])
-                else:
-                    ambiguous[name] = bearing
-            elif server := self._server_alone(name):
-                unavailable[name] = of_a_server(server)
-            else:
-                unknown[name] = self._catalog.suggest(name) if len(unknown) < MOST_NAMES else ()
-        changed = {name: text for name, entry in entries.items() if (text := self.changed(entry))}
-        described = await self.describe(entries.values())
-        for name in entries.keys() - {entry.qualified_name for entry in described}:
-            unavailable[name] = f"{entries[name].spec.server} does not describe it now"
+        asked = asked_tools(names, self._catalog, self._upstreams)
+        changed = {name: text for name, entry in asked.entries.items() if (text := self.changed(entry))}
+        described = await self.describe(asked.entries.values())
+        left_out = asked.entries.keys() - {entry.qualified_name for entry in described}
+        silent = {name: f"{asked.entries[name].spec.server} does not describe it now" for name in left_out}
         return ToolDetails(
             await anyio.to_thread.run_sync(stub_text, described),
             tuple(entry.qualified_name for entry in described),
-            unknown,
-            ambiguous,
-            unavailable,
+            asked.unknown,
+            asked.ambiguous,
+            asked.unavailable | silent,
             definitions(described) if with_definitions else {},
             changed,
             namespaces=tuple(sorted({entry.namespace for entry in described})),
@@ -199,15 +179,3 @@ class Disclosure:
     async def need(self, servers: set[str]) -> None:
         """Wait for servers, which connects those that are asleep; names of none are passed over."""
         await all_needed(self._upstreams[server] for server in servers & self._upstreams.keys())
-
-    def _server_alone(self, name: str) -> str | None:
-        """Return the server that is named where a tool of it should be, as `git` or `git.*`."""
-        prefix = name.removesuffix(".*")
-        return prefix if prefix in self._upstreams else self._catalog.server_of(prefix)
-
-    def problem_behind(self, name: str) -> str:
-        """Return why the server that a name begins with cannot be used; empty when it can, or there is none."""
-        prefix = name.partition(".")[0]
-        upstream = self._upstreams.get(self._catalog.server_of(prefix) or prefix)
-        problem = upstream.status.problem if upstream is not None else None
-        return f"{upstream.name} is not available: {HostPaths().hidden(problem)}" if upstream and problem else ""

@@ -1,0 +1,64 @@
+"""What the names of a fetch mean: tools, or why there is none of them to describe. Decided without waiting.
+
+Above: disclosure.py, which has waited for the servers. Below: the catalog, and how the servers are doing.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from broker.calls.call_texts import of_a_server
+from broker.calls.host_paths import HostPaths
+from broker.tools.near_names import MOST_NAMES
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from broker.tools.catalog import Catalog, CatalogEntry
+    from broker.upstreams.upstream import Upstream
+
+
+@dataclass(frozen=True, slots=True)
+class AskedTools:
+    """The tools that were asked for by qualified name; `unknown` and the others are as of `ToolDetails`."""
+
+    entries: dict[str, CatalogEntry] = field(default_factory=dict)
+    unknown: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    ambiguous: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    unavailable: dict[str, str] = field(default_factory=dict)
+
+
+def asked_tools(names: Iterable[str], catalog: Catalog, upstreams: Mapping[str, Upstream]) -> AskedTools:
+    """Return what names mean: qualified ones, those of scripts, and bare ones that one tool alone has."""
+    asked = AskedTools()
+    for name in dict.fromkeys(names):
+        entry = catalog.find(name)
+        if entry is not None:
+            asked.entries[entry.qualified_name] = entry
+        elif problem := problem_behind(name, catalog, upstreams):
+            asked.unavailable[name] = problem
+        elif bearing := catalog.bearing(name):
+            if len(bearing) == 1:
+                asked.entries[bearing[0]] = catalog.lookup(bearing[0])
+            else:
+                asked.ambiguous[name] = bearing
+        elif server := _server_alone(name, catalog, upstreams):
+            asked.unavailable[name] = of_a_server(server)
+        else:
+            asked.unknown[name] = catalog.suggest(name) if len(asked.unknown) < MOST_NAMES else ()
+    return asked
+
+
+def problem_behind(name: str, catalog: Catalog, upstreams: Mapping[str, Upstream]) -> str:
+    """Return why the server that a name begins with cannot be used; empty when it can, or there is none."""
+    prefix = name.partition(".")[0]
+    upstream = upstreams.get(catalog.server_of(prefix) or prefix)
+    problem = upstream.status.problem if upstream is not None else None
+    return f"{upstream.name} is not available: {HostPaths().hidden(problem)}" if upstream and problem else ""
+
+
+def _server_alone(name: str, catalog: Catalog, upstreams: Mapping[str, Upstream]) -> str | None:
+    """Return the server that is named where a tool of it should be, as `git` or `git.*`."""
+    prefix = name.removesuffix(".*")
+    return prefix if prefix in upstreams else catalog.server_of(prefix)
