@@ -86,6 +86,16 @@ def _lines(message: str) -> tuple[str, ...]:
 def _field(name: Any, said: Any, *, is_required: bool) -> FormField:
     if not isinstance(name, str) or not _NAME.fullmatch(name) or not isinstance(said, dict):
         raise FormError("a field has no plain name")
+    kind, type_said, options = _kind(name, said)
+    schema = _described(said) | type_said
+    default = said.get("default")
+    if default is not None and _is_usable(default, schema):
+        schema["default"] = default
+    return FormField(name, kind, schema, options, is_required)
+
+
+def _described(said: dict[str, Any]) -> dict[str, Any]:
+    """Return what a field may say of itself beside its type: texts, bounds and format."""
     schema: dict[str, Any] = {
         key: shown_text(text, limit)
         for key, limit in (("title", _TITLE_CHARACTERS), ("description", _TEXT_CHARACTERS))
@@ -98,30 +108,32 @@ def _field(name: Any, said: Any, *, is_required: bool) -> FormField:
     }
     if isinstance(said.get("format"), str) and said["format"] in _FORMATS:
         schema["format"] = said["format"]
+    return schema
+
+
+def _kind(name: str, said: dict[str, Any]) -> tuple[Kind, dict[str, Any], tuple[tuple[str, str], ...]]:
+    """Return how a field is filled in, its type as schema, and the options that it has."""
     if said.get("type") == "array":
         options = _options(said.get("items"))
         if options is None:
             raise FormError(f"the field {name} has no options")
-        schema |= {"type": "array", "items": _one_of(options, "anyOf")}
-        kind: Kind = "choices"
-    elif (options := _options(said)) is not None:
-        schema |= _one_of(options, "oneOf")
-        kind = "choice"
-    elif isinstance(said.get("type"), str) and said["type"] in _KINDS:
-        kind = _KINDS[said["type"]]
-        schema["type"] = said["type"]
-    else:
-        raise FormError(f"the field {name} is of no kind that a form has")
-    default = said.get("default")
-    if (
-        default is not None
-        and not (isinstance(default, list) and len(default) > MOST_OPTIONS)
+        return "choices", {"type": "array", "items": _one_of(options, "anyOf")}, options
+    options = _options(said)
+    if options is not None:
+        return "choice", _one_of(options, "oneOf"), options
+    if isinstance(said.get("type"), str) and said["type"] in _KINDS:
+        return _KINDS[said["type"]], {"type": said["type"]}, ()
+    raise FormError(f"the field {name} is of no kind that a form has")
+
+
+def _is_usable(default: Any, schema: dict[str, Any]) -> bool:
+    """Tell whether a default can be shown as it is, and fits its field."""
+    return (
+        not (isinstance(default, list) and len(default) > MOST_OPTIONS)
         and is_finite(default)
         and _is_shown_whole(str(default))
         and first_fault(default, schema, keep=False) is None
-    ):
-        schema["default"] = default
-    return FormField(name, kind, schema, options or (), is_required)
+    )
 
 
 def _options(said: Any) -> tuple[tuple[str, str], ...] | None:
