@@ -1,6 +1,6 @@
 """Keeps the secrets of a config out of everything that leaves: results, output, errors, logs, records.
 
-Above: whatever hands text on. Below: nothing of the package. A secret is found as it is, in percent encoding (also in
+Above: whatever hands text on. Below: redacted_places.py. A secret is found as it is, in percent encoding (also in
 part), hexadecimal and base64 (wherever it stands in what was encoded), and across the pieces of a stream. Whoever has
 it in other forms, as reversed or one letter at a time, gets it through: this guards against accidents and plain tricks.
 """
@@ -10,22 +10,26 @@ from __future__ import annotations
 import base64
 import json
 import re
+from collections import deque
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
+from broker.redacted_places import MARK, Unescaped, octets, overlap, places, without
+
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
 
     from codegen import ToolSpec
 
-MARK = "[redacted]"
 LEAST_ENCODED_CHARACTERS = 8
 """Encodings shorter than this are not looked for: they would be found in other text."""
 
+MOST_LEARNT = 8
+"""So many secrets of one source are kept out: tokens of now and of before, an access and a refresh token each."""
+
 _MOST_STRINGS = 1_000_000
 _NUMBER_BITS = 4_096
-_ESCAPE = re.compile(r"%([0-9A-Fa-f]{2})")
 _CUT_ESCAPE = re.compile(r"%[0-9A-Fa-f]?\Z")
 
 
@@ -34,38 +38,49 @@ class Redactor:
 
     def __init__(self, secrets: Iterable[str]) -> None:
         """Take the values to keep out; empty ones are left aside."""
-        self._known = frozenset(secret for secret in secrets if secret)
-        self._compile()
+        self._given = frozenset(secret for secret in secrets if secret)
+        self._learnt: list[deque[str]] = []
+        self._forms: dict[str, frozenset[str]] = {}
+        self._prepare()
 
-    def learn(self, secret: str) -> None:
-        """Keep one more value out from now on, as a token that was just fetched."""
-        if secret and secret not in self._known:
-            self._known |= {secret}
-            self._compile()
+    def learner(self) -> Callable[[str], None]:
+        """Return what one source tells its secrets to, as tokens that it fetches; the latest of them are kept out.
 
-    def _compile(self) -> None:
-        known = sorted(self._known, key=len, reverse=True)
-        literals = {form for secret in known for form in _forms(secret)}
-        self._literals = tuple(sorted(literals, key=len, reverse=True))
-        self._expression = re.compile("|".join(map(re.escape, self._literals))) if literals else None
-        # Only where a text has a percent sign: slower, since each character may be written in two ways.
-        mixed = "|".join("".join(map(_either_way, secret)) for secret in known)
-        self._percent = re.compile(mixed) if mixed else None
+        Of any number of secrets each text would have to be searched for.
+        """
+        latest: deque[str] = deque(maxlen=MOST_LEARNT)
+        self._learnt.append(latest)
+
+        def learn(secret: str) -> None:
+            if secret in latest:
+                latest.remove(secret)
+                latest.append(secret)
+            elif secret:
+                latest.append(secret)
+                self._prepare()
+
+        return learn
+
+    def _prepare(self) -> None:
+        known = self._given.union(*self._learnt)
+        self._forms = {secret: self._forms.get(secret) or frozenset(_forms(secret)) for secret in known}
+        self._literals = tuple(sorted(frozenset().union(*self._forms.values()), key=len, reverse=True))
+        self._octets = tuple(map(octets, known))
         self._numbers = frozenset(secret for secret in known if secret.isdecimal() and secret.isascii())
-        self.longest = max((3 * len(form.encode()) for form in literals), default=0)
+        self.longest = max((3 * len(form.encode("utf-8", "replace")) for form in self._literals), default=0)
 
     def __call__(self, text: str) -> str:
         """Return a text without the secrets."""
-        if self._expression is None or self._percent is None:
-            return text
-        # A search for a fixed text is many times faster than one for an expression.
-        if any(literal in text for literal in self._literals):
-            text = self._expression.sub(MARK, text)
-        return self._percent.sub(MARK, text) if "%" in text else text
+        # A search for a fixed text is many times faster than one for an expression, and needs none to be compiled.
+        found = [place for literal in self._literals if literal in text for place in places(literal, text)]
+        if "%" in text and self._octets:
+            plain = Unescaped(text)
+            found += [plain.place(*place) for secret in self._octets for place in places(secret, plain.octets)]
+        return without(text, found) if found else text
 
     def value(self, value: Any) -> Any:
         """Return a JSON value without the secrets, in keys as well; the value itself where it holds none."""
-        if self._expression is None or not self._holds_any(value):
+        if not self._literals or not self._holds_any(value):
             return value
         return self._replaced(value)
 
@@ -76,17 +91,16 @@ class Redactor:
     def held_back(self, text: str) -> int:
         """Return how many characters at the end of a text may be the beginning of a secret."""
         tail = text[-self.longest :] if self.longest else ""
-        last = tail.rfind("%")
-        decoded = _Decoded(tail) if last >= 0 else None
-        for start in range(len(tail)):
-            if self._is_beginning(tail[start:]):
-                return len(tail) - start
-            if decoded is not None and start <= last and self._is_beginning(decoded.rest(start)):
-                return len(tail) - start
-        return 0
-
-    def _is_beginning(self, rest: str) -> bool:
-        return any(literal.startswith(rest) for literal in self._literals)
+        held = max((overlap(tail, literal) for literal in self._literals), default=0)
+        if "%" not in tail:
+            return held
+        cut = _CUT_ESCAPE.search(tail)
+        plain = Unescaped(tail if cut is None else tail[: cut.start()])
+        begins = [len(tail) - held] if cut is None else [len(tail) - held, cut.start()]
+        size = len(plain.octets)
+        commons = filter(None, (overlap(plain.octets, secret) for secret in self._octets))
+        begins += [plain.place(size - common, size)[0] for common in commons]
+        return len(tail) - min(begins)
 
     def _holds_any(self, value: Any) -> bool:
         texts: list[str] = []
@@ -149,28 +163,6 @@ class RedactedStream:
         return self._redactor(rest)
 
 
-class _Decoded:
-    """A text with what is percent-encoded in it decoded, once for the rests from all its places."""
-
-    def __init__(self, text: str) -> None:
-        self._text = text
-        plain: list[str] = []
-        # For each character: how many from it on stay as they are, and where the rest goes on in what is plain.
-        self._places: list[tuple[int, int]] = []
-        while len(self._places) < len(text):
-            escape = _ESCAPE.match(text, len(self._places))
-            self._places.append((0, len(plain)))
-            plain.append(text[len(self._places) - 1] if escape is None else chr(int(escape[1], 16)))
-            if escape is not None:
-                self._places += [(2, len(plain)), (1, len(plain))]
-        self._plain = _CUT_ESCAPE.sub("", "".join(plain))
-
-    def rest(self, start: int) -> str:
-        """Return what follows from a place on, without an escape that is cut short at the end."""
-        kept, at = self._places[start]
-        return self._text[start : start + kept] + self._plain[at:]
-
-
 def _forms(secret: str) -> Iterator[str]:
     data = secret.encode("utf-8", "replace")
     yield secret
@@ -183,11 +175,6 @@ def _forms(secret: str) -> Iterator[str]:
         core = whole[begins:ends]
         encoded += [core, core.translate(str.maketrans("+/", "-_"))]
     yield from (form for form in encoded if len(form) >= LEAST_ENCODED_CHARACTERS)
-
-
-def _either_way(character: str) -> str:
-    octets = "".join(f"%{byte:02X}" for byte in character.encode("utf-8", "replace"))
-    return f"(?:{re.escape(character)}|(?i:{octets}))"
 
 
 def _leaves(value: Any) -> Iterator[str | int]:

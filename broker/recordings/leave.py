@@ -18,7 +18,7 @@ from broker.authorization.patterns import exact_pattern, is_exact
 from broker.authorization.predicates import Predicate
 from broker.errors import PatternError
 from broker.recordings.parts import RecordedDenial, RecordedGrant
-from broker.redaction import MARK as REDACTED
+from broker.redacted_places import MARK as REDACTED
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
-from broker.redaction import MARK as REDACTED
+from broker.redacted_places import MARK as REDACTED
 from broker.redaction import Redactor
 
 if TYPE_CHECKING:

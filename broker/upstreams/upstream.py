@@ -73,6 +73,7 @@ class Upstream:
         )
         self._target = target
         self._redact = redact = redact or Redactor(())
+        self._learn = redact.learner()
         self._requests = UpstreamRequests(name, elicits=self.settings.elicitation, sampler=sampler, redact=redact.value)
         self._tools = ListedTools(name, self.settings, on_listing)
         self._calls = Calls(
@@ -144,7 +145,7 @@ class Upstream:
         connection = Connection(
             self._tools.note_change,
             self._lose_connection,
-            self._redact.learn,
+            self._learn,
             self._requests,
         )
         process, self._process = self._process, None

@@ -11,7 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from broker.redaction import MARK, Redactor
+from broker.redacted_places import MARK
+from broker.redaction import MOST_LEARNT, Redactor
 
 SECRET = "s3cr3t/Key+with=chars"  # noqa: S105  # what must not be seen
 REDACT = Redactor([SECRET])
@@ -104,3 +105,49 @@ def test_a_long_secret_in_pieces_is_found_behind_escapes_that_are_not_of_it():
     stream = Redactor([secret]).stream()
     told = stream.add("%41%4" + "%65yJ") + stream.add("h7b2c" * 100) + stream.add("%687b2c" * 100) + stream.end()
     assert told == f"%41%4{MARK}"
+
+
+@given(
+    st.data(), st.text("aäß€😀/", min_size=4, max_size=12), st.text("äx%1€", max_size=9), st.text("ä%y4", max_size=9)
+)
+def test_a_secret_of_which_any_part_is_encoded_is_found_whole_and_in_pieces(data, secret, before, after):
+    written = "".join(data.draw(st.sampled_from([character, percent(character)])) for character in secret)
+    text = f"{before}.{written}.{after}"
+    redact = Redactor([f"~{secret}~"])
+    text = text.replace(written, f"~{written}~")
+    assert redact(text) == f"{before}.{MARK}.{after}"
+    stream = redact.stream()
+    assert "".join([*map(stream.add, text), stream.end()]) == f"{before}.{MARK}.{after}"
+
+
+def test_secrets_that_overlap_leave_nothing_of_either():
+    assert Redactor(["one-secret-more", "more-secrets"])("<one-secret-more-secrets>") == f"<{MARK}>"
+
+
+def test_of_the_secrets_that_a_source_tells_the_latest_are_kept_out():
+    redact = Redactor([SECRET])
+    learn, learn_elsewhere = redact.learner(), redact.learner()
+    learn_elsewhere("token-of-another-server")
+    tokens = [f"token-number-{number:05}" for number in range(1_000)]
+    for token in tokens:
+        learn(token)
+        learn(tokens[0])  # the refresh token, told again with each access token
+    kept = {tokens[0], *tokens[-MOST_LEARNT + 1 :]}
+    assert [token for token in tokens if redact(token) == MARK] == [token for token in tokens if token in kept]
+    assert redact(f"{SECRET} token-of-another-server") == f"{MARK} {MARK}"
+
+
+def test_the_longest_tokens_are_learnt_and_looked_for_without_an_expression(monkeypatch):
+    """An expression for one of them takes more than a second to be compiled, on the event loop."""
+    redact = Redactor([SECRET])
+    learn = redact.learner()
+    compiled = []
+    monkeypatch.setattr("re.compile", lambda *given: compiled.append(given))
+    tokens = [f"{number:04}" + "eyJhbGciOi" * 1_638 for number in range(MOST_LEARNT)]
+    for token in tokens:
+        learn(token)
+    stream = redact.stream()
+    for token in tokens:
+        assert redact(f"%41{token}") == f"%41{MARK}"
+        assert stream.add(f"[{token}]\n") == f"[{MARK}]\n"
+    assert not compiled
