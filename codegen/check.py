@@ -5,7 +5,7 @@ Above: the package's public functions. Below: the type checker, and verdicts.py 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from codegen.checker_input import tools_package
@@ -15,7 +15,7 @@ from codegen.known_names import functions_by_namespace, known_from
 from codegen.plain_text import one_line
 from codegen.said_once import said_once
 from codegen.script_text import Place, ScriptText, words_of
-from codegen.verdicts import verdict
+from codegen.verdicts import alters_results, verdict
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -71,7 +71,7 @@ def check(script: str, stubs: Iterable[Stub], *, listed: Mapping[str, Iterable[s
     found = shared.findings(script, tools_package(named, within))
     if not found:
         return []
-    known = known_from(named, functions)
+    known = replace(known_from(named, functions), results_altered=any(map(alters_results, found)))
     judged: list[tuple[Finding, Verdict]] = []
     text = ScriptText(script)
     most = min(_MOST_FINDINGS, _MOST_READ // (len(script) or 1))

@@ -22,6 +22,7 @@ class Known:
     """What the stubs define: keys by class, parameters by function and namespace, which of those are `optional`.
 
     `partners` are the classes of which one may stand in place of another, where a tool has unions of objects.
+    `results_altered` says that the script stores other types in results, so that their types say nothing.
     """
 
     keys: Mapping[str, tuple[str, ...]]
@@ -31,6 +32,7 @@ class Known:
     has_unions: bool
     functions: Mapping[str, tuple[str, ...]]
     optional: frozenset[tuple[str, str]]
+    results_altered: bool = False
 
     @property
     def objects(self) -> frozenset[str]:

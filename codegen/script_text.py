@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING
 from codegen.normal_form import normalised
 
 if TYPE_CHECKING:
+    from collections.abc import Container
+
     from codegen.type_checker import Finding
 
 _PATH = re.compile(r"([^\W\d]\w*)(?:\s*\[\s*(?:\"[^\"\\]*\"|'[^'\\]*'|-?\d+)\s*\])*")
@@ -20,6 +22,7 @@ _LOOPED = re.compile(rf"(\(?\s*await\b|(?:{_PATH.pattern})(?=\s*(?:[:\])}}]|(?:i
 _LINE_END = re.compile(r"\r\n|\r|\n")
 _QUOTED = re.compile(r"\"[^\"\n]*\"|'[^'\n]*'")
 _LONGEST_PATH = 500
+_LONGEST_NAME = 80
 _LONGEST_UPDATE = 2_000
 _MOST_UPDATES = 50
 _MOST_LOOPS = 3
@@ -139,6 +142,25 @@ class Place:
     def is_awaited(self) -> bool:
         """Tell whether `await` stands before that text."""
         return re.search(r"\bawait[ \t(]*$", self.script[max(0, self.start - 20) : self.start]) is not None
+
+    @property
+    def is_joined(self) -> bool:
+        """Tell whether that text is one side of a `|`."""
+        before = self.script[max(0, self.start - 20) : self.start].rstrip()
+        return before.endswith("|") or self.after.lstrip().startswith("|")
+
+    def is_given_to(self, functions: Container[str]) -> bool:
+        """Tell whether that text stands within the brackets of a call of one of these functions."""
+        around = self.script[max(0, self.start - _LONGEST_UPDATE) : self.start]
+        depth = 0
+        for at in range(len(around) - 1, -1, -1):
+            depth += (around[at] == ")") - (around[at] == "(")
+            if depth < 0:
+                called = re.search(r"(\w+)\s*$", around[max(0, at - _LONGEST_NAME) : at])
+                if called is not None and called[1] in functions:
+                    return True
+                depth = 0
+        return False
 
     @property
     def rest_of_line(self) -> str:

@@ -29,11 +29,25 @@ _TOOLS_MODULE = re.compile(r"`(tools(?:\.\w+)?)` has no member `(\w+)`")
 _UNRESOLVED_TOOLS = re.compile(r"Cannot resolve imported module `tools\.(\w+)`")
 _OBJECT = re.compile(r"bject of type `(.+?)` (?:has no attribute `(\w+)`|with no|is not|is always)")
 _KEY = re.compile(r'key "(.*?)" for TypedDict `(\w+)`')
+_NUMBERED = re.compile(r"TypedDict `(\w+)` can only be subscripted .* got key of type `(?:Literal\[-?\d+\]|slice\[)")
 _OPERATOR = re.compile(r"between objects of type `(.+)` and `(.+)`$", re.DOTALL)
 _OUTSIDE_FUNCTION = "`return` statement outside of a function"
 _OF_AWAIT = frozenset({AWAIT, AWAIT_FIRST})
 _IS_ERROR = frozenset({"isError", "is_error"})
+_STORES = (
+    ("invalid-assignment", re.compile(r"TypedDict|Invalid subscript assignment")),
+    ("invalid-argument-type", re.compile(r"Argument is incorrect: Expected")),
+    ("unsupported-operator", re.compile(r"Operator `[|+]=`")),
+)
 _SIMPLE = frozenset({"str", "int", "float", "bool", "list", "dict", "coroutine"})
+
+
+def alters_results(finding: Finding) -> bool:
+    """Tell whether a script stores a value of another type in what a tool returned, as scripts may.
+
+    The checker keeps to the types that were declared, so what it finds in results afterwards means nothing.
+    """
+    return any(finding.rule == rule and pattern.search(finding.message) for rule, pattern in _STORES)
 
 
 def verdict(finding: Finding, place: Place, known: Known) -> Verdict | None:
@@ -55,12 +69,20 @@ def _syntax(finding: Finding, place: Place, known: Known) -> Verdict | None:
 
 
 def _key(finding: Finding, place: Place, known: Known) -> Verdict | None:
+    numbered = _NUMBERED.match(finding.message)
+    if numbered is not None and numbered[1] in known.keys and not known.results_altered:
+        return Verdict(
+            f"{numbered[1]} is a dict and has no parts by number", f"its keys: {listed(known.keys[numbered[1]])}"
+        )
     named = _KEY.search(finding.message)
     if named is None or named[2] not in known.keys:
         return None
     key, owner = named[1], named[2]
+    if finding.rule == "unknown-typed-dict-constructor-key" and not place.is_given_to(known.parameters):
+        return None
     if finding.rule == "invalid-typed-dict-key" and (
-        may_exist(key, place)
+        known.results_altered
+        or may_exist(key, place)
         or not re.match(r"\s*\]", place.after)
         or any(key in known.keys[partner] for partner in known.partners.get(owner, ()))
     ):
@@ -71,8 +93,10 @@ def _key(finding: Finding, place: Place, known: Known) -> Verdict | None:
 
 def _missing_key(finding: Finding, place: Place, known: Known) -> Verdict | None:
     named = re.search(r"TypedDict `(\w+)`", finding.message)
-    if named is None or named[1] not in known.keys or "**" in place.text:
+    if named is None or named[1] not in known.keys or "**" in place.text or place.is_joined:
         return None
+    if not place.is_given_to(known.parameters):
+        return None  # such as one that is put beside results, as the script likes
     return Verdict(finding.message.replace("TypedDict ", "").replace(" constructor", ""))
 
 
@@ -88,14 +112,21 @@ def _member(finding: Finding, place: Place, known: Known) -> Verdict | None:
         return None
     type_, attribute = named[1], named[2]
     if type_ in known.keys and attribute is not None:
-        keys = known.keys[type_]
-        hint = f'it is a dict: write ["{attribute}"]' if attribute in keys else f"it is a dict with {listed(keys)}"
-        if attribute in _IS_ERROR:
-            hint = "a call that fails raises ToolError"
-        return Verdict(f"{type_} has no attribute `{attribute}`", hint)
+        return _attribute(type_, attribute, known)
     if type_ in ERROR_NAMES:
         return Verdict(finding.message, "it has server, tool, message, content and structured_content")
     return _on_kind(finding, type_, place, known)
+
+
+def _attribute(type_: str, attribute: str, known: Known) -> Verdict | None:
+    """Judge an attribute of an object that a tool returned; a TypedDict lacks some that every dict has."""
+    if known.results_altered or hasattr(dict, attribute):
+        return None
+    keys = known.keys[type_]
+    hint = f'it is a dict: write ["{attribute}"]' if attribute in keys else f"it is a dict with {listed(keys)}"
+    if attribute in _IS_ERROR:
+        hint = "a call that fails raises ToolError"
+    return Verdict(f"{type_} has no attribute `{attribute}`", hint)
 
 
 def _on_kind(finding: Finding, type_: str, place: Place, known: Known) -> Verdict | None:
@@ -106,11 +137,13 @@ def _on_kind(finding: Finding, type_: str, place: Place, known: Known) -> Verdic
         return Verdict("the result of an `async` call is used without `await`", AWAIT)
     if type_.startswith("<module 'tools"):
         return Verdict(finding.message, "call one of its functions")
+    if known.results_altered:
+        return None
     kinds = kinds_of(type_, known.objects)
     ends = {"not-subscriptable": "[", "missing-attribute": "."}.get(finding.rule)
     base = place.text.rpartition(ends)[0] if ends is not None else place.text
     if len(kinds.names) == 1 and kinds.names <= _SIMPLE and not kinds.unknown and place.is_of_call(base):
-        return Verdict(finding.message)
+        return Verdict(finding.message, "leave out `async`" if "async-iterable" in finding.message else "")
     return None
 
 

@@ -37,6 +37,8 @@ def wrong_call(finding: Finding, place: Place, known: Known) -> Verdict | None:
         return None  # which may call classes in a way of its own
     unknown = _NAMED_PARAMETER.search(finding.message)
     callee = _CALLEE.search(finding.message)
+    if unknown is None and callee is None:
+        return None  # a method of a dictionary, to which the checker gives parameters of its own
     function = unknown[2] if unknown is not None else callee[1] if callee is not None else ""
     takes = _parameters(function, place, known)
     if takes is None:
@@ -53,10 +55,12 @@ def wrong_argument(finding: Finding, place: Place, known: Known) -> Verdict | No
         return None
     index = _INDEX.search(finding.message)
     if index is not None:
-        is_certain = not known.has_unions and place.is_of_call(place.text)
+        is_certain = not (known.has_unions or known.results_altered) and place.is_of_call(place.text)
         return _index(index[1], index[2], place) if is_certain else None
     in_key = _KEY_ARGUMENT.search(finding.message)
     if in_key is not None:
+        if place.is_joined or not place.is_given_to(known.parameters):
+            return None
         key, expected, _, found = in_key.groups()
         if certainly_differ(found, expected, known.objects):
             return Verdict(f'"{key}" must be {expected}, not {found}', AWAIT if _is_coroutine(found) else "")
@@ -94,6 +98,8 @@ def _parsed(found: str, value: str, place: Place, known: Known) -> Verdict | Non
     kinds = kinds_of(found, known.objects)
     if kinds.unknown or kinds.several or not kinds.names <= _VALUES or not place.is_of_call(value):
         return None
+    if known.results_altered:
+        return None
     if found in known.objects:
         keys = listed(known.keys[found])
         hint = f"leave out json.loads(), or give it a text of that dict; its keys: {keys}"
@@ -107,7 +113,7 @@ def _taken_for_text(called: tuple[str, str, str], value: str, place: Place, know
     wanted = {member.strip() for member in split_outside_brackets(expected, "|")}
     if not ("str" in wanted <= _TEXTS and found in known.objects and place.is_of_call(value)):
         return None
-    if any(place.defines(name) for name in function.split(".")):
+    if known.results_altered or any(place.defines(name) for name in function.split(".")):
         return None
     return Verdict(f"{function} wants text, and {found} is a dict", f"its keys: {listed(known.keys[found])}")
 

@@ -45,6 +45,7 @@ _INSTEAD = (
     (re.compile(r"'[-+]?\d+' is not of type 'integer'"), call_texts.CONVERT_TO_INT),
     (re.compile(r"'[-+]?[\d.]+' is not of type 'number'"), call_texts.CONVERT_TO_FLOAT),
     (re.compile(r": -?[\d.]+ is not of type 'string'"), call_texts.CONVERT_TO_STR),
+    (re.compile(r"\] is not of type 'object'"), call_texts.AS_DICT),
     (re.compile(r"['\"]\{.* is not of type 'object'"), call_texts.NOT_AS_JSON),
     (re.compile(r"['\"]\[.* is not of type 'array'"), call_texts.NOT_AS_JSON),
     (re.compile(r"(?:'.*'|\}|-?[\d.]+) is not of type 'array'"), call_texts.IN_A_LIST),

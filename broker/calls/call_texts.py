@@ -48,7 +48,11 @@ ASYNC_DEF = (
     "write `async def` for the function around it and `await` its calls; a lambda can return the call to be awaited"
 )
 GATHER_THEM = "to await several calls at once write `await asyncio.gather(*calls)`"
-MAKE_A_LIST = "with `await` in it this is an asynchronous generator: write a list, `[await ... for ...]`"
+MAKE_A_LIST = "this is an asynchronous generator: write a list, `[await ... for ...]`, or loop with `async for`"
+CALL_AND_AWAIT = (
+    "a coroutine is an `async` call without `await`: write `await` before it, or `asyncio.gather` around several"
+)
+AS_DICT = "Pass a dict: the `_asdict()` of a named tuple"
 HELP_SHOWS = "help(tool) shows the stub of a tool"
 TAKE_THE_TEXT = (
     'if this is a tool\'s result, its text is in one of its keys, as its stub says: result["content"] or another'

@@ -54,10 +54,14 @@ _RESULT_TAKEN_WRONG = (
 """In the error of a script that has called."""
 
 _ANYWHERE = (
-    (re.compile(r"TypeError: '_(?:Tools|Namespace|Described|Listed)' object is not"), call_texts.HOW_TO_CALL),
+    (
+        re.compile(r"TypeError: '(?:guest\.stubs\.)?_(?:Tools|Namespace|Described|Listed)' object "),
+        call_texts.HOW_TO_CALL,
+    ),
     (re.compile(r"was expected, got _(?:Described|Listed)"), call_texts.HELP_SHOWS),
     (re.compile(r"TypeError: '(?:list|tuple|set|dict|generator)' object can't be awaited"), call_texts.GATHER_THEM),
-    (re.compile(r"TypeError: 'async_generator' object is not iterable"), call_texts.MAKE_A_LIST),
+    (re.compile(r"TypeError: 'async_generator' object (?:is not iterable|can't be awaited)"), call_texts.MAKE_A_LIST),
+    (re.compile(r"TypeError: .*'coroutine'"), call_texts.CALL_AND_AWAIT),
     (re.compile(r"RuntimeError: await wasn't used with future"), call_texts.AWAIT_IT),
 )
 _OF_CLIENTS = frozenset({"call_tool", "mcp", "client", "session", "tools"})

@@ -41,7 +41,15 @@ def _instead_of(found):
         return "a Match, which JSON can't carry: pass its `.group()`"
     if inspect.isroutine(found) or isinstance(found, type):
         return f"{found.__name__} itself, which JSON can't carry: call it, or pass its name as text"
-    return f"a value of type {_kind(found)}, which JSON can't carry: pass text, numbers, lists or dicts made of it"
+    has_text = type(found).__str__ is not object.__str__
+    made = (
+        "`str(...)` of it"
+        if has_text
+        else "`vars(...)` of it"
+        if hasattr(found, "__dict__")
+        else "plain values made of it"
+    )
+    return f"a value of type {_kind(found)}, which JSON can't carry: pass {made}"
 
 
 def _kind(found):

@@ -48,6 +48,7 @@ async def session():
             {"more": '{"a": 1}'},
             "more: '{\"a\": 1}' is not of type 'object'. Pass the value itself, without json.dumps()",
         ),
+        ({"more": ["a"]}, "more: ['a'] is not of type 'object'. Pass a dict: the `_asdict()` of a named tuple"),
         ({"more": {"a": "1"}}, "more.a: '1' is not of type 'integer'. Write int(...) around it"),
         ({"more": {"a": None}}, "more.a: None is not of type 'integer'"),
     ],

@@ -63,6 +63,12 @@ MISTAKES = {
         "from tools import desk\nsum(await desk.add(a=n) for n in (1, 2))",
         "write a list, `[await ... for ...]`",
     ),
+    "an asynchronous generator that is awaited": ("async def g():\n    yield 1\nawait g()", "loop with `async for`"),
+    "a sum of coroutines": ("async def f(): return 1\nsum(f() for _ in 'ab')", "an `async` call without `await`"),
+    "a server to be entered": (
+        "from tools import desk\nasync with desk as client:\n    pass",
+        "tools are functions of their servers: ",
+    ),
     "the source of a tool": ("import inspect\nfrom tools import desk\ninspect.getsource(desk.add)", "help(tool) shows"),
     "an object as text": (
         "import io\nfrom tools import desk\nio.StringIO({**await desk.boxed()})",

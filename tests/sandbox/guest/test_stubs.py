@@ -72,10 +72,17 @@ async def test_a_call_carries_the_tools_own_keys_and_omits_what_was_not_given(ru
         (
             "good.echo(text=object())",
             "ToolArgumentsError",
-            (
-                "good.echo(): text holds a value of type object, which JSON can't carry: pass text, numbers, lists or "
-                "dicts made of it"
-            ),
+            "good.echo(): text holds a value of type object, which JSON can't carry: pass plain values made of it",
+        ),
+        (
+            "import types\ngood.echo(text=types.SimpleNamespace(a=1))",
+            "ToolArgumentsError",
+            "good.echo(): text holds a value of type SimpleNamespace, which JSON can't carry: pass `vars(...)` of it",
+        ),
+        (
+            "import zoneinfo\ngood.echo(text=zoneinfo.ZoneInfo('UTC'))",
+            "ToolArgumentsError",
+            "good.echo(): text holds a value of type ZoneInfo, which JSON can't carry: pass `str(...)` of it",
         ),
         (
             "good.echo(text=...)",
