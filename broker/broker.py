@@ -20,17 +20,16 @@ from broker.authorization.policy import Policy
 from broker.authorization.quotas import Quotas
 from broker.config import Config
 from broker.config_problems import name_problems
-from broker.errors import BrokerError, ConfigError
+from broker.errors import ConfigError
 from broker.host_arguments import check_answerer, check_servers, grants_of
-from broker.logging import logger
 from broker.recordings.recorder import Recorder
 from broker.recordings.recordings import Recordings
 from broker.redaction import Redactor
+from broker.runs.crashed_runs import take_up_crashed
 from broker.runs.shared_sandbox import SharedSandbox
 from broker.sessions import Session
 from broker.tools.tool_shelf import ToolShelf
 from broker.upstreams.upstreams import Upstreams
-from sandbox import SandboxError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -321,20 +320,11 @@ class Broker:
         """
         found = self._recorder.crashed()
         for run_id in found:
-            self._task_group().start_soon(self._take_up, run_id)
+            self._task_group().start_soon(take_up_crashed, run_id, self._recorder, self._session_of_crashed)
         return len(found)
 
-    async def _take_up(self, run_id: str) -> None:
-        try:
-            _, recording = self._recorder.find(run_id)
-            begun = recording.begun
-            session = self.session(name=begun.session, principal=begun.principal, parks=True)
-            result = await session.take_up(run_id)
-            self._recorder.take_ups.keep(result)
-        except (BrokerError, SandboxError) as error:
-            logger().warning("a run was not taken up", run=run_id, reason=str(error))
-        else:
-            logger().info("a run was taken up", run=run_id, outcome=result.outcome)
+    def _session_of_crashed(self, name: str, principal: str) -> Session:
+        return self.session(name=name, principal=principal, parks=True)
 
     def _task_group(self) -> TaskGroup:
         if self._tasks is None:

@@ -265,7 +265,7 @@ class Session:
         """
         held = self._desk.revoke(grant_id)
         if held is not None:
-            self._recorder.take_back(self._desk.unfinished - {run.caller.run for run in self._desk.open_runs}, held)
+            self._recorder.take_back(self._desk.interrupted, held)
         return held is not None
 
     async def dispatch(

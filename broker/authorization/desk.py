@@ -70,6 +70,11 @@ class ConsentDesk:
             self.book.add(one.grant, by=one.by, grant_id=one.id)
             self._kept_definitions[one.definition.qualified_name] = one.definition
 
+    @property
+    def interrupted(self) -> set[str]:
+        """The recorded runs that began here, may go on, and are not going on now."""
+        return self.unfinished - {run.caller.run for run in self.open_runs}
+
     def see(self, spec: ToolSpec) -> None:
         """Take note of a definition that the session was told of: a grant given before holds for it alone."""
         self.book.definitions.see(spec)

@@ -1,0 +1,36 @@
+"""Runs of a store that ended with their process, gone on with in the background.
+
+Above: broker.py, which says when. Below: the recorder, which knows them, and sessions. Nobody waits for such a run: its
+result is kept until the client comes that had asked for it.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from broker.errors import BrokerError
+from broker.logging import logger
+from sandbox import SandboxError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from broker.recordings.recorder import Recorder
+    from broker.sessions import Session
+
+
+async def take_up_crashed(run_id: str, recorder: Recorder, session_of: Callable[[str, str], Session]) -> None:
+    """Go on with a run, in the session that `session_of` returns for the name and the principal that it began with.
+
+    Never raises for what is wrong with the recording, the store or the sandbox: that is logged, and the run stays as it
+    is.
+    """
+    try:
+        _, recording = recorder.find(run_id)
+        session = session_of(recording.begun.session, recording.begun.principal)
+        result = await session.take_up(run_id)
+        recorder.take_ups.keep(result)
+    except (BrokerError, SandboxError) as error:
+        logger().warning("a run was not taken up", run=run_id, reason=str(error))
+    else:
+        logger().info("a run was taken up", run=run_id, outcome=result.outcome)
