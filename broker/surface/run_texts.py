@@ -82,8 +82,8 @@ def stopped(by: StoppedBy) -> str:
 
 
 def left_out(characters: int, uri: str) -> str:
-    """Return the notice in the place of output that was cut."""
-    return f"\n[{characters} characters left out here; read them at {uri}]\n"
+    """Return the notice in the place of output that was cut; not every client lets its model read resources."""
+    return f"\n[{characters} characters left out here: print less, or read them at {uri}]\n"
 
 
 def not_displayed(count: int) -> str:

@@ -70,16 +70,19 @@ SHUT_DOWN = (
 
 
 def instructions(servers: Sequence[str]) -> str:
-    """Return the instructions of the MCP server: the way to work, and what is connected."""
+    """Return the instructions of the MCP server: what is connected, and the way to work.
+
+    That first: Codex shows its model the beginning alone until it looks for tools.
+    """
     names = ", ".join(servers)
     if len(names) > _SERVERS_CHARACTERS:
         names = f"{names[:_SERVERS_CHARACTERS].rpartition(', ')[0]} and more"
-    connected = f" Connected: {names}." if names else ""
+    connected = f"Connected: {names}. " if names else ""
     return (
-        "Work in three steps: search_tools finds tools, get_tool_details fetches the typed stubs of those you need, "
+        f"{connected}Work in three steps: search_tools finds tools, get_tool_details fetches the typed stubs of those you need, "
         "execute_code runs one Python script that calls them. Put loops, joins and filters into the script instead of "
         "making calls one by one, and print only what you need. Each call is authorized by itself and may be refused; "
-        f"a script can catch that.{connected}"
+        "a script can catch that."
     )
 
 

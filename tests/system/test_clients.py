@@ -81,7 +81,7 @@ def run(environment, tmp_path):
 
 def assert_worked(told):
     assert (told["tools"], told["value"], told["calls"]) == (TOOLS, "hi", 1)
-    assert told["instructions"].endswith("Connected: odd.")
+    assert told["instructions"].startswith("Connected: odd. Work in three steps: ")
     assert told["rest"] > 6_000
 
 
