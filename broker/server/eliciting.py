@@ -8,7 +8,7 @@ again.
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import mcp.types as t
 
@@ -38,6 +38,10 @@ MOST_DETAILED = 3
 _TRIES = 3
 _NOTE_CHARACTERS = 1_000
 _TITLE_CHARACTERS = 80
+_COUNT_DIGITS = 9
+_WORDS = "words"
+"""The field of the note; by name after those of the tools, which is how Codex orders them."""
+
 _TESTS_CHARACTERS = 2_000
 _CHOICES: dict[str, dict[str, Any]] = {
     "refuse": {"decision": "deny"},
@@ -101,7 +105,7 @@ def form_of(question: Question) -> tuple[str, dict[str, Any]]:
             fields |= _details(number, title, group)
     required = [name for name, field in fields.items() if "enum" in field]
     note = {"type": "string", "title": "Note", "description": "Words for the script, where you refuse"}
-    return question.as_text(), {"type": "object", "properties": {**fields, "note": note}, "required": required}
+    return question.as_text(), {"type": "object", "properties": {**fields, _WORDS: note}, "required": required}
 
 
 def _choice(title: str) -> dict[str, Any]:
@@ -109,11 +113,11 @@ def _choice(title: str) -> dict[str, Any]:
 
 
 def _details(number: int, title: str, group: CallGroup) -> dict[str, dict[str, Any]]:
+    # No number: Codex shows no form that has one, and takes a person's yes to its message for an empty form.
     count = {
-        "type": "integer",
-        "minimum": 1,
+        "type": "string",
         "title": f"{title}: number of calls",
-        "description": "Allow so many and no more; any number when empty",
+        "description": "Allow so many and no more, as 3; any number when empty",
     }
     tests = {
         "type": "string",
@@ -133,18 +137,16 @@ def _answers(question: Question, result: t.ElicitResult) -> tuple[Answer, ...]:
         PatternError: It holds tests that cannot be used.
     """
     content = (result.content or {}) if result.action == "accept" else {}
-    note = str(content.get("note", ""))[:_NOTE_CHARACTERS]
+    note = str(content.get(_WORDS, ""))[:_NOTE_CHARACTERS]
 
     def chosen(name: str, group: int | None) -> Choice:
         choice = {"group": group, "note": note, **_CHOICES.get(str(content.get(name)), _CHOICES["refuse"])}
-        calls = content.get(f"{name}_calls")
-        if isinstance(calls, float) and calls.is_integer():
-            calls = int(calls)
+        calls = _count(content.get(f"{name}_calls"))
         tests = content.get(f"{name}_tests")
         # Taken for left out, either would allow more than its person meant.
-        if not (calls in (None, "") or _is_count(calls)) or not isinstance(tests, str | None):
+        if calls is False or not isinstance(tests, str | None):
             return Choice(group=group, decision="deny", note=note)
-        choice["calls"] = calls or None
+        choice["calls"] = calls
         if choice["decision"] == "alike" and tests is not None and tests.strip():
             choice["arguments"] = _tests(tests)
         return Choice.model_validate(choice)
@@ -155,8 +157,16 @@ def _answers(question: Question, result: t.ElicitResult) -> tuple[Answer, ...]:
     return answers_of(question, [chosen(f"tool_{number + 1}", number) for number in range(count)])
 
 
-def _is_count(value: Any) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool) and value >= 1
+def _count(value: Any) -> int | Literal[False] | None:
+    """Return a number of calls as it was typed or sent; None where any number was meant, False for what is none."""
+    if isinstance(value, str):
+        value = value.strip()
+        value = int(value) if value.isascii() and value.isdigit() and len(value) <= _COUNT_DIGITS else value
+    if isinstance(value, float) and value.is_integer():
+        value = int(value)
+    if value is None or value == "":
+        return None
+    return value if isinstance(value, int) and not isinstance(value, bool) and value >= 1 else False
 
 
 def _tests(text: str) -> dict[str, Any]:

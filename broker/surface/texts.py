@@ -79,10 +79,10 @@ def instructions(servers: Sequence[str]) -> str:
         names = f"{names[:_SERVERS_CHARACTERS].rpartition(', ')[0]} and more"
     connected = f"Connected: {names}. " if names else ""
     return (
-        f"{connected}Work in three steps: search_tools finds tools, get_tool_details fetches the typed stubs of those you need, "
-        "execute_code runs one Python script that calls them. Put loops, joins and filters into the script instead of "
-        "making calls one by one, and print only what you need. Each call is authorized by itself and may be refused; "
-        "a script can catch that."
+        f"{connected}Work in three steps: search_tools finds tools, get_tool_details fetches the typed stubs of those "
+        "you need, execute_code runs one Python script that calls them. Put loops, joins and filters into the script "
+        "instead of making calls one by one, and print only what you need. Each call is authorized by itself and may "
+        "be refused; a script can catch that."
     )
 
 

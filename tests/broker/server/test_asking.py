@@ -88,7 +88,7 @@ async def describe(client, session):
 
 async def test_one_form_answers_the_waiting_calls_and_a_note_reaches_the_script(asked, session_of, calls):
     person = Person(
-        accept(tool_1="allow calls like these in this run"), accept(tool_1="refuse", note="only with b of 0")
+        accept(tool_1="allow calls like these in this run"), accept(tool_1="refuse", words="only with b of 0")
     )
     async with asked(person) as client:
         session = await session_of(client)
@@ -161,8 +161,8 @@ for n in range(4):
 
 async def test_a_number_of_calls_is_allowed_and_no_more(asked, session_of, calls):
     person = Person(
-        accept(tool_1="allow every call of the tool in this run", tool_1_calls=3),
-        accept(tool_1="refuse", note="enough"),
+        accept(tool_1="allow every call of the tool in this run", tool_1_calls="3"),
+        accept(tool_1="refuse", words="enough"),
     )
     async with asked(person) as client:
         session = await session_of(client)
@@ -222,14 +222,31 @@ EVERY = "allow every call of the tool in this run"
 LIKE = "allow calls like these in this run"
 
 
-@pytest.mark.parametrize("calls", [0, -1, 2.5, "3", "many", True, False, ["3"], float("nan"), float("inf")])
+@pytest.mark.parametrize(
+    "calls",
+    [0, -1, 2.5, "0", "-1", "2.5", "3 ½", "³", "many", "9" * 10, True, False, ["3"], float("nan"), float("inf")],
+)
 @pytest.mark.parametrize("choice", [EVERY, LIKE, "allow these calls"])
 def test_a_count_that_is_none_is_a_refusal(choice, calls):
     assert answer_to(tool_1=choice, tool_1_calls=calls) == Verdict((0,), allow=False)
 
 
 def test_a_count_may_be_left_out_or_written_as_any_number():
-    assert [answer_to(tool_1=EVERY, tool_1_calls=calls).calls for calls in (3, 3.0, "", None)] == [3, 3, None, None]
+    written: dict[object, int | None] = {3: 3, 4.0: 4, "3": 3, " 12 ": 12, "": None, " ": None, None: None}
+    assert {calls: answer_to(tool_1=EVERY, tool_1_calls=calls).calls for calls in written} == written
+
+
+async def test_a_form_has_text_and_choices_alone_which_every_client_shows(asked, session_of):
+    """Codex shows no form that has a number, and answers it with nothing in it when its person says yes."""
+    person = Person(accept(tool_1="refuse"))
+    async with asked(person) as client:
+        session = await session_of(client)
+        await describe(client, session)
+        await run(client, session, "from tools import desk\nawait desk.add(a=1)")
+    fields = person.forms[0].requested_schema["properties"]
+    assert {name: field["type"] for name, field in fields.items()} == dict.fromkeys(
+        ["tool_1", "tool_1_calls", "tool_1_tests", "words"], "string"
+    )
 
 
 @pytest.mark.parametrize("tests", [["x"], [], 0, 1.5, True, False])

@@ -119,7 +119,7 @@ except PermissionError as error:
 
 
 async def test_a_loop_is_approved_with_one_form(connected, calls):
-    person = Person(accept(tool_1="allow calls like these in this run"), accept(tool_1="refuse", note="only b of 0"))
+    person = Person(accept(tool_1="allow calls like these in this run"), accept(tool_1="refuse", words="only b of 0"))
     async with connected(person) as [client]:
         result = await run(client, await begin(client), LOOP)
     assert result["stdout"] == "desk.add was refused: only b of 0.\n"
