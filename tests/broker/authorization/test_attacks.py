@@ -286,7 +286,7 @@ RAW = """
 import sys
 async def raw(function, arguments):
     bridge = sys.modules["guest.main"]._run._bridge
-    number = next(bridge._ids)
+    number = bridge._next_id()
     future = bridge._waiting[number] = bridge._loop.create_future()
     bridge._outgoing[number] = {"id": number, "function": function, "arguments": arguments}
     return await future

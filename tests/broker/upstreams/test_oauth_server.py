@@ -87,7 +87,10 @@ def log_in(config):
         assert match is not None, line
         httpx2.get(match[0], follow_redirects=True)
         said = process.stderr.read()
-    assert (process.returncode, said) == (0, "logged in to web; `codemode mcp logout web` forgets it\n")
+    assert process.returncode == 0
+    assert re.fullmatch(
+        rf"logged in to web; `.*codemode mcp logout web --config {re.escape(str(config))}` forgets it\n", said
+    )
 
 
 def run(config):
