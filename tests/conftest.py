@@ -9,6 +9,9 @@ import platformdirs
 import pytest
 from hypothesis import HealthCheck, settings
 
+from sandbox import Sandbox
+from sandbox.image import load_image
+
 if TYPE_CHECKING:
     from collections.abc import Generator
 
@@ -21,6 +24,18 @@ settings.load_profile("untimed")
 def anyio_backend(request):
     """Tests that run on trio as well override this."""
     return request.param
+
+
+@pytest.fixture(scope="session")
+def image():
+    """Compiled once a machine and mapped once a session."""
+    return load_image()
+
+
+@pytest.fixture(params=["thread", "process"])
+async def sandbox(image, request):
+    async with Sandbox(cache=image.compiled.parent, isolation=request.param) as sandbox:
+        yield sandbox
 
 
 @pytest.fixture

@@ -1,4 +1,4 @@
-"""The sandbox as these tests use it: the image is compiled once a machine and mapped once a session."""
+"""Tools, manifests and answers that the tests of the sandbox use."""
 
 from __future__ import annotations
 
@@ -7,25 +7,13 @@ import textwrap
 import anyio
 import pytest
 
-from sandbox import Returned, Sandbox
-from sandbox.image import load_image
+from sandbox import Returned
 
 
 def entry(*parameters: str) -> dict[str, object]:
     """Describes a tool whose parameters are all required; `name?` makes one optional."""
     listed = [[name.rstrip("?"), name.rstrip("?"), not name.endswith("?")] for name in parameters]
     return {"described": True, "doc": "A tool.", "parameters": listed, "accepts_extra": False, "types": []}
-
-
-@pytest.fixture(scope="session")
-def image():
-    return load_image()
-
-
-@pytest.fixture(params=["thread", "process"])
-async def sandbox(image, request):
-    async with Sandbox(cache=image.compiled.parent, isolation=request.param) as sandbox:
-        yield sandbox
 
 
 @pytest.fixture
