@@ -64,7 +64,7 @@ async def walk(recording: Recording) -> ExitCode:
             found = await replay(sandbox, recording, on_step=lambda *step: kept.append(step))
     except RecordingError as error:
         raise Problem(str(error)) from None
-    moments, script = _moments(recording, kept), recording.script.splitlines()
+    moments, script = _moments(recording, kept), recording.script_lines
     if not moments:
         raise Problem("the recording has no step")
     if can_ask():

@@ -185,7 +185,7 @@ def _bar_style(char: str, span: Span) -> str:
 def _script(recording: Recording, picture: Picture) -> list[Text]:
     costs = picture.by_line()
     lines = []
-    for number, line in enumerate(recording.script.splitlines(), start=1):
+    for number, line in enumerate(recording.script_lines, start=1):
         count, seconds = costs.get(number, (0, 0.0))
         cost = f"{count:>5} x {_seconds(seconds):>8}" if count else ""
         text = Text(f"{cost:16} {number:4}  ", "cyan" if count else "dim")

@@ -107,7 +107,7 @@ def _value(recording: Recording, stored: Any) -> str:
 def _script(recording: Recording, picture: Picture) -> str:
     costs = picture.by_line()
     cells = []
-    for number, line in enumerate(recording.script.splitlines(), start=1):
+    for number, line in enumerate(recording.script_lines, start=1):
         count, seconds = costs.get(number, (0, 0.0))
         cost = f"{count} x {_seconds(seconds)}" if count else ""
         calls = ' class="calls"' if count else ""

@@ -7,6 +7,7 @@ lines say of each other is checked before anything relies on it.
 from __future__ import annotations
 
 import json
+import re
 from collections import Counter
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Self
@@ -127,6 +128,12 @@ class Recording:
     def script(self) -> str:
         """The script's text."""
         return str(self.load(self.begun.script))
+
+    @property
+    def script_lines(self) -> list[str]:
+        """The lines of the script as Python counts them: a form feed and U+2028 end none."""
+        lines = re.split(r"\r\n|\r|\n", self.script)
+        return lines if lines[-1] else lines[:-1]
 
     @property
     def limits(self) -> Limits:

@@ -7,9 +7,11 @@ import re
 import shutil
 import struct
 import subprocess
+import threading
 import zlib
 from collections import Counter
 from html.parser import HTMLParser
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
@@ -79,10 +81,7 @@ class Tags(HTMLParser):
 
 @pytest.mark.parametrize("width", [390, 1200])
 @pytest.mark.parametrize("theme", [DARK, LIGHT])
-def test_the_page_is_readable_on_a_phone_and_a_desk_in_both_themes(codemode, tmp_path, width, theme):
-    browser = next((found for name in BROWSERS if (found := shutil.which(name))), None)
-    if browser is None:
-        pytest.skip("there is no Chromium: install chromium or chromium-headless-shell")
+def test_the_page_is_readable_on_a_phone_and_a_desk_in_both_themes(codemode, tmp_path, browser, width, theme):
     codemode("show", str(EXAMPLE), "--html", "run.html")
     pixels = screenshot(browser, tmp_path / "run.html", width, theme)
     colours = Counter(pixel for row in pixels for pixel in row)
@@ -93,23 +92,95 @@ def test_the_page_is_readable_on_a_phone_and_a_desk_in_both_themes(codemode, tmp
     assert all(row[-8:] == [BACK[theme]] * 8 for row in pixels)
 
 
+@pytest.fixture
+def browser():
+    """The browser of this machine."""
+    found = next((found for name in BROWSERS if (found := shutil.which(name))), None)
+    if found is None:
+        pytest.skip("there is no Chromium: install chromium or chromium-headless-shell")
+    return found
+
+
+@pytest.fixture
+def address():
+    """A server that tells what it is asked for: its address, and the paths."""
+    asked = []
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self):
+            asked.append(self.path)
+            self.send_error(404)
+
+        def log_message(self, *_: object) -> None:
+            """Be silent."""
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
+        thread = threading.Thread(target=server.serve_forever)
+        thread.start()
+        yield f"http://127.0.0.1:{server.server_port}", asked
+        server.shutdown()
+        thread.join()
+
+
+HOSTILE = """
+</pre></details></script><script>document.title = "taken"; fetch("HERE/script")</script><img src="HERE/image"
+onerror="document.title = 'taken'"><svg onload="document.title = 'taken'"></svg><iframe src="HERE/frame"></iframe>
+<link rel=stylesheet href="HERE/link"><style>@import url(HERE/style); body {background: url(HERE/back)}</style>
+<meta http-equiv=refresh content="0;url=HERE/refresh"><a href="javascript:document.title='taken'">x</a>
+<base href="HERE/">
+\u202e\u2066\0\x1b[31m\u2028\U000e0041 --><!-- " ' ` &lt;script&gt;
+"""
+
+
+def test_a_browser_asks_for_nothing_and_runs_nothing_of_a_hostile_page(codemode, config, tmp_path, browser, address):
+    here, asked = address
+    hostile = HOSTILE.replace("HERE", here)
+    (tmp_path / "<img src=x onerror=alert(1)>.py").write_text(
+        f"from tools import odd, ToolError\nhostile = {hostile!r}\nprint(hostile * 1_000)\n"
+        "print(await odd.echo(text=hostile), len(await odd.echo(text='x' * 900_000)))\n"
+        "try:\n    await odd.fail(text=hostile)\nexcept ToolError:\n    raise ValueError(hostile) from None\n"
+    )
+    assert codemode("run", "<img src=x onerror=alert(1)>.py", "-c", config, "--allow", "odd.*").returncode == 1
+    assert codemode("show", "last", "--html", "run.html").returncode == 0
+    page = tmp_path / "run.html"
+    # All that can be opened is open.
+    page.write_text(page.read_text().replace("<details ", "<details open "))
+    shown = dom(browser, page)
+    assert "<title>&lt;img src=x onerror=alert(1)&gt;.py run_" in shown
+    assert "<title>taken" not in shown
+    assert asked == []
+    bare = tmp_path / "bare.html"
+    bare.write_text(f"<!doctype html><title>bare</title>{hostile.replace(f'{here}/refresh', '#')}")
+    assert "<title>taken" in dom(browser, bare)
+    assert "/image" in asked
+
+
+def dom(browser: str, page: Path) -> str:
+    """What a browser has made of a page after some time."""
+    return browse(browser, page, "--virtual-time-budget=2000", "--dump-dom").decode()
+
+
+def test_lines_of_a_script_are_numbered_as_python_numbers_them(codemode, tmp_path):
+    (tmp_path / "script.py").write_text("# a\x0cb\u2028c\x85d\nraise ValueError\n")
+    codemode("run", "script.py")
+    shown = codemode("show", "last").stdout
+    assert re.search(r"^ +2 +raise ValueError$", shown, re.MULTILINE)
+    codemode("show", "last", "--html", "run.html")
+    assert '<div class="at">2</div><div>raise ValueError</div>' in (tmp_path / "run.html").read_text()
+
+
 def screenshot(browser: str, page: Path, width: int, theme: str) -> list[list[tuple[int, ...]]]:
     target = page.with_suffix(".png")
-    switches = (
-        "--no-sandbox",
-        "--disable-gpu",
-        "--hide-scrollbars",
-        "--no-first-run",
-        f"--user-data-dir={page.parent}",
-    )
     size, scheme = f"--window-size={width},1500", f"--blink-settings=preferredColorScheme={theme}"
-    subprocess.run(  # noqa: S603  # the browser of this machine
-        [browser, "--headless", *switches, size, scheme, f"--screenshot={target}", page.as_uri()],
-        check=True,
-        capture_output=True,
-        timeout=120,
-    )
+    browse(browser, page, size, scheme, f"--screenshot={target}")
     return decoded(target.read_bytes())
+
+
+def browse(browser: str, page: Path, *switches: str) -> bytes:
+    always = ("--no-sandbox", "--disable-gpu", "--hide-scrollbars", "--no-first-run", f"--user-data-dir={page.parent}")
+    return subprocess.run(  # noqa: S603  # the browser of this machine
+        [browser, "--headless", *always, *switches, page.as_uri()], check=True, capture_output=True, timeout=120
+    ).stdout
 
 
 def decoded(png: bytes) -> list[list[tuple[int, ...]]]:
