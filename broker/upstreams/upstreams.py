@@ -64,19 +64,12 @@ class Upstreams:
         if not self._targets:
             return
         async with AsyncExitStack() as unclaimed:
-            started: dict[str, ServerProcess] = {}
-            for name, target in self._targets.items():
-                if isinstance(target, ServerConfig) and _starts_at_once(target):
-                    with suppress(OSError):  # the upstream meets it again, and says so
-                        started[name] = await start_process(target)
-                        unclaimed.push_async_callback(end_process, started[name])
+            started = await self._start_processes(unclaimed)
             module = await anyio.to_thread.run_sync(import_module, "broker.upstreams.upstream")
             for name, target in self._targets.items():
-                if isinstance(target, Sequence):
-                    target = import_module("broker.upstreams.functions").functions_server(name, target)  # noqa: PLW2901  # as tools
                 self.by_name[name] = module.Upstream(
                     name,
-                    target,
+                    _server(name, target),
                     on_listing,
                     on_call=on_call,
                     redact=self._redact,
@@ -86,6 +79,16 @@ class Upstreams:
             unclaimed.pop_all()
         for upstream in self.by_name.values():
             tasks.start_soon(upstream.run)
+
+    async def _start_processes(self, unclaimed: AsyncExitStack) -> dict[str, ServerProcess]:
+        """Start those that are needed at once; `unclaimed` ends them."""
+        started: dict[str, ServerProcess] = {}
+        for name, target in self._targets.items():
+            if isinstance(target, ServerConfig) and _starts_at_once(target):
+                with suppress(OSError):  # the upstream meets it again, and says so
+                    started[name] = await start_process(target)
+                    unclaimed.push_async_callback(end_process, started[name])
+        return started
 
     @property
     def lazy(self) -> frozenset[str]:
@@ -125,3 +128,11 @@ async def all_needed(upstreams: Iterable[Upstream]) -> None:
 
 def _starts_at_once(target: ServerConfig) -> bool:
     return target.command is not None and not target.disabled and not target.lazy
+
+
+def _server(name: str, target: Target) -> ServerConfig | InProcessServer:
+    """Return a server; plain functions are the tools of one."""
+    if not isinstance(target, Sequence):
+        return target
+    server: InProcessServer = import_module("broker.upstreams.functions").functions_server(name, target)
+    return server
