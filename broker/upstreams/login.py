@@ -53,7 +53,6 @@ async def login(settings: ServerConfig, show: Callable[[str], None]) -> None:
     storage = KeptTokens(url)
     storage.forget()
     await _register(oauth, storage)
-    trail = HttpTrail(url)
     async with await anyio.create_tcp_listener(local_host="127.0.0.1", local_port=oauth.redirect_port) as listener:
         port = listener.extra(SocketAttribute.local_port)  # noqa: S610  # of anyio
         callback = _Callback(f"http://127.0.0.1:{port}/callback", show)
@@ -64,25 +63,33 @@ async def login(settings: ServerConfig, show: Callable[[str], None]) -> None:
             redirect_handler=callback.show,
             callback_handler=callback.result,
         )
-        problem: LoginError | None = None
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(listener.serve, callback.serve)
-            try:
-                with anyio.fail_after(LOGIN_SECONDS):
-                    # As the broker will: some servers ask for a login, or for one that is good for more, only then.
-                    async with (
-                        httpx2.AsyncClient(auth=provider, headers=settings.headers, event_hooks=trail.hooks) as http,
-                        Client(streamable_http_client(url, http_client=http)) as client,
-                    ):
-                        await client.list_tools()
-            except TimeoutError:
-                problem = LoginError(f"nobody logged in within {LOGIN_SECONDS:g} s")
-            except Exception as error:  # noqa: BLE001  # of the SDK or the network
-                problem = LoginError(f"the login failed: {trail.missing_metadata or _reason(error)}")
+            problem = await _list_tools(url, settings, provider)
             tasks.cancel_scope.cancel()
     # What goes wrong after a login is for the connection to find out.
     if await storage.get_tokens() is None:
         raise callback.problem or problem or LoginError("the server asked for no login, and gave no token")
+
+
+async def _list_tools(url: str, settings: ServerConfig, provider: _Provider) -> LoginError | None:
+    """Ask for the tools, as the broker will: some servers want a login, or one that is good for more, only then.
+
+    Returns why the login did not come about, if it did not.
+    """
+    trail = HttpTrail(url)
+    try:
+        with anyio.fail_after(LOGIN_SECONDS):
+            async with (
+                httpx2.AsyncClient(auth=provider, headers=settings.headers, event_hooks=trail.hooks) as http,
+                Client(streamable_http_client(url, http_client=http)) as client,
+            ):
+                await client.list_tools()
+    except TimeoutError:
+        return LoginError(f"nobody logged in within {LOGIN_SECONDS:g} s")
+    except Exception as error:  # noqa: BLE001  # of the SDK or the network
+        return LoginError(f"the login failed: {trail.missing_metadata or _reason(error)}")
+    return None
 
 
 class _Provider(OAuthClientProvider):
