@@ -1,7 +1,7 @@
 """What agent programs do with answers where the protocol leaves it open, and what they are therefore given.
 
-Above: app.py. Below: the definitions of the tools. A program is told by the name that it gives itself; nothing but the
-form of an answer depends on it. docs/serving.md has the versions that were tried.
+Above: app.py, way_to_client.py. Below: the definitions of the tools. A program is told by the name that it gives
+itself; nothing but the form of an answer or a question depends on it. docs/serving.md has the versions that were tried.
 """
 
 from __future__ import annotations
@@ -28,6 +28,9 @@ besides, or reads it twice."""
 DEFER_TOOLS = ("claude-code",)
 """How the names begin of programs that keep the tools of servers from their model until it looks for them."""
 
+CHOICES_ALONE = ("codex-mcp-client",)
+"""How the names begin of programs whose person cannot leave a text of a form empty."""
+
 _AT_ONCE = {"anthropic/alwaysLoad": True}
 
 
@@ -47,6 +50,11 @@ def definitions_for(ctx: ServerRequestContext[Any, Any], setting: StructuredCont
         if _client(ctx).startswith(DEFER_TOOLS):
             definition["_meta"] = _AT_ONCE
     return definitions
+
+
+def shows_texts(ctx: ServerRequestContext[Any, Any]) -> bool:
+    """Tell whether a form for the client of a request may have texts that nobody has to fill in."""
+    return not _client(ctx).startswith(CHOICES_ALONE)
 
 
 def _client(ctx: ServerRequestContext[Any, Any]) -> str:

@@ -60,14 +60,15 @@ class ElicitingAnswerer:
 
     name = NAME
 
-    def __init__(self, show: Show, *, has_urls: bool) -> None:
-        """`has_urls` tells whether the client can send a person to an address."""
+    def __init__(self, show: Show, *, has_urls: bool, has_texts: bool = True) -> None:
+        """`has_urls` tells whether the client sends a person to addresses, `has_texts` whether texts may stay empty."""
         self._show = show
         self._has_urls = has_urls
+        self._has_texts = has_texts
 
     async def answer(self, question: Question) -> Sequence[Answer]:
         """Show a form with a choice for each tool; again when it holds tests that cannot be used."""
-        message, schema = form_of(question)
+        message, schema = form_of(question, with_texts=self._has_texts)
         fault = ""
         for _ in range(_TRIES):
             said = f"{fault}{message}"
@@ -92,8 +93,8 @@ class ElicitingAnswerer:
         return FormReply(result.action, result.content or {})
 
 
-def form_of(question: Question) -> tuple[str, dict[str, Any]]:
-    """Return the message and the schema of the form that asks a question: a choice for each tool, and a note."""
+def form_of(question: Question, *, with_texts: bool = True) -> tuple[str, dict[str, Any]]:
+    """Return the message and the schema of the form that asks a question: a choice for each tool, texts about it."""
     groups = question.groups
     fields: dict[str, dict[str, Any]] = {}
     if len(groups) > MOST_FIELDS:
@@ -101,11 +102,12 @@ def form_of(question: Question) -> tuple[str, dict[str, Any]]:
     for number, group in enumerate(groups if len(groups) <= MOST_FIELDS else (), 1):
         title = shown_name(group.name, _TITLE_CHARACTERS)
         fields[f"tool_{number}"] = _choice(title)
-        if len(groups) <= MOST_DETAILED:
+        if with_texts and len(groups) <= MOST_DETAILED:
             fields |= _details(number, title, group)
     required = [name for name, field in fields.items() if "enum" in field]
-    note = {"type": "string", "title": "Note", "description": "Words for the script, where you refuse"}
-    return question.as_text(), {"type": "object", "properties": {**fields, _WORDS: note}, "required": required}
+    if with_texts:
+        fields[_WORDS] = {"type": "string", "title": "Note", "description": "Words for the script, where you refuse"}
+    return question.as_text(), {"type": "object", "properties": fields, "required": required}
 
 
 def _choice(title: str) -> dict[str, Any]:

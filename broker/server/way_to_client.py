@@ -15,6 +15,7 @@ import mcp.types as t
 from mcp.shared.message import ServerMessageMetadata
 
 from broker.authorization.run_answerer import answering
+from broker.server.agents import shows_texts
 from broker.server.eliciting import ElicitingAnswerer
 
 if TYPE_CHECKING:
@@ -60,7 +61,8 @@ def reaching(
 
     token, token_of_latest = _WAY.set(send_any), _LATEST.set(latest)
     try:
-        answerer = ElicitingAnswerer(show, has_urls=_has_urls(ctx)) if has_forms(ctx) else None
+        has = {"has_urls": _has_urls(ctx), "has_texts": shows_texts(ctx)}
+        answerer = ElicitingAnswerer(show, **has) if has_forms(ctx) else None
         with nullcontext() if answerer is None else answering(answerer):
             yield
     finally:

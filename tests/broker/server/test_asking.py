@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from contextlib import asynccontextmanager
 
 import anyio
@@ -54,12 +55,13 @@ def asked(desk_server, mode):
     """A client of the era `mode` behind which a person sits, and the broker, in which nothing is allowed."""
 
     @asynccontextmanager
-    async def connect(person, **policy):
+    async def connect(person, name="test", **policy):
         with anyio.fail_after(60):
             async with Broker(servers={"desk": desk_server}) as broker:
                 broker._policy = Policy(PolicyConfig(**policy))
                 server = BrokerServer(broker, ServeSettings())
-                async with Client(server.mcp, mode=mode, elicitation_callback=person) as client:
+                info = t.Implementation(name=name, version="1")
+                async with Client(server.mcp, mode=mode, client_info=info, elicitation_callback=person) as client:
                     yield client
 
     return connect
@@ -236,17 +238,22 @@ def test_a_count_may_be_left_out_or_written_as_any_number():
     assert {calls: answer_to(tool_1=EVERY, tool_1_calls=calls).calls for calls in written} == written
 
 
-async def test_a_form_has_text_and_choices_alone_which_every_client_shows(asked, session_of):
-    """Codex shows no form that has a number, and answers it with nothing in it when its person says yes."""
-    person = Person(accept(tool_1="refuse"))
-    async with asked(person) as client:
-        session = await session_of(client)
-        await describe(client, session)
-        await run(client, session, "from tools import desk\nawait desk.add(a=1)")
+TEXTS = ["tool_1_calls", "tool_1_tests", "words"]
+
+
+@pytest.mark.parametrize(("name", "texts"), [("claude-code", TEXTS), ("codex-mcp-client", [])])
+async def test_a_form_has_no_numbers_and_texts_where_they_may_stay_empty_alone(asked, calls, name, texts):
+    """Codex shows no form that has a number, and its person cannot leave a text empty."""
+    person = Person(accept(tool_1="allow these calls"))
+    async with asked(person, name) as client:
+        begun = await client.call_tool("execute_code", {"code": "1", "session": "new"})
+        handle = re.findall('session: "(.*?)"', begun.content[0].text)[-1]
+        await describe(client, {"session": handle})
+        code = "from tools import desk\nawait desk.add(a=1)"
+        await client.call_tool("execute_code", {"code": code, "session": handle})
     fields = person.forms[0].requested_schema["properties"]
-    assert {name: field["type"] for name, field in fields.items()} == dict.fromkeys(
-        ["tool_1", "tool_1_calls", "tool_1_tests", "words"], "string"
-    )
+    assert {name: field["type"] for name, field in fields.items()} == dict.fromkeys(["tool_1", *texts], "string")
+    assert calls == [("add", 1, 2)]
 
 
 @pytest.mark.parametrize("tests", [["x"], [], 0, 1.5, True, False])
