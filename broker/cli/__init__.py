@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import gc
-
-from broker.cli.app import app
-from broker.cli.streams import open_standard_streams
+import signal
 
 __all__ = ["main"]
 
 
 def main() -> None:
     """Run `codemode`."""
+    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+        # Until `start` has something to end in order, Ctrl-C ends us as it does any program: loading takes a while.
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
+    from broker.cli.app import app  # noqa: PLC0415  # as above
+    from broker.cli.streams import open_standard_streams  # noqa: PLC0415
+
     open_standard_streams()
     # Loading the SDK makes hundreds of thousands of objects that stay; looking through them again and again is a sixth
     # of the time that starting takes.

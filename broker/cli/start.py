@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 from typing import TYPE_CHECKING, NoReturn, TypeVar
 
 import anyio
@@ -28,7 +29,10 @@ def start(
 ) -> NoReturn:
     """Run a command and leave with its exit code. No Python traceback of ours reaches the terminal."""
     configure_logs(verbose=verbose, as_json=log_json)
+    ends_us = signal.getsignal(signal.SIGINT) is signal.SIG_DFL  # not where a shell has it ignored
     try:
+        if ends_us:
+            signal.signal(signal.SIGINT, signal.default_int_handler)
         code = anyio.run(run_until_signal, command, request)
     except KeyboardInterrupt:
         note("")  # the terminal has just shown ^C
@@ -39,6 +43,8 @@ def start(
         code = ExitCode(128 + ended.number)
     except Exception as error:  # noqa: BLE001  # the edge of the program
         code = _report(error, request)
+    if ends_us:
+        signal.signal(signal.SIGINT, signal.SIG_DFL)  # all is ended in order: nothing more to wait for
     if fault := lost_output():
         report_problem(
             f"stdout cannot be written: {fault}",

@@ -64,3 +64,19 @@ def test_a_run_under_nohup_does_not_end_with_its_terminal(waiting):
         process.send_signal(signal.SIGTERM)
         assert process.wait(timeout=60) == 143
         assert process.stderr.read().endswith("ended by SIGTERM\n")
+
+
+def test_ctrl_c_while_codemode_is_loaded_ends_it_without_a_traceback():
+    """In the place of the commands is one that is interrupted while it is loaded."""
+    program = (
+        "import os, signal, sys, types\n"
+        "loading = types.ModuleType('broker.cli.app')\n"
+        "loading.app = lambda: os.kill(os.getpid(), signal.SIGINT)\n"
+        "sys.modules['broker.cli.app'] = loading\n"
+        "from broker.cli import main\n"
+        "main()\n"
+    )
+    ended = subprocess.run(  # noqa: S603  # our own command
+        [sys.executable, "-c", program], capture_output=True, text=True, timeout=60, check=False
+    )
+    assert (ended.returncode, ended.stderr) == (-signal.SIGINT, "")
