@@ -7,7 +7,7 @@ import os
 import signal
 from contextlib import ExitStack
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 import anyio
 
@@ -32,6 +32,8 @@ if TYPE_CHECKING:
     from broker import Broker, Grant, Session
     from broker.server.http import Address, HttpServer
     from broker.server.settings import ServeSettings
+
+    Signals: TypeAlias = AsyncIterator[signal.Signals]
 
 TOKEN_VARIABLE = "CODEMODE_TOKEN"  # noqa: S105  # the name of a variable
 
@@ -65,10 +67,12 @@ async def serve(request: ServeRequest) -> ExitCode:
             server = _server(broker, settings, grants)
             if config.recordings.resume == "automatic":
                 broker.take_up_interrupted()
+            # Until the servers have ended too: clients that send SIGINT send SIGTERM soon after.
+            signals = stack.enter_context(anyio.open_signal_receiver(signal.SIGINT, *ending_signals()))
             if listening is None:
-                await _serve_stdio(server)
+                await _serve_stdio(server, signals)
             else:
-                await _serve_http(server, listening, request)
+                await _serve_http(server, listening, request, signals)
     return ExitCode.COMPLETED
 
 
@@ -96,15 +100,15 @@ def _server(broker: Broker, settings: ServeSettings, grants: list[Grant]) -> Bro
     return BrokerServer(broker, settings, make_session=make_session)
 
 
-async def _serve_stdio(server: BrokerServer) -> None:
+async def _serve_stdio(server: BrokerServer, signals: Signals) -> None:
     async with standard_streams() as (incoming, outgoing), anyio.create_task_group() as tasks:
-        tasks.start_soon(_end_on_signal, server, tasks)
+        tasks.start_soon(_end_on_signal, server, tasks, signals)
         await serve_connection(server.mcp, incoming, outgoing)
         tasks.cancel_scope.cancel()
 
 
-async def _end_on_signal(server: BrokerServer, tasks: TaskGroup) -> None:
-    async for _ in _signals():
+async def _end_on_signal(server: BrokerServer, tasks: TaskGroup, signals: Signals) -> None:
+    async for _ in signals:
         await server.drain()
         tasks.cancel_scope.cancel()
 
@@ -138,7 +142,7 @@ def _listen(where: str, settings: ServeSettings) -> _Listening:
         raise Problem(f"--http {where}: {what}", _REMEDIES.get(error.errno or 0, _OTHER_ADDRESS)) from None
 
 
-async def _serve_http(server: BrokerServer, listening: _Listening, request: ServeRequest) -> None:
+async def _serve_http(server: BrokerServer, listening: _Listening, request: ServeRequest, signals: Signals) -> None:
     from broker.server.http import PATH, HttpServer, http_app  # noqa: PLC0415  # not loaded for stdio
 
     address, sock = listening.address, listening.sock
@@ -146,7 +150,7 @@ async def _serve_http(server: BrokerServer, listening: _Listening, request: Serv
     host, port = sock.getsockname()[:2]
     shown = f"[{host}]" if ":" in host else host
     async with anyio.create_task_group() as tasks:
-        tasks.start_soon(_end_http_on_signal, server, http)
+        tasks.start_soon(_end_http_on_signal, server, http, signals)
         tasks.start_soon(_report_when_settled, server.broker, request)
         note(f"serving MCP at http://{shown}:{port}{PATH}")
         if not (server.settings.tokens or server.settings.oauth):
@@ -157,8 +161,8 @@ async def _serve_http(server: BrokerServer, listening: _Listening, request: Serv
         tasks.cancel_scope.cancel()
 
 
-async def _end_http_on_signal(server: BrokerServer, http: HttpServer) -> None:
-    async for _ in _signals():
+async def _end_http_on_signal(server: BrokerServer, http: HttpServer, signals: Signals) -> None:
+    async for _ in signals:
         await server.drain()
         http.end()
 
@@ -166,9 +170,3 @@ async def _end_http_on_signal(server: BrokerServer, http: HttpServer) -> None:
 async def _report_when_settled(broker: Broker, request: ServeRequest) -> None:
     await broker.wait_until_settled()
     report_servers(broker, request)
-
-
-async def _signals() -> AsyncIterator[signal.Signals]:
-    with anyio.open_signal_receiver(signal.SIGINT, *ending_signals()) as received:
-        async for number in received:
-            yield number

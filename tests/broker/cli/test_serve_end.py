@@ -95,6 +95,22 @@ def test_over_stdio_nothing_is_left_of_the_servers(serving, end):
         assert [pid for pid in started if lives(pid)] == []
 
 
+def test_a_signal_while_it_ends_leaves_nothing_of_the_servers(serving):
+    """Claude Code sends SIGINT, a tenth of a second later SIGTERM, and closes the pipes."""
+    with serving() as process:
+        client = {"name": "test", "version": "1"}
+        request(process, 1, "initialize", {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": client})
+        request(process, 2, "tools/call", {"name": "get_tool_details", "arguments": {"tools": TOOLS}})
+        request(process, 3, "tools/call", {"name": "execute_code", "arguments": {"code": SCRIPT}})
+        started = descendants(process.pid)
+        process.send_signal(signal.SIGINT)
+        with pytest.raises(subprocess.TimeoutExpired):  # a server that is deaf takes longer to end
+            process.wait(timeout=0.5)
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(timeout=30) == 0
+        assert [pid for pid in started if lives(pid)] == []
+
+
 @pytest.mark.parametrize("end", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
 async def test_over_http_nothing_is_left_of_the_servers_and_the_run_says_how_it_ended(serving, end):
     started: set[int] = set()
