@@ -32,7 +32,7 @@ class H:
         import json
         message = json.loads(text)
         bridge = _sys.modules["guest.main"]._run._bridge
-        call_id = next(bridge._ids)
+        call_id = bridge._next_id()
         future = bridge._waiting[call_id] = bridge._loop.create_future()
         names = {"function": message["server"] + "." + message["tool"], "arguments": message["args"]}
         bridge._outgoing[call_id] = {**message, **names, "id": call_id}
