@@ -5,7 +5,6 @@ namespaces or parameters (`stubs`), and nothing of JSON texts (`main`).
 """
 
 import asyncio
-import itertools
 import sys
 
 from . import tool_errors
@@ -20,8 +19,7 @@ class Bridge:
 
     def open(self) -> None:
         """Begins with nothing asked for; what a script before has left open is forgotten."""
-        self._ids = itertools.count(1)
-        self._has_called = False
+        self._last_id = 0
         self._waiting = {}
         self._outgoing = {}
         self._cancelled = []
@@ -41,8 +39,7 @@ class Bridge:
         """Makes a call whose answer nobody waits for; the script does not end before the host has it."""
         if self._closed:
             return
-        self._has_called = True
-        call_id = next(self._ids)
+        call_id = self._next_id()
         self._posted.add(call_id)
         line = sys._getframe(3).f_lineno
         self._outgoing[call_id] = {"id": call_id, "function": function, "line": line, "arguments": arguments}
@@ -52,8 +49,7 @@ class Bridge:
             call["line"] = 0  # an earlier script of a kernel wrote it
         if self._closed:
             raise tool_errors.ToolError(f"{call['function']} was not called: the script has already ended")
-        self._has_called = True
-        call_id = call["id"] = next(self._ids)
+        call_id = call["id"] = self._next_id()
         future = self._waiting[call_id] = asyncio.Future(loop=self._loop)
         self._outgoing[call_id] = call
         try:
@@ -62,6 +58,10 @@ class Bridge:
             if self._waiting.get(call_id) is future:
                 del self._waiting[call_id]
                 self._withdraw(call_id)
+
+    def _next_id(self):
+        self._last_id += 1
+        return self._last_id
 
     def _withdraw(self, call_id):
         """The script no longer waits: a call not handed over yet is dropped, one in flight is cancelled."""
@@ -98,7 +98,7 @@ class Bridge:
 
     def was_used(self) -> bool:
         """Whether the script has called anything."""
-        return self._has_called
+        return self._last_id > 0
 
     def is_owed(self) -> bool:
         """Whether the host has yet to take what was posted."""
