@@ -65,7 +65,9 @@ class Redactor:
         known = self._given.union(*self._learnt)
         self._forms = {secret: self._forms.get(secret) or frozenset(_forms(secret)) for secret in known}
         self._literals = tuple(sorted(frozenset().union(*self._forms.values()), key=len, reverse=True))
-        self._octets = tuple(map(octets, known))
+        # What a secret is that is percent-encoded itself: it may have been encoded once more in part.
+        plain = {decoded for secret in known if len(decoded := Unescaped(secret).octets) >= LEAST_ENCODED_CHARACTERS}
+        self._octets = tuple(plain.union(map(octets, known)))
         self._numbers = frozenset(secret for secret in known if secret.isdecimal() and secret.isascii())
         self.longest = max((3 * len(form.encode("utf-8", "replace")) for form in self._literals), default=0)
 

@@ -120,6 +120,17 @@ def test_a_secret_of_which_any_part_is_encoded_is_found_whole_and_in_pieces(data
     assert "".join([*map(stream.add, text), stream.end()]) == f"{before}.{MARK}.{after}"
 
 
+@pytest.mark.parametrize(
+    "written", ["pass%41word%2Fx", "p%61ss%41word%2Fx", "pass%2541word%252Fx", "p%61ss%2541word%252Fx"]
+)
+def test_a_secret_that_is_percent_encoded_itself_is_found_when_it_is_encoded_once_more(written):
+    assert Redactor(["pass%41word%2Fx"])(f"see {written}.") == f"see {MARK}."
+
+
+def test_what_a_short_secret_is_when_decoded_is_left_in_other_texts():
+    assert Redactor(["%20"])("5 % of all, and a%20b") == f"5 % of all, and a{MARK}b"
+
+
 def test_secrets_that_overlap_leave_nothing_of_either():
     assert Redactor(["one-secret-more", "more-secrets"])("<one-secret-more-secrets>") == f"<{MARK}>"
 
