@@ -3,15 +3,16 @@
 Above: `script`. Read from the compiled code; what gets at a definition by another way than its name keeps this quiet.
 """
 
-import dis
 import inspect
 import linecache
 import types
+from opcode import opmap
 
 MOST_TOLD = 3
 
 _OTHER_WAYS = frozenset({"__main__", "dir", "eval", "exec", "getattr", "globals", "locals", "modules", "vars"})
-_LOADS = frozenset({"LOAD_NAME", "LOAD_GLOBAL", "LOAD_FROM_DICT_OR_GLOBALS"})
+_FLAG_BITS = {opmap["LOAD_NAME"]: 0, opmap["LOAD_GLOBAL"]: 1, opmap["LOAD_FROM_DICT_OR_GLOBALS"]: 0}
+"""What loads a name, by how many bits of its argument say something other than which."""
 
 
 def notes(modules: list, namespace: dict, filename: str) -> list[str]:
@@ -50,7 +51,7 @@ def _line_of(name, value, filename):
 
 def _read(code, defined, loaded, inside):
     """Sorts the names that code loads: into those of a definition's own code, and those of all other."""
-    loaded.update(instruction.argval for instruction in dis.get_instructions(code) if instruction.opname in _LOADS)
+    loaded.update(loaded_names(code))
     for part in code.co_consts:
         if not isinstance(part, types.CodeType) or part.co_name == "__annotate__":
             continue
@@ -59,6 +60,15 @@ def _read(code, defined, loaded, inside):
             _read(part, (), own, {})
         else:
             _read(part, defined, loaded, inside)
+
+
+def loaded_names(code):
+    """Yields the names that code loads, its functions left out; `dis` takes a millisecond for as much."""
+    octets, high = code.co_code, 0
+    for opcode, low in zip(octets[::2], octets[1::2], strict=True):
+        if opcode in _FLAG_BITS:
+            yield code.co_names[(high | low) >> _FLAG_BITS[opcode]]
+        high = (high | low) << 8 if opcode == opmap["EXTENDED_ARG"] else 0
 
 
 def _said(name, value):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from inspect import cleandoc
+
 import pytest
 
 from sandbox import Completed
@@ -71,3 +73,19 @@ async def test_a_definition_that_does_not_like_to_be_looked_at_is_left_alone(run
     script = "class Odd(type):\n    @property\n    def __module__(cls): raise OSError\nclass A(metaclass=Odd): pass"
     result = await run(script)
     assert (result.outcome, result.stderr) == (Completed(None), "")
+
+
+async def test_the_names_that_code_loads_are_those_that_the_disassembler_finds(run):
+    script = """
+        import argparse, dis, sys
+        many = compile("\\n".join(f"name_{n} = other_{n}" for n in range(70_000)), "many", "exec")
+        module = compile(MODULE, "module", "exec")
+        methods = [value.__code__ for value in vars(argparse.ArgumentParser).values() if hasattr(value, "__code__")]
+        loads = {"LOAD_NAME", "LOAD_GLOBAL", "LOAD_FROM_DICT_OR_GLOBALS"}
+        for code in [many, module, *methods]:
+            found = [one.argval for one in dis.get_instructions(code) if one.opname in loads]
+            assert list(sys.modules["guest.unused"].loaded_names(code)) == found
+        len(many.co_names)
+    """
+    result = await run(f"MODULE = 'class A:\\n    x: int = len(B)\\n    def f(self): return C'\n{cleandoc(script)}")
+    assert result.outcome == Completed(140_000)
