@@ -37,10 +37,10 @@ def test_a_secret_that_a_server_tells_is_redacted(codemode, write_config):
         assert SECRET not in finished.stdout + finished.stderr
 
 
-def test_a_fault_of_ours_shows_no_traceback(codemode, tmp_path):
-    unusable = tmp_path / "cache"
-    unusable.write_text("a file where a folder belongs")
-    finished = codemode("run", "-", stdin="print(1)", XDG_CACHE_HOME=str(unusable))
-    assert finished.returncode == 2
-    assert "XDG_CACHE_HOME" in finished.stderr
+def test_a_store_that_is_none_shows_no_traceback(codemode, tmp_path):
+    unusable = tmp_path / "store.sqlite3"
+    unusable.write_text("a text where a database belongs")
+    finished = codemode("run", "-", stdin="print(1)", CODEMODE_STORE=str(unusable))
+    assert (finished.returncode, finished.stdout) == (2, "")
+    assert str(unusable) in finished.stderr
     assert "Traceback" not in finished.stderr
