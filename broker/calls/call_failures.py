@@ -23,7 +23,7 @@ from codegen.plain_text import paragraph
 from sandbox import Failed
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from broker.tools.catalog import CatalogEntry
 
@@ -79,7 +79,7 @@ def _instead(tool: CatalogEntry, fault: str) -> str:
     if absent is not None:
         given = next((one for one in tool.stub().parameters if one.key == absent[1] and not one.required), None)
         return call_texts.leave_out(given.name) if given is not None else ""
-    return next((text for pattern, text in _INSTEAD if pattern.search(fault)), "")
+    return text_for(fault, _INSTEAD)
 
 
 def no_parameter(tool: CatalogEntry, names: Sequence[str]) -> Failed:
@@ -98,3 +98,8 @@ def failed_at_server(tool: CatalogEntry, error: UpstreamError) -> Failed:
     if isinstance(error, ToolRejectedError):
         text = f"{text} {quoted(error.server, error.server_text)}"
     return failure(_KIND_OF_ERROR[type(error)], text, tool)
+
+
+def text_for(found: str, texts: Iterable[tuple[re.Pattern[str], str]]) -> str:
+    """Return the text of the first pattern that is in what was found; empty if none is."""
+    return next((text for pattern, text in texts if pattern.search(found)), "")

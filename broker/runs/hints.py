@@ -11,11 +11,10 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from broker.calls import call_texts
+from broker.calls.call_failures import text_for
 from sandbox import Raised
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from broker.tools.catalog import Catalog
     from codegen import Diagnostic
     from sandbox import Outcome
@@ -108,7 +107,7 @@ def _hint(raised: Raised, script: str, catalog: Catalog, *, has_called: bool) ->
     if named is not None and catalog.by_python_name(f"{named[1]}.{named[2]}") is not None:
         return call_texts.import_beside(named[1])
     text = f"{raised.type}: {raised.message}"
-    return _first(_ANYWHERE, text) or (_first(_RESULT_TAKEN_WRONG, text) if has_called else "")
+    return text_for(text, _ANYWHERE) or (text_for(text, _RESULT_TAKEN_WRONG) if has_called else "")
 
 
 def _tool_hint(name: str, catalog: Catalog) -> str:
@@ -131,7 +130,7 @@ def _sent_wrong(raised: Raised, script: str, catalog: Catalog) -> str:
     """Return what is wrong with the form of a script that does not parse; in linear time, whatever it holds."""
     if _MARKDOWN.search(script):
         return call_texts.WITHOUT_MARKDOWN
-    if found := _first(_UNREAD, raised.traceback):
+    if found := text_for(raised.traceback, _UNREAD):
         return found
     is_one_line = "\n" not in script.strip()
     if is_one_line and r"\n" in script:
@@ -139,7 +138,3 @@ def _sent_wrong(raised: Raised, script: str, catalog: Catalog) -> str:
     imported = set(re.findall(r"\bimport ([\w.-]{1,100})", script))
     spelt = [(server, name) for server, name in catalog.namespaces.items() if server != name and server in imported]
     return call_texts.import_as(*spelt[0]) if spelt else ""
-
-
-def _first(hints: Sequence[tuple[re.Pattern[str], str]], text: str) -> str:
-    return next((hint for pattern, hint in hints if pattern.search(text)), "")

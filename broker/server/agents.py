@@ -44,10 +44,11 @@ def wants_structured(ctx: ServerRequestContext[Any, Any], setting: StructuredCon
 def definitions_for(ctx: ServerRequestContext[Any, Any], setting: StructuredContent) -> list[dict[str, Any]]:
     """Return the three tools for the client of a request."""
     definitions = tool_definitions("mcp")
+    is_structured, is_deferred = wants_structured(ctx, setting), _client(ctx).startswith(DEFER_TOOLS)
     for definition in definitions:
-        if not wants_structured(ctx, setting):
+        if not is_structured:
             definition.pop("outputSchema", None)
-        if _client(ctx).startswith(DEFER_TOOLS):
+        if is_deferred:
             definition["_meta"] = _AT_ONCE
     return definitions
 

@@ -152,7 +152,9 @@ class BrokerServer:
         if params.name not in INPUT_SCHEMAS:
             raise MCPError(t.INVALID_PARAMS, texts.unknown_tool(params.name, list(INPUT_SCHEMAS)))
         reply = await self._reply(ctx, params.name, params.arguments or {}, run)
-        return _result(reply, with_structured=wants_structured(ctx, self.settings.structured_content))
+        if not wants_structured(ctx, self.settings.structured_content):
+            reply = replace(reply, structured=None)
+        return _result(reply)
 
     async def _call_directly(
         self, ctx: ServerRequestContext[_State, Any], name: str, arguments: dict[str, Any]
@@ -230,7 +232,7 @@ class _Server(Server[_State]):
         )
 
 
-def _result(reply: Reply, *, with_structured: bool = False) -> t.CallToolResult:
+def _result(reply: Reply) -> t.CallToolResult:
     blocks = [{"type": "text", "text": reply.text}, *reply.blocks]
-    structured = {} if reply.structured is None or not with_structured else {"structuredContent": reply.structured}
+    structured = {} if reply.structured is None else {"structuredContent": reply.structured}
     return t.CallToolResult.model_validate({"content": blocks, "isError": reply.is_error, **structured})
