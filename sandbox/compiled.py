@@ -12,7 +12,6 @@ import contextlib
 import hashlib
 import json
 import os
-import shutil
 import stat
 import sys
 import tempfile
@@ -30,12 +29,16 @@ from sandbox.errors import ImageError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from typing import IO
 
 if sys.platform != "win32":
     import fcntl
 
 SETTLED_NS = 2 * 10**9
 """How old a file's last change must be to tell it from a later one: file systems count in ticks of milliseconds."""
+
+if hasattr(os, "memfd_create"):
+    _SEALS = fcntl.F_SEAL_WRITE | fcntl.F_SEAL_GROW | fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_SEAL
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,11 +47,27 @@ class CompiledFile:
 
     Attributes:
         path: Where it lies.
-        identity: What `identity` says of it.
+        identity: What `identity` says of it; empty for a file without a name.
+        descriptor: What a file without a name is reached by; None for one that has one.
     """
 
     path: Path
     identity: str
+    descriptor: int | None = None
+
+    def encode(self) -> str:
+        """Returns what `decode` makes it from in a process that is given the descriptor."""
+        return json.dumps([str(self.path.absolute()), self.identity, self.descriptor])
+
+    @staticmethod
+    def decode(text: str) -> CompiledFile:
+        """Reads what `encode` made."""
+        path, identity, descriptor = json.loads(text)
+        return CompiledFile(Path(path), identity, descriptor)
+
+    def is_unchanged(self) -> bool:
+        """Whether it is still that very file."""
+        return self.descriptor is not None or identity(self.path) == self.identity
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,13 +171,13 @@ def identity(path: Path) -> str | None:
 
 def map_file(file: CompiledFile) -> wasm.Component | None:
     """Maps a compiled image if it is that very file, before and after; None if not, or if it is damaged."""
-    if identity(file.path) != file.identity:
+    if not file.is_unchanged():
         return None
     try:
         component = wasm.Component.deserialize_file(engine(), str(file.path))
     except wasmtime.WasmtimeError:
         return None
-    return component if identity(file.path) == file.identity else None
+    return component if file.is_unchanged() else None
 
 
 def trouble_with(folder: Path, what: str, variable: str, *, is_written: bool = False) -> str:
@@ -186,23 +205,32 @@ def trouble_with(folder: Path, what: str, variable: str, *, is_written: bool = F
 
 
 def map_apart(code: bytes) -> tuple[wasm.Component, CompiledFile]:
-    """Maps code that was just compiled from a folder that nobody else can enter, and that goes when the code does.
+    """Maps code that was just compiled from a file without a name: however this process ends, nothing is left of it.
 
     Raises:
         ImageError: It can't be mapped.
-        OSError: There is no place for temporary files.
+        OSError: There is no room for it.
     """
-    folder = Path(tempfile.mkdtemp(prefix="codemode-"))
     with contextlib.ExitStack() as stack:
-        stack.callback(shutil.rmtree, folder, ignore_errors=True)
-        path = folder / "image.cwasm"
-        path.write_bytes(code)
-        file = CompiledFile(path, identity(path) or "")
+        nameless = stack.enter_context(_nameless_file())
+        nameless.write(code)
+        nameless.flush()
+        if hasattr(os, "memfd_create"):
+            fcntl.fcntl(nameless, fcntl.F_ADD_SEALS, _SEALS)
+        place = Path("/dev/fd", str(nameless.name))  # where there is no such folder, on Windows, it has a path as name
+        file = CompiledFile(place, "", nameless.fileno())
         component = map_file(file)
         if component is not None:
             weakref.finalize(component, stack.pop_all().close)
             return component, file
-    raise ImageError(f"the image just compiled can't be loaded from {folder.parent}")
+    raise ImageError("the image just compiled can't be loaded")
+
+
+def _nameless_file() -> IO[bytes]:
+    """Makes a file in memory, which is mapped whatever folders for temporary files do not allow; elsewhere in those."""
+    if hasattr(os, "memfd_create"):
+        return os.fdopen(os.memfd_create("compiled", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING), "w+b")
+    return tempfile.TemporaryFile()
 
 
 def write_private(path: Path, data: bytes) -> None:

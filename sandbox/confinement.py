@@ -49,8 +49,10 @@ class Confinement:
         return tuple(field.name for field in dataclasses.fields(self) if not getattr(self, field.name))
 
 
-def deny_files(readable: Path) -> int:
+def deny_files(readable: Path | None) -> int:
     """Denies this thread, and those it starts, all files but one for reading; returns Landlock's version or 0.
+
+    Landlock is about files in folders: one that is in memory alone needs no leave, and is given as None.
 
     Also sets `no_new_privs`, which Landlock asks for.
     """
@@ -65,11 +67,12 @@ def deny_files(readable: Path) -> int:
         return 0
     with contextlib.ExitStack() as open_files:
         open_files.callback(os.close, ruleset)
-        file = os.open(readable, os.O_PATH | os.O_CLOEXEC)
-        open_files.callback(os.close, file)
-        allowed = struct.pack("=Qi", _READ_FILE, file)
-        if _syscall(_LANDLOCK_ADD_RULE, ruleset, _PATH_BENEATH, allowed, 0) < 0:
-            return 0
+        if readable is not None:
+            file = os.open(readable, os.O_PATH | os.O_CLOEXEC)
+            open_files.callback(os.close, file)
+            allowed = struct.pack("=Qi", _READ_FILE, file)
+            if _syscall(_LANDLOCK_ADD_RULE, ruleset, _PATH_BENEATH, allowed, 0) < 0:
+                return 0
         return version if _syscall(_LANDLOCK_RESTRICT, ruleset, 0) == 0 else 0
 
 

@@ -110,7 +110,7 @@ def _compiled_apart(component: Path, digest: str, unkept: str) -> tuple[wasm.Com
         return map_apart(code)
     except OSError as error:
         why = error.strerror or str(error)
-        raise ImageError(f"{unkept}; nor is there a place for temporary files ({why}): set TMPDIR") from None
+        raise ImageError(f"{unkept}; nor is there room for it elsewhere ({why})") from None
 
 
 def component_digest(component: Path = COMPONENT) -> str:

@@ -1,4 +1,4 @@
-"""How a worker process comes to be: with no environment, no input and two descriptors."""
+"""How a worker process comes to be: with no environment, no input and the descriptors that it needs."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ if sys.platform != "win32":
     import fcntl
 
 BOOT = """
-import pathlib, sys, types
+import sys, types
 package = types.ModuleType("sandbox")
 package.__path__ = [sys.argv[1]]
 sys.modules["sandbox"] = package
 sys.path.append(sys.argv[2])
 from sandbox import worker
-worker.main(int(sys.argv[3]), int(sys.argv[4]), pathlib.Path(sys.argv[5]), sys.argv[6], sys.argv[7])
+worker.main(int(sys.argv[3]), int(sys.argv[4]), *sys.argv[5:])
 """
 """Imports what a worker needs and not what the package's own `__init__` would: no event loop, nothing that connects."""
 
@@ -37,20 +37,20 @@ worker.main(int(sys.argv[3]), int(sys.argv[4]), pathlib.Path(sys.argv[5]), sys.a
 def spawn_worker(
     connection: int, page: int, compiled: CompiledFile, pool: Pool | None = None
 ) -> subprocess.Popen[bytes]:
-    """Starts a worker that gets two descriptors and maps `compiled`.
+    """Starts a worker that gets two descriptors, and that of `compiled` if it has no name, and maps it.
 
     Raises:
         OSError: The system does not start it.
     """
     ours, libraries = Path(__file__).parent, Path(wasmtime.__file__).parent.parent
     kept = json.dumps(None if pool is None else asdict(pool))
-    file = (compiled.path.absolute(), compiled.identity)
-    arguments = [str(item) for item in (ours, libraries, connection, page, *file, kept)]
+    arguments = [str(item) for item in (ours, libraries, connection, page, compiled.encode(), kept)]
+    nameless = () if compiled.descriptor is None else (compiled.descriptor,)
     return subprocess.Popen(  # noqa: S603  # our own interpreter
         [sys.executable, "-I", "-S", "-c", BOOT, *arguments],
         env={},
         cwd="/",
-        pass_fds=(connection, page),
+        pass_fds=(connection, page, *nameless),
         stdin=subprocess.DEVNULL,
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,

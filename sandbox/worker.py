@@ -1,8 +1,8 @@
 """The worker process: instances of the guest behind a socket, on one thread that gives each a tick in turn.
 
-Started by `worker_process` with an empty environment and no descriptors but its end of a socket pair and a page of
-shared memory. It maps the compiled image, confines itself and then answers frames. It decides nothing: what its
-instances say is passed on, and is as hostile as they are.
+Started by `worker_process` with an empty environment and no descriptors but its end of a socket pair, a page of shared
+memory and the compiled image, if that has no name. It maps the image, confines itself and then answers frames. It
+decides nothing: what its instances say is passed on, and is as hostile as they are.
 """
 
 from __future__ import annotations
@@ -42,24 +42,25 @@ from sandbox.terms import Terms
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from pathlib import Path
 
     from sandbox.entry import Entry
 
 RECEIVE_BYTES = 256 * 1024
 
 
-def main(socket_number: int, page_number: int, compiled: Path, identity: str, pool: str) -> None:
+def main(socket_number: int, page_number: int, compiled: str, pool: str) -> None:
     """Becomes a worker; returns when the host closes its end."""
     connection = socket.socket(fileno=socket_number)
     page = mmap.mmap(page_number, COMPUTING.size)
     os.close(page_number)
+    file = CompiledFile.decode(compiled)
     # Landlock holds for a thread and those it starts, so it comes before the Engine starts its ticker.
-    landlock = deny_files(readable=compiled)
-    file = CompiledFile(compiled, identity)
+    landlock = deny_files(readable=file.path if file.descriptor is None else None)
     component = map_file(file)
     if component is None:
-        sys.exit(f"{compiled} is not the file that was proven")
+        sys.exit(f"{file.path} is not the file that was proven")
+    if file.descriptor is not None:
+        os.close(file.descriptor)
     image = Image("", component, make_linker(engine(), component), file)
     spares = _spares(image, pool)
     confinement = confine(landlock)

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 import anyio
 import anyio.to_thread
 
-from sandbox.compiled import identity
 from sandbox.errors import WorkerError
 from sandbox.pool import SPARE_BYTES
 from sandbox.worker_line import WorkerLostError
@@ -119,7 +118,7 @@ class Workers:
         if chosen not in self._first_bytes:
             self._first_bytes[chosen] = chosen.private_bytes
         are_few = sum(not worker.is_retired for worker in self._workers) < self._count
-        if chosen.seats and are_few and self._is_in_place():
+        if chosen.seats and are_few and self._compiled.is_unchanged():
             # Nobody waits for it; later runs find it ready.
             self._workers.append(WorkerProcess(self._compiled, self._pool))
         return chosen
@@ -127,13 +126,10 @@ class Workers:
     def _is_without_worker(self) -> bool:
         return all(worker.is_retired for worker in self._workers)
 
-    def _is_in_place(self) -> bool:
-        return identity(self._compiled.path) == self._compiled.identity
-
     async def _put_in_place(self) -> None:
         """Gets the image again for workers to come: somebody has emptied the cache, or compiled it anew."""
         async with self._reloading:
-            if not self._is_in_place():
+            if not self._compiled.is_unchanged():
                 self._compiled = await self._reload()
 
     def _drop_lost(self) -> None:

@@ -10,6 +10,7 @@ import multiprocessing
 import os
 import re
 import stat
+import sys
 
 import pytest
 import wasmtime
@@ -273,12 +274,43 @@ def test_without_its_folders_an_image_is_compiled_for_this_process_alone(compone
     assert re.fullmatch(said, image.unkept)
     assert told == [image.unkept]
     assert list(tmp_path.rglob("*.cwasm")) == []
-    own_folder = image.compiled.parent
-    assert stat.S_IMODE(own_folder.stat().st_mode) == 0o700
     assert compiled_images.map_file(image.file) is not None
+
+
+@pytest.fixture
+def apart(component, tmp_path, monkeypatch):
+    """Loads an image that no folder can keep, with a folder for temporary files of the test's own."""
+    (tmp_path / "temporary").mkdir()
+    (tmp_path / "file").write_text("in the way")
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "temporary"))
+
+    def load():
+        return load_image(component, cache=tmp_path / "file" / "cache", proofs=tmp_path / "proofs")
+
+    return load
+
+
+def test_what_is_compiled_for_this_process_alone_lies_nowhere_and_goes_with_the_image(apart, tmp_path):
+    image = apart()
+    assert list((tmp_path / "temporary").iterdir()) == []
+    descriptor = image.file.descriptor
+    assert descriptor is not None
+    os.fstat(descriptor)
     del image
     gc.collect()
-    assert not own_folder.exists()
+    with pytest.raises(OSError, match="Bad file descriptor"):
+        os.fstat(descriptor)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="files in memory are Linux's")
+def test_what_is_compiled_for_this_process_alone_can_not_be_changed(apart):
+    image = apart()
+    file = image.file
+    with pytest.raises(PermissionError), file.path.open("r+b", buffering=0) as opened:
+        opened.write(b"x")
+    with pytest.raises(PermissionError):
+        os.truncate(file.path, 0)
+    assert compiled_images.map_file(file) is not None
 
 
 def test_code_whose_proof_is_out_of_reach_is_not_mapped(load, proofs):
@@ -293,11 +325,18 @@ def test_code_whose_proof_is_out_of_reach_is_not_mapped(load, proofs):
     assert image.compiled != kept.compiled
 
 
-def test_without_any_place_for_it_an_image_says_what_to_set(component, tmp_path, proofs, monkeypatch):
-    (tmp_path / "file").write_text("in the way")
-    monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "file"))
-    with pytest.raises(ImageError, match=r"set XDG_CACHE_HOME elsewhere; nor is there a place .*: set TMPDIR$"):
-        load_image(component, cache=tmp_path / "file" / "cache", proofs=proofs)
+@pytest.mark.skipif(os.name != "posix", reason="Windows sets no such limits")
+def test_without_any_room_for_it_an_image_says_what_to_set(apart):
+    import resource  # noqa: PLC0415  # Windows has none
+
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (1_000, before[1]))
+    try:
+        with pytest.raises(ImageError, match=r"set XDG_CACHE_HOME elsewhere; nor is there room .* \(File too large\)$"):
+            apart()
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+    assert apart().unkept != ""
 
 
 def test_proofs_that_can_not_be_written_again_still_hold(load, monkeypatch):

@@ -16,6 +16,7 @@ import anyio
 import pytest
 
 from sandbox import Sandbox, spawn
+from sandbox.compiled import map_apart
 from sandbox.confinement import Confinement
 from sandbox.worker_process import WorkerProcess
 
@@ -194,6 +195,21 @@ async def test_a_worker_inherits_no_descriptor(image):
     # libffi may open itself, to map the code that it calls back through.
     files = {name for name in held if not name.startswith(("socket:", "/memfd:")) and "/libffi.so" not in name}
     assert files <= {"/dev/null", str(image.compiled)}
+
+
+async def test_a_worker_that_maps_a_file_without_a_name_is_confined_and_keeps_no_way_to_write_to_it(image):
+    _component, nameless = map_apart(image.compiled.read_bytes())
+    worker = WorkerProcess(nameless)
+    try:
+        with anyio.fail_after(60):
+            await worker.ready()
+        assert worker.confinement is not None
+        assert worker.confinement.missing == ()
+        held = [link for link in proc(worker, "fd").iterdir() if "/memfd:compiled" in str(link.readlink())]
+        access = [int(proc(worker, f"fdinfo/{link.name}").read_text().split()[3], 8) & os.O_ACCMODE for link in held]
+    finally:
+        worker.kill()
+    assert set(access) <= {os.O_RDONLY}
 
 
 async def test_every_thread_of_a_worker_is_confined(worker):
