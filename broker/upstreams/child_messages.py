@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Self
 
 import anyio
 import anyio.lowlevel
-from mcp.shared.message import SessionMessage
+from mcp.shared.message import ServerMessageMetadata, SessionMessage
 from mcp.types.jsonrpc import JSONRPCError, JSONRPCRequest, JSONRPCResponse, jsonrpc_message_adapter
 
 if TYPE_CHECKING:
@@ -88,8 +88,15 @@ class Incoming(Stream):
                 await anyio.lowlevel.checkpoint()  # many lines at once hold up nobody else
             while not self._lines:
                 await self._read()
-            if (message := self._message(self._lines.popleft())) is not None:
+            message = self._message(self._lines.popleft())
+            if isinstance(message, JSONRPCRequest):
+                return SessionMessage(message, ServerMessageMetadata(on_request_unanswered=self._settle))
+            if message is not None:
                 return SessionMessage(message)
+
+    async def _settle(self) -> None:
+        """Wait no more for the answer to a request: the server has cancelled it."""
+        self._child.unanswered -= 1
 
     async def _read(self) -> None:
         try:
@@ -152,6 +159,14 @@ class Outgoing(Stream):
         Raises:
             anyio.BrokenResourceError: The child reads no more; it has been told.
         """
+        try:
+            await self._write(one)
+        finally:
+            # Also when it was cancelled while the answer waited for the pipe: there is no other.
+            if isinstance(one.message, JSONRPCResponse | JSONRPCError):
+                self._child.unanswered -= 1
+
+    async def _write(self, one: SessionMessage) -> None:
         line = one.message.model_dump_json(by_alias=True, exclude_unset=True).encode("utf-8", "replace") + b"\n"
         while self._rest and not self._is_broken:
             await self._has_written.wait()
@@ -166,8 +181,6 @@ class Outgoing(Stream):
             self._rest = line[written:]
             self._has_written = anyio.Event()
             self._has_rest.set()
-        if isinstance(one.message, JSONRPCResponse | JSONRPCError):
-            self._child.unanswered -= 1
 
     async def write_rests(self) -> None:
         """Write what could not be written at once; a child that does not read for long is given up."""

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import anyio
 import anyio.lowlevel
 import pytest
+from mcp.shared.jsonrpc_dispatcher import JSONRPCDispatcher
 from mcp.shared.message import SessionMessage
 from mcp.types.jsonrpc import JSONRPCNotification
 
@@ -30,6 +31,16 @@ while data := os.read(0, 65_536):
         data = data[os.write(1, data):]
 """
 CLOSING = "import os, time; os.close(0); print('{}', flush=True); time.sleep(60)"
+ASKING = """
+import json, sys
+def send(**message): print(json.dumps({"jsonrpc": "2.0", **message}), flush=True)
+for one in range(1_500):
+    send(id=one, method="ask")
+    if CANCELS:
+        send(method="notifications/cancelled", params={"requestId": one})
+send(method="done")
+sys.stdin.read()
+"""
 DEAF = "import time; time.sleep(60)"
 BIG = 1_000_000
 
@@ -118,3 +129,29 @@ async def test_a_flood_of_messages_holds_up_no_other_task(ended):
             await incoming.receive()
         tasks.cancel_scope.cancel()
     assert turns >= 500
+
+
+@pytest.mark.parametrize(
+    ("cancels", "reason"),
+    [(False, ["it sent more than 1000 requests and did not wait for answers"]), (True, [])],
+    ids=["waits for all", "cancelled"],
+)
+async def test_requests_that_the_server_has_cancelled_are_not_waited_for(ended, cancels, reason):
+    is_done = anyio.Event()
+
+    async def on_request(*_):
+        await anyio.sleep_forever()
+
+    async def on_notify(_, method, __):
+        if method == "done":
+            is_done.set()
+
+    async def run(streams) -> None:
+        await JSONRPCDispatcher(*streams).run(on_request, on_notify)
+        is_done.set()
+
+    async with child(ASKING.replace("CANCELS", str(cancels)), ended) as streams, anyio.create_task_group() as tasks:
+        tasks.start_soon(run, streams)
+        await is_done.wait()
+        assert ended[:1] == reason
+        tasks.cancel_scope.cancel()
