@@ -57,8 +57,7 @@ class Workers:
         Raises:
             WorkerError: None can be started.
         """
-        if sys.platform in _WITHOUT_PROCESSES:
-            raise WorkerError(f"there are no worker processes on {sys.platform}: {IN_PROCESS}")
+        _check_platform()
         try:
             await self._choose()
         except BaseException:
@@ -145,6 +144,28 @@ class Workers:
     def _kill_all(self) -> None:
         for worker in self._workers:
             worker.kill()
+
+
+async def confinement_here(compiled: CompiledFile) -> Confinement:
+    """Starts a worker only to learn what confines it on this machine.
+
+    Raises:
+        WorkerError: None can be started.
+    """
+    _check_platform()
+    worker = WorkerProcess(compiled)
+    try:
+        await worker.ready()
+    finally:
+        worker.kill()
+    if worker.confinement is None:
+        raise AssertionError("a worker that is ready has said what confines it")
+    return worker.confinement
+
+
+def _check_platform() -> None:
+    if sys.platform in _WITHOUT_PROCESSES:
+        raise WorkerError(f"there are no worker processes on {sys.platform}: {IN_PROCESS}")
 
 
 def _cores() -> int:

@@ -17,7 +17,8 @@ from broker.cli.next_command import whole
 from broker.cli.terminal import Problem, results
 from broker.shortage import instead_of_workers
 from codegen.plain_text import counted, one_line
-from sandbox import Sandbox, SandboxError
+from sandbox import WorkerError
+from sandbox.workers import confinement_here
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -65,7 +66,7 @@ async def _findings(request: DoctorRequest) -> AsyncIterator[Finding]:
     else:
         yield Finding("image", is_right=True, found=f"{f'{named}, ' if named else ''}sha256 {image.digest[:12]}")
         yield _cache_finding(image)
-        yield await _workers_finding(named)
+        yield await _workers_finding(image)
         if config is not None:
             yield _sandbox_finding(config.sandbox)
     for finding in store_findings():
@@ -96,15 +97,14 @@ def _cache_finding(image: Image) -> Finding:
     return Finding("cache", is_right=True, found=f"{image.compiled.parent} ({size} MiB compiled)")
 
 
-async def _workers_finding(image: str | None) -> Finding:
+async def _workers_finding(image: Image) -> Finding:
     """What confines the processes that scripts run in: a platform that lacks a part is told of, and not wrong."""
     try:
-        async with Sandbox(component=image) as sandbox:
-            confinement = sandbox.confinement
-    except SandboxError as error:
+        confinement = await confinement_here(image.file)
+    except WorkerError as error:
         return Finding("workers", is_right=False, found=str(error), what_to_do=instead_of_workers())
-    held = [name for part, name in _PARTS.items() if confinement and getattr(confinement, part)]
-    missing = [name for part, name in _PARTS.items() if not confinement or not getattr(confinement, part)]
+    held = [name for part, name in _PARTS.items() if getattr(confinement, part)]
+    missing = [name for part, name in _PARTS.items() if not getattr(confinement, part)]
     found = f"held by {', '.join(held) or 'nothing but the absence of secrets'}"
     if missing:
         found += f"; this system has no {', no '.join(missing)}: {_ONE_WALL_LESS}"
