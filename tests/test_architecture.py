@@ -48,6 +48,22 @@ def test_packages_import_each_other_in_one_direction_only(package):
     assert wrong == {}
 
 
+@pytest.mark.parametrize(
+    ("room", "others"),
+    [("", {"schemas", "stubs", "checking"}), ("schemas", {"stubs", "checking"}), ("stubs", {"checking"})],
+    ids=["codegen", "schemas", "stubs"],
+)
+def test_the_rooms_of_codegen_know_those_before_them_alone(room, others):
+    folder = ROOT / "codegen" / room
+    found = [path for path in sorted(folder.glob("*.py")) if path.name != "__init__.py"]
+    assert found
+    later = tuple(f"codegen.{other}." for other in others)
+    wrong = {
+        path.name: names for path in found if (names := {n for n in imported_modules(path) if n.startswith(later)})
+    }
+    assert wrong == {}
+
+
 @pytest.mark.parametrize("package", MAY_IMPORT)
 def test_the_host_never_imports_the_guest(package):
     wrong = [path for path in sources(package) if any(map(is_of_the_guest, imported_modules(path)))]

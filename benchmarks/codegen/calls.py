@@ -9,7 +9,7 @@ from benchmarks.codegen.corpus import stubs_by_namespace
 from benchmarks.codegen.guest import by_name, drawn
 from benchmarks.codegen.instances import Instances
 from codegen import Diagnostic, check
-from codegen.check import LONGEST_SCRIPT
+from codegen.checking.check import LONGEST_SCRIPT
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

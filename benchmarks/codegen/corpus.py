@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from codegen import Stub, ToolAnnotations, ToolSpec, assign_identifiers
-from codegen.generate import build_stub
+from codegen.stubs.generate import build_stub
 
 CORPORA = Path(__file__).parents[3] / "shared" / "corpora"
 

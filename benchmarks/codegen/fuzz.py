@@ -10,8 +10,8 @@ from typing import Any
 
 from benchmarks.codegen.corpus import definitions, spec_of
 from codegen import Stub, assign_identifiers, render_module
-from codegen.generate import build_stub
-from codegen.source_check import check_stub_source
+from codegen.stubs.generate import build_stub
+from codegen.stubs.source_check import check_stub_source
 
 DEFINITIONS = 100_000
 _LONGEST_MODULE = 65_536

@@ -12,7 +12,7 @@ from benchmarks.codegen.corpus import definitions, spec_of
 from benchmarks.codegen.instances import Instances
 from benchmarks.codegen.loaded import adapters
 from codegen import assign_identifiers
-from codegen.generate import build_stub
+from codegen.stubs.generate import build_stub
 
 if TYPE_CHECKING:
     from codegen import Stub

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from benchmarks.codegen.corpus import definitions, percentile, spec_of
 from codegen import check
-from codegen.generate import build_stub
-from codegen.stub_cache import StubCache
-from codegen.stub_files import StubFiles
-from codegen.type_engine import generated_types
+from codegen.schemas.type_generator import generate_types
+from codegen.stubs.generate import build_stub
+from codegen.stubs.stub_cache import StubCache
+from codegen.stubs.stub_files import StubFiles
 from tests.codegen.world import stubs
 
 if TYPE_CHECKING:
@@ -59,7 +59,7 @@ def _checks(listed: dict[str, list[str]]) -> list[_Time]:
 
 
 def _without_memory(spec: ToolSpec) -> None:
-    generated_types.cache_clear()
+    generate_types.cache_clear()
     build_stub(spec, namespace="n", function="f")
 
 

@@ -13,7 +13,7 @@ from pydantic import ValidationError
 from benchmarks.codegen.corpus import CORPORA
 from benchmarks.codegen.loaded import adapters
 from codegen import ToolAnnotations, ToolSpec
-from codegen.generate import build_stub
+from codegen.stubs.generate import build_stub
 
 
 def run(every: int) -> None:

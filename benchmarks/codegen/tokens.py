@@ -7,7 +7,7 @@ import json
 
 from benchmarks.codegen.corpus import definitions, spec_of
 from codegen import assign_identifiers
-from codegen.generate import build_stub
+from codegen.stubs.generate import build_stub
 
 _SHOWN = ("name", "title", "description", "inputSchema", "outputSchema", "annotations")
 

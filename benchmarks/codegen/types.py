@@ -12,7 +12,7 @@ from ty import find_ty_bin
 
 from benchmarks.codegen.corpus import stubs_by_namespace
 from codegen import render_module
-from codegen.source_check import check_stub_source
+from codegen.stubs.source_check import check_stub_source
 
 
 def run(every: int) -> None:

@@ -14,9 +14,9 @@ import anyio
 from anyio.lowlevel import RunVar
 
 from codegen import CheckerError, Diagnostic, check
-from codegen.check import MAX_DIAGNOSTICS
+from codegen.checking.check import MAX_DIAGNOSTICS
+from codegen.checking.type_checker import MAX_CHECKERS
 from codegen.plain_text import one_line
-from codegen.type_checker import MAX_CHECKERS
 from sandbox import Raised
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from codegen import finding_cache
+from codegen.checking import finding_cache
 from tests.codegen.definitions import CORPUS
 
 

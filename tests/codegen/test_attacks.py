@@ -16,10 +16,10 @@ from hypothesis import strategies as st
 
 from benchmarks.codegen.fuzz import changed, faults
 from codegen import Stub, UnexpectedSourceError, assign_identifiers, render_module
-from codegen.generate import build_stub
-from codegen.merging import properties_of
 from codegen.plain_text import paragraph
-from codegen.source_check import check_stub_source
+from codegen.schemas.merging import properties_of
+from codegen.stubs.generate import build_stub
+from codegen.stubs.source_check import check_stub_source
 from tests.codegen.definitions import HOSTILE, hostile_definitions, tool_spec
 from tests.codegen.further_attacks import attacks
 from tests.codegen.type_checkers import mypy_problems, ty_problems
@@ -162,7 +162,7 @@ def test_the_oracle_refuses_everything_else(source: str) -> None:
 def test_generation_opens_no_file_and_no_socket() -> None:
     program = f"""
 import json, pathlib, sys
-from codegen.generate import build_stub
+from codegen.stubs.generate import build_stub
 from tests.codegen.definitions import hostile_definitions, tool_spec
 specs = [tool_spec(case.values[0]) for case in hostile_definitions()]
 build_stub(specs[0], namespace="n", function="f")

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from codegen import Stub, render_module
-from codegen.generate import build_stub
-from codegen.source_check import check_stub_source
+from codegen.stubs.generate import build_stub
+from codegen.stubs.source_check import check_stub_source
 from tests.codegen.definitions import tool_spec
 
 

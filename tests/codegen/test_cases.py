@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 
 from codegen import Stub, assign_identifiers, render_module
-from codegen.generate import build_stub
-from codegen.source_check import check_stub_source
+from codegen.stubs.generate import build_stub
+from codegen.stubs.source_check import check_stub_source
 from tests.codegen.definitions import tool_spec
 from tests.codegen.type_checkers import mypy_problems, ty_problems
 

@@ -4,12 +4,13 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from codegen import Diagnostic, ToolAnnotations, ToolSpec, check, finding_cache, generate_stub
+from codegen import Diagnostic, ToolAnnotations, ToolSpec, check, generate_stub
+from codegen.checking import finding_cache
 from tests.codegen.script_cases import ScriptCase, broken_scripts, correct_scripts
 from tests.codegen.world import stubs
 
 if TYPE_CHECKING:
-    from codegen.type_checker import Finding
+    from codegen.checking.type_checker import Finding
 
 
 @pytest.mark.parametrize("case", correct_scripts(), ids=lambda case: case.name)

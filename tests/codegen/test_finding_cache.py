@@ -8,13 +8,14 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from codegen import CheckerError, finding_cache, type_checker
-from codegen.finding_cache import FindingCache
+from codegen import CheckerError
+from codegen.checking import finding_cache, type_checker
+from codegen.checking.finding_cache import FindingCache
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from codegen.type_checker import Finding
+    from codegen.checking.type_checker import Finding
 
 WRONG = 'from tools import hub\nhub.look(path=1)\n"" + 1\n'
 PACKAGE = {"tools/__init__.pyi": "from . import hub as hub\n", "tools/hub.pyi": "def look(*, path: str) -> None: ...\n"}
@@ -74,7 +75,7 @@ def test_equal_checks_at_the_same_time_wait_for_one_answer(checker: Checker) -> 
 
 def test_a_failed_check_is_not_kept(monkeypatch: pytest.MonkeyPatch) -> None:
     cache = FindingCache()
-    monkeypatch.setattr("codegen.type_checker.find_ty_bin", lambda: "/nowhere/ty")
+    monkeypatch.setattr("codegen.checking.type_checker.find_ty_bin", lambda: "/nowhere/ty")
     with pytest.raises(CheckerError):
         cache.findings(WRONG, PACKAGE)
     monkeypatch.undo()

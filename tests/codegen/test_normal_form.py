@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from codegen.checking.script_text import words_of
 from codegen.normal_form import MOST_TOGETHER, normalised
-from codegen.references import References
-from codegen.script_text import words_of
+from codegen.schemas.references import References
 
 MARKS = "a" + "\u0301" * 500_000 + "\u0323" * 500_000
 

@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from codegen import Stub, render_module
-from codegen.generate import build_stub
-from codegen.notes import PARAMETER, note_of
+from codegen.schemas.notes import PARAMETER, note_of
+from codegen.stubs.generate import build_stub
 from tests.codegen.definitions import tool_spec
 from tests.codegen.test_attacks import NASTY
 

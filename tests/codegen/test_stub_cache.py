@@ -1,20 +1,22 @@
 from __future__ import annotations
 
 import os
+import shutil
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
-from codegen.generate import build_stub
-from codegen.stub_cache import StubCache
-from codegen.stub_files import StubFiles
+import codegen
+from codegen.stubs.generate import build_stub
+from codegen.stubs.stub_cache import StubCache
+from codegen.stubs.stub_files import StubFiles, digest_of_sources
 from tests.codegen.definitions import tool_spec
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from codegen import Stub
 
+CODEGEN = Path(codegen.__file__).parent
 SPEC = tool_spec(
     {
         "name": "look",
@@ -45,7 +47,7 @@ def test_a_stub_from_disk_is_the_stub_that_was_written(folder: Path) -> None:
 
 def test_the_second_cache_does_not_generate(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     first = StubCache(files=StubFiles(folder)).stub(SPEC, namespace="n", function="look")
-    monkeypatch.setattr("codegen.stub_cache.build_stub", None)
+    monkeypatch.setattr("codegen.stubs.stub_cache.build_stub", None)
     assert StubCache(files=StubFiles(folder)).stub(SPEC, namespace="n", function="look") == first
 
 
@@ -55,6 +57,16 @@ def test_another_definition_name_or_function_is_another_file(folder: Path) -> No
     assert files.read(SPEC, "n", "other") is None
     assert files.read(SPEC, "other", "look") is None
     assert files.read(tool_spec({"name": "look"}), "n", "look") is None
+
+
+@pytest.mark.parametrize("module", ["identifiers.py", "schemas/merging.py", "stubs/render.py"])
+def test_a_stub_made_by_other_code_is_another_file(tmp_path: Path, module: str) -> None:
+    copy = tmp_path / "codegen"
+    shutil.copytree(CODEGEN, copy)
+    assert digest_of_sources(copy) == digest_of_sources(CODEGEN)
+    with (copy / module).open("a") as text:
+        text.write("# changed\n")
+    assert digest_of_sources(copy) != digest_of_sources(CODEGEN)
 
 
 @pytest.mark.parametrize("damage", [b"", b"{", b"[]", b'{"source": 1}', b"\xff\xfe", b"[" * 100_000])

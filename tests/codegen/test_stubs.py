@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from codegen import Stub, assign_identifiers, generate_stub, render_module
-from codegen.generate import build_stub
-from codegen.source_check import check_stub_source
+from codegen.stubs.generate import build_stub
+from codegen.stubs.source_check import check_stub_source
 from tests.codegen.definitions import hostile_definitions, tool_spec
 
 CLOSED = {"additionalProperties": False}

@@ -10,7 +10,8 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from codegen import CheckerError, check, type_checker
+from codegen import CheckerError, check
+from codegen.checking import type_checker
 from tests.codegen.world import stubs
 
 SCRIPT = "from tools import hub\nprint(hub.nothing)\n"

@@ -9,7 +9,8 @@ import pytest
 from mcp.server import MCPServer
 
 from broker import Broker, Config, Grant
-from codegen import CheckerError, finding_cache
+from codegen import CheckerError
+from codegen.checking import finding_cache
 
 pytestmark = pytest.mark.anyio
 
@@ -56,7 +57,7 @@ def opened(calls, faulty):
 def no_checker(monkeypatch):
     """The type checker is not installed."""
     finding_cache.shared.clear()
-    monkeypatch.setattr("codegen.type_checker.find_ty_bin", lambda: "/nowhere/ty")
+    monkeypatch.setattr("codegen.checking.type_checker.find_ty_bin", lambda: "/nowhere/ty")
 
 
 async def run(broker, script, **settings):

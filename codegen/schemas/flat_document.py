@@ -1,8 +1,8 @@
 """A closed document as the generator sees it: flat, with literals in the place of references and of what is nested.
 
-Above: type_engine.py. Below: the closed document. The generator goes every way that types lead to each other, of which
-k types may have 2^k, and writes what is nested anew at each level. So it is given definitions that lead nowhere, each
-kind of nested type once; what it answers is put together again here.
+Above: type_generator.py. Below: the closed document. The generator goes every way that types lead to each other, of
+which k types may have 2^k, and writes what is nested anew at each level. So it is given definitions that lead nowhere,
+each kind of nested type once; what it answers is put together again here.
 """
 
 from __future__ import annotations
@@ -10,8 +10,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-from codegen.closed_types import ClosedType, size
-from codegen.type_tree import Choice, DictOf, ListOf, Named, Type, Union, union
+from codegen.schemas.closed_types import ClosedType, size
+from codegen.schemas.type_tree import Choice, DictOf, ListOf, Named, Type, Union, union
 
 _REFERENCE = "#"
 """What the literals that stand for types begin with; tokens of values begin with a letter."""

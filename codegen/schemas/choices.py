@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from codegen.closed_types import ClosedDocument, ClosedType, any_of, is_literal, kind_of
+from codegen.schemas.closed_types import ClosedDocument, ClosedType, any_of, is_literal, kind_of
 
 if TYPE_CHECKING:
-    from codegen.whole_schema import Budget
+    from codegen.schemas.whole_schema import Budget
 
 MAX_CHOICES = 200
 

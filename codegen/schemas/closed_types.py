@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from codegen.type_tree import LiteralValue
+    from codegen.schemas.type_tree import LiteralValue
 
 ClosedType: TypeAlias = dict[str, Any]
 

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from codegen.missing_names import Verdict
-    from codegen.type_checker import Finding
+    from codegen.checking.missing_names import Verdict
+    from codegen.checking.type_checker import Finding
 
     Judged = tuple[Finding, Verdict]
 

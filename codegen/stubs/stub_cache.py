@@ -10,11 +10,11 @@ from collections import OrderedDict
 from functools import cache
 from typing import TYPE_CHECKING, TypeAlias
 
-from codegen.generate import build_stub
-from codegen.stub_files import StubFiles, default_folder
+from codegen.stubs.generate import build_stub
+from codegen.stubs.stub_files import StubFiles, default_folder
 
 if TYPE_CHECKING:
-    from codegen.stub import Stub
+    from codegen.stubs.stub import Stub
     from codegen.tool_spec import ToolSpec
 
 _Key: TypeAlias = "tuple[str, str, str]"

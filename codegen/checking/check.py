@@ -8,21 +8,21 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from codegen.checker_input import tools_package
+from codegen.checking.checker_input import tools_package
+from codegen.checking.finding_cache import shared
+from codegen.checking.known_names import functions_by_namespace, known_from
+from codegen.checking.said_once import said_once
+from codegen.checking.script_text import Place, ScriptText, words_of
+from codegen.checking.verdicts import alters_results, verdict
 from codegen.errors import CheckerError
-from codegen.finding_cache import shared
-from codegen.known_names import functions_by_namespace, known_from
 from codegen.plain_text import one_line
-from codegen.said_once import said_once
-from codegen.script_text import Place, ScriptText, words_of
-from codegen.verdicts import alters_results, verdict
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from codegen.missing_names import Verdict
-    from codegen.stub import Stub
-    from codegen.type_checker import Finding
+    from codegen.checking.missing_names import Verdict
+    from codegen.checking.type_checker import Finding
+    from codegen.stubs.stub import Stub
 
 MAX_DIAGNOSTICS = 20
 _MOST_JUDGED = 2 * MAX_DIAGNOSTICS  # two may be of one mistake

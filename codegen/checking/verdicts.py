@@ -12,18 +12,18 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from codegen.checker_input import ERROR_NAMES
-from codegen.missing_names import AWAIT, AWAIT_FIRST, Verdict, listed, nearest, undefined, unknown_tool
-from codegen.script_text import may_exist
-from codegen.type_text import kinds_of
-from codegen.wrong_arguments import wrong_argument, wrong_call
+from codegen.checking.checker_input import ERROR_NAMES
+from codegen.checking.missing_names import AWAIT, AWAIT_FIRST, Verdict, listed, nearest, undefined, unknown_tool
+from codegen.checking.script_text import may_exist
+from codegen.checking.type_text import kinds_of
+from codegen.checking.wrong_arguments import wrong_argument, wrong_call
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from codegen.known_names import Known
-    from codegen.script_text import Place
-    from codegen.type_checker import Finding
+    from codegen.checking.known_names import Known
+    from codegen.checking.script_text import Place
+    from codegen.checking.type_checker import Finding
 
 _TOOLS_MODULE = re.compile(r"`(tools(?:\.\w+)?)` has no member `(\w+)`")
 _UNRESOLVED_TOOLS = re.compile(r"Cannot resolve imported module `tools\.(\w+)`")

@@ -9,13 +9,13 @@ import ast
 import re
 from typing import TYPE_CHECKING
 
-from codegen.missing_names import AWAIT, Verdict, listed, nearest
-from codegen.type_text import certainly_differ, kinds_of, split_outside_brackets
+from codegen.checking.missing_names import AWAIT, Verdict, listed, nearest
+from codegen.checking.type_text import certainly_differ, kinds_of, split_outside_brackets
 
 if TYPE_CHECKING:
-    from codegen.known_names import Known
-    from codegen.script_text import Place
-    from codegen.type_checker import Finding
+    from codegen.checking.known_names import Known
+    from codegen.checking.script_text import Place
+    from codegen.checking.type_checker import Finding
 
 _ARGUMENT = re.compile(r"Argument to (?:[\w ]+ )?`([\w.]+)` is incorrect: Expected `(.+)`, found `(.+)`$", re.DOTALL)
 _KEY_ARGUMENT = re.compile(

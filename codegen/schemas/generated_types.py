@@ -8,29 +8,37 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from codegen.brevity import worth_saying
-from codegen.closed_types import EXTRA, ClosedDocument, ClosedField, ClosedModel, ClosedType
 from codegen.errors import GenerationError
-from codegen.naming import assign_class_names
-from codegen.stub import TypedCount
-from codegen.type_tree import ANY, Alias, Choice, DictOf, Field, ListOf, Model, Named, Type, Union
+from codegen.schemas.brevity import worth_saying
+from codegen.schemas.class_names import assign_class_names
+from codegen.schemas.closed_types import EXTRA, ClosedDocument, ClosedField, ClosedModel, ClosedType
+from codegen.schemas.type_tree import ANY, Alias, Choice, DictOf, Field, ListOf, Model, Named, Type, Union
 
 if TYPE_CHECKING:
-    from codegen.type_engine import Definitions
-    from codegen.type_tree import LiteralValue
+    from codegen.schemas.type_generator import Definitions
+    from codegen.schemas.type_tree import LiteralValue
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
-    """The generator's answer with the tokens replaced by what they stand for."""
+class TypedCount:
+    """How many parameters and fields have a schema that says something, and how many of them a type."""
 
-    document: ClosedDocument
-    generated: Definitions
-    names: dict[str, str]
+    said: int = 0
+    typed: int = 0
+
+
+class GeneratedTypes:
+    """The types of one tool."""
+
+    def __init__(self, document: ClosedDocument, answer: Definitions) -> None:
+        """Take what the generator answered to a document; every token in it is from the document's tables."""
+        self._document = document
+        self._answer = answer
+        self._names = _class_names(document)
 
     def properties(self, token: str) -> dict[str, Type]:
         """Return the types of an object's property tokens."""
-        properties = self.generated.get(token)
+        properties = self._answer.get(token)
         if not isinstance(properties, dict):
             raise GenerationError("the type generator left out an object")
         return {name: self._meant(type_) for name, type_ in properties.items()}
@@ -38,16 +46,16 @@ class Reading:
     def definitions(self) -> tuple[Model | Alias, ...]:
         """Return every class and alias."""
         aliases = [
-            Alias(self.names[token], self._alias(token))
-            for token in self.document.aliases
-            if _target_token(self.document.definitions[token]) is None
+            Alias(self._names[token], self._alias(token))
+            for token in self._document.aliases
+            if _target_token(self._document.definitions[token]) is None
         ]
-        return (*aliases, *map(self._model, self.document.models.values()))
+        return (*aliases, *map(self._model, self._document.models.values()))
 
     def count(self, arguments: tuple[tuple[ClosedField, Type], ...], returns: Type | None) -> TypedCount:
         """Count the parameters and fields whose schema says something, and those with a type."""
         fields = list(arguments)
-        for model in self.document.models.values():
+        for model in self._document.models.values():
             types = self.properties(model.token)
             fields += [(one, types[one.token]) for one in model.fields]
         said = [type_ for one, type_ in fields if one.says_something]
@@ -56,7 +64,7 @@ class Reading:
         return TypedCount(len(said), sum(type_ != ANY for type_ in said))
 
     def _alias(self, token: str) -> Type:
-        type_ = self.generated.get(token)
+        type_ = self._answer.get(token)
         if type_ is None or isinstance(type_, dict):
             raise GenerationError("the type generator left out an alias")
         return self._meant(type_)
@@ -68,14 +76,14 @@ class Reading:
             Field(one.key, types[one.token], one.required, worth_saying(one.note, one.key, words))
             for one in model.fields
         )
-        return Model(self.names[model.token], fields, types.get(EXTRA), worth_saying(model.note, words))
+        return Model(self._names[model.token], fields, types.get(EXTRA), worth_saying(model.note, words))
 
     def _meant(self, type_: Type) -> Type:
         match type_:
             case Named(token):
-                if token not in self.names:
+                if token not in self._names:
                     raise GenerationError("the type generator named something unknown")
-                return Named(self.names[token])
+                return Named(self._names[token])
             case Choice(tokens):
                 return Choice(tuple(self._literal(token) for token in tokens))
             case ListOf(item):
@@ -88,10 +96,10 @@ class Reading:
                 return type_
 
     def _literal(self, token: LiteralValue) -> LiteralValue:
-        return self.document.literals[int(str(token)[1:])]
+        return self._document.literals[int(str(token)[1:])]
 
 
-def class_names(document: ClosedDocument) -> dict[str, str]:
+def _class_names(document: ClosedDocument) -> dict[str, str]:
     """Return the class name of each token; an alias that only leads to an object has the object's name."""
     leads_to = {token: _target_token(document.definitions[token]) for token in document.aliases}
     leads_to = {token: leads_to.get(target or "") or target for token, target in leads_to.items()}

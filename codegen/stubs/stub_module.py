@@ -10,12 +10,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from codegen.plain_text import one_line
-from codegen.renaming import with_names
+from codegen.stubs.renaming import with_names
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from codegen.stub import Stub
+    from codegen.stubs.stub import Stub
 
 # What the broker makes of a result that no schema describes, for whoever calls such a tool.
 _UNDECLARED = "-> Any: structured content if sent, else the text as str, not parsed (a list if several blocks)."

@@ -12,8 +12,8 @@ import re
 from dataclasses import dataclass
 from typing import Any
 
-from codegen.brevity import worth_saying
 from codegen.plain_text import one_line
+from codegen.schemas.brevity import worth_saying
 
 _PATTERN_LENGTH = 200
 # Formats whose name says what any pattern beside them could.

@@ -11,10 +11,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from codegen.choices import closed_choice
-from codegen.closed_types import EXTRA, RESULT, ClosedDocument, ClosedField, ClosedType, any_of, is_text
 from codegen.identifiers import identifier
-from codegen.merging import (
+from codegen.plain_text import one_line
+from codegen.schemas.choices import closed_choice
+from codegen.schemas.class_names import branch_words, reference_words, singular
+from codegen.schemas.closed_types import EXTRA, RESULT, ClosedDocument, ClosedField, ClosedType, any_of, is_text
+from codegen.schemas.merging import (
     STRUCTURE,
     branches_of,
     elements_of,
@@ -27,12 +29,10 @@ from codegen.merging import (
     type_names,
     values_of_other_keys,
 )
-from codegen.naming import branch_words, reference_words, singular
-from codegen.notes import GIVEN, GOT, PARAMETER, described, note_of
-from codegen.places import Places
-from codegen.plain_text import one_line
-from codegen.references import References, reference_of
-from codegen.whole_schema import MAX_BRANCHES, MAX_DEPTH, MAX_SUBSCHEMAS, Budget, WholeSchemas
+from codegen.schemas.notes import GIVEN, GOT, PARAMETER, described, note_of
+from codegen.schemas.places import Places
+from codegen.schemas.references import References, reference_of
+from codegen.schemas.whole_schema import MAX_BRANCHES, MAX_DEPTH, MAX_SUBSCHEMAS, Budget, WholeSchemas
 
 MAX_PARAMETERS = 1_000
 MAX_ALTERNATIVES = 32

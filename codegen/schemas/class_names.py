@@ -1,6 +1,7 @@
 """Class names for the objects of one tool, from where they stand in its schemas.
 
-Above: stub generation. Each name begins with the function's, so tools of one namespace do not share any.
+Above: closed_schema.py and generated_types.py. Each name begins with the function's, so tools of one
+namespace do not share any.
 """
 
 from __future__ import annotations
@@ -8,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from codegen.identifiers import class_name, identifier
-from codegen.merging import properties_of
+from codegen.schemas.merging import properties_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -12,22 +12,22 @@ import re
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from codegen.argument_sections import without_arguments
-from codegen.brevity import without_repeats, worth_saying
-from codegen.closed_schema import Closing
-from codegen.closed_types import EXTRA, RESULT, ClosedDocument, ClosedField
 from codegen.errors import GenerationError, UnexpectedSourceError
 from codegen.identifiers import assign_parameters
-from codegen.merging import properties_of, required_of, type_names
-from codegen.notes import PARAMETER
 from codegen.plain_text import one_line, paragraph
-from codegen.reading import Reading, class_names
-from codegen.references import References, reference_of
-from codegen.render import Argument, Signature, imports_of, render_checked, render_stub
-from codegen.source_check import check_stub_source
-from codegen.stub import Parameter, Stub, TypedCount
-from codegen.type_engine import ROOT, generated_types
-from codegen.type_tree import ANY, Alias, Model, Type, fits, parts
+from codegen.schemas.brevity import without_repeats, worth_saying
+from codegen.schemas.closed_schema import Closing
+from codegen.schemas.closed_types import EXTRA, RESULT, ClosedDocument, ClosedField
+from codegen.schemas.generated_types import GeneratedTypes, TypedCount
+from codegen.schemas.merging import properties_of, required_of, type_names
+from codegen.schemas.notes import PARAMETER
+from codegen.schemas.references import References, reference_of
+from codegen.schemas.type_generator import ROOT, generate_types
+from codegen.schemas.type_tree import ANY, Alias, Model, Type, fits, parts
+from codegen.stubs.argument_sections import without_arguments
+from codegen.stubs.render import Argument, Signature, imports_of, render_checked, render_stub
+from codegen.stubs.source_check import check_stub_source
+from codegen.stubs.stub import Parameter, Stub
 
 if TYPE_CHECKING:
     from codegen.tool_spec import ToolAnnotations, ToolSpec
@@ -98,20 +98,17 @@ def _typed(spec: ToolSpec, function: str, *, unwraps: bool, most_fields: int) ->
     needs = tuple(map(tuple, closing.choices_of_keys()))
     if spec.output_schema is not None:
         closing.result(spec.output_schema, (function, "result"), unwraps=unwraps)
-    generated = generated_types(json.dumps(document.schema()))
-    names = class_names(document)
-    reading = Reading(document, generated, names)
-    root = reading.properties(ROOT)
-    definitions = reading.definitions()
+    types = GeneratedTypes(document, generate_types(json.dumps(document.schema())))
+    root = types.properties(ROOT)
     arguments = tuple((one, root[one.token]) for one in fields)
     return _Typed(
-        definitions=definitions,
+        definitions=types.definitions(),
         arguments=arguments,
         extra=root[EXTRA] if accepts_extra else None,
         needs=needs,
         returns=root.get(RESULT, ANY),
         degradations=_short_list(document.degradations),
-        count=reading.count(arguments, root.get(RESULT)),
+        count=types.count(arguments, root.get(RESULT)),
     )
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from codegen.closed_types import SHARED_SIZE, ClosedDocument, ClosedType, any_of, size
+from codegen.schemas.closed_types import SHARED_SIZE, ClosedDocument, ClosedType, any_of, size
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -10,16 +10,16 @@ import sys
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from codegen.checker_input import ERROR_NAMES
+from codegen.checking.checker_input import ERROR_NAMES
 from codegen.near_names import near_name
 from codegen.plain_text import few
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from codegen.known_names import Known
-    from codegen.script_text import Place
-    from codegen.type_checker import Finding
+    from codegen.checking.known_names import Known
+    from codegen.checking.script_text import Place
+    from codegen.checking.type_checker import Finding
 
 AWAIT = "write `await` before the call"
 AWAIT_FIRST = "put `await` and the call in parentheses: `(await call)[...]`"

@@ -12,12 +12,12 @@ from collections import OrderedDict
 from concurrent.futures import Future
 from typing import TYPE_CHECKING, TypeAlias
 
-from codegen.type_checker import findings
+from codegen.checking.type_checker import findings
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from codegen.type_checker import Finding
+    from codegen.checking.type_checker import Finding
 
 _Found: TypeAlias = "tuple[Finding, ...]"
 

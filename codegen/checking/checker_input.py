@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from codegen.module import distinct_texts
+from codegen.stubs.stub_module import distinct_texts
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from codegen.stub import Stub
+    from codegen.stubs.stub import Stub
 
 _ERRORS = """\
 from typing import Any

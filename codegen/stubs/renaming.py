@@ -1,7 +1,7 @@
 """Classes of a stub under other names, in its text: keys, parameters, literals and comments stay.
 
-Above: module.py. The text is edited at the places that its syntax tree shows, because notes are comments, which stand
-in no tree.
+Above: stub_module.py. The text is edited at the places that its syntax tree shows, because notes are comments, which
+stand in no tree.
 """
 
 from __future__ import annotations

@@ -14,8 +14,8 @@ from functools import cache, lru_cache
 from typing import Any, TypeAlias
 
 from codegen.errors import GenerationError
-from codegen.flat_document import FlatDocument, put_together
-from codegen.type_tree import ANY, NONE, Choice, DictOf, ListOf, Named, Plain, Type, union
+from codegen.schemas.flat_document import FlatDocument, put_together
+from codegen.schemas.type_tree import ANY, NONE, Choice, DictOf, ListOf, Named, Plain, Type, union
 
 ROOT = "Root"
 Definitions: TypeAlias = "dict[str, dict[str, Type] | Type]"
@@ -28,7 +28,7 @@ _BARE: dict[str, Type] = {"list": ListOf(ANY), "dict": DictOf(ANY)}
 
 
 @lru_cache(maxsize=512)
-def generated_types(document: str) -> Definitions:
+def generate_types(document: str) -> Definitions:
     """Return what each definition of a closed document (JSON text) is, with the document itself under `ROOT`.
 
     An object is a dictionary from property tokens to types, anything else a type. Literal values are still

@@ -15,7 +15,7 @@ from codegen.normal_form import normalised
 if TYPE_CHECKING:
     from collections.abc import Container
 
-    from codegen.type_checker import Finding
+    from codegen.checking.type_checker import Finding
 
 _PATH = re.compile(r"([^\W\d]\w*)(?:\s*\[\s*(?:\"[^\"\\]*\"|'[^'\\]*'|-?\d+)\s*\])*")
 _LOOPED = re.compile(rf"(\(?\s*await\b|(?:{_PATH.pattern})(?=\s*(?:[:\])}}]|(?:if|for)\b|$)))")

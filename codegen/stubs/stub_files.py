@@ -19,8 +19,9 @@ from typing import TYPE_CHECKING, Any
 from platformdirs import user_cache_path
 
 from codegen.errors import UnexpectedSourceError
-from codegen.source_check import check_stub_source
-from codegen.stub import Parameter, Stub, TypedCount
+from codegen.schemas.generated_types import TypedCount
+from codegen.stubs.source_check import check_stub_source
+from codegen.stubs.stub import Parameter, Stub
 
 if TYPE_CHECKING:
     from codegen.tool_spec import ToolSpec
@@ -87,10 +88,15 @@ def _made_private(folder: Path) -> bool:
 @cache
 def _generator() -> str:
     """Return what stands for everything that makes stubs: this package's own text and the type generator's version."""
-    own = hashlib.sha256()
-    for path in sorted(Path(__file__).parent.glob("*.py")):
-        own.update(path.read_bytes())
-    return f"{own.hexdigest()} {version('datamodel-code-generator')}"
+    return f"{digest_of_sources(Path(__file__).parents[1])} {version('datamodel-code-generator')}"
+
+
+def digest_of_sources(package: Path) -> str:
+    """Return what stands for the text of every module of a package; another text gives another one."""
+    whole = hashlib.sha256()
+    for path in sorted(package.rglob("*.py")):
+        whole.update(path.read_bytes())
+    return whole.hexdigest()
 
 
 def _document(stub: Stub) -> dict[str, Any]:

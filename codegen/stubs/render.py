@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from codegen.identifiers import is_plain_key
 from codegen.plain_text import literal
-from codegen.type_tree import ANY, Alias, Field, Model, Named, Type, parts, written
+from codegen.schemas.type_tree import ANY, Alias, Field, Model, Named, Type, parts, written
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

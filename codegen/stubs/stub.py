@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from codegen.schemas.generated_types import TypedCount
     from codegen.tool_spec import ToolSpec
 
 
@@ -19,14 +20,6 @@ class Parameter:
     name: str
     key: str
     required: bool
-
-
-@dataclass(frozen=True, slots=True)
-class TypedCount:
-    """How many parameters and fields have a schema that says something, and how many of them a type."""
-
-    said: int = 0
-    typed: int = 0
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -9,12 +9,12 @@ import ast
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from codegen.type_text import split_outside_brackets
+from codegen.checking.type_text import split_outside_brackets
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from codegen.stub import Stub
+    from codegen.stubs.stub import Stub
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,11 +8,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from codegen.merging import STRUCTURE, are_too_many, branches_of, merged, properties_of, required_of
-from codegen.references import reference_of
+from codegen.schemas.merging import STRUCTURE, are_too_many, branches_of, merged, properties_of, required_of
+from codegen.schemas.references import reference_of
 
 if TYPE_CHECKING:
-    from codegen.references import References
+    from codegen.schemas.references import References
 
 MAX_DEPTH = 64
 MAX_SUBSCHEMAS = 2_500
