@@ -135,7 +135,7 @@ def resume_run(
     from broker.cli import runs as command
 
     request = command.ResumeRequest(run, config, tuple(allow or ()), unknown, isolation, as_json)
-    start(command.resume_run, request, verbose=verbose, log_json=log_json)
+    start(command.resume_run, request, verbose=verbose, log_json=log_json, is_recorded=True)
 
 
 def replay_recordings(  # noqa: PLR0913  # options

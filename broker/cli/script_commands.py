@@ -73,6 +73,7 @@ def run(  # noqa: PLR0913  # one parameter for each option
         command.RunRequest(script, config, tuple(allow or ()), timeout, memory, check, isolation, as_json, park),
         verbose=verbose,
         log_json=log_json,
+        is_recorded=True,
     )
 
 

@@ -23,11 +23,21 @@ if TYPE_CHECKING:
 
 Request = TypeVar("Request")
 
+_RECORDED = "What the script printed is in its recording: `codemode show last`."
+
 
 def start(
-    command: Callable[[Request], Awaitable[ExitCode]], request: Request, *, verbose: bool, log_json: bool
+    command: Callable[[Request], Awaitable[ExitCode]],
+    request: Request,
+    *,
+    verbose: bool,
+    log_json: bool,
+    is_recorded: bool = False,
 ) -> NoReturn:
-    """Run a command and leave with its exit code. No Python traceback of ours reaches the terminal."""
+    """Run a command and leave with its exit code. No Python traceback of ours reaches the terminal.
+
+    What one that `is_recorded` writes to stdout is of a script, and in the recording of its run too.
+    """
     configure_logs(verbose=verbose, as_json=log_json)
     ends_us = signal.getsignal(signal.SIGINT) is signal.SIG_DFL  # not where a shell has it ignored
     try:
@@ -46,10 +56,8 @@ def start(
     if ends_us:
         signal.signal(signal.SIGINT, signal.SIG_DFL)  # all is ended in order: nothing more to wait for
     if fault := lost_output():
-        report_problem(
-            f"stdout cannot be written: {fault}",
-            whole("What a script printed is in its recording: `codemode show last`.", request),
-        )
+        lost = _RECORDED if is_recorded else "Only this output is lost: free some space, or write it to another place."
+        report_problem(f"stdout cannot be written: {fault}", whole(lost, request))
         code = code or ExitCode.FAULT  # not USAGE: scripts that see that may run it again
     raise typer.Exit(code)
 

@@ -54,9 +54,12 @@ def test_a_full_disk_behind_stdout_ends_no_run_and_is_named(redirected, codemode
     assert "said" in codemode("show", "last").stdout
 
 
-def test_a_listing_that_cannot_be_written_is_named(redirected, config):
-    finished = redirected(">/dev/full", "doctor", "--config", config)
-    assert (finished.returncode, FULL in finished.stderr) == (70, True)
+@pytest.mark.parametrize("listing", ["doctor", "tools list"])
+def test_a_listing_that_cannot_be_written_is_named(redirected, config, listing):
+    finished = redirected(">/dev/full", *listing.split(), "--config", config)
+    assert finished.returncode == 70
+    lost = "Only this output is lost: free some space, or write it to another place."
+    assert finished.stderr == f"error: {FULL}\n       {lost}\n"
 
 
 @pytest.mark.parametrize("nothing", ["<&-", "</dev/null", "<&- >&-", ">/dev/null </dev/null"])
