@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from broker.errors import StoreError
 from broker.store_connection import name_of, open_to_read, open_to_write, trouble_of
-from broker.store_files import has_no_room, state_of, user_store
+from broker.store_files import has_no_room, is_there, state_of, user_store
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -67,12 +67,13 @@ class Store:
 
     @classmethod
     def in_user_folder(cls, *, for_reading: bool = False) -> Self:
-        """Open the user's own store.
+        """Open the user's own store; where there is none, what only reads makes none and finds nothing.
 
         Raises:
             StoreError: It cannot be used; the text says what to do.
         """
-        return cls(user_store(), for_reading=for_reading)
+        path = user_store()
+        return cls(None if for_reading and not is_there(path) else path, for_reading=for_reading)
 
     def __enter__(self) -> Self:
         """Return the store, which is open already."""

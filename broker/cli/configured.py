@@ -13,6 +13,7 @@ from broker.cli.next_command import whole
 from broker.cli.terminal import Problem, note
 from broker.errors import StoreError
 from broker.store import Store
+from broker.store_files import is_there, user_store
 from codegen.plain_text import one_line
 
 if TYPE_CHECKING:
@@ -115,6 +116,8 @@ async def open_broker(
 
 
 def _store(stack: ExitStack, *, is_needed: bool) -> Store | None:
+    if not is_needed and not is_there(user_store()):
+        return None
     try:
         return stack.enter_context(Store.in_user_folder())
     except StoreError as error:

@@ -38,7 +38,10 @@ class InferRequest:
 async def infer_results(request: InferRequest) -> ExitCode:
     """Print what the recorded results say, and store it where that is asked for."""
     try:
-        with Store.in_user_folder() as store, Recordings(store, RecordingSettings()) as recordings:
+        with (
+            Store.in_user_folder(for_reading=not request.keep) as store,
+            Recordings(store, RecordingSettings()) as recordings,
+        ):
             kept = InferredResults(store)
             if request.forget:
                 note(f"forgot {kept.forget(request.pattern)}")

@@ -78,7 +78,7 @@ async def _live(recording: Recording, script: str, request: ReplayRequest) -> Re
             check="off",
         )
         report_servers(broker, request)
-    with open_recordings() as recordings:
+    with open_recordings(for_reading=True) as recordings:
         entry = recordings.find(result.run_id)
         again = load(recordings, entry)
         values = {digest: recordings.value(digest) for digest in recordings.digests(entry.id)}

@@ -101,6 +101,33 @@ def test_a_run_that_cannot_be_written_further_says_how_to_go_on_and_goes_on(
     assert f"{run}  interrupted" not in codemode("runs").stdout
 
 
+EMPTY = {
+    "runs": (0, "no run"),
+    "recordings list": (0, "nothing is recorded yet"),
+    "recordings export last": (2, "nothing is recorded yet"),
+    "show last": (2, "nothing is recorded yet"),
+    "replay last": (2, "nothing is recorded yet"),
+    "resume last": (2, "nothing is recorded yet"),
+    "audit": (2, "nothing was recorded yet"),
+    "policy explain last": (2, "nothing was recorded yet"),
+    "grants list": (0, "nothing was allowed for always"),
+    "tools infer *": (2, "no result of '*' is recorded"),
+    "tools list -c mcp.json": (0, ""),
+    "tools search echo -c mcp.json": (0, ""),
+}
+
+
+@pytest.mark.usefixtures("config")
+@pytest.mark.parametrize("command", EMPTY)
+def test_a_command_that_reads_makes_no_store(codemode, tmp_path, command):
+    code, said = EMPTY[command]
+    data = tmp_path / "new" / "data"
+    finished = codemode(*command.split(), XDG_DATA_HOME=str(data))
+    assert finished.returncode == code, finished.stderr
+    assert said in finished.stderr
+    assert not data.parent.exists()
+
+
 @pytest.fixture
 def forbidden(monkeypatch):
     """A store in a folder that we may not look into, which root may."""
