@@ -57,6 +57,7 @@ HELP_SHOWS = "help(tool) shows the stub of a tool"
 TAKE_THE_TEXT = (
     'if this is a tool\'s result, its text is in one of its keys, as its stub says: result["content"] or another'
 )
+NO_FILE = "a script is in no file and no folder: write the paths that tools need into it, as their servers know them"
 STARTS_ANEW = "each script starts anew: define what it uses"
 CONVERT_TO_INT = "Write int(...) around it"
 CONVERT_TO_FLOAT = "Write float(...) around it"

@@ -100,6 +100,8 @@ def _hint(raised: Raised, script: str, catalog: Catalog, *, has_called: bool) ->
     if raised.type in _NO_SYNTAX:
         return _sent_wrong(raised, script, catalog)
     if named := _UNDEFINED.match(raised.message):
+        if named[1] == "__file__":
+            return call_texts.NO_FILE
         return _tool_hint(named[1], catalog) or call_texts.STARTS_ANEW
     if named := _NO_MODULE.match(raised.message):
         return _tool_hint(named[1], catalog)

@@ -79,6 +79,10 @@ MISTAKES = {
         "side_desk.note is a tool: write `from tools import side_desk` and `await side_desk.note(...)`",
     ),
     "a variable of an earlier script": ("nothing_known", "each script starts anew: define what it uses"),
+    "the script's own file": (
+        "import pathlib\npathlib.Path(__file__).parent",
+        "a script is in no file and no folder: write the paths that tools need into it",
+    ),
     "a server with the name of a module": (
         "from tools import time\nimport time\nawait time.now()",
         "write `from tools import time as time_server`",
