@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING
 from codegen.checking.checker_input import tools_package
 from codegen.checking.finding_cache import shared
 from codegen.checking.known_names import functions_by_namespace, known_from
-from codegen.checking.said_once import said_once
 from codegen.checking.script_text import Place, ScriptText, words_of
 from codegen.checking.verdicts import alters_results, verdict
+from codegen.checking.wrong_arguments import said_once
 from codegen.errors import CheckerError
 from codegen.plain_text import one_line
 

@@ -13,9 +13,13 @@ from codegen.checking.missing_names import AWAIT, Verdict, listed, nearest
 from codegen.checking.type_text import certainly_differ, kinds_of, split_outside_brackets
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from codegen.checking.known_names import Known
     from codegen.checking.script_text import Place
     from codegen.checking.type_checker import Finding
+
+    Judged = tuple[Finding, Verdict]
 
 _ARGUMENT = re.compile(r"Argument to (?:[\w ]+ )?`([\w.]+)` is incorrect: Expected `(.+)`, found `(.+)`$", re.DOTALL)
 _KEY_ARGUMENT = re.compile(
@@ -29,6 +33,9 @@ _LITERAL_LIST = re.compile(rf"\[\s*{_LITERAL}\s*(?:,\s*{_LITERAL}\s*)*(?:,\s*)?\
 _LONGEST_LIST = 2_000
 _TEXTS = frozenset({"str", "bytes", "Buffer", "None", "SupportsInt", "SupportsIndex", "SupportsFloat"})
 _VALUES = frozenset({"dict", "list", "int", "float", "bool"})
+_MISSING = re.compile(r"required parameters? (.+?) of ")
+_GIVEN = re.compile(r"expected 0, got (\d+)")
+_MEANT = re.compile(r"did you mean `(\w+)`")
 
 
 def wrong_call(finding: Finding, place: Place, known: Known) -> Verdict | None:
@@ -67,6 +74,15 @@ def wrong_argument(finding: Finding, place: Place, known: Known) -> Verdict | No
         return None
     called = _ARGUMENT.search(finding.message)
     return _given(place, (called[1], called[2], called[3]), known) if called is not None else None
+
+
+def said_once(judged: Sequence[Judged]) -> list[Judged]:
+    """Return the findings without those of missing arguments that another one of the same call accounts for.
+
+    A misspelt argument is two findings: one argument too many, and one that is missing.
+    """
+    others = [one for one in judged if one[0].rule in {"unknown-argument", "too-many-positional-arguments"}]
+    return [one for one in judged if one[0].rule != "missing-argument" or not _accounted_for(one[0], others)]
 
 
 def _given(place: Place, called: tuple[str, str, str], known: Known) -> Verdict | None:
@@ -159,3 +175,19 @@ def _index(key: str, container: str, place: Place) -> Verdict | None:
     is_looped = f"for {place.text} in " in place.script
     hint = "a loop over a dict gives its keys" if is_looped else "it is the text itself"
     return Verdict(f"a str has no key {asked}", hint)
+
+
+def _accounted_for(missing: Finding, others: Sequence[Judged]) -> bool:
+    named = _MISSING.search(missing.message)
+    names = set(re.findall(r"`(\w+)`", named[1])) if named is not None else set()
+    found: set[str] = set()
+    for other, verdict in others:
+        begin, end = (other.line, other.column), (other.end_line, other.end_column)
+        if not (missing.line, missing.column) <= begin <= end <= (missing.end_line, missing.end_column):
+            continue
+        given, meant = _GIVEN.search(other.message), _MEANT.search(verdict.hint)
+        if given is not None and int(given[1]) >= len(names):
+            return True
+        if meant is not None:
+            found.add(meant[1])
+    return bool(names) and names <= found

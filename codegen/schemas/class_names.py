@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from codegen.identifiers import class_name, identifier
-from codegen.schemas.merging import properties_of
+from codegen.schemas.keywords import properties_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -13,10 +13,11 @@ from typing import Any
 
 from codegen.identifiers import identifier
 from codegen.plain_text import one_line
+from codegen.schemas.budget import MAX_BRANCHES, MAX_DEPTH, MAX_SUBSCHEMAS, Budget
 from codegen.schemas.choices import closed_choice
 from codegen.schemas.class_names import branch_words, reference_words, singular
 from codegen.schemas.closed_types import EXTRA, RESULT, ClosedDocument, ClosedField, ClosedType, any_of, is_text
-from codegen.schemas.merging import (
+from codegen.schemas.keywords import (
     STRUCTURE,
     branches_of,
     elements_of,
@@ -32,10 +33,14 @@ from codegen.schemas.merging import (
 from codegen.schemas.notes import GIVEN, GOT, PARAMETER, described, note_of
 from codegen.schemas.places import Places
 from codegen.schemas.references import References, reference_of
-from codegen.schemas.whole_schema import MAX_BRANCHES, MAX_DEPTH, MAX_SUBSCHEMAS, Budget, WholeSchemas
+from codegen.schemas.whole_schema import WholeSchemas
 
 MAX_PARAMETERS = 1_000
+"""Of a tool; the most that a real one has is 58."""
+
 MAX_ALTERNATIVES = 32
+"""Beyond so many, alternatives that share a shape are laid together into one object; real ones have up to 31."""
+
 # Beside a reference or alternatives these say nothing that those do not say themselves.
 _SLIGHT = frozenset({"type", "additionalProperties"})
 _SCALARS = frozenset({"string", "integer", "number", "boolean", "null"})

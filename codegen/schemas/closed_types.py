@@ -20,7 +20,6 @@ ClosedType: TypeAlias = dict[str, Any]
 RESULT = "r"
 EXTRA = "x"
 SHARED_SIZE = 40
-_LONGEST_LITERAL = 200
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +41,6 @@ class ClosedModel:
     token: str
     words: tuple[str, ...]
     fields: tuple[ClosedField, ...]
-    has_extra: bool
     note: str
 
 
@@ -84,7 +82,7 @@ class ClosedDocument:
         if sameness not in self._model_tokens:
             token = f"M{len(self.models)}"
             self._model_tokens[sameness] = token
-            self.models[token] = ClosedModel(token, words, fields_, EXTRA in types, note)
+            self.models[token] = ClosedModel(token, words, fields_, note)
             self.definitions[token] = closed_object(types)
         return self._model_tokens[sameness]
 
@@ -109,34 +107,9 @@ def any_of(members: Iterable[ClosedType]) -> ClosedType:
     return flat[0] if len(flat) == 1 else {"anyOf": flat}
 
 
-def is_literal(value: Any) -> bool:
-    """Tell whether a value may stand in `Literal`; floats, arrays, objects and broken text may not."""
-    if isinstance(value, str):
-        return len(value) <= _LONGEST_LITERAL and is_text(value)
-    if isinstance(value, bool) or value is None:
-        return True
-    return isinstance(value, int) and abs(value) < 2**63
-
-
 def is_text(value: str) -> bool:
     """Tell whether a string can be written as UTF-8, as everything is that is sent."""
     return value.isascii() or not any("\ud800" <= character <= "\udfff" for character in value)
-
-
-def kind_of(value: Any) -> ClosedType:
-    """Return the type of a JSON value as far as its kind goes."""
-    return dict(_KINDS.get(type(value), {}))
-
-
-_KINDS: dict[type, ClosedType] = {
-    bool: {"type": "boolean"},
-    int: {"type": "integer"},
-    float: {"type": "number"},
-    str: {"type": "string"},
-    type(None): {"type": "null"},
-    list: {"type": "array", "items": {}},
-    dict: {"type": "object", "additionalProperties": {}},
-}
 
 
 def size(closed: ClosedType) -> int:

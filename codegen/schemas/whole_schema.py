@@ -5,34 +5,20 @@ Above: the closed schema. Below: merging and references. Work is counted against
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from codegen.schemas.merging import STRUCTURE, are_too_many, branches_of, merged, properties_of, required_of
+from codegen.schemas.budget import MAX_BRANCHES, MAX_DEPTH
+from codegen.schemas.keywords import STRUCTURE, branches_of, properties_of, required_of
+from codegen.schemas.merging import are_too_many, merged
 from codegen.schemas.references import reference_of
 
 if TYPE_CHECKING:
+    from codegen.schemas.budget import Budget
     from codegen.schemas.references import References
 
-MAX_DEPTH = 64
-MAX_SUBSCHEMAS = 2_500
-MAX_BRANCHES = 200
-MAX_LITERALS = 2_000
-MAX_LITERAL_CHARACTERS = 30_000
 MAX_CHOICES_SHOWN = 8
 _PROPERTIES_A_SUBSCHEMA = 10
 _TAKEN_APART = frozenset({"$ref", "$dynamicRef", "$recursiveRef", "allOf", "required", "then", "else"})
-
-
-@dataclass
-class Budget:
-    """How much of a tool's schemas may still be looked at."""
-
-    fields: int
-    most_fields: int
-    subschemas: int = MAX_SUBSCHEMAS
-    literals: int = MAX_LITERALS
-    literal_characters: int = MAX_LITERAL_CHARACTERS
 
 
 class WholeSchemas:

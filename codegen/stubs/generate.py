@@ -19,7 +19,7 @@ from codegen.schemas.brevity import without_repeats, worth_saying
 from codegen.schemas.closed_schema import Closing
 from codegen.schemas.closed_types import EXTRA, RESULT, ClosedDocument, ClosedField
 from codegen.schemas.generated_types import GeneratedTypes, TypedCount
-from codegen.schemas.merging import properties_of, required_of, type_names
+from codegen.schemas.keywords import properties_of, required_of, type_names
 from codegen.schemas.notes import PARAMETER
 from codegen.schemas.references import References, reference_of
 from codegen.schemas.type_generator import ROOT, generate_types

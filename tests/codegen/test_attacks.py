@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from benchmarks.codegen.fuzz import changed, faults
 from codegen import Stub, UnexpectedSourceError, assign_identifiers, render_module
 from codegen.plain_text import paragraph
-from codegen.schemas.merging import properties_of
+from codegen.schemas.keywords import properties_of
 from codegen.stubs.generate import build_stub
 from codegen.stubs.source_check import check_stub_source
 from tests.codegen.definitions import HOSTILE, hostile_definitions, tool_spec
