@@ -15,6 +15,7 @@ from pydantic import ValidationError
 from broker import other_forms
 from broker.authorization.faults import policy_problems
 from broker.authorization.policy_config import PolicyConfig
+from broker.upstreams import carried_text
 from broker.upstreams.server_config import ServerConfig
 
 if TYPE_CHECKING:
@@ -167,10 +168,14 @@ def _seen(error: ErrorDetails, document: dict[str, Any]) -> bool:
 
 def _sentence(error: ErrorDetails) -> str:
     location = tuple(str(part) for part in error["loc"])
+    if location[-1] == "[key]":
+        location = location[:-1]
     if error["type"] == "transport":
         return f"{place(location)[:-2]} {error['msg']}"
-    if error["type"] == "sandbox_limits":
+    if error["type"] in {"sandbox_limits", carried_text.KIND}:
         return f"{place(location)}{error['msg']}"
+    if error["type"] == "string_unicode":
+        return f"{place(location)}{carried_text.HALF_A_PAIR}"
     if error["type"] == "extra_forbidden":
         return f"{place(location)}is not known; remove it"
     message = error["msg"].removeprefix("Input should be ")

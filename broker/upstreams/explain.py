@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from broker.upstreams.server_config import ServerConfig
 
 
+_HTTP_ERRORS = (httpx2.HTTPError, httpx2.InvalidURL)
 _ACCOUNT = "Correct client_id, client_secret and issuer of its 'oauth'."
 
 
@@ -69,7 +70,7 @@ def explain(
 def unreachable(error: BaseException | None) -> Trouble | None:
     """Put into words why a server cannot be reached over HTTP; None where it is something else that went wrong."""
     causes = _causes(error) if error is not None else ()
-    return next((_unreachable(cause) for cause in causes if isinstance(cause, httpx2.HTTPError)), None)
+    return next((_unreachable(cause) for cause in causes if isinstance(cause, _HTTP_ERRORS)), None)
 
 
 def _known(name: str, settings: ServerConfig, cause: Exception) -> Trouble | None:  # noqa: PLR0911  # a table of faults
@@ -126,7 +127,9 @@ def _login(name: str) -> str:
     return f"`codemode mcp login {shlex.quote(name)}`"
 
 
-def _unreachable(error: httpx2.HTTPError) -> Trouble:
+def _unreachable(error: httpx2.HTTPError | httpx2.InvalidURL) -> Trouble:
+    if isinstance(error, httpx2.InvalidURL):
+        return Trouble("its URL is none", "Correct 'url'.")
     for cause in _chain(error):
         match cause:
             case socket.gaierror():

@@ -6,7 +6,6 @@ Above: config.py, which holds them by name, and the modules of this package. Bel
 from __future__ import annotations
 
 from fnmatch import fnmatchcase
-from pathlib import Path  # noqa: TC003  # pydantic reads it
 from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
@@ -14,6 +13,13 @@ from pydantic_core import PydanticCustomError
 
 from broker.authorization.policy_config import Label  # noqa: TC001  # pydantic reads it
 from broker.disclosure.disclosure_config import ToolPattern  # noqa: TC001  # pydantic reads it
+from broker.upstreams.carried_text import (  # noqa: TC001  # pydantic reads them
+    HeaderName,
+    HeaderValue,
+    SystemPath,
+    SystemText,
+    VariableName,
+)
 from broker.upstreams.oauth_settings import OAuthClient  # noqa: TC001  # pydantic reads it
 
 Seconds = Annotated[float, Field(gt=0, le=86_400, allow_inf_nan=False)]
@@ -48,13 +54,13 @@ class ServerConfig(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    command: str | None = Field(default=None, min_length=1)
-    args: tuple[str, ...] = Field(default=(), repr=False)
-    env: dict[str, str] = Field(default={}, repr=False)
-    cwd: Path | None = None
+    command: SystemText | None = Field(default=None, min_length=1)
+    args: tuple[SystemText, ...] = Field(default=(), repr=False)
+    env: dict[VariableName, SystemText] = Field(default={}, repr=False)
+    cwd: SystemPath | None = None
     type: Literal["stdio", "http", "streamable-http", "streamableHttp"] | None = None
     url: str | None = Field(default=None, repr=False, pattern=r"^https?://[^/\s]+")
-    headers: dict[str, str] = Field(default={}, repr=False)
+    headers: dict[HeaderName, HeaderValue] = Field(default={}, repr=False)
     oauth: OAuthClient | None = None
     disabled: bool = False
     mode: Literal["auto", "legacy", "2026-07-28"] = "auto"

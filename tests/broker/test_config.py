@@ -1,7 +1,9 @@
 from __future__ import annotations
 
 import json
+import os
 import re
+import sys
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -76,6 +78,37 @@ WRONG = {
     "wrong url": (
         servers(web={"url": f"ftp://{SECRET}@h"}),
         "mcp.json: server 'web': url: must be a URL that begins with http:// or https://",
+    ),
+    "a url that is no text": (
+        servers(web={"url": "http://h/\ud800"}),
+        "mcp.json: server 'web': url: must not hold half of a surrogate pair",
+    ),
+    "a program's text with NUL": (
+        servers(git={"command": "x\0", "args": ["\0"], "env": {"KEY": f"{SECRET}\0"}, "cwd": "\0"}),
+        "mcp.json: 4 problems\n"
+        + "\n".join(
+            f"  - server 'git': {field}: must not hold a NUL character"
+            for field in ("command", "args.0", "env.KEY", "cwd")
+        ),
+    ),
+    "a program's text that the system cannot be given": (
+        servers(git={"command": "x", "args": ["\ud800"]}),
+        "mcp.json: server 'git': args.0: must not hold half of a surrogate pair",
+    ),
+    "a variable of an impossible name": (
+        servers(git={"command": "x", "env": {"A=B": SECRET}}),
+        "mcp.json: server 'git': env.A=B: must be the name of a variable, without '='",
+    ),
+    "a header of an impossible name": (
+        servers(web={"url": "http://h/mcp", "headers": {"X Key": SECRET}}),
+        "mcp.json: server 'web': headers.X Key: must be the name of a header: letters, digits and '-'",
+    ),
+    "a header with a line break behind it": (
+        servers(web={"url": "http://h/mcp", "headers": {"Authorization": f"Bearer {SECRET}\n"}}),
+        (
+            "mcp.json: server 'web': headers.Authorization: must be printable ASCII characters, with no space or line "
+            "break at either end"
+        ),
     ),
     "args as text": (
         servers(git={"command": "x", "args": "-v"}),
@@ -187,6 +220,23 @@ def test_a_wrong_config_says_what_to_change(document, message):
         parse(document)
     assert str(caught.value) == message
     assert SECRET not in str(caught.value)
+
+
+@pytest.mark.parametrize("value", ["", SECRET, f"Bearer {SECRET}", "a\tb", "~"])
+def test_a_header_is_taken_as_it_is(value):
+    assert parse(servers(web={"url": "http://h/mcp", "headers": {"X-Key": value}})).servers["web"].headers == {
+        "X-Key": value
+    }
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="texts of the system are Unicode there")
+def test_texts_of_the_system_that_are_not_utf_8_are_taken_as_they_are():
+    folder, key = os.fsdecode(b"/home/\xfcser"), os.fsdecode(b"s3cr3t\xff")
+    document = servers(git={"command": "${FOLDER}/x", "args": ["${FOLDER}"], "env": {"KEY": "${KEY}"}})
+    config = parse(document, FOLDER=folder, KEY=key)
+    git = config.servers["git"]
+    assert (git.command, git.args, git.env) == (f"{folder}/x", (folder,), {"KEY": key})
+    assert config.secrets == {folder, key}
 
 
 @pytest.mark.parametrize(("document", "place"), [('{"a": {"b": 1,}}', "1:1[45]"), ('{\n  "a": 1,\n}', "[23]:[19]")])

@@ -80,6 +80,11 @@ MISSING: dict[str, tuple[dict[str, Any], str, str]] = {
         "the command '/etc/passwd' may not be run",
         "Make the file executable, or correct 'command'.",
     ),
+    "address": (
+        {"url": "http://[::1/mcp"},
+        "its URL is none",
+        "Correct 'url'.",
+    ),
     "host": (
         {"url": "http://nowhere.invalid/mcp"},
         "the host name of its URL is not known",

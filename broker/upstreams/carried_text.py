@@ -1,0 +1,63 @@
+"""Texts of a config that the system or HTTP has to carry to a server, checked before anything is started.
+
+Above: server_config.py. Below: pydantic. No sentence here holds a text: many are secrets.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from pathlib import Path
+from typing import Annotated
+
+from pydantic import AfterValidator
+from pydantic_core import PydanticCustomError
+
+KIND = "carried_text"
+"""Of the errors raised here: each is a whole sentence."""
+
+HALF_A_PAIR = "must not hold half of a surrogate pair"
+
+_HEADER_NAME = re.compile(r"[!#$%&'*+\-.^_`|~0-9A-Za-z]+")
+_HEADER_VALUE = re.compile(r"(?:[!-~](?:[\t -~]*[!-~])?)?")
+
+
+def _for_the_system(text: str) -> str:
+    if "\0" in text:
+        raise PydanticCustomError(KIND, "must not hold a NUL character")
+    try:
+        os.fsencode(text)
+    except UnicodeEncodeError:
+        raise PydanticCustomError(KIND, HALF_A_PAIR) from None
+    return text
+
+
+def _path_for_the_system(path: Path) -> Path:
+    _for_the_system(str(path))
+    return path
+
+
+def _variable_name(text: str) -> str:
+    if "=" in text:
+        raise PydanticCustomError(KIND, "must be the name of a variable, without '='")
+    return _for_the_system(text)
+
+
+def _header_name(text: str) -> str:
+    if not _HEADER_NAME.fullmatch(text):
+        raise PydanticCustomError(KIND, "must be the name of a header: letters, digits and '-'")
+    return text
+
+
+def _header_value(text: str) -> str:
+    if not _HEADER_VALUE.fullmatch(text):
+        said = "must be printable ASCII characters, with no space or line break at either end"
+        raise PydanticCustomError(KIND, said)
+    return text
+
+
+SystemText = Annotated[str, AfterValidator(_for_the_system)]
+SystemPath = Annotated[Path, AfterValidator(_path_for_the_system)]
+VariableName = Annotated[str, AfterValidator(_variable_name)]
+HeaderName = Annotated[str, AfterValidator(_header_name)]
+HeaderValue = Annotated[str, AfterValidator(_header_value)]
