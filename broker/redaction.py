@@ -67,9 +67,10 @@ class Redactor:
         self._literals = tuple(sorted(frozenset().union(*self._forms.values()), key=len, reverse=True))
         # What a secret is that is percent-encoded itself: it may have been encoded once more in part.
         plain = {decoded for secret in known if len(decoded := Unescaped(secret).octets) >= LEAST_ENCODED_CHARACTERS}
-        self._octets = tuple(plain.union(map(octets, known)))
+        data = (_data(secret).decode("latin-1") for secret in known)
+        self._octets = tuple(plain.union(map(octets, known), data))
         self._numbers = frozenset(secret for secret in known if secret.isdecimal() and secret.isascii())
-        self.longest = max((3 * len(form.encode("utf-8", "replace")) for form in self._literals), default=0)
+        self.longest = max((3 * len(octets(form)) for form in self._literals), default=0)
 
     def __call__(self, text: str) -> str:
         """Return a text without the secrets."""
@@ -165,10 +166,19 @@ class RedactedStream:
         return self._redactor(rest)
 
 
+def _data(secret: str) -> bytes:
+    """Return the bytes of a secret; a variable of the system may be none in UTF-8, and its text stands for others."""
+    try:
+        return secret.encode("utf-8", "surrogateescape")
+    except UnicodeEncodeError:
+        return secret.encode("utf-8", "surrogatepass")
+
+
 def _forms(secret: str) -> Iterator[str]:
-    data = secret.encode("utf-8", "replace")
+    data = _data(secret)
     yield secret
-    encoded = [quote(secret, safe=""), quote(secret), data.hex(), data.hex().upper(), json.dumps(secret)[1:-1]]
+    yield data.decode("utf-8", "replace")
+    encoded = [quote(data, safe=""), quote(data), data.hex(), data.hex().upper(), json.dumps(secret)[1:-1]]
     # In base64 a byte's place decides how it is written: three ways, of which the ends depend on what is beside.
     for skipped in range(3):
         whole = base64.b64encode(b"\0" * skipped + data).decode("ascii").rstrip("=")

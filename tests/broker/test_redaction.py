@@ -127,6 +127,27 @@ def test_a_secret_that_is_percent_encoded_itself_is_found_when_it_is_encoded_onc
     assert Redactor(["pass%41word%2Fx"])(f"see {written}.") == f"see {MARK}."
 
 
+NOT_UTF_8 = "pass\udcff-word"
+HALF_A_PAIR = "pass\ud800-word"
+
+
+@pytest.mark.parametrize(
+    ("secret", "written"),
+    [
+        (NOT_UTF_8, NOT_UTF_8),
+        (NOT_UTF_8, "pass\N{REPLACEMENT CHARACTER}-word"),
+        (NOT_UTF_8, "pass%FF-w%6Frd"),
+        (NOT_UTF_8, "70617373ff2d776f7264"),
+        (NOT_UTF_8, base64.b64encode(b"pass\xff-word").decode()),
+        (HALF_A_PAIR, HALF_A_PAIR),
+        (HALF_A_PAIR, "pass\ud800-w%6Frd"),
+    ],
+)
+def test_a_secret_that_is_no_text_of_utf_8_is_found(secret, written):
+    assert Redactor([secret])(f"see {written} .").startswith(f"see {MARK}")
+    assert Redactor([secret])("see pass-word") == "see pass-word"
+
+
 def test_what_a_short_secret_is_when_decoded_is_left_in_other_texts():
     assert Redactor(["%20"])("5 % of all, and a%20b") == f"5 % of all, and a{MARK}b"
 
