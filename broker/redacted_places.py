@@ -6,18 +6,19 @@ Above: redaction.py. Below: nothing. No expression is compiled: for a token of 1
 from __future__ import annotations
 
 import re
-from bisect import bisect_right
 from typing import TYPE_CHECKING
+from urllib.parse import unquote_to_bytes
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
 MARK = "[redacted]"
 
-_ESCAPE = re.compile(r"%([0-9A-Fa-f]{2})")
+_ESCAPE = re.compile(rb"%[0-9A-Fa-f]{2}")
+_ESCAPE_SAVES = 2
 _HEAD_CHARACTERS = 8
-_CONTINUATIONS = dict.fromkeys(range(0x80, 0xC0))
-"""Octets that begin no character, to be left out when characters are counted."""
+_CONTINUATIONS = range(0x80, 0xC0)
+"""Octets that begin no character."""
 
 
 def octets(text: str) -> str:
@@ -64,30 +65,34 @@ class Unescaped:
 
     def __init__(self, text: str) -> None:
         """Read a text once."""
-        self._pieces: list[tuple[int, str, bool]] = []  # where in the text, what it becomes, whether it was encoded
-        at = 0
-        for escape in _ESCAPE.finditer(text):
-            if escape.start() > at:
-                self._pieces.append((at, octets(text[at : escape.start()]), False))
-            self._pieces.append((escape.start(), chr(int(escape[1], 16)), True))
-            at = escape.end()
-        self._pieces.append((at, octets(text[at:]), False))
-        self.octets = "".join(piece for _, piece, _ in self._pieces)
-        self._starts: list[int] = []
-        start = 0
-        for _, piece, _ in self._pieces:
-            self._starts.append(start)
-            start += len(piece)
+        self._data = text.encode("utf-8", "surrogatepass")
+        self.octets = unquote_to_bytes(self._data).decode("latin-1")
 
-    def place(self, begin: int, end: int) -> tuple[int, int]:
-        """Return where in the text some of the octets are; `begin` is before `end`."""
-        return self._of(begin)[0], self._of(end - 1)[1]
+    def places(self, found: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
+        """Return where in the text some of the octets are, in one walk over it; none of the places is empty."""
+        pairs = list(found)
+        if not pairs:
+            return []
+        wanted = sorted({octet for begin, end in pairs for octet in (begin, end - 1)})
+        characters = dict(zip(wanted, self._characters(wanted), strict=True))
+        return [(characters[begin][0], characters[end - 1][1]) for begin, end in pairs]
 
-    def _of(self, octet: int) -> tuple[int, int]:
-        """Return where the character or escape begins and ends that an octet comes from."""
-        number = bisect_right(self._starts, octet) - 1
-        at, piece, was_encoded = self._pieces[number]
-        if was_encoded:
-            return at, at + len("%00")
-        begun = len(piece[: octet - self._starts[number] + 1].translate(_CONTINUATIONS))
-        return at + begun - 1, at + begun
+    def _characters(self, wanted: Iterable[int]) -> Iterator[tuple[int, int]]:
+        """Yield where the character or escape begins and ends that an octet comes from, for each, in their order."""
+        escapes = (escape.start() for escape in _ESCAPE.finditer(self._data))
+        escape = next(escapes, None)
+        saved = 0  # octets that the escapes before have more than what they stand for
+        at = count = 0  # octets and characters before the last one that was found
+        for octet in wanted:
+            while escape is not None and escape - saved < octet:
+                escape, saved = next(escapes, None), saved + _ESCAPE_SAVES
+            begin = octet + saved
+            if begin == escape:
+                size = _ESCAPE_SAVES + 1
+            else:
+                while self._data[begin] in _CONTINUATIONS:
+                    begin -= 1
+                size = 1
+            count += len(self._data[at:begin].decode("utf-8", "surrogatepass"))
+            at = begin
+            yield count, count + size

@@ -78,7 +78,7 @@ class Redactor:
         found = [place for literal in self._literals if literal in text for place in places(literal, text)]
         if "%" in text and self._octets:
             plain = Unescaped(text)
-            found += [plain.place(*place) for secret in self._octets for place in places(secret, plain.octets)]
+            found += plain.places(place for secret in self._octets for place in places(secret, plain.octets))
         return without(text, found) if found else text
 
     def value(self, value: Any) -> Any:
@@ -101,8 +101,8 @@ class Redactor:
         plain = Unescaped(tail if cut is None else tail[: cut.start()])
         begins = [len(tail) - held] if cut is None else [len(tail) - held, cut.start()]
         size = len(plain.octets)
-        commons = filter(None, (overlap(plain.octets, secret) for secret in self._octets))
-        begins += [plain.place(size - common, size)[0] for common in commons]
+        common = max((overlap(plain.octets, secret) for secret in self._octets), default=0)
+        begins += [begin for begin, _ in plain.places([(size - common, size)] if common else [])]
         return len(tail) - min(begins)
 
     def _holds_any(self, value: Any) -> bool:

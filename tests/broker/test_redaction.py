@@ -100,6 +100,11 @@ def test_a_text_of_escapes_is_read_once_for_a_long_secret():
     assert stream.add("%41" * 20_000) + stream.end() == "%41" * 20_000  # decoded anew from each place: an hour
 
 
+def test_a_secret_that_stands_in_a_text_many_times_is_looked_up_in_one_walk():
+    redact = Redactor(["schlüssel-wort"])
+    assert redact("schlüssel-wort " * 100_000 + "%41") == f"{MARK} " * 100_000 + "%41"  # each from the start: an hour
+
+
 def test_a_long_secret_in_pieces_is_found_behind_escapes_that_are_not_of_it():
     secret = "eyJ" + "h7b2c" * 200
     stream = Redactor([secret]).stream()
