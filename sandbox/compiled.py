@@ -8,6 +8,7 @@ The time of an inode's last change is the kernel's: nobody can write to the file
 
 from __future__ import annotations
 
+import atexit
 import contextlib
 import hashlib
 import json
@@ -15,6 +16,7 @@ import os
 import stat
 import sys
 import tempfile
+import threading
 import time
 import weakref
 from dataclasses import asdict, dataclass
@@ -33,6 +35,10 @@ if TYPE_CHECKING:
 
 if sys.platform != "win32":
     import fcntl
+
+_writing = threading.Lock()
+# A process may end while one of its threads compiles: it waits for a file that is being written, and begins no other.
+atexit.register(_writing.acquire, timeout=5)
 
 SETTLED_NS = 2 * 10**9
 """How old a file's last change must be to tell it from a later one: file systems count in ticks of milliseconds."""
@@ -239,14 +245,15 @@ def write_private(path: Path, data: bytes) -> None:
     Raises:
         ImageError: It can't be written.
     """
-    partial = None
-    try:
-        handle, partial = tempfile.mkstemp(dir=path.parent, prefix=path.stem, suffix=".partial")
-        with os.fdopen(handle, "wb") as file:
-            file.write(data)
-        os.replace(partial, path)  # noqa: PTH105  # `partial` is a plain name
-    except OSError as error:
-        if partial is not None:
-            with contextlib.suppress(OSError):
-                os.unlink(partial)  # noqa: PTH108
-        raise ImageError(f"{path.name} can't be written to {path.parent}: {error.strerror}") from None
+    with _writing:
+        partial = None
+        try:
+            handle, partial = tempfile.mkstemp(dir=path.parent, prefix=path.stem, suffix=".partial")
+            with os.fdopen(handle, "wb") as file:
+                file.write(data)
+            os.replace(partial, path)  # noqa: PTH105  # `partial` is a plain name
+        except OSError as error:
+            if partial is not None:
+                with contextlib.suppress(OSError):
+                    os.unlink(partial)  # noqa: PTH108
+            raise ImageError(f"{path.name} can't be written to {path.parent}: {error.strerror}") from None

@@ -22,7 +22,7 @@ from sandbox.pool import Pool, Spares
 from sandbox.process_isolate import ProcessIsolate
 from sandbox.system_limits import check_address_space
 from sandbox.terms import Terms
-from sandbox.threads import WasmThreads
+from sandbox.threads import WasmThreads, run_aside
 from sandbox.workers import Workers
 
 if TYPE_CHECKING:
@@ -74,7 +74,8 @@ class Sandbox:
                 installed one if not given.
             cache: Folder for compiled images; default is the user's cache folder.
             compiling: Entered on a thread while the image is compiled, which happens once a machine (5 to 15 s); with
-                why the compiled image can't be kept where that happens each time, else with nothing.
+                why the compiled image can't be kept where that happens each time, else with nothing. Left on the event
+                loop's thread where entering the sandbox is cancelled, which does not wait for the compiler.
             isolation: `"process"` runs guests in confined worker processes, at most one for each core; `"thread"` in
                 this one, where a flaw in wasmtime gives a script what this process has.
             pool: How many instances are kept ready for runs; None makes each when its run begins.
@@ -92,7 +93,8 @@ class Sandbox:
         self._workers: Workers | None = None
         self._spares: Spares | None = None
         self._limits = limits or Limits()
-        self._load = partial(load_selected, component, cache=cache, compiling=compiling)
+        self._load = partial(load_selected, component, cache=cache)
+        self._compiling = compiling
         self._image: Image | None = None
         self._threads = WasmThreads(max(4, 2 * (os.cpu_count() or 1)))
 
@@ -105,7 +107,7 @@ class Sandbox:
             WorkerError: No worker process can be started.
         """
         check_address_space()
-        image = await anyio.to_thread.run_sync(self._load)
+        image = await self._loaded_aside()
         if self._isolation == "process":
             workers = Workers(image.file, self._pool, self._reload)
             await workers.start()
@@ -257,8 +259,18 @@ class Sandbox:
         return ThreadIsolate(instance, self._threads, self._spares)
 
     async def _reload(self) -> CompiledFile:
-        self._image = await anyio.to_thread.run_sync(self._load)
+        self._image = await self._loaded_aside()
         return self._image.file
+
+    async def _loaded_aside(self) -> Image:
+        shown = contextlib.ExitStack()
+
+        def compiling(unkept: str) -> contextlib.ExitStack:
+            shown.enter_context(self._compiling(unkept))
+            return shown
+
+        with shown:
+            return await run_aside(partial(self._load, compiling=compiling))
 
     def _loaded(self) -> Image:
         if self._image is None:

@@ -87,6 +87,23 @@ class WasmThreads:
         thread.jobs.put(job)
 
 
+async def run_aside(function: Callable[[], T]) -> T:
+    """Runs `function` on a thread of its own, for which neither a caller that is cancelled nor the process's end waits.
+
+    Raises:
+        BaseException: What `function` raised.
+    """
+    job = _Job(function)
+
+    def work() -> None:
+        job.perform()
+        job.wake()
+
+    threading.Thread(target=work, name="aside", daemon=True).start()
+    await job.done.wait()
+    return job.result()
+
+
 class _Thread:
     """One thread and the queue it is handed jobs through."""
 

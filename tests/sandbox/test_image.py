@@ -10,6 +10,7 @@ import multiprocessing
 import os
 import re
 import stat
+import subprocess
 import sys
 
 import pytest
@@ -365,6 +366,27 @@ def test_processes_that_compile_at_once_all_end_up_with_a_whole_image(component,
     assert [worker.exitcode for worker in workers] == [0] * 4
     assert [path.suffix for path in cache.iterdir()] == [".cwasm"]
     load_image(component, cache=cache, proofs=proofs)
+
+
+ENDS_WHILE_IT_WRITES = """
+import atexit, os, pathlib, sys, threading
+from sandbox.compiled import write_private
+is_written, ends, replace = threading.Event(), threading.Event(), os.replace
+def replace_when_it_ends(*paths):
+    is_written.set()
+    ends.wait()
+    replace(*paths)
+os.replace = replace_when_it_ends
+threading.Thread(target=write_private, args=(pathlib.Path(sys.argv[1]), b"whole"), daemon=True).start()
+is_written.wait()
+atexit.register(ends.set)
+"""
+
+
+def test_a_process_that_ends_while_a_thread_writes_a_file_leaves_it_whole(tmp_path):
+    place = tmp_path / "file"
+    subprocess.run([sys.executable, "-c", ENDS_WHILE_IT_WRITES, str(place)], check=True, timeout=120)  # noqa: S603
+    assert [(path.name, path.read_bytes()) for path in tmp_path.iterdir()] == [("file", b"whole")]
 
 
 @pytest.mark.anyio

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
+import threading
+
 import anyio
 import pytest
 
 import sandbox as package
-from sandbox import Completed, Limits, Raised, Sandbox, SandboxClosedError, SandboxError, Stopped
+from sandbox import Completed, ImageError, Limits, Raised, Sandbox, SandboxClosedError, SandboxError, Stopped
+from sandbox import image as images
+from sandbox.threads import waker
 
 pytestmark = pytest.mark.anyio
 
@@ -24,6 +29,35 @@ async def test_a_sandbox_is_used_inside_its_block(image):
         assert (await closed.run("1")).outcome == Completed(1)
     with pytest.raises(SandboxClosedError):
         await closed.references("1")
+
+
+async def test_entering_that_is_cancelled_does_not_wait_for_the_compiler(tmp_path, monkeypatch):
+    compiles, is_over = anyio.Event(), threading.Event()
+    shown = []
+    report = waker(compiles.set)
+
+    def compile_(_component, _digest):
+        report()
+        is_over.wait()
+        raise ImageError("nobody waits for it")
+
+    @contextlib.contextmanager
+    def show(_unkept):
+        shown.append("begins")
+        try:
+            yield
+        finally:
+            shown.append("ends")
+
+    monkeypatch.setattr(images, "_compile", compile_)
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
+    with anyio.fail_after(60):
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(Sandbox(cache=tmp_path / "cache", compiling=show).__aenter__)
+            await compiles.wait()
+            tasks.cancel_scope.cancel()
+    assert shown == ["begins", "ends"]
+    is_over.set()
 
 
 async def test_a_script_that_is_too_long_is_refused_before_it_runs(sandbox):

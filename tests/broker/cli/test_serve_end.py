@@ -111,6 +111,18 @@ def test_a_signal_while_it_ends_leaves_nothing_of_the_servers(serving):
         assert [pid for pid in started if lives(pid)] == []
 
 
+def test_a_client_that_goes_while_the_image_compiles_ends_it_all(serving, environment, tmp_path):
+    environment |= {"XDG_CACHE_HOME": str(tmp_path / "cache"), "XDG_DATA_HOME": str(tmp_path / "new")}
+    with serving() as process:
+        assert process.stderr is not None
+        assert any("Compiling" in line for line in iter(process.stderr.readline, ""))
+        assert process.stdin is not None
+        process.stdin.close()
+        process.stdin = None
+        assert process.wait(timeout=60) == 0
+    assert list((tmp_path / "cache" / "codemode-broker" / "images").iterdir()) == []
+
+
 @pytest.mark.parametrize("end", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
 async def test_over_http_nothing_is_left_of_the_servers_and_the_run_says_how_it_ended(serving, end):
     started: set[int] = set()
