@@ -58,6 +58,7 @@ TAKE_THE_TEXT = (
     'if this is a tool\'s result, its text is in one of its keys, as its stub says: result["content"] or another'
 )
 NO_FILE = "a script is in no file and no folder: write the paths that tools need into it, as their servers know them"
+NOW_DESCRIBED = "They are from now on: see that the script fits the stubs below, and run it again."
 STARTS_ANEW = "each script starts anew: define what it uses"
 CONVERT_TO_INT = "Write int(...) around it"
 CONVERT_TO_FLOAT = "Write float(...) around it"
@@ -116,22 +117,24 @@ def fetch_request(names: Sequence[str]) -> str:
     return f"get_tool_details({json.dumps({'tools': list(names)})})"
 
 
-def script_not_described(places: Sequence[str], names: Sequence[str], changed: Sequence[str]) -> str:
+def script_not_described(places: Sequence[str], changed: Sequence[str]) -> str:
     """Return why a script was not started that names tools which were not described.
 
     Args:
         places: The tools as the script calls them, with their lines.
-        names: Their qualified names.
         changed: What is different in those that were described once.
     """
     since = f" Since they were described: {one_line('; '.join(changed), _CHANGES_CHARACTERS)}." if changed else ""
-    shown, fetched = _first(places, _PLACES_CHARACTERS), _first(names, _FETCHED_CHARACTERS)
+    shown = _first(places, _PLACES_CHARACTERS)
     more = f" and {len(places) - len(shown)} more" if len(shown) < len(places) else ""
+    return f"The script was not started: these tools have not been described yet: {', '.join(shown)}{more}.{since}"
+
+
+def fetch_them(names: Sequence[str]) -> str:
+    """Return how the tools of such a script become described, by their qualified names."""
+    fetched = _first(names, _FETCHED_CHARACTERS)
     others = ", the others likewise," if len(fetched) < len(names) else ""
-    return (
-        f"The script was not started: these tools have not been described yet: {', '.join(shown)}{more}.{since} "
-        f"Fetch them with {fetch_request(fetched)}{others} and run the script again."
-    )
+    return f"Fetch them with {fetch_request(fetched)}{others} and run the script again."
 
 
 def call_not_described(function: str, name: str, changed: str) -> str:

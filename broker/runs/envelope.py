@@ -76,6 +76,7 @@ class ExecutionResult(BaseModel):
         displayed: Content blocks of MCP that the script displayed; not in the JSON.
         not_displayed: How many more it displayed than there is room for; not in the JSON.
         waits_for: What a run waits for that `Session.resume` goes on with; not in the JSON.
+        not_described: The `NotDescribed` of a script that was not started for it; not in the JSON.
     """
 
     model_config = ConfigDict(extra="forbid")
@@ -93,6 +94,7 @@ class ExecutionResult(BaseModel):
     displayed: list[dict[str, Any]] = Field(default=[], exclude=True, repr=False)
     not_displayed: int = Field(default=0, exclude=True)
     waits_for: WaitsFor | None = Field(default=None, exclude=True)
+    not_described: Any = Field(default=None, exclude=True, repr=False)
 
     @property
     def is_refused(self) -> bool:

@@ -23,6 +23,7 @@ from broker.recordings.run_journal import RunJournal
 from broker.runs.envelope import envelope_of, redacted_outcome
 from broker.runs.hints import with_hint
 from broker.runs.large_values import worked_on
+from broker.runs.preparation import NotDescribed
 from broker.runs.run_calls import RunCalls
 from broker.runs.run_output import RunOutput
 from broker.runs.script_check import not_started, warning
@@ -91,6 +92,8 @@ class Execution:
         began = time.monotonic()
         run_id = f"run_{secrets.token_hex(8)}"
         found = await self.preparation.read(script, filename, describe_references=describe_references)
+        if isinstance(found, NotDescribed):
+            return envelope_of(found.outcome, run_id, began).model_copy(update={"not_described": found})
         if isinstance(found, Raised | Stopped):
             return envelope_of(with_hint(found, script, self.preparation.catalog, has_called=False), run_id, began)
         manifest = await self.preparation.manifest(script, found)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import anyio
 
-from broker.calls.call_texts import script_not_described
+from broker.calls.call_texts import NOW_DESCRIBED, fetch_them, script_not_described
 from broker.logging import logger
 from broker.runs.hints import sharpened
 from broker.runs.manifest import manifest_of
@@ -31,6 +31,27 @@ if TYPE_CHECKING:
     from sandbox import Reference
 
 _WHOLE_SERVER = {None, "*"}
+
+
+@dataclass(frozen=True, slots=True)
+class NotDescribed:
+    """Tools that a script names and that are not described, by their qualified names, and what is said of that."""
+
+    names: tuple[str, ...]
+    reason: str
+
+    @property
+    def outcome(self) -> Raised:
+        """How the run of such a script ends, before it has begun."""
+        return self._raised(fetch_them(self.names))
+
+    def delivered(self) -> Raised:
+        """Return the same for whoever is given the descriptions with it."""
+        return self._raised(NOW_DESCRIBED)
+
+    def _raised(self, next_step: str) -> Raised:
+        message = f"{self.reason} {next_step}"
+        return Raised("ToolDescriptionRequired", message, f"ToolDescriptionRequired: {message}\n")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -63,7 +84,7 @@ class Preparation:
 
     async def read(
         self, script: str, filename: str, *, describe_references: bool
-    ) -> Sequence[Reference] | Raised | Stopped:
+    ) -> Sequence[Reference] | NotDescribed | Raised | Stopped:
         """Return what a script names when all of that is described, else why it cannot start."""
         # What is not there in the text cannot be named; a name that is made up at run time is found by no reading.
         if "tools" not in script:
@@ -79,7 +100,7 @@ class Preparation:
         undescribed = [entry for entry in named if not self.disclosure.is_described(entry)]
         if undescribed and not describe_references:
             changed = [text for entry in undescribed if (text := self._change_of(entry))]
-            return _description_required(undescribed, found, changed)
+            return _not_described(undescribed, found, changed)
         await self.disclosure.describe(undescribed)
         return found
 
@@ -152,11 +173,10 @@ def _with_filename(outcome: Raised | Stopped, filename: str) -> Raised | Stopped
     return Raised(outcome.type, outcome.message, renamed)
 
 
-def _description_required(entries: list[CatalogEntry], found: Sequence[Reference], changed: Sequence[str]) -> Raised:
+def _not_described(entries: list[CatalogEntry], found: Sequence[Reference], changed: Sequence[str]) -> NotDescribed:
     lines = {f"{reference.namespace}.{reference.function}": reference.line for reference in reversed(found)}
     places = [
         f"{entry.python_name} (line {lines[entry.python_name]})" if entry.python_name in lines else entry.python_name
         for entry in entries
     ]
-    message = script_not_described(places, [entry.qualified_name for entry in entries], changed)
-    return Raised("ToolDescriptionRequired", message, f"ToolDescriptionRequired: {message}\n")
+    return NotDescribed(tuple(entry.qualified_name for entry in entries), script_not_described(places, changed))

@@ -13,6 +13,7 @@ from broker.calls.json_schema import first_fault
 from broker.disclosure.tool_details import HINTS
 from broker.errors import RecordingError, RunInterruptedError, SearchError, StoreError
 from broker.logging import logger
+from broker.runs.envelope import ExecutionError, ExecutionResult
 from broker.runs.watching import Watching
 from broker.search import Detail, Filters, Mode, SearchRequest
 from broker.surface import run_texts, texts
@@ -27,7 +28,8 @@ from sandbox import SandboxError
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from broker.runs.envelope import ExecutionResult
+    from broker.disclosure.tool_details import ToolDetails
+    from broker.runs.preparation import NotDescribed
     from broker.sessions import Session
     from sandbox import Limits
 
@@ -110,11 +112,9 @@ class Surface:
             return Reply(texts.wrong_arguments(DETAILS, "tools: name at least one, as server.tool"), is_error=True)
         asked = list(dict.fromkeys(names))
         details = await self.session.get_tool_details(asked[:_MOST_TOOLS])
-        parts = [texts.imports(details.namespaces), details.source] if details.described else []
-        parts.append(texts.not_described(details))
+        text = _stubs(details)
         if len(asked) > _MOST_TOOLS:
-            parts.append(texts.too_many_tools(len(asked) - _MOST_TOOLS, _MOST_TOOLS))
-        text = "\n\n".join(part.rstrip() for part in parts if part)
+            text = f"{text}\n\n{texts.too_many_tools(len(asked) - _MOST_TOOLS, _MOST_TOOLS)}"
         return self._reply(text, is_error=not details.described)
 
     async def _execute(self, given: dict[str, Any], watching: Watching) -> Reply:
@@ -144,7 +144,20 @@ class Surface:
             if self.resumes is not None:
                 self.session.forget_request(self.resumes)
             return Reply(run_texts.not_resumed(str(error)), is_error=True)
-        return self._ran(result)
+        return self._ran(result) if result.not_described is None else await self._with_stubs(result)
+
+    async def _with_stubs(self, result: ExecutionResult) -> Reply:
+        """Reply to a script that lacked descriptions with those: its author could do nothing else than fetch them."""
+        lacking: NotDescribed = result.not_described
+        details = await self.session.get_tool_details(lacking.names[:_MOST_TOOLS])
+        if not details.described:
+            return self._ran(result)
+        raised = lacking.delivered() if len(details.described) == len(lacking.names) else lacking.outcome
+        stubs = _stubs(details)
+        # Some clients show their model the envelope alone.
+        error = ExecutionError(type=raised.type, message=f"{raised.message}\n\n{stubs}", traceback=raised.traceback)
+        reply = self._ran(result.model_copy(update={"error": error}))
+        return replace(reply, text=f"{reply.text}\n\n{stubs}")
 
     async def _take_up(self, run: str, watching: Watching) -> ExecutionResult:
         """Go on with the run of a request that is repeated, or wait for it where it goes on already."""
@@ -165,6 +178,12 @@ class Surface:
     def _reply(self, text: str, *, is_error: bool = False) -> Reply:
         handle = f"\n{texts.new_session(self.handle)}" if self.handle is not None else ""
         return Reply(text + handle, is_error=is_error)
+
+
+def _stubs(details: ToolDetails) -> str:
+    """Return the stubs of a fetch, and why others are not among them."""
+    parts = [texts.imports(details.namespaces), details.source] if details.described else []
+    return "\n\n".join(part.rstrip() for part in [*parts, texts.not_described(details)] if part)
 
 
 def _unusable(code: str, seconds: float | None) -> str | None:

@@ -99,10 +99,9 @@ def refused(name: str, policy: PolicyConfig, *, denial: Denial | None = None) ->
 # What scripts are told of calls, and models of scripts that were not started.
 CALLS = {
     "script_not_described": lambda name: call_texts.script_not_described(
-        [f"git.{one_line(name, 128)} (line 3)"] * (40 if name == HOSTILE else 1),
-        [f"git.{one_line(name, 128)}"] * (40 if name == HOSTILE else 1),
-        [name],
+        [f"git.{one_line(name, 128)} (line 3)"] * (40 if name == HOSTILE else 1), [name]
     ),
+    "fetch_them": lambda name: call_texts.fetch_them([f"git.{one_line(name, 128)}"] * (40 if name == HOSTILE else 1)),
     "call_not_described": lambda name: call_texts.call_not_described("git.log", "git.log", name),
     "bad_arguments": lambda name: call_texts.bad_arguments("git.log", f"repo_path: {name} is not of type 'string'"),
     "leave_out": lambda name: call_texts.leave_out(name[:64]),

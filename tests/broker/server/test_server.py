@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from functools import partial
 
@@ -46,16 +45,28 @@ async def test_an_agent_finds_describes_and_calls_a_tool(connected, calls):
     assert calls == [("add", 1, 2)]
 
 
-async def test_a_tool_that_was_not_described_stops_the_script_and_the_text_is_the_fetch_to_make(connected, calls):
+async def test_a_tool_that_was_not_described_stops_the_script_and_is_described_by_the_reply(connected, calls):
     async with connected() as client:
-        refused = await run(client, ADD)
-        [fetch] = [line for line in refused.content[0].text.splitlines() if "get_tool_details(" in line]
-        arguments = json.loads(fetch.partition("get_tool_details(")[2].partition(")")[0])
-        await client.call_tool("get_tool_details", arguments)
+        refused = await run(client, f"{ADD}\nawait desk.fail(reason='')")
+        called = list(calls)
+        fetched = await describe(client, "desk.add", "desk.fail")
         again = await run(client, ADD)
-    assert refused.is_error
-    assert refused.content[0].text.endswith("No tool was called.")
+    assert (refused.is_error, called) == (True, [])
+    assert refused.content[0].text == (
+        "ToolDescriptionRequired: The script was not started: these tools have not been described yet: "
+        "desk.add (line 2), desk.fail (line 3). They are from now on: see that the script fits the stubs below, and "
+        f"run it again.\nNo tool was called.\n\n{fetched.content[0].text}"
+    )
+    assert refused.structured_content["error"]["message"].endswith(f"\n\n{fetched.content[0].text}")
     assert (again.is_error, calls) == (False, [("add", 1, 2)])
+
+
+async def test_a_script_describes_no_tool_but_those_that_it_names(connected, calls):
+    async with connected() as client:
+        await run(client, ADD)
+        computed = await run(client, "import tools\nawait getattr(tools.desk, 'fa' + 'il')(reason='')")
+    assert "get_tool_details" in computed.content[0].text
+    assert (computed.structured_content["error"]["type"], calls) == ("ToolDescriptionRequired", [])
 
 
 async def test_searching_in_full_describes_what_is_found(connected):
