@@ -116,7 +116,9 @@ class Session:
         """Tools that changed since they were described and have to be fetched again, each with what is different."""
         return self._disclosure.lapsed
 
-    async def get_tool_details(self, names: Sequence[str] | str, *, with_definitions: bool = False) -> ToolDetails:
+    async def get_tool_details(
+        self, names: Sequence[str] | str, *, with_definitions: bool = False, exactly: bool = False
+    ) -> ToolDetails:
         """Describe tools by their qualified names or their names in scripts; from then on they can be called.
 
         A name that no tool has is reported in the answer, beside the others.
@@ -124,9 +126,10 @@ class Session:
         Args:
             names: Which tools, or the name of one.
             with_definitions: Return their JSON definitions as well.
+            exactly: Take no name in another program's spelling, as `mcp__git__git_log`, and no server for its tools.
         """
         asked = [names] if isinstance(names, str) else names
-        return await self._disclosure.deliver(asked, with_definitions=with_definitions)
+        return await self._disclosure.deliver(asked, with_definitions=with_definitions, exactly=exactly)
 
     async def read_in_full(self, names: Sequence[str], cursor: str | None = None) -> TierPage:
         """Return whole definitions, as many as a page of the last tier holds, and describe those tools.

@@ -19,6 +19,10 @@ if TYPE_CHECKING:
     from broker.upstreams.upstream import Upstream
 
 
+MOST_OF_A_SERVER = 20
+"""How many tools are described where their server is named: as many as a search at detail `full` describes."""
+
+
 @dataclass(frozen=True, slots=True)
 class AskedTools:
     """The tools that were asked for by qualified name; `unknown` and the others are as of `ToolDetails`."""
@@ -29,8 +33,14 @@ class AskedTools:
     unavailable: dict[str, str] = field(default_factory=dict)
 
 
-def asked_tools(names: Iterable[str], catalog: Catalog, upstreams: Mapping[str, Upstream]) -> AskedTools:
-    """Return what names mean: qualified ones, those of scripts, and bare ones that one tool alone has."""
+def asked_tools(
+    names: Iterable[str], catalog: Catalog, upstreams: Mapping[str, Upstream], *, exactly: bool = False
+) -> AskedTools:
+    """Return what names mean.
+
+    Qualified ones, those of scripts, and bare ones that one tool alone has; unless `exactly`, also these as other
+    programs spell them, and a server whose tools are few enough to be read at once.
+    """
     asked = AskedTools()
     for name in dict.fromkeys(names):
         entry = catalog.find(name)
@@ -43,8 +53,14 @@ def asked_tools(names: Iterable[str], catalog: Catalog, upstreams: Mapping[str, 
                 asked.entries[bearing[0]] = catalog.lookup(bearing[0])
             else:
                 asked.ambiguous[name] = bearing
+        elif not exactly and (meant := catalog.meant(name)):
+            asked.entries[meant.qualified_name] = meant
         elif server := _server_alone(name, catalog, upstreams):
-            asked.unavailable[name] = of_a_server(server)
+            tools = catalog.of_server(server)
+            if not exactly and 0 < len(tools) <= MOST_OF_A_SERVER:
+                asked.entries.update({entry.qualified_name: entry for entry in tools})
+            else:
+                asked.unavailable[name] = of_a_server(server)
         else:
             asked.unknown[name] = catalog.suggest(name) if len(asked.unknown) < MOST_NAMES else ()
     return asked

@@ -18,6 +18,7 @@ from broker.disclosure.tool_details import ToolDetails, definitions, stub_text
 from broker.errors import UpstreamError
 from broker.logging import logger
 from broker.redaction import Redactor, redacted_definition
+from broker.tools.spellings import bare_letters
 from broker.tools.tool_changes import what_changed
 from broker.upstreams.upstreams import all_needed
 
@@ -109,17 +110,20 @@ class Disclosure:
         said = {name: what_changed(self._described[name], entry.spec if entry else None) for name, entry in now.items()}
         return {name: text for name, text in said.items() if text}
 
-    async def deliver(self, names: Sequence[str], *, with_definitions: bool = False) -> ToolDetails:
+    async def deliver(
+        self, names: Sequence[str], *, with_definitions: bool = False, exactly: bool = False
+    ) -> ToolDetails:
         """Describe tools by their qualified names or their names in scripts; from then on they are described.
 
-        A name that no tool has is reported in the answer, beside the others.
+        A name that no tool has is reported in the answer, beside the others. Names in another program's spelling, and
+        those of servers with few tools, are taken for what they mean unless `exactly` these are wanted.
         """
         wait = self._fetches.take(anyio.current_time())
         if wait > 0:
             problem = f"Too many descriptions were fetched; try again in {wait:.0f} s"
             return ToolDetails("", (), {}, unavailable=dict.fromkeys(names, problem), retry_after_seconds=wait)
         await self.settle(names)
-        asked = asked_tools(names, self._catalog, self._upstreams)
+        asked = asked_tools(names, self._catalog, self._upstreams, exactly=exactly)
         changed = {name: text for name, entry in asked.entries.items() if (text := self.changed(entry))}
         described = await self.describe(asked.entries.values())
         left_out = asked.entries.keys() - {entry.qualified_name for entry in described}
@@ -172,9 +176,16 @@ class Disclosure:
         self._catalog.complete(server, [redacted_definition(spec, self._redact) for spec in specs])
 
     async def settle(self, names: Iterable[str]) -> None:
-        """Wait for the servers that these names begin with."""
-        prefixes = {name.partition(".")[0] for name in names}
-        await self.need({self._catalog.server_of(prefix) or prefix for prefix in prefixes})
+        """Wait for the servers that these names begin with, in whatever spelling."""
+        await self.need({server for name in names for server in self._servers_of(name)})
+
+    def _servers_of(self, name: str) -> Iterable[str]:
+        prefix = name.partition(".")[0]
+        server = self._catalog.server_of(prefix) or prefix
+        if server in self._upstreams:
+            return (server,)
+        letters = bare_letters(name)
+        return [server for server in self._upstreams if letters.startswith(bare_letters(server))]
 
     async def need(self, servers: set[str]) -> None:
         """Wait for servers, which connects those that are asleep; names of none are passed over."""

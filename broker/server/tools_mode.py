@@ -119,7 +119,7 @@ class ToolsMode:
         asked = selection.tools[:MOST_TOOLS]
         own = {name: self._head[name] for name in asked if name in self._head}
         meant = {name: self._qualified(name) for name in asked if name not in own}
-        details = await session.get_tool_details(list(meant.values()), with_definitions=True)
+        details = await session.get_tool_details(list(meant.values()), with_definitions=True, exactly=True)
         if details.retry_after_seconds:
             return too_many_fetches(details.retry_after_seconds)
         document: dict[str, Any] = dict.fromkeys(asked) | own

@@ -16,6 +16,7 @@ import anyio
 from broker.errors import UnknownToolError
 from broker.search import ToolSearch
 from broker.tools.near_names import NearNames
+from broker.tools.spellings import Spellings
 from broker.tools.tool_changes import ToolChange
 from codegen import ToolSpec, assign_identifiers, generate_stub, is_generated
 
@@ -93,6 +94,7 @@ class Catalog:
         self._by_python: dict[str, CatalogEntry] = {}
         self._sorted: tuple[CatalogEntry, ...] | None = None
         self._near = NearNames()
+        self._spellings = Spellings()
         self._tool_search = ToolSearch() if tool_search is None else tool_search  # an empty one is false
         self._unread: set[str] = set()
         self.inferred_of: Callable[[ToolSpec], Inferred | None] = lambda _spec: None
@@ -153,6 +155,7 @@ class Catalog:
         self._sorted = None
         self._unread.add(server)
         self._near.forget()
+        self._spellings.forget()
         self.revision += 1
         self.changed.set()
         self.changed = anyio.Event()
@@ -197,6 +200,11 @@ class Catalog:
             return ()
         found = [tool.qualified_name for tool in self.tools if name in {tool.spec.name, tool.function}]
         return tuple(found[:_CANDIDATES])
+
+    def meant(self, name: str) -> CatalogEntry | None:
+        """Return the one tool whose name this is in another program's spelling."""
+        qualified = self._spellings.meant(name, self.tools)
+        return self._by_qualified[qualified] if qualified is not None else None
 
     def suggest(self, name: str) -> tuple[str, ...]:
         """Return the qualified names nearest to a name, best first; a bare tool name counts as well."""

@@ -67,6 +67,53 @@ async def test_names_that_no_tool_has_are_told_apart(disclosure):
     assert details.ambiguous == {"search": ("git.search", "hub.search")}
 
 
+@pytest.mark.parametrize(
+    "name",
+    [
+        "mcp__git__git_log",
+        "functions.git_log",
+        "functions.git.git_log",
+        "tools.git.git_log",
+        "git.gitLog",
+        "Git.Git-Log",
+        "git/git_log",
+        "git:git_log",
+        "git__git_log",
+        "gitLog",
+        "git.git_log()",
+    ],
+)
+async def test_a_tool_is_meant_by_its_name_in_another_spelling(disclosure, name):
+    assert (await disclosure.deliver([name])).described == ("git.git_log",)
+
+
+@pytest.mark.parametrize("name", ["mcp__git__search_all", "functions.search", "Search", "gitLogs", "__", "mcp__"])
+async def test_a_spelling_that_several_tools_or_none_could_have_is_no_name(catalog, disclosure, name):
+    details = await disclosure.deliver([name])
+    assert (details.described, list(details.unknown)) == ((), [name])
+    assert not any(disclosure.is_described(entry) for entry in catalog)
+
+
+async def test_a_tool_with_the_letters_of_another_takes_no_name_from_it(catalog, disclosure):
+    catalog.replace("hub", [spec("hub", "gitGitLog")])
+    assert (await disclosure.deliver(["git.gitLog"])).described == ()
+    assert (await disclosure.deliver(["git.git_log"])).described == ("git.git_log",)
+
+
+async def test_other_spellings_are_no_names_where_exact_ones_are_wanted(catalog, disclosure):
+    details = await disclosure.deliver(["mcp__git__git_log", "git", "git.git_status"], exactly=True)
+    assert details.described == ("git.git_status",)
+    assert [entry.qualified_name for entry in catalog if disclosure.is_described(entry)] == ["git.git_status"]
+
+
+@pytest.mark.parametrize("name", ["git", "git.*"])
+async def test_a_server_stands_for_its_tools_while_they_are_few(catalog, disclosure, name):
+    assert (await disclosure.deliver([name])).described == ("git.git_log", "git.git_status", "git.search")
+    catalog.replace("git", [spec("git", f"tool_{number}") for number in range(21)])
+    details = await disclosure.deliver([name])
+    assert (details.described, list(details.unavailable)) == ((), [name])
+
+
 async def test_of_very_many_wrong_names_the_first_have_suggestions(disclosure):
     wrong = [f"git.git_lgo{number}" for number in range(30)]
     details = await disclosure.deliver(wrong)
