@@ -43,7 +43,7 @@ atexit.register(_writing.acquire, timeout=5)
 SETTLED_NS = 2 * 10**9
 """How old a file's last change must be to tell it from a later one: file systems count in ticks of milliseconds."""
 
-if hasattr(os, "memfd_create"):
+if sys.platform == "linux" and hasattr(os, "memfd_create"):
     _SEALS = fcntl.F_SEAL_WRITE | fcntl.F_SEAL_GROW | fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_SEAL
 
 
@@ -138,11 +138,9 @@ class CompiledImage:
     @contextlib.contextmanager
     def locked(self) -> Iterator[None]:
         """Keeps other processes from compiling the same meanwhile."""
-        if sys.platform == "win32":
-            yield
-            return
         with self._lock.open("wb") as lock:
-            fcntl.flock(lock, fcntl.LOCK_EX)
+            if sys.platform != "win32":
+                fcntl.flock(lock, fcntl.LOCK_EX)
             yield
 
     def _is_proven(self, found: str) -> bool:
@@ -170,7 +168,7 @@ def identity(path: Path) -> str | None:
         found = path.lstat()
     except OSError:
         return None
-    if not stat.S_ISREG(found.st_mode) or (os.name == "posix" and found.st_uid != os.getuid()):
+    if not stat.S_ISREG(found.st_mode) or (sys.platform != "win32" and found.st_uid != os.getuid()):
         return None
     return f"{found.st_dev}:{found.st_ino}:{found.st_size}:{found.st_mtime_ns}:{found.st_ctime_ns}"
 
@@ -199,9 +197,9 @@ def trouble_with(folder: Path, what: str, variable: str, *, is_written: bool = F
     try:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         found = folder.stat()
-        if os.name == "posix" and found.st_uid != os.getuid():
+        if sys.platform != "win32" and found.st_uid != os.getuid():
             return f"the {what} {folder} belongs to another user: remove it or {elsewhere}"
-        if os.name == "posix" and stat.S_IMODE(found.st_mode) & 0o077:
+        if sys.platform != "win32" and stat.S_IMODE(found.st_mode) & 0o077:
             folder.chmod(0o700)
     except OSError as error:
         return f"the {what} {folder} can't be used ({error.strerror}): {elsewhere}"
@@ -221,7 +219,7 @@ def map_apart(code: bytes) -> tuple[wasm.Component, CompiledFile]:
         nameless = stack.enter_context(_nameless_file())
         nameless.write(code)
         nameless.flush()
-        if hasattr(os, "memfd_create"):
+        if sys.platform == "linux" and hasattr(os, "memfd_create"):
             fcntl.fcntl(nameless, fcntl.F_ADD_SEALS, _SEALS)
         place = Path("/dev/fd", str(nameless.name))  # where there is no such folder, on Windows, it has a path as name
         file = CompiledFile(place, "", nameless.fileno())
@@ -234,7 +232,7 @@ def map_apart(code: bytes) -> tuple[wasm.Component, CompiledFile]:
 
 def _nameless_file() -> IO[bytes]:
     """Makes a file in memory, which is mapped whatever folders for temporary files do not allow; elsewhere in those."""
-    if hasattr(os, "memfd_create"):
+    if sys.platform == "linux" and hasattr(os, "memfd_create"):
         return os.fdopen(os.memfd_create("compiled", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING), "w+b")
     return tempfile.TemporaryFile()
 

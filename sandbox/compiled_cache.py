@@ -133,12 +133,10 @@ def prune(cache: Path | None = None, proofs: Path | None = None) -> None:
 @contextlib.contextmanager
 def _unused(image: CompiledImage) -> Iterator[bool]:
     """Keeps others from beginning to use it; False if somebody does already."""
-    if sys.platform == "win32":
-        yield True
-        return
     with image.use.open("ab") as note:
         try:
-            fcntl.flock(note, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            if sys.platform != "win32":
+                fcntl.flock(note, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:
             yield False
             return

@@ -56,7 +56,7 @@ def deny_files(readable: Path | None) -> int:
 
     Also sets `no_new_privs`, which Landlock asks for.
     """
-    if not _deny_new_privileges():
+    if sys.platform != "linux" or not _deny_new_privileges():
         return 0
     version = _syscall(_LANDLOCK_CREATE, None, 0, _LANDLOCK_VERSION)
     if version < 1:
@@ -84,16 +84,15 @@ def confine(landlock: int) -> Confinement:
 
 
 def _limit_resources() -> bool:
-    if sys.platform == "win32":
-        return False
-    for kind, amount in (
-        (resource.RLIMIT_CORE, 0),
-        (resource.RLIMIT_FSIZE, 0),
-        (resource.RLIMIT_NPROC, 0),
-        (resource.RLIMIT_NOFILE, RESERVED_DESCRIPTORS),
-    ):
-        resource.setrlimit(kind, (amount, amount))
-    return True
+    if sys.platform != "win32":
+        for kind, amount in (
+            (resource.RLIMIT_CORE, 0),
+            (resource.RLIMIT_FSIZE, 0),
+            (resource.RLIMIT_NPROC, 0),
+            (resource.RLIMIT_NOFILE, RESERVED_DESCRIPTORS),
+        ):
+            resource.setrlimit(kind, (amount, amount))
+    return sys.platform != "win32"
 
 
 def _deny_new_privileges() -> bool:

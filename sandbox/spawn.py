@@ -60,7 +60,7 @@ def spawn_worker(
 
 def shared_page() -> int:
     """Returns a file for `COMPUTING` that a worker can write and, on Linux, not cut short. It is read, never mapped."""
-    if hasattr(os, "memfd_create"):
+    if sys.platform == "linux" and hasattr(os, "memfd_create"):
         page = os.memfd_create("computing", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
         os.ftruncate(page, COMPUTING.size)
         fcntl.fcntl(page, fcntl.F_ADD_SEALS, fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW | fcntl.F_SEAL_SEAL)

@@ -9,6 +9,7 @@ import os
 import shlex
 import shutil
 import stat
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -68,7 +69,7 @@ def _store_finding(path: Path) -> Finding:
 
 def _privacy_finding(path: Path) -> Finding | None:
     """Nobody else may put another file in its place, and what root writes beside it its owner cannot read."""
-    if os.name != "posix" or not os.access(path, os.F_OK):
+    if sys.platform == "win32" or not os.access(path, os.F_OK):
         return None
     me, folder = os.geteuid(), path.parent.stat()
     for place, owner, right in ((path, path.stat().st_uid, {me}), (path.parent, folder.st_uid, {me, 0})):

@@ -12,7 +12,9 @@ import sys
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
-if sys.platform != "win32":
+if sys.platform == "win32":
+    import msvcrt
+else:
     import fcntl
 
 if TYPE_CHECKING:
@@ -29,14 +31,14 @@ class Owner:
         self._file: int | None = None
         if folder is not None:
             folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-            self._file = os.open(folder / self.name, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+            self._file = os.open(folder / self.name, os.O_RDWR | os.O_CREAT, 0o600)
             _lock(self._file)
 
     def close(self) -> None:
         """Give the lock back: what this process had running is interrupted."""
         if self._file is not None and self._folder is not None:
+            os.close(self._file)  # first: Windows removes no open file
             (self._folder / self.name).unlink(missing_ok=True)
-            os.close(self._file)
             self._file = None
 
 
@@ -60,19 +62,20 @@ def lives(folder: Path | None, name: str) -> bool:
 
 def _opened(path: Path) -> int:
     try:
-        return os.open(path, os.O_RDWR | os.O_CLOEXEC)  # NFS locks no other file
+        return os.open(path, os.O_RDWR)  # NFS locks no other file
     except OSError as error:
         if error.errno not in {errno.EROFS, errno.EACCES}:
             raise
-        return os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+        return os.open(path, os.O_RDONLY)
 
 
 def _lock(file: int) -> bool:
-    """Return whether the lock was free; without locks, no other process is taken for dead."""
-    if sys.platform == "win32":
-        return False
+    """Return whether the lock was free."""
     try:
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        if sys.platform == "win32":
+            msvcrt.locking(file, msvcrt.LK_NBLCK, 1)
+        else:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError:
         return False
     return True

@@ -8,14 +8,19 @@ from __future__ import annotations
 
 import os
 import stat
+import sys
 from contextlib import ExitStack, asynccontextmanager
 from typing import TYPE_CHECKING
 
 import anyio
+import anyio.to_thread
 from mcp.shared.message import SessionMessage
 from mcp.types import jsonrpc_message_adapter
 
 from broker.logging import logger
+
+if sys.platform != "win32":
+    import fcntl
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -52,9 +57,7 @@ async def standard_streams() -> AsyncIterator[
 
 
 def _claim(stack: ExitStack) -> tuple[int, int]:
-    import fcntl  # noqa: PLC0415  # POSIX alone has it
-
-    private = [fcntl.fcntl(number, fcntl.F_DUPFD_CLOEXEC, _FIRST_PRIVATE) for number in (0, 1)]
+    private = [_duplicate(number) for number in (0, 1)]
     for number, kept in enumerate(private):
         stack.callback(os.close, kept)
         stack.callback(os.dup2, kept, number)
@@ -65,6 +68,15 @@ def _claim(stack: ExitStack) -> tuple[int, int]:
     return private[0], private[1]
 
 
+def _duplicate(number: int) -> int:
+    """Return another descriptor of the same, which no child is given, and which is none of the standard ones."""
+    if sys.platform == "win32":
+        private = os.dup(number)
+    else:
+        private = fcntl.fcntl(number, fcntl.F_DUPFD_CLOEXEC, _FIRST_PRIVATE)
+    return private
+
+
 async def _read(number: int, messages: MemoryObjectSendStream[SessionMessage | Exception]) -> None:
     waits = _can_be_waited_for(number)
     line = bytearray()
@@ -72,7 +84,9 @@ async def _read(number: int, messages: MemoryObjectSendStream[SessionMessage | E
         while True:
             if waits:
                 await anyio.wait_readable(number)
-            chunk = os.read(number, _READ_BYTES)
+                chunk = os.read(number, _READ_BYTES)
+            else:
+                chunk = await anyio.to_thread.run_sync(os.read, number, _READ_BYTES, abandon_on_cancel=True)
             if not chunk:
                 return
             *ended, rest = chunk.split(b"\n")
@@ -87,7 +101,9 @@ async def _read(number: int, messages: MemoryObjectSendStream[SessionMessage | E
 
 
 def _can_be_waited_for(number: int) -> bool:
-    """Tell a pipe, socket or terminal from a file and a device, which are always ready."""
+    """Tell a pipe, socket or terminal from a file or device, which is always ready. Windows can wait for no pipe."""
+    if sys.platform == "win32":
+        return False
     mode = os.fstat(number).st_mode
     return stat.S_ISFIFO(mode) or stat.S_ISSOCK(mode) or os.isatty(number)
 
@@ -106,9 +122,13 @@ async def _write(number: int, messages: MemoryObjectReceiveStream[SessionMessage
             text = one.message.model_dump_json(by_alias=True, exclude_unset=True)
             data = memoryview(text.encode("utf-8", "replace") + b"\n")
             while data:
-                if waits:
-                    await anyio.wait_writable(number)
+                part = data[:_WRITE_BYTES]
                 try:
-                    data = data[os.write(number, data[:_WRITE_BYTES]) :]
+                    if waits:
+                        await anyio.wait_writable(number)
+                        written = os.write(number, part)
+                    else:
+                        written = await anyio.to_thread.run_sync(os.write, number, part)
                 except BrokenPipeError:
                     return
+                data = data[written:]

@@ -46,9 +46,8 @@ class InputPipe:
     """A pipe that does not block."""
 
     def __init__(self, writing_end: int) -> None:
-        """Take over the end that is written to."""
+        """Take over the end that is written to, which must not block."""
         self._end: int | None = writing_end
-        os.set_blocking(writing_end, False)
 
     def write(self, data: bytes) -> int:
         """See `Input`."""

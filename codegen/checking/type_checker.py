@@ -115,12 +115,11 @@ def _status(root: Path, report: IO[bytes]) -> int:
 
 def _bound(pid: int) -> None:
     """Bound what the checker may use; where the platform cannot, its time alone is bounded."""
-    if sys.platform != "linux":
-        return
-    amounts = {resource.RLIMIT_AS: MEMORY_BYTES, resource.RLIMIT_FSIZE: REPORT_BYTES, resource.RLIMIT_CORE: 0}
-    for kind, amount in amounts.items():
-        with contextlib.suppress(ProcessLookupError):
-            resource.prlimit(pid, kind, (amount, amount))
+    if sys.platform == "linux":
+        amounts = {resource.RLIMIT_AS: MEMORY_BYTES, resource.RLIMIT_FSIZE: REPORT_BYTES, resource.RLIMIT_CORE: 0}
+        for kind, amount in amounts.items():
+            with contextlib.suppress(ProcessLookupError):
+                resource.prlimit(pid, kind, (amount, amount))
 
 
 def _notebook(script: str) -> str:

@@ -100,6 +100,15 @@ def test_stdout_holds_messages_alone_and_the_end_of_input_ends_it(codemode, conf
     assert answer["result"]["serverInfo"]["name"] == "codemode-broker"
 
 
+def test_files_as_standard_streams_are_read_and_written(command, environment, config, tmp_path):
+    asked, answered = tmp_path / "asked.jsonl", tmp_path / "answered.jsonl"
+    asked.write_text(spoken(INITIALIZE))
+    with asked.open() as stdin, answered.open("w") as stdout:
+        subprocess.run([command, "serve", "-c", config], env=environment, stdin=stdin, stdout=stdout, check=True)  # noqa: S603  # our own command
+    [answer] = map(json.loads, answered.read_text().splitlines())
+    assert answer["result"]["serverInfo"]["name"] == "codemode-broker"
+
+
 def test_a_client_that_has_not_waited_for_its_probe_is_answered(codemode, config):
     envelope = {
         "protocolVersion": "2026-07-28",
