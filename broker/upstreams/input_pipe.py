@@ -49,7 +49,7 @@ class InputPipe:
         """Take over the end that is written to, which must not block."""
         self._end: int | None = writing_end
 
-    def write(self, data: bytes) -> int:
+    def write(self, data: bytes | memoryview) -> int:
         """See `Input`."""
         if self._end is None:
             raise BrokenPipeError
@@ -60,11 +60,12 @@ class InputPipe:
 
     async def finish(self, data: bytes) -> None:
         """See `Input`."""
-        while data:
+        rest = memoryview(data)  # a slow child takes a page at a time, and of bytes each would leave a copy
+        while rest:
             if self._end is None:
                 raise anyio.ClosedResourceError
             await anyio.wait_writable(self._end)
-            data = data[self.write(data) :]
+            rest = rest[self.write(rest) :]
 
     async def aclose(self) -> None:
         """See `Input`."""

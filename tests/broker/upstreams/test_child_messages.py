@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import sys
+import tracemalloc
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
 
@@ -14,6 +16,7 @@ from mcp.shared.message import SessionMessage
 from mcp.types.jsonrpc import JSONRPCNotification
 
 from broker.upstreams import child_messages
+from broker.upstreams.input_pipe import InputPipe
 from broker.upstreams.server_config import ServerConfig
 from broker.upstreams.stdio import stdio_streams
 
@@ -75,6 +78,31 @@ async def test_messages_larger_than_the_pipe_arrive_whole_from_many_senders(ende
             tasks.start_soon(outgoing.send, message(one, BIG if one % 2 else 0))
         assert {number(await incoming.receive()) for _ in range(20)} == set(range(20))
     assert not ended
+
+
+async def test_what_a_pipe_does_not_take_at_once_is_not_copied_for_each_piece_that_it_takes():
+    reading_end, writing_end = os.pipe()
+    pipe, data = InputPipe(writing_end), bytes(8 * BIG)
+    read = 0
+
+    async def read_slowly() -> None:
+        nonlocal read
+        while read < len(data):
+            await anyio.wait_readable(reading_end)
+            read += len(os.read(reading_end, 4_096))
+
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(read_slowly)
+        tracemalloc.start()
+        try:
+            await pipe.finish(data)
+            _, most_bytes = tracemalloc.get_traced_memory()
+        finally:
+            tracemalloc.stop()
+    await pipe.aclose()
+    os.close(reading_end)
+    assert read == len(data)
+    assert most_bytes < BIG
 
 
 async def test_a_message_is_written_whole_when_its_sender_has_long_gone(ended):
