@@ -6,10 +6,11 @@ so that a server told to end would wait for its client's next line, and reads li
 
 from __future__ import annotations
 
+import json
 import os
 import stat
 import sys
-from contextlib import ExitStack, asynccontextmanager
+from contextlib import ExitStack, asynccontextmanager, suppress
 from typing import TYPE_CHECKING
 
 import anyio
@@ -109,8 +110,12 @@ def _can_be_waited_for(number: int) -> bool:
 
 
 def _message(line: bytearray) -> SessionMessage | Exception:
-    try:
+    """Read a message; one that is refused for a bad character is read with that one replaced: it wants an answer."""
+    with suppress(ValueError, RecursionError):
         return SessionMessage(jsonrpc_message_adapter.validate_json(bytes(line), by_name=False))
+    try:
+        text = json.dumps(json.loads(line.decode("utf-8", "replace")), ensure_ascii=False)
+        return SessionMessage(jsonrpc_message_adapter.validate_json(text.encode("utf-8", "replace"), by_name=False))
     except (ValueError, RecursionError) as error:
         return error
 

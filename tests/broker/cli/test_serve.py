@@ -126,6 +126,13 @@ def test_lines_that_are_no_messages_do_not_end_it(codemode, config):
     assert json.loads(finished.stdout.splitlines()[-1])["result"]["protocolVersion"] == "2025-11-25"
 
 
+def test_a_request_with_half_of_a_character_is_answered(codemode, config):
+    """As of a client in JavaScript that has cut a text within an emoji."""
+    ping = {"jsonrpc": "2.0", "id": 2, "method": "ping", "params": {"_meta": {"cut": "\ud83d"}}}
+    finished = codemode("serve", "-c", config, stdin=spoken(INITIALIZE, ping))
+    assert {"jsonrpc": "2.0", "id": 2, "result": {}} in map(json.loads, finished.stdout.splitlines())
+
+
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_a_signal_ends_it_while_its_client_is_silent(command, environment, config, number):
     process = subprocess.Popen(  # noqa: S603  # our own command
