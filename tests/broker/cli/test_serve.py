@@ -174,7 +174,7 @@ async def test_a_principal_keeps_its_session_and_the_others_have_their_own(servi
 
     async def results(url: str, token: str, *, describe: bool):
         async with (
-            httpx2.AsyncClient(headers={"Authorization": f"Bearer {token}"}) as http,
+            httpx2.AsyncClient(headers={"Authorization": f"Bearer {token}"}, timeout=60) as http,
             Client(streamable_http_client(url, http_client=http), mode=mode) as client,
         ):
             if describe:
@@ -191,7 +191,7 @@ async def test_a_principal_keeps_its_session_and_the_others_have_their_own(servi
 async def test_a_forged_session_header_of_the_older_era_names_no_session(serving):
     async def call(url: str, name: str, **arguments):
         async with (
-            httpx2.AsyncClient(headers={"Mcp-Session-Id": "forged"}) as http,
+            httpx2.AsyncClient(headers={"Mcp-Session-Id": "forged"}, timeout=60) as http,
             Client(streamable_http_client(url, http_client=http), mode="2026-07-28") as client,
         ):
             return await client.call_tool(name, arguments)
@@ -204,7 +204,7 @@ async def test_a_forged_session_header_of_the_older_era_names_no_session(serving
 
 async def test_without_its_token_nothing_is_answered_but_health(serving):
     with serving(CODEMODE_TOKEN=TOKEN) as (_, url):
-        async with httpx2.AsyncClient(headers=ACCEPT) as http:
+        async with httpx2.AsyncClient(headers=ACCEPT, timeout=60) as http:
             refused = await http.post(url, json=INITIALIZE)
             wrong = await http.post(url, json=INITIALIZE, headers={"Authorization": f"Bearer {TOKEN[:-1]}"})
             right = await http.post(url, json=INITIALIZE, headers={"Authorization": f"Bearer {TOKEN}"})
@@ -240,14 +240,14 @@ def test_over_stdio_the_token_of_the_environment_means_nothing(codemode, config)
 )
 async def test_foreign_hosts_and_origins_are_refused(serving, header, status):
     with serving() as (_, url):
-        async with httpx2.AsyncClient(headers=ACCEPT) as http:
+        async with httpx2.AsyncClient(headers=ACCEPT, timeout=60) as http:
             answer = await http.post(url, json=INITIALIZE, headers=header)
     assert answer.status_code == status
 
 
 async def test_a_request_over_the_bound_is_refused(serving):
     with serving() as (_, url):
-        async with httpx2.AsyncClient(headers=ACCEPT) as http:
+        async with httpx2.AsyncClient(headers=ACCEPT, timeout=60) as http:
             answer = await http.post(url, content=b"{" + b" " * 5_000_000)
     assert answer.status_code == 413
 
@@ -271,7 +271,7 @@ async def test_a_token_of_the_config_needs_no_scope_of_the_authorization_server(
     oauth = {"issuer": "https://login.example", "resource": "https://broker.example/mcp", "scopes": ["codemode"]}
     configure({"serve": {"tokens": {"ada": TOKEN}, "oauth": oauth}})
     with serving() as (_, url):
-        async with httpx2.AsyncClient(headers={**ACCEPT, "Authorization": f"Bearer {TOKEN}"}) as http:
+        async with httpx2.AsyncClient(headers={**ACCEPT, "Authorization": f"Bearer {TOKEN}"}, timeout=60) as http:
             assert (await http.post(url, json=INITIALIZE)).status_code == 200
             assert (await http.get(url.replace("/mcp", "/api/v1/tools/hot"))).status_code == 200
 

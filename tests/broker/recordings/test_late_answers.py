@@ -63,7 +63,9 @@ def codemode(place, *arguments):
 
 def answer(port, **choice):
     """Answer the open question over HTTP; return its text."""
-    with httpx2.Client(base_url=f"http://127.0.0.1:{port}", headers={"authorization": f"Bearer {TOKEN}"}) as client:
+    with httpx2.Client(
+        base_url=f"http://127.0.0.1:{port}", headers={"authorization": f"Bearer {TOKEN}"}, timeout=60
+    ) as client:
         [asked] = client.get("/questions").json()["questions"]
         client.post(f"/questions/{asked['id']}", json={"choices": [choice]}).raise_for_status()
     return asked["text"]

@@ -17,7 +17,7 @@ PING = {"jsonrpc": "2.0", "id": 2, "method": "ping"}
 
 def as_principal(name: str) -> httpx2.AsyncClient:
     """Return an HTTP client with a principal's token."""
-    return httpx2.AsyncClient(headers=ACCEPT | {"Authorization": f"Bearer {TOKENS[name]}"})
+    return httpx2.AsyncClient(headers=ACCEPT | {"Authorization": f"Bearer {TOKENS[name]}"}, timeout=60)
 
 
 async def opened(http: httpx2.AsyncClient, url: str) -> str:

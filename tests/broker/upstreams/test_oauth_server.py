@@ -85,7 +85,7 @@ def log_in(config):
         line = process.stderr.readline()
         match = re.search(r"http://\S+", line)
         assert match is not None, line
-        httpx2.get(match[0], follow_redirects=True)
+        httpx2.get(match[0], follow_redirects=True, timeout=60)
         said = process.stderr.read()
     assert process.returncode == 0
     assert re.fullmatch(
@@ -98,7 +98,7 @@ def run(config):
 
 
 def log_of(issuer):
-    return httpx2.get(f"{issuer}/log").json()
+    return httpx2.get(f"{issuer}/log", timeout=60).json()
 
 
 @pytest.mark.usefixtures("environment")
@@ -108,7 +108,7 @@ def test_one_login_lasts_over_restarts_and_expiry_until_logout(issuer, config, k
     [kept] = json.loads(keyring_file.read_text()).values()
     tokens = json.loads(kept)["tokens"]
     assert run(config).stdout == TOLD
-    httpx2.post(f"{issuer}/expire")
+    httpx2.post(f"{issuer}/expire", timeout=60)
     again = run(config)
     assert again.stdout == TOLD, again.stderr
     [kept] = json.loads(keyring_file.read_text()).values()
@@ -128,7 +128,7 @@ def test_one_login_lasts_over_restarts_and_expiry_until_logout(issuer, config, k
 @pytest.mark.usefixtures("environment", "keyring_file")
 def test_tokens_that_cannot_be_refreshed_any_more_want_a_login(issuer, config):
     log_in(config)
-    httpx2.post(f"{issuer}/revoke")
+    httpx2.post(f"{issuer}/revoke", timeout=60)
     refused = run(config)
     assert "it wants a login" in refused.stderr
     assert "codemode mcp login" in refused.stderr
@@ -146,7 +146,7 @@ async def test_tokens_are_refreshed_while_the_broker_runs(issuer, config):
             for _ in range(2):
                 result = await session.execute_code(SCRIPT, describe_references=True)
                 assert result.stdout == TOLD, result
-                async with httpx2.AsyncClient() as client:
+                async with httpx2.AsyncClient(timeout=60) as client:
                     await client.post(f"{issuer}/expire")
     assert log_of(issuer)[:3] == ["register", "code", "refresh"]
 
@@ -166,7 +166,7 @@ async def test_an_account_of_the_broker_gets_tokens_by_itself(issuer, tmp_path):
     async with account(issuer, tmp_path) as broker:
         session = broker.session(grants=[Grant("web.tell")])
         first = await session.execute_code(SCRIPT, describe_references=True)
-        async with httpx2.AsyncClient() as client:
+        async with httpx2.AsyncClient(timeout=60) as client:
             await client.post(f"{issuer}/expire")
         second = await session.execute_code(SCRIPT, describe_references=True)
     assert (first.stdout, second.stdout) == ("[redacted]\n", "[redacted]\n")
