@@ -25,6 +25,7 @@ from broker.server.connections import Connections
 from broker.server.slow_requests import TimedProtocol
 from broker.server.tokens import AnyOf, IssuedTokens, StaticTokens
 from broker.server.tools_api import tools_routes
+from broker.server.unread_answers import hand_over_little
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -88,7 +89,9 @@ class Address:
             OSError: The address is in use or not ours.
         """
         family = socket.AF_INET6 if ":" in self.host else socket.AF_INET
-        return socket.create_server((self.host, self.port), family=family, backlog=2_048)
+        listening = socket.create_server((self.host, self.port), family=family, backlog=2_048)
+        hand_over_little(listening)
+        return listening
 
 
 def check_guarded(settings: ServeSettings, address: Address) -> None:
@@ -177,9 +180,10 @@ class HttpServer(uvicorn.Server):
 
     def __init__(self, app: Starlette, settings: ServeSettings) -> None:
         """Serve an application."""
+        times = {"request_seconds": settings.request_seconds, "answer_seconds": settings.answer_seconds}
         config = uvicorn.Config(
             app,
-            http=partial(TimedProtocol, request_seconds=settings.request_seconds),  # type: ignore[arg-type]  # is called
+            http=partial(TimedProtocol, **times),  # type: ignore[arg-type]  # is called
             ws="none",
             log_config=None,
             access_log=False,

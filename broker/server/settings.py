@@ -52,6 +52,7 @@ class ServeSettings(BaseModel):
         allowed_origins: `Origin` headers that are answered, beside those of loopback.
         request_bytes: The longest request body.
         request_seconds: How long a client may take to send a request; the time of the answer is not bounded by it.
+        answer_seconds: How long a client may take nothing of an answer that waits for it.
         runs_at_once: Scripts that run at the same time; more of them wait.
         runs_waiting: Scripts that wait for their turn; more of them are refused.
         sessions: Sessions at the same time.
@@ -70,6 +71,7 @@ class ServeSettings(BaseModel):
     allowed_origins: tuple[str, ...] = ()
     request_bytes: int = Field(default=4 * MIB, ge=1_024, le=256 * MIB)
     request_seconds: float = Field(default=30, gt=0, le=3_600)
+    answer_seconds: float = Field(default=30, gt=0, le=3_600)
     runs_at_once: int = Field(default=64, ge=1, le=10_000)
     runs_waiting: int = Field(default=1_000, ge=0, le=100_000)
     sessions: int = Field(default=10_000, ge=1, le=1_000_000)

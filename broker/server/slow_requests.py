@@ -1,7 +1,8 @@
 """The time that a client may take to send a request: headers and body together, from its first byte.
 
 Above: http.py. Below: uvicorn's protocol over h11, which has no such bound: a client that sends a byte now and then
-would hold a connection for as long as it likes. The time of whatever answers a request is not bounded here.
+would hold a connection for as long as it likes; and unread_answers.py for the other direction. The time of whatever
+answers a request is not bounded.
 """
 
 from __future__ import annotations
@@ -12,6 +13,8 @@ from typing import TYPE_CHECKING, Any
 import h11
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
+from broker.server.unread_answers import WatchedTransport
+
 if TYPE_CHECKING:
     import asyncio
 
@@ -19,15 +22,16 @@ if TYPE_CHECKING:
 class TimedProtocol(H11Protocol):
     """One connection, closed with HTTP 408 when a request takes too long to come in."""
 
-    def __init__(self, *args: Any, request_seconds: float, **options: Any) -> None:
-        """Take how long a request may take; the rest is uvicorn's."""
+    def __init__(self, *args: Any, request_seconds: float, answer_seconds: float, **options: Any) -> None:
+        """Take how long a request may take, and how long an answer may lie; the rest is uvicorn's."""
         super().__init__(*args, **options)
         self._request_seconds = request_seconds
+        self._answer_seconds = answer_seconds
         self._due: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # as uvicorn has it
         """Begin to wait: the first request is due as soon as somebody has connected."""
-        super().connection_made(transport)
+        super().connection_made(WatchedTransport(transport, self.loop, self._answer_seconds))  # type: ignore[arg-type]
         self._watch()
 
     def handle_events(self) -> None:
