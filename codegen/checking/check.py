@@ -1,6 +1,6 @@
 """A script checked against the stubs of described tools, before anything happens.
 
-Above: the package's public functions. Below: the type checker, and verdicts.py on what it finds.
+Above: the package's public functions. Below: the type checker, and judge.py on what it finds.
 """
 
 from __future__ import annotations
@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 
 from codegen.checking.checker_input import tools_package
 from codegen.checking.finding_cache import shared
+from codegen.checking.judge import alters_results, mistake_in
 from codegen.checking.known_names import functions_by_namespace, known_from
 from codegen.checking.script_text import Place, ScriptText, words_of
-from codegen.checking.verdicts import alters_results, verdict
 from codegen.checking.wrong_arguments import said_once
 from codegen.errors import CheckerError
 from codegen.plain_text import one_line
@@ -20,7 +20,7 @@ from codegen.plain_text import one_line
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from codegen.checking.missing_names import Verdict
+    from codegen.checking.mistake import Mistake
     from codegen.checking.type_checker import Finding
     from codegen.stubs.stub import Stub
 
@@ -72,26 +72,26 @@ def check(script: str, stubs: Iterable[Stub], *, listed: Mapping[str, Iterable[s
     if not found:
         return []
     known = replace(known_from(named, functions), results_altered=any(map(alters_results, found)))
-    judged: list[tuple[Finding, Verdict]] = []
+    judged: list[tuple[Finding, Mistake]] = []
     text = ScriptText(script)
     most = min(_MOST_FINDINGS, _MOST_READ // (len(script) or 1))
     for finding in sorted(found, key=lambda one: (one.line, one.column))[:most]:
         if len(judged) == _MOST_JUDGED:
             break
-        said = verdict(finding, Place(finding, text), known)
-        if said is not None:
-            judged.append((finding, said))
+        mistake = mistake_in(finding, Place(finding, text), known)
+        if mistake is not None:
+            judged.append((finding, mistake))
     diagnostics: dict[tuple[int, int], Diagnostic] = {}
-    for finding, said in said_once(judged):
-        diagnostics.setdefault((finding.line, finding.column), _diagnostic(finding, said))
+    for finding, mistake in said_once(judged):
+        diagnostics.setdefault((finding.line, finding.column), _diagnostic(finding, mistake))
     return list(diagnostics.values())[:MAX_DIAGNOSTICS]
 
 
-def _diagnostic(finding: Finding, said: Verdict) -> Diagnostic:
+def _diagnostic(finding: Finding, mistake: Mistake) -> Diagnostic:
     return Diagnostic(
         line=finding.line,
         column=finding.column,
         code=finding.rule,
-        message=one_line(said.message, _MESSAGE_LENGTH),
-        hint=one_line(said.hint, _HINT_LENGTH),
+        message=one_line(mistake.message, _MESSAGE_LENGTH),
+        hint=one_line(mistake.hint, _HINT_LENGTH),
     )

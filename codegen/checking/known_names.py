@@ -1,6 +1,6 @@
 """What the stubs of a check define, read from their own text: keys, alternatives, parameters, functions.
 
-Above: verdicts.py, which tells a model what there is instead of what it wrote. Below: stubs.
+Above: judge.py, which tells a model what there is instead of what it wrote. Below: stubs.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """What the text of a script tells about a place in it, without parsing it: the host never parses scripts.
 
-Above: verdicts.py. These are readings of text by pattern; each errs towards letting a script pass. A script is hostile
+Above: judge.py. These are readings of text by pattern; each errs towards letting a script pass. A script is hostile
 and these patterns hold the interpreter while they run, so each takes time in proportion to the text.
 """
 

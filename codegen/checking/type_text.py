@@ -1,6 +1,6 @@
 """Types as the checker prints them, told apart by kind.
 
-Above: verdicts.py, which asks whether a mismatch is certain. A type that is not plainly one of the JSON
+Above: judge.py, which asks whether a mismatch is certain. A type that is not plainly one of the JSON
 kinds is unknown, and nothing is certain about it.
 """
 

@@ -1,6 +1,6 @@
 """What to say of a call whose arguments do not fit: a name, a number of them, or a type that is wrong in every run.
 
-Above: verdicts.py. Below: missing_names.py, type_text.py.
+Above: judge.py. Below: mistake.py, type_text.py.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ import ast
 import re
 from typing import TYPE_CHECKING
 
-from codegen.checking.missing_names import AWAIT, Verdict, listed, nearest
+from codegen.checking.mistake import AWAIT, Mistake, listed, nearest
 from codegen.checking.type_text import certainly_differ, kinds_of, split_outside_brackets
 
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from codegen.checking.script_text import Place
     from codegen.checking.type_checker import Finding
 
-    Judged = tuple[Finding, Verdict]
+    Judged = tuple[Finding, Mistake]
 
 _ARGUMENT = re.compile(r"Argument to (?:[\w ]+ )?`([\w.]+)` is incorrect: Expected `(.+)`, found `(.+)`$", re.DOTALL)
 _KEY_ARGUMENT = re.compile(
@@ -38,7 +38,7 @@ _GIVEN = re.compile(r"expected 0, got (\d+)")
 _MEANT = re.compile(r"did you mean `(\w+)`")
 
 
-def wrong_call(finding: Finding, place: Place, known: Known) -> Verdict | None:
+def wrong_call(finding: Finding, place: Place, known: Known) -> Mistake | None:
     """Judge a call with an argument too many or too few, or one of an unknown name."""
     if place.mentions("metaclass"):
         return None  # which may call classes in a way of its own
@@ -49,14 +49,14 @@ def wrong_call(finding: Finding, place: Place, known: Known) -> Verdict | None:
     function = unknown[2] if unknown is not None else callee[1] if callee is not None else ""
     takes = _parameters(function, place, known)
     if takes is None:
-        return Verdict(finding.message)
+        return Mistake(finding.message)
     if unknown is not None:
-        return Verdict(f"{function} has no parameter `{unknown[1]}`", nearest(unknown[1], takes, "it takes"))
+        return Mistake(f"{function} has no parameter `{unknown[1]}`", nearest(unknown[1], takes, "it takes"))
     rule = "give every argument by name" if finding.rule == "too-many-positional-arguments" else "it takes"
-    return Verdict(finding.message, f"{rule}: {listed(takes)}")
+    return Mistake(finding.message, f"{rule}: {listed(takes)}")
 
 
-def wrong_argument(finding: Finding, place: Place, known: Known) -> Verdict | None:
+def wrong_argument(finding: Finding, place: Place, known: Known) -> Mistake | None:
     """Judge a value that is not of the type that a call, a key or a subscript wants."""
     if place.text.startswith("**"):
         return None
@@ -70,7 +70,7 @@ def wrong_argument(finding: Finding, place: Place, known: Known) -> Verdict | No
             return None
         key, expected, _, found = in_key.groups()
         if certainly_differ(found, expected, known.objects):
-            return Verdict(f'"{key}" must be {expected}, not {found}', AWAIT if _is_coroutine(found) else "")
+            return Mistake(f'"{key}" must be {expected}, not {found}', AWAIT if _is_coroutine(found) else "")
         return None
     called = _ARGUMENT.search(finding.message)
     return _given(place, (called[1], called[2], called[3]), known) if called is not None else None
@@ -85,12 +85,12 @@ def said_once(judged: Sequence[Judged]) -> list[Judged]:
     return [one for one in judged if one[0].rule != "missing-argument" or not _accounted_for(one[0], others)]
 
 
-def _given(place: Place, called: tuple[str, str, str], known: Known) -> Verdict | None:
+def _given(place: Place, called: tuple[str, str, str], known: Known) -> Mistake | None:
     function, expected, found = called
     if _is_coroutine(found):
         # A function of the script may await what it is given, whatever it says that it takes.
         is_own = place.defines(function.rpartition(".")[2])
-        return None if is_own else Verdict(f"{function} is given a call that was not awaited", AWAIT)
+        return None if is_own else Mistake(f"{function} is given a call that was not awaited", AWAIT)
     name = re.match(r"\s*(\w+)\s*=(?!=)", place.text)
     value = place.text[name.end() :].strip() if name is not None else place.text
     if function == "loads" and not place.defines(function):
@@ -105,11 +105,11 @@ def _given(place: Place, called: tuple[str, str, str], known: Known) -> Verdict 
         hint = f"one of: {listed(map(repr, sorted(choices)))}" if choices else ""
         if found == "None" and (function, parameter) in known.optional:
             hint = "leave it out"
-        return Verdict(f"`{parameter}` of {function} must be {expected}, not {found}", hint)
+        return Mistake(f"`{parameter}` of {function} must be {expected}, not {found}", hint)
     return None
 
 
-def _parsed(found: str, value: str, place: Place, known: Known) -> Verdict | None:
+def _parsed(found: str, value: str, place: Place, known: Known) -> Mistake | None:
     """Judge a result that is parsed as JSON: only text can be."""
     kinds = kinds_of(found, known.objects)
     if kinds.unknown or kinds.several or not kinds.names <= _VALUES or not place.is_of_call(value):
@@ -119,11 +119,11 @@ def _parsed(found: str, value: str, place: Place, known: Known) -> Verdict | Non
     if found in known.objects:
         keys = listed(known.keys[found])
         hint = f"leave out json.loads(), or give it a text of that dict; its keys: {keys}"
-        return Verdict(f"json.loads is given {found}, which is a value already", hint)
-    return Verdict(f"json.loads is given {found}, which is a value already", "leave out json.loads()")
+        return Mistake(f"json.loads is given {found}, which is a value already", hint)
+    return Mistake(f"json.loads is given {found}, which is a value already", "leave out json.loads()")
 
 
-def _taken_for_text(called: tuple[str, str, str], value: str, place: Place, known: Known) -> Verdict | None:
+def _taken_for_text(called: tuple[str, str, str], value: str, place: Place, known: Known) -> Mistake | None:
     """Judge an object that a tool returned where a function of Python's library wants text."""
     function, expected, found = called
     wanted = {member.strip() for member in split_outside_brackets(expected, "|")}
@@ -131,7 +131,7 @@ def _taken_for_text(called: tuple[str, str, str], value: str, place: Place, know
         return None
     if known.results_altered or any(place.defines(name) for name in function.split(".")):
         return None
-    return Verdict(f"{function} wants text, and {found} is a dict", f"its keys: {listed(known.keys[found])}")
+    return Mistake(f"{function} wants text, and {found} is a dict", f"its keys: {listed(known.keys[found])}")
 
 
 def _parameters(function: str, place: Place, known: Known) -> tuple[str, ...] | None:
@@ -164,28 +164,28 @@ def _is_coroutine(type_: str) -> bool:
     return type_.startswith("CoroutineType[")
 
 
-def _index(key: str, container: str, place: Place) -> Verdict | None:
+def _index(key: str, container: str, place: Place) -> Mistake | None:
     asked = key.removeprefix("Literal[").removesuffix("]")
     if asked == key or not asked.startswith(('"', "'")):
         return None
     if container.startswith("list["):
-        return Verdict(f"a list ({container}) has no key {asked}", "take one element, or loop over it")
+        return Mistake(f"a list ({container}) has no key {asked}", "take one element, or loop over it")
     if container != "str":
         return None
     is_looped = f"for {place.text} in " in place.script
     hint = "a loop over a dict gives its keys" if is_looped else "it is the text itself"
-    return Verdict(f"a str has no key {asked}", hint)
+    return Mistake(f"a str has no key {asked}", hint)
 
 
 def _accounted_for(missing: Finding, others: Sequence[Judged]) -> bool:
     named = _MISSING.search(missing.message)
     names = set(re.findall(r"`(\w+)`", named[1])) if named is not None else set()
     found: set[str] = set()
-    for other, verdict in others:
+    for other, mistake in others:
         begin, end = (other.line, other.column), (other.end_line, other.end_column)
         if not (missing.line, missing.column) <= begin <= end <= (missing.end_line, missing.end_column):
             continue
-        given, meant = _GIVEN.search(other.message), _MEANT.search(verdict.hint)
+        given, meant = _GIVEN.search(other.message), _MEANT.search(mistake.hint)
         if given is not None and int(given[1]) >= len(names):
             return True
         if meant is not None:

@@ -1,4 +1,4 @@
-"""Which findings of the type checker stop a script, and what to tell the model about them.
+"""Which findings of the type checker are mistakes that stop a script, and what to tell the model about them.
 
 Above: check.py. Below: missing_names.py, wrong_arguments.py. Only what is wrong in every run is kept: a wrong, missing
 or ill-typed argument, an unknown result key, a missing `await`, an unknown tool. Everything that depends on values the
@@ -13,7 +13,8 @@ import re
 from typing import TYPE_CHECKING
 
 from codegen.checking.checker_input import ERROR_NAMES
-from codegen.checking.missing_names import AWAIT, AWAIT_FIRST, Verdict, listed, nearest, undefined, unknown_tool
+from codegen.checking.missing_names import undefined, unknown_tool
+from codegen.checking.mistake import AWAIT, AWAIT_FIRST, Mistake, listed, nearest
 from codegen.checking.script_text import may_exist
 from codegen.checking.type_text import kinds_of
 from codegen.checking.wrong_arguments import wrong_argument, wrong_call
@@ -50,28 +51,29 @@ def alters_results(finding: Finding) -> bool:
     return any(finding.rule == rule and pattern.search(finding.message) for rule, pattern in _STORES)
 
 
-def verdict(finding: Finding, place: Place, known: Known) -> Verdict | None:
+def mistake_in(finding: Finding, place: Place, known: Known) -> Mistake | None:
     """Return what to say about a finding, or None if it is not certain."""
     judge = _JUDGES.get(finding.rule)
-    judged = judge(finding, place, known) if judge is not None else None
+    mistake = judge(finding, place, known) if judge is not None else None
+    if mistake is None or mistake.hint in _OF_AWAIT:
+        return mistake
     errors = _ERRORS.get(finding.rule)
-    is_expected = errors is not None and judged is not None and judged.hint not in _OF_AWAIT and place.is_caught(errors)
-    return None if is_expected else judged
+    return None if errors is not None and place.is_caught(errors) else mistake
 
 
-def _syntax(finding: Finding, place: Place, known: Known) -> Verdict | None:
+def _syntax(finding: Finding, place: Place, known: Known) -> Mistake | None:
     del known
     if _OUTSIDE_FUNCTION in finding.message:
         return None
     if "outside of an asynchronous function" in finding.message and not place.is_in_plain_function(finding.line):
         return None
-    return Verdict(finding.message)
+    return Mistake(finding.message)
 
 
-def _key(finding: Finding, place: Place, known: Known) -> Verdict | None:
+def _key(finding: Finding, place: Place, known: Known) -> Mistake | None:
     numbered = _NUMBERED.match(finding.message)
     if numbered is not None and numbered[1] in known.keys and not known.results_altered:
-        return Verdict(
+        return Mistake(
             f"{numbered[1]} is a dict and has no parts by number", f"its keys: {listed(known.keys[numbered[1]])}"
         )
     named = _KEY.search(finding.message)
@@ -88,19 +90,19 @@ def _key(finding: Finding, place: Place, known: Known) -> Verdict | None:
     ):
         return None
     keys = known.keys[owner]
-    return Verdict(f'{owner} has no key "{key}"', nearest(key, keys, "its keys", quote='"'))
+    return Mistake(f'{owner} has no key "{key}"', nearest(key, keys, "its keys", quote='"'))
 
 
-def _missing_key(finding: Finding, place: Place, known: Known) -> Verdict | None:
+def _missing_key(finding: Finding, place: Place, known: Known) -> Mistake | None:
     named = re.search(r"TypedDict `(\w+)`", finding.message)
     if named is None or named[1] not in known.keys or "**" in place.text or place.is_joined:
         return None
     if not place.is_given_to(known.parameters):
         return None  # such as one that is put beside results, as the script likes
-    return Verdict(finding.message.replace("TypedDict ", "").replace(" constructor", ""))
+    return Mistake(finding.message.replace("TypedDict ", "").replace(" constructor", ""))
 
 
-def _member(finding: Finding, place: Place, known: Known) -> Verdict | None:
+def _member(finding: Finding, place: Place, known: Known) -> Mistake | None:
     tool = _TOOLS_MODULE.search(finding.message)
     if tool is not None:
         return unknown_tool(tool[1], tool[2], place, known)
@@ -114,11 +116,11 @@ def _member(finding: Finding, place: Place, known: Known) -> Verdict | None:
     if type_ in known.keys and attribute is not None:
         return _attribute(type_, attribute, known)
     if type_ in ERROR_NAMES:
-        return Verdict(finding.message, "it has server, tool, message, content and structured_content")
+        return Mistake(finding.message, "it has server, tool, message, content and structured_content")
     return _on_kind(finding, type_, place, known)
 
 
-def _attribute(type_: str, attribute: str, known: Known) -> Verdict | None:
+def _attribute(type_: str, attribute: str, known: Known) -> Mistake | None:
     """Judge an attribute of an object that a tool returned; a TypedDict lacks some that every dict has."""
     if known.results_altered or hasattr(dict, attribute):
         return None
@@ -126,54 +128,54 @@ def _attribute(type_: str, attribute: str, known: Known) -> Verdict | None:
     hint = f'it is a dict: write ["{attribute}"]' if attribute in keys else f"it is a dict with {listed(keys)}"
     if attribute in _IS_ERROR:
         hint = "a call that fails raises ToolError"
-    return Verdict(f"{type_} has no attribute `{attribute}`", hint)
+    return Mistake(f"{type_} has no attribute `{attribute}`", hint)
 
 
-def _on_kind(finding: Finding, type_: str, place: Place, known: Known) -> Verdict | None:
+def _on_kind(finding: Finding, type_: str, place: Place, known: Known) -> Mistake | None:
     """Judge a use of a value that its kind never allows."""
     if type_.startswith(("CoroutineType[", "Future[", "Task[")):
         if place.is_awaited and type_.startswith("CoroutineType["):
-            return Verdict("`await` takes what follows the call for a part of it", AWAIT_FIRST)
-        return Verdict("the result of an `async` call is used without `await`", AWAIT)
+            return Mistake("`await` takes what follows the call for a part of it", AWAIT_FIRST)
+        return Mistake("the result of an `async` call is used without `await`", AWAIT)
     if type_.startswith("<module 'tools"):
-        return Verdict(finding.message, "call one of its functions")
+        return Mistake(finding.message, "call one of its functions")
     if known.results_altered:
         return None
     kinds = kinds_of(type_, known.objects)
     ends = {"not-subscriptable": "[", "missing-attribute": "."}.get(finding.rule)
     base = place.text.rpartition(ends)[0] if ends is not None else place.text
     if len(kinds.names) == 1 and kinds.names <= _SIMPLE and not kinds.unknown and place.is_of_call(base):
-        return Verdict(finding.message, "leave out `async`" if "async-iterable" in finding.message else "")
+        return Mistake(finding.message, "leave out `async`" if "async-iterable" in finding.message else "")
     return None
 
 
-def _operator(finding: Finding, place: Place, known: Known) -> Verdict | None:
+def _operator(finding: Finding, place: Place, known: Known) -> Mistake | None:
     del place, known
     sides = _OPERATOR.search(finding.message)
     if sides is not None and any(side.startswith("CoroutineType[") for side in sides.groups()):
-        return Verdict("the result of an `async` call is used without `await`", AWAIT)
+        return Mistake("the result of an `async` call is used without `await`", AWAIT)
     return None
 
 
-def _gathered(finding: Finding, place: Place, known: Known) -> Verdict | None:
+def _gathered(finding: Finding, place: Place, known: Known) -> Mistake | None:
     """Judge a list or a generator of calls in the place of the calls."""
     del known
     if "`gather`" not in finding.message or re.search(r"gather\(\s*(?:\[|\w+\s*\)|[^*]*\sfor\s)", place.text) is None:
         return None
-    return Verdict("asyncio.gather takes calls, not a list of them", "write `*` before it")
+    return Mistake("asyncio.gather takes calls, not a list of them", "write `*` before it")
 
 
-def _awaited(finding: Finding, place: Place, known: Known) -> Verdict | None:
+def _awaited(finding: Finding, place: Place, known: Known) -> Mistake | None:
     if finding.rule in {"unused-awaitable", "redundant-condition"}:
         is_coroutine = "CoroutineType[" in finding.message and not _is_handed_on(place)
-        return Verdict("an `async` call is not awaited", AWAIT) if is_coroutine else None
+        return Mistake("an `async` call is not awaited", AWAIT) if is_coroutine else None
     if "`def " in finding.message or "`async def " in finding.message:
-        return Verdict("a function is awaited without being called", "add ()")
+        return Mistake("a function is awaited without being called", "add ()")
     named = re.match(r"`(.+)` is not awaitable", finding.message)
     if named is not None and kinds_of(named[1], known.objects).names <= _SIMPLE and "|" not in named[1]:
         kinds = kinds_of(named[1], known.objects)
         is_value = bool(kinds.names) and not kinds.unknown and place.is_of_call(place.text)
-        return Verdict(f"{named[1]} is a value: nothing to await") if is_value else None
+        return Mistake(f"{named[1]} is a value: nothing to await") if is_value else None
     return None
 
 
@@ -183,7 +185,7 @@ def _is_handed_on(place: Place) -> bool:
     return name.isidentifier() and bool(re.search(rf"\bawait\s+{name}\b|[(,*]\s*{name}\s*[,)]", place.script))
 
 
-_JUDGES: dict[str, Callable[[Finding, Place, Known], Verdict | None]] = {
+_JUDGES: dict[str, Callable[[Finding, Place, Known], Mistake | None]] = {
     "import-not-found": _member,
     "invalid-argument-type": wrong_argument,
     "invalid-await": _awaited,

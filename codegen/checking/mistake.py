@@ -1,0 +1,42 @@
+"""What is said of one mistake: a sentence, and a hint that names what there is instead.
+
+Above: judge.py, missing_names.py, wrong_arguments.py, which write them; check.py, which places them.
+Below: near_names.py.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from codegen.near_names import near_name
+from codegen.plain_text import few
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+AWAIT = "write `await` before the call"
+AWAIT_FIRST = "put `await` and the call in parentheses: `(await call)[...]`"
+_LISTED = 12
+
+
+@dataclass(frozen=True, slots=True)
+class Mistake:
+    """What to say of a finding that stops a script."""
+
+    message: str
+    hint: str = ""
+
+
+def nearest(name: str, names: Iterable[str], otherwise: str, *, quote: str = "`") -> str:
+    """Return the nearest of the names as a question, else all of them after a word."""
+    choices = list(names)
+    near = near_name(name, choices)
+    if near is not None:
+        return f"did you mean {quote}{near}{quote}?"
+    return f"{otherwise}: {listed(choices)}" if otherwise else ""
+
+
+def listed(names: Iterable[str]) -> str:
+    """Return names as a list that ends."""
+    return few(names, _LISTED) or "nothing"
