@@ -1,9 +1,9 @@
 """What a query wants done and what a tool does: read, create, change or remove; one thing or many; which thing.
 
-Above: documents.py reads it from tools, queries.py from queries, second_look.py compares. Below: lexicon.py, words.py.
-Tools of one server often share their nouns, so that the verb and the number tell them apart; and people write other
-verbs than tools do: "what domains do we have" for `list_domains`, "rename" for `update_domain`. English only. What is
-not understood is left open.
+Above: documents.py reads it from tools, queries.py from queries, second_look.py compares. Below: stop_words.py,
+words.py. Tools of one server often share their nouns, so that the verb and the number tell them apart; and people write
+other verbs than tools do: "what domains do we have" for `list_domains`, "rename" for `update_domain`. English only.
+What is not understood is left open.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from functools import lru_cache
 from itertools import dropwhile, takewhile
 from typing import TYPE_CHECKING
 
-from broker.search.lexicon import stop_stems
+from broker.search.stop_words import stop_stems
 from broker.search.words import stem, words
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from broker.search.actions import Action, action_of_tool
-from broker.search.lexicon import stop_stems
+from broker.search.stop_words import stop_stems
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping

@@ -1,19 +1,16 @@
 """What is asked of a search, and a page of what it found, as data.
 
-Above: whoever shows tools to a model or person. Below: nothing of the package.
+Above: whoever shows tools to a model or person. Below: cursors.py.
 """
 
 from __future__ import annotations
 
-import base64
-import binascii
-import hashlib
-import json
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
 from broker.errors import SearchError
+from broker.search.cursors import cursor_at, fingerprint_of, offset_of
 from codegen.plain_text import one_line
 
 if TYPE_CHECKING:
@@ -25,8 +22,6 @@ DEFAULT_LIMIT = 20
 MOST = 200
 _NAME_CHARACTERS = 200
 _SUMMARY_CHARACTERS = 200
-_CURSOR_CHARACTERS = 200
-_OFFSET_LIMIT = 1_000_000
 
 
 class Detail(StrEnum):
@@ -138,8 +133,7 @@ class SearchRequest:
         """Stand for all that decides what is found, in which order."""
         servers = None if self.filters.servers is None else sorted(self.filters.servers)
         hints = [self.filters.read_only, self.filters.destructive, self.filters.idempotent, self.filters.open_world]
-        document = json.dumps([self.query, self.mode, servers, self.filters.category, *hints])
-        return hashlib.sha256(document.encode()).hexdigest()[:12]
+        return fingerprint_of([self.query, self.mode, servers, self.filters.category, *hints])
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,33 +169,3 @@ def listed(spec: ToolSpec, detail: Detail) -> dict[str, Any]:
         text = spec.description.strip()
         entry["summary"] = one_line(text.partition("\n")[0] or spec.title or "", _SUMMARY_CHARACTERS)
     return entry
-
-
-def cursor_at(offset: int, fingerprint: str) -> str:
-    """Return the cursor of the page that begins at an offset."""
-    return base64.urlsafe_b64encode(f"{fingerprint}:{offset}".encode()).decode().rstrip("=")
-
-
-def offset_of(cursor: str, fingerprint: str) -> int:
-    """Return the offset that a cursor stands for.
-
-    Raises:
-        SearchError: It cannot be read, or is of something else.
-    """
-    made_for, _, offset = _decoded(cursor).partition(":")
-    if not (offset.isascii() and offset.isdigit() and int(offset) <= _OFFSET_LIMIT):
-        raise SearchError("The cursor cannot be read. Pass the cursor as it came, or none to start at the first page.")
-    if made_for != fingerprint:
-        raise SearchError(
-            "The cursor is of another search. Repeat query, mode and filters as they were, or pass no cursor."
-        )
-    return int(offset)
-
-
-def _decoded(cursor: str) -> str:
-    if len(cursor) > _CURSOR_CHARACTERS:
-        return ""
-    try:
-        return base64.b64decode(cursor + "=" * (-len(cursor) % 4), altchars=b"-_", validate=True).decode("ascii")
-    except (binascii.Error, ValueError):
-        return ""

@@ -1,8 +1,8 @@
 """A query as weighted terms, before any index has seen it.
 
-Above: the index. Below: phrases.py, words.py, lexicon.py, synonyms.py, actions.py. People write queries of one word and
-of several sentences, each of which may want another tool; so a query has parts, and each part is scored by itself as
-well.
+Above: keyword_index.py. Below: phrases.py, words.py, stop_words.py, synonyms.py, actions.py. People write queries of
+one word and of several sentences, each of which may want another tool; so a query has parts, and each part is scored by
+itself as well.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from broker.search.actions import Action, action_of_query
-from broker.search.lexicon import stop_stems, weak_stems
 from broker.search.phrases import plain
+from broker.search.stop_words import stop_stems, weak_stems
 from broker.search.synonyms import alike_stems, near_stems
 from broker.search.words import stem, words
 

@@ -25,7 +25,7 @@ _BEST_OF_SERVER = 3
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class KnownTerms:
     """The whole of a query, or a part, in words that the index knows."""
 
     weights: Mapping[str, float]
@@ -33,26 +33,26 @@ class Asked:
 
 
 @dataclass(frozen=True, slots=True)
-class Question:
+class KnownQuery:
     """A query in words that the index knows, with what it wants done."""
 
-    whole: Asked
-    parts: Sequence[Asked]
+    whole: KnownTerms
+    parts: Sequence[KnownTerms]
     action: Action
 
 
 def look_again(
-    question: Question, documents: Mapping[int, Document], postings: Postings, ranking: Ranking
+    query: KnownQuery, documents: Mapping[int, Document], postings: Postings, ranking: Ranking
 ) -> dict[int, float]:
     """Return the final scores of the documents of the first pass."""
-    table = _Table(documents, postings, question.whole.weights, ranking)
-    scores = table.scores(question.whole)
-    if question.parts:
-        best = [table.scores(part) for part in question.parts]
+    table = _Table(documents, postings, query.whole.weights, ranking)
+    scores = table.scores(query.whole)
+    if query.parts:
+        best = [table.scores(part) for part in query.parts]
         for document, score in scores.items():
             scores[document] = (1 - ranking.part) * score + ranking.part * max(part[document] for part in best)
-    deed = _Deed(question, postings, ranking)
-    fitting = {document: score * deed.factor(documents[document].action) for document, score in scores.items()}
+    fit = _Fit(query, postings, ranking)
+    fitting = {document: score * fit.factor(documents[document].action) for document, score in scores.items()}
     return _with_neighbours(fitting, documents, ranking.server)
 
 
@@ -77,7 +77,7 @@ class _Table:
                 self._impacts[word] = list(posting.impacts_of(documents))
         self._rarity_of = cache(postings.rarity_of)  # names share their words
 
-    def scores(self, asked: Asked) -> dict[int, float]:
+    def scores(self, asked: KnownTerms) -> dict[int, float]:
         scores = dict.fromkeys(self._documents, 0.0)
         worth = {word: weight * self._rarity[word] for word, weight in asked.weights.items() if word in self._rarity}
         for group in _groups(worth, asked.terms):
@@ -114,12 +114,12 @@ class _Table:
         return share * sum(worth[word] for word in common)
 
 
-class _Deed:
-    """What is asked to be done, against what tools do."""
+class _Fit:
+    """How well what a tool does fits what is asked to be done."""
 
-    def __init__(self, question: Question, postings: Postings, ranking: Ranking) -> None:
-        self._action = question.action
-        self._near = {word: near_stems(word) | {word} for word in question.action.thing}
+    def __init__(self, query: KnownQuery, postings: Postings, ranking: Ranking) -> None:
+        self._action = query.action
+        self._near = {word: near_stems(word) | {word} for word in query.action.thing}
         self._nearly = frozenset().union(*self._near.values())
         self._rarity_of = cache(postings.rarity_of)
         self._ranking = ranking

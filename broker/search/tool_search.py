@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, TypeAlias, assert_never
 
 from broker.errors import SearchError
-from broker.search.index import KeywordIndex
+from broker.search.keyword_index import KeywordIndex
 from broker.search.pages import Mode, SearchPage, SearchRequest
 from broker.search.patterns import matching
 from broker.search.vectors import MEANING_WEIGHT, VectorIndex, fuse
@@ -67,12 +67,6 @@ class ToolSearch:
         """Make these the tools of a server; costs only what changed."""
         self._by_server[server] = tuple(dict.fromkeys(specs))
         self._keywords.replace(server, self._by_server[server])
-        self._specs = None
-
-    def remove(self, server: str) -> None:
-        """Forget a server."""
-        self._by_server.pop(server, None)
-        self._keywords.remove(server)
         self._specs = None
 
     def by_keyword(self, query: str, *, limit: int) -> list[ToolSpec]:

@@ -1,6 +1,6 @@
 """Text as the words that a keyword search compares.
 
-Above: lexicon.py, and whoever reads tools or queries. Below: the Snowball stemmer. Names are split at case and
+Above: stop_words.py, and whoever reads tools or queries. Below: the Snowball stemmer. Names are split at case and
 separators, accents are dropped, English words are stemmed, and scripts written without spaces are cut into pairs
 of characters. Text of any kind gives words; nothing here raises.
 """

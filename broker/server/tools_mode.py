@@ -26,7 +26,7 @@ from broker.disclosure.tool_descriptions import (
 )
 from broker.disclosure.tool_details import definition, hints_of
 from broker.errors import UnavailableError
-from broker.search.pages import cursor_at, offset_of
+from broker.search.cursors import cursor_at, offset_of
 from broker.surface import texts
 from broker.surface.definitions import DETAILS, INPUT_SCHEMAS, SEARCH
 from codegen.plain_text import one_line

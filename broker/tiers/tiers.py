@@ -6,13 +6,11 @@ Above: sessions and the HTTP API. Below: items.py, pages.py, scores.py. A tier i
 
 from __future__ import annotations
 
-import hashlib
 import heapq
-import json
 from typing import TYPE_CHECKING, Any
 
 from broker.errors import SearchError
-from broker.search.pages import cursor_at, offset_of
+from broker.search.cursors import cursor_at, fingerprint_of, offset_of
 from broker.tiers.items import category_item, full_item, hot_item, summary_item, too_long_item
 from broker.tiers.pages import BUDGETS, Tier, TierPage, compact, page_of
 from broker.tiers.tokens import token_counter
@@ -165,7 +163,7 @@ class Tiers:
         start: int = 0,
         of: str = "",
     ) -> TierPage:
-        fingerprint = hashlib.sha256(json.dumps([tier, of]).encode()).hexdigest()[:12]
+        fingerprint = fingerprint_of([tier, of])
         if cursor is not None:
             start = offset_of(cursor, fingerprint)
         places = range(start, min(start + most, total))

@@ -18,7 +18,7 @@ from broker.search import Mode, ToolSearch, VectorStore
 from broker.tiers import CallStatistics, Tiers, TierScores
 from broker.tools.catalog import Catalog
 from broker.tools.categories import Categories
-from broker.tools.finding import Finder
+from broker.tools.finder import Finder
 from codegen.plain_text import one_line
 
 if TYPE_CHECKING:

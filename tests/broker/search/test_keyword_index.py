@@ -77,8 +77,8 @@ def test_a_replaced_listing_is_found_and_the_old_one_is_not():
     assert names(index, "paint") == ["paint_car"]
     assert names(index, "brush") == ["clean_brush"]
     assert len(index) == 3
-    index.remove("one")
-    index.remove("one")
+    index.replace("one", [])
+    index.replace("one", [])
     assert names(index, "colours brush") == []
     assert names(index, "paint") == ["paint_car"]
 
@@ -174,6 +174,6 @@ def test_no_tool_fails_to_be_indexed(name, title, description, schema):
     index = KeywordIndex()
     index.replace("s", [ToolSpec("s", name, title, description, schema, None, ToolAnnotations())])
     index.rank(f"{name} {description}")
-    index.remove("s")
+    index.replace("s", [])
     assert len(index) == 0
     assert index.rank(name) == []

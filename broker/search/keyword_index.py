@@ -16,15 +16,14 @@ from typing import TYPE_CHECKING
 from broker.search.documents import read_tool
 from broker.search.postings import Postings
 from broker.search.queries import read_query
-from broker.search.second_look import Asked, Question, look_again
+from broker.search.second_look import KnownQuery, KnownTerms, look_again
 from broker.search.vocabulary import Vocabulary
 from broker.search.weights import Fields, Ranking
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping
+    from collections.abc import Callable, Iterable, Mapping
 
     from broker.search.documents import Document
-    from broker.search.postings import Posting
     from broker.search.queries import Terms
     from codegen import ToolSpec
 
@@ -65,11 +64,6 @@ class KeywordIndex:
         self._of_server[server] = documents
         self._vocabulary.forget()
 
-    def remove(self, server: str) -> None:
-        """Forget a server's tools."""
-        self._remove(self._of_server.pop(server, {}).values())
-        self._vocabulary.forget()
-
     def rank(
         self, query: str, *, admits: Callable[[ToolSpec], bool] | None = None, count: int | None = None
     ) -> list[Scored]:
@@ -81,13 +75,13 @@ class KeywordIndex:
             count: How many are wanted; all when None, and never fewer than were looked at anyway.
         """
         read = read_query(query, self._ranking, self._vocabulary.respell)
-        whole = self._ask(read.whole)
+        whole = self._known(read.whole)
         found = self._gather(whole.weights, None if admits else self._ranking.postings)
         held = found if admits is None and not self._postings.removed else self._admitted(found, admits)
         top = _best(held, self._ranking.candidates)
         documents = {number: self._documents[number] for number in top}
-        question = Question(whole, [self._ask(part) for part in read.parts], read.action)
-        scores = look_again(question, documents, self._postings, self._ranking)
+        known = KnownQuery(whole, [self._known(part) for part in read.parts], read.action)
+        scores = look_again(known, documents, self._postings, self._ranking)
         ranked = sorted(scores, key=lambda document: (-scores[document], self._documents[document].spec.qualified_name))
         if count is None or count > len(ranked):
             rest = held.keys() - scores.keys()
@@ -113,7 +107,11 @@ class KeywordIndex:
 
     def _gather(self, weights: Mapping[str, float], budget: int | None) -> dict[int, float]:
         """Add up what documents say of the words, the most telling words first."""
-        asked = [(weight * self._postings.rarity(posting), posting) for posting, weight in self._asked(weights)]
+        asked = [
+            (weight * self._postings.rarity(posting), posting)
+            for word, weight in weights.items()
+            if (posting := self._postings.get(word)) is not None
+        ]
         asked.sort(key=lambda pair: -pair[0] * pair[1].peak)
         sums: dict[int, float] = {}
         found: set[int] = set()
@@ -131,13 +129,7 @@ class KeywordIndex:
                     sums[document] = held(document, 0.0) + worth * impact
         return sums
 
-    def _asked(self, weights: Mapping[str, float]) -> Iterator[tuple[Posting, float]]:
-        for word, weight in weights.items():
-            posting = self._postings.get(word)
-            if posting is not None:
-                yield posting, weight
-
-    def _ask(self, terms: Terms) -> Asked:
+    def _known(self, terms: Terms) -> KnownTerms:
         """Put a query into words of the index, with what each is worth."""
         asked = [*terms.weights.items(), *terms.same.items()]
         asked += [(word, self._ranking.joined) for word in terms.joined]
@@ -149,7 +141,7 @@ class KeywordIndex:
         for word, weight in asked:
             if word in self._postings:
                 weights[word] = max(weights.get(word, 0.0), weight)
-        return Asked(weights, terms)
+        return KnownTerms(weights, terms)
 
     def _guesses(self, word: str) -> list[tuple[str, float]]:
         """Return what a word may stand for that no tool says, with what it is worth: short words are near to many."""

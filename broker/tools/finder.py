@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING
 import anyio
 
 from broker.calls.host_paths import HostPaths
-from broker.search.lexicon import stop_stems
 from broker.search.pages import Filters, Mode
 from broker.search.queries import QUERY_CHARACTERS
+from broker.search.stop_words import stop_stems
 from broker.search.words import stems
 from broker.tools.near_names import unknown_name
 from broker.upstreams.upstreams import all_needed
