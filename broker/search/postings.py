@@ -29,23 +29,18 @@ class Posting:
         self.count = 0
         self.peak = 0.0
 
-    def impact(self, document: int) -> float:
-        """Return the impact in one document, 0 when it does not say the word."""
-        at = bisect_left(self.documents, document)
-        if at < len(self.documents) and self.documents[at] == document:
-            return self.impacts[at]
-        return 0.0
-
     def impacts_of(self, documents: Collection[int]) -> Iterator[tuple[int, float]]:
         """Yield those of these documents that say the word, with the impact."""
-        if len(self.documents) < 8 * len(documents):  # walking is cheaper than that many searches
-            for document, impact in zip(self.documents, self.impacts, strict=True):
+        held = self.documents
+        if len(held) < 8 * len(documents):  # walking is cheaper than that many searches
+            for document, impact in zip(held, self.impacts, strict=True):
                 if document in documents:
                     yield document, impact
             return
         for document in documents:
-            if impact := self.impact(document):
-                yield document, impact
+            at = bisect_left(held, document)
+            if at < len(held) and held[at] == document:
+                yield document, self.impacts[at]
 
 
 class Postings:
