@@ -3,6 +3,7 @@ from __future__ import annotations
 import pytest
 
 from broker.errors import UnknownToolError
+from broker.recordings.inference import Inferred
 from broker.tools.catalog import Catalog
 from codegen import ToolAnnotations, ToolSpec
 
@@ -48,6 +49,50 @@ def test_an_unknown_name_suggests_the_nearest(catalog, name, message):
     with pytest.raises(UnknownToolError) as caught:
         catalog.lookup(name)
     assert str(caught.value).startswith(message)
+
+
+def test_a_bare_name_is_compared_with_bare_names(catalog):
+    catalog.replace("hub", [spec("hub", f"of_a_very_long_kind_indeed_{number}") for number in range(3)])
+    assert catalog.suggest("clss") == ("my-files.class",)
+
+
+def test_names_of_a_new_listing_are_suggested_and_those_before_are_not(catalog):
+    assert catalog.suggest("git.git_statsu")[0] == "git.git_status"
+    catalog.replace("git", [spec("git", "git_stats")])
+    assert catalog.suggest("git.git_statsu")[0] == "git.git_stats"
+
+
+def test_a_tool_that_was_listed_with_a_line_gets_its_definition(catalog):
+    line, other = spec("hub", "merge", "Merges."), spec("hub", "close", "Closes.")
+    catalog.replace("hub", [line, other], incomplete=["merge", "close"])
+    full = spec("hub", "merge", "Merges. What is open stays so.")
+    catalog.complete("hub", [full, spec("hub", "unheard_of")])
+    assert {entry.spec.name: entry.is_complete for entry in catalog.of_server("hub")} == {"merge": True, "close": False}
+    assert catalog.lookup("hub.merge").spec is full
+
+
+def test_a_definition_that_says_no_more_than_its_line_completes_the_tool(catalog):
+    line = spec("hub", "merge", "Merges.")
+    catalog.replace("hub", [line], incomplete=["merge"])
+    assert catalog.replace("hub", [line]) == ()
+    assert catalog.lookup("hub.merge").is_complete
+
+
+def test_a_line_and_a_definition_are_not_compared(catalog):
+    catalog.replace("hub", [spec("hub", "merge", "Merges.")], incomplete=["merge"])
+    assert catalog.replace("hub", [spec("hub", "merge", "Merges. And more.")]) == ()
+    assert [change.before.name for change in catalog.replace("hub", [spec("hub", "merge", "Others.")])] == ["merge"]
+
+
+@pytest.mark.parametrize(("key", "result"), [("commits", "LogResult"), ("result", "Any")])
+def test_a_stub_says_what_was_inferred_unless_it_would_take_a_wrapping_off(key, result):
+    catalog = Catalog(["git"])
+    schema = {"type": "object", "properties": {key: {"type": "string"}}, "required": [key]}
+    catalog.inferred_of = lambda spec: Inferred(spec.server, spec.name, spec.digest, schema, 3)
+    catalog.replace("git", [spec("git", "log", "Shows.")])
+    source = catalog.lookup("git.log").stub().source
+    assert f"-> {result}:" in source
+    assert ("is inferred from 3 recorded results" in source) == (result != "Any")
 
 
 def test_a_new_listing_replaces_the_tools_of_its_server_only(catalog):
