@@ -19,6 +19,7 @@ _TERMINAL_SEQUENCE = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x
 _INVISIBLE = re.compile(
     "[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2800\u3164\ufe00-\ufe0f\uffa0\U000e0000-\U000e0fff]"
 )
+_SENTENCE_END = re.compile(r"(?<=[.!?])\s")
 _MARK = "…"
 
 
@@ -41,6 +42,11 @@ def paragraph(text: Any, limit: int) -> str:
     margin = min((len(line) - len(line.lstrip()) for line in lines[1:] if line), default=0)
     lines[1:] = [line[margin:] for line in lines[1:]]
     return _bounded("\n".join(lines).strip(), limit)
+
+
+def sentences(text: str, most: int, limit: int) -> str:
+    """Return the first sentences of a text, at most so many, on one line of at most `limit` characters."""
+    return one_line(" ".join(_SENTENCE_END.split(one_line(text, 4 * limit))[:most]), limit)
 
 
 def counted(number: int, what: str) -> str:

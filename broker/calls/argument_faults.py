@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from broker.calls.call_failures import bad_arguments, no_parameter
 from broker.calls.json_schema import first_fault
+from codegen.schemas.keywords import properties_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -31,9 +32,7 @@ def _unnamed(arguments: Mapping[str, Any], entry: CatalogEntry) -> list[str]:
 
     The guest checks its stubs by the same rule; this is for what did not come through them.
     """
-    schema = entry.spec.input_schema
-    properties = schema.get("properties") if isinstance(schema, dict) else None
-    unnamed = arguments.keys() - (properties.keys() if isinstance(properties, dict) else ())
+    unnamed = arguments.keys() - properties_of(entry.spec.input_schema).keys()
     if not unnamed:
         return []
     stub = entry.stub()

@@ -7,12 +7,11 @@ describes them to the session; a call before that is refused with the URI to rea
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote, unquote, urlsplit
 
-from codegen.plain_text import one_line
+from codegen.plain_text import one_line, sentences
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -36,7 +35,6 @@ AVAILABLE = 50
 
 _URI_CHARACTERS = 50_000
 _SENTENCE_CHARACTERS = 160
-_SENTENCE_END = re.compile(r"(?<=[.!?])\s")
 
 WORKFLOW = (
     "Full descriptions of tools: schemas, examples, guidance. Tools are listed with one sentence and an open schema. "
@@ -96,16 +94,10 @@ def minimal(spec: ToolSpec, name: str, hints: dict[str, Any] | None = None) -> d
     """Return a tool as `tools/list` has it: one sentence and an open schema."""
     listed = {
         "name": name,
-        "description": first_sentence(spec.description or spec.title or ""),
+        "description": sentences(spec.description or spec.title or "", 1, _SENTENCE_CHARACTERS),
         "inputSchema": {"type": "object", "properties": {}},
     }
     return listed | ({"annotations": hints} if hints else {})
-
-
-def first_sentence(text: str) -> str:
-    """Return the first sentence of a description, inert and bounded."""
-    line = one_line(text, 4 * _SENTENCE_CHARACTERS)
-    return one_line(_SENTENCE_END.split(line, maxsplit=1)[0], _SENTENCE_CHARACTERS)
 
 
 def missing_selection(available: Sequence[str]) -> dict[str, Any]:

@@ -10,10 +10,12 @@ from __future__ import annotations
 import re
 from collections import Counter
 from dataclasses import dataclass
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from broker.search.actions import Action, action_of_tool
 from broker.search.stop_words import stop_stems
+from codegen.schemas.keywords import properties_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -97,11 +99,7 @@ def _sentences(text: str) -> tuple[str, str]:
 
 def _parameters(schema: Any) -> Iterator[tuple[str, str]]:
     """Each top-level parameter with what is said about it. The schema is any JSON value a server may send."""
-    properties = schema.get("properties") if isinstance(schema, dict) else None
-    if not isinstance(properties, dict):
-        return
-    for name in list(properties)[:PARAMETERS]:
-        about = properties[name]
+    for name, about in islice(properties_of(schema).items(), PARAMETERS):
         texts = []
         if isinstance(about, dict):
             values = about.get("enum")

@@ -6,11 +6,11 @@ bounded, but for a whole definition.
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING, Any
 
 from broker.disclosure.tool_details import definition
-from codegen.plain_text import few, one_line
+from codegen.plain_text import few, one_line, sentences
+from codegen.schemas.keywords import properties_of, required_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -27,7 +27,6 @@ _BASIC_PARAMETERS = 6
 _PARAMETER_CHARACTERS = 60
 _FIELDS = 8
 _SERVERS = 3
-_SENTENCE_END = re.compile(r"(?<=[.!?])\s+(?=\S)")
 
 
 def hot_item(entry: CatalogEntry, tool_score: ToolScore) -> dict[str, Any]:
@@ -35,7 +34,7 @@ def hot_item(entry: CatalogEntry, tool_score: ToolScore) -> dict[str, Any]:
     parameters = sorted(_parameters(entry), key=lambda one: not one[2])[:_BASIC_PARAMETERS]
     return {
         "name": _name(entry),
-        "about": _sentences(entry, 2, HOT_CHARACTERS),
+        "about": sentences(entry.spec.description or entry.spec.title or "", 2, HOT_CHARACTERS),
         "parameters": [
             f"{name}{'' if needed else '?'}: {kind}" for name, kind, needed in parameters[:_BASIC_PARAMETERS]
         ],
@@ -60,7 +59,7 @@ def summary_item(entry: CatalogEntry, calls: ToolStatistics) -> dict[str, Any]:
     parameters = list(_parameters(entry))
     item: dict[str, Any] = {
         "name": _name(entry),
-        "about": _sentences(entry, 1),
+        "about": _sentence(entry),
         "required": [name for name, _, is_required in parameters if is_required][:_PARAMETERS],
         "optional": [name for name, _, is_required in parameters if not is_required][:_PARAMETERS],
         "returns": _returns(entry.spec.output_schema),
@@ -85,26 +84,23 @@ def full_item(entry: CatalogEntry) -> dict[str, Any]:
 def too_long_item(entry: CatalogEntry, tokens: int) -> dict[str, Any]:
     """Return what stands for a definition that is larger than a page."""
     text = f"Its full definition has {tokens} tokens and was left out; get_tool_details fetches it."
-    return {"name": _name(entry), "about": _sentences(entry, 1), "note": text}
+    return {"name": _name(entry), "about": _sentence(entry), "note": text}
 
 
 def _name(entry: CatalogEntry) -> str:
     return one_line(entry.qualified_name, _NAME_CHARACTERS)
 
 
-def _sentences(entry: CatalogEntry, count: int, limit: int = SENTENCE_CHARACTERS) -> str:
-    text = one_line(entry.spec.description or entry.spec.title or "", 4 * limit)
-    return one_line(" ".join(_SENTENCE_END.split(text)[:count]), limit)
+def _sentence(entry: CatalogEntry) -> str:
+    return sentences(entry.spec.description or entry.spec.title or "", 1, SENTENCE_CHARACTERS)
 
 
 def _parameters(entry: CatalogEntry) -> Iterator[tuple[str, str, bool]]:
     """Each top-level parameter with its type and whether it is required; the schema is of any shape."""
     schema = entry.spec.input_schema
-    properties = schema.get("properties") if isinstance(schema, dict) else None
-    required = schema.get("required") if isinstance(schema, dict) else None
-    for name, about in properties.items() if isinstance(properties, dict) else ():
-        is_required = isinstance(required, list) and name in required
-        yield one_line(name, _PARAMETER_CHARACTERS), _kind(about), is_required
+    required = set(required_of(schema))
+    for name, about in properties_of(schema).items():
+        yield one_line(name, _PARAMETER_CHARACTERS), _kind(about), name in required
 
 
 def _kind(schema: Any) -> str:
@@ -116,8 +112,7 @@ def _kind(schema: Any) -> str:
 def _returns(schema: Any) -> str:
     if not isinstance(schema, dict):
         return "text"
-    properties = schema.get("properties")
-    if not isinstance(properties, dict) or not properties:
+    names = [one_line(name, 40) for name in properties_of(schema)]
+    if not names:
         return _kind(schema)
-    names = [one_line(name, 40) for name in properties]
     return ", ".join(names[:_FIELDS]) + (", …" if len(names) > _FIELDS else "")

@@ -10,6 +10,7 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
 from codegen.plain_text import few, one_line
+from codegen.schemas.keywords import properties_of, required_of
 from codegen.tool_spec import canonical_json
 
 if TYPE_CHECKING:
@@ -60,7 +61,7 @@ def what_changed(before: ToolSpec, now: ToolSpec | None) -> str:
 def _parameters(before: Any, now: Any) -> list[str]:
     if not _differ(before, now):
         return []
-    old, new = _properties(before), _properties(now)
+    old, new = properties_of(before), properties_of(now)
     changed = [name for name in old.keys() & new.keys() if _differ(old[name], new[name])]
     said = [
         f"{what} {_listed(names)}"
@@ -71,20 +72,10 @@ def _parameters(before: Any, now: Any) -> list[str]:
         )
         if names
     ]
-    required = _required(now) - _required(before) - (new.keys() - old.keys())
+    required = set(required_of(now)) - set(required_of(before)) - (new.keys() - old.keys())
     if required:
         said.append(f"now required {_listed(required)}")
     return said or ["its input schema"]
-
-
-def _properties(schema: Any) -> dict[str, Any]:
-    properties = schema.get("properties") if isinstance(schema, dict) else None
-    return properties if isinstance(properties, dict) else {}
-
-
-def _required(schema: Any) -> set[str]:
-    required = schema.get("required") if isinstance(schema, dict) else None
-    return {name for name in required if isinstance(name, str)} if isinstance(required, list) else set()
 
 
 def _listed(names: Iterable[str]) -> str:

@@ -44,15 +44,15 @@ def branches_of(schema: dict[str, Any], keyword: str) -> list[Any]:
     return branches if isinstance(branches, list) else []
 
 
-def properties_of(schema: dict[str, Any]) -> dict[str, Any]:
-    """Return the `properties` of a schema, or none if they are not an object."""
-    properties = schema.get("properties")
+def properties_of(schema: Any) -> dict[str, Any]:
+    """Return the `properties` of a schema, or none if it has no such object."""
+    properties = schema.get("properties") if isinstance(schema, dict) else None
     return properties if isinstance(properties, dict) else {}
 
 
-def required_of(schema: dict[str, Any]) -> list[str]:
+def required_of(schema: Any) -> list[str]:
     """Return the names in `required`, each once, leaving out what is not a string."""
-    required = schema.get("required")
+    required = schema.get("required") if isinstance(schema, dict) else None
     names = required if isinstance(required, list) else []
     return list(dict.fromkeys(name for name in names if isinstance(name, str)))
 
