@@ -7,7 +7,7 @@ same rows: what is written are differences. Names of tools are kept, and nothing
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from broker.errors import StoreError
@@ -72,7 +72,10 @@ _NONE = ToolStatistics()
 
 
 class CallStatistics:
-    """The statistics of all tools. A note costs a microsecond; `flush` writes what was noted since."""
+    """The statistics of all tools. A note costs a microsecond; `flush` writes what was noted since.
+
+    Use from one thread.
+    """
 
     def __init__(self, store: Store | None = None, *, clock: Callable[[], float] = time.time) -> None:
         """Read what is kept in a store; in memory when None."""
@@ -101,30 +104,18 @@ class CallStatistics:
         """
         if not self._new:
             return False
-        written = dict(self._new)
         try:
             with self._store.transaction():
-                for (server, tool), one in written.items():
+                for (server, tool), one in self._new.items():
                     values = (one.calls, one.successes, one.milliseconds, one.last_at)
                     self._store.execute(_ADD, (server, tool, *values))
             self._kept = self._read()
         except StoreError as error:
             logger().warning("statistics are not kept", reason=str(error))
             return True
-        self._new = {key: _minus(new, written.get(key)) for key, new in self._new.items() if new != written.get(key)}
+        self._new.clear()
         return True
 
     def _read(self) -> dict[tuple[str, str], ToolStatistics]:
         rows = self._store.execute("SELECT server, tool, calls, successes, milliseconds, last_at FROM tool_statistics")
         return {(server, tool): ToolStatistics(*values) for server, tool, *values in rows}
-
-
-def _minus(new: ToolStatistics, written: ToolStatistics | None) -> ToolStatistics:
-    if written is None:
-        return new
-    return replace(
-        new,
-        calls=new.calls - written.calls,
-        successes=new.successes - written.successes,
-        milliseconds=new.milliseconds - written.milliseconds,
-    )
