@@ -35,9 +35,7 @@ def hot_item(entry: CatalogEntry, tool_score: ToolScore) -> dict[str, Any]:
     return {
         "name": _name(entry),
         "about": sentences(entry.spec.description or entry.spec.title or "", 2, HOT_CHARACTERS),
-        "parameters": [
-            f"{name}{'' if needed else '?'}: {kind}" for name, kind, needed in parameters[:_BASIC_PARAMETERS]
-        ],
+        "parameters": [f"{name}{'' if needed else '?'}: {kind}" for name, kind, needed in parameters],
         "tier": tool_score.tier,
     }
 

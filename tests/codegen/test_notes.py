@@ -74,6 +74,7 @@ def test_what_the_schema_says_of_a_parameter_is_not_said_twice() -> None:
     "section",
     [
         "Args:\n    place: Where.\n    unknown: No parameter.",
+        "Args:\n    place: Where.\n    place: And when.",
         "Args:\n    place: " + "long " * 100,
         "Args:\n\nNothing.",
         "Args: place: Where.",

@@ -103,6 +103,16 @@ def test_keys_that_python_reads_as_one_name_are_told_apart() -> None:
     assert made.degradations == ()
 
 
+def test_a_list_of_values_may_be_nullable() -> None:
+    made = stub({"a": {"enum": ["x", "y"], "nullable": True}, "b": {"type": "string", "nullable": True}})
+    assert signature(made) == "async def look(*, a: Literal['x', 'y', None]=..., b: str | None=...) -> Any:"
+
+
+def test_a_number_larger_than_64_bits_is_no_literal() -> None:
+    made = stub({"a": {"enum": [2**63 - 1]}, "b": {"enum": [2**63]}})
+    assert signature(made) == f"async def look(*, a: Literal[{2**63 - 1}]=..., b: int=...) -> Any:"
+
+
 def test_null_alone_is_none() -> None:
     assert signature(stub({"a": {"const": None}, "b": {"enum": [None]}})) == (
         "async def look(*, a: None=..., b: None=...) -> Any:"

@@ -93,6 +93,14 @@ def test_five_thousand_tools_fit_into_the_budgets_of_their_pages(corpus, make_ti
     assert sum(page.items != () for page in of_tier[Tier.FULL]) > 1
 
 
+def test_a_hot_tool_shows_the_parameters_that_a_call_needs_first(make_tiers):
+    catalog = Catalog(["srv"])
+    schema = {"type": "object", "properties": {key: {"type": "string"} for key in "abcdefg"}, "required": ["c", "g"]}
+    catalog.replace("srv", [ToolSpec("srv", "t", None, "", schema, None, ToolAnnotations())])
+    shown = ["c: string", "g: string", "a?: string", "b?: string", "d?: string", "e?: string"]
+    assert make_tiers(catalog).hot().items[0]["parameters"] == shown
+
+
 def test_pages_of_a_category_are_numbered(make_tiers):
     catalog = Catalog(["srv"])
     catalog.replace("srv", [spec(f"t{n:02}") for n in range(25)])
