@@ -77,8 +77,6 @@ class Session:
         self._desk = desk
         self._finder = shelf.finder
         self._recorder = recorder
-        self.known_answers: Callable[[Call], Completion | None] | None = None
-        """Asked first about every call; what it answers is neither judged nor sent, None goes its way."""
         self.tiers = shelf.tiers
         """What is hot, the categories, and what is in them."""
         self._disclosure = Disclosure(
@@ -189,6 +187,7 @@ class Session:
         stop: anyio.CancelScope | None = None,
         park: bool = False,
         extractor: Extractor | None = None,
+        known_answers: Callable[[Call], Completion | None] | None = None,
     ) -> ExecutionResult:
         """Run a script; whatever it does is in the result.
 
@@ -207,6 +206,7 @@ class Session:
             park: Return as soon as there is a question, with outcome `parked`; `resume` goes on from there. The
                 session's answerer must be a `QuestionBox`.
             extractor: The model that this run asks, in the place of the session's.
+            known_answers: Asked first about every call; what it answers is neither judged nor sent, None goes its way.
 
         Raises:
             ValueError: The script is no text or too long, the limits are none, `check` is none of these, or there is no
@@ -219,7 +219,7 @@ class Session:
         parking = self._parking if park else None
         if park and parking is None:
             raise ValueError("a run can be parked only where the session's answerer is a QuestionBox")
-        watching = Watching(on_output, on_call, stop, self.known_answers, extractor)
+        watching = Watching(on_output, on_call, stop, known_answers, extractor)
         work = partial(
             self._execution.run,
             script,

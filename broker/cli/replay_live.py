@@ -69,13 +69,13 @@ async def _live(recording: Recording, script: str, request: ReplayRequest) -> Re
         raise Problem("the config does not record runs in full", "Set recordings.mode to full.")
     async with open_broker(config, startup_seconds=0, runs_scripts=True) as broker:
         session = broker.session(grants=grants, answerer=TerminalAnswerer() if can_ask() else None)
-        session.known_answers = answers
         result = await session.execute_code(
             script,
             filename=recording.begun.filename,
             limits=recording.limits,
             describe_references=True,
             check="off",
+            known_answers=answers,
         )
         report_servers(broker, request)
     with open_recordings(for_reading=True) as recordings:
