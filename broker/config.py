@@ -42,6 +42,7 @@ LEAST_SECRET_CHARACTERS = 6
 """Shorter values are not redacted: they would blank out words."""
 
 _MOST_LEVELS = 100
+_OBJECT = 'must be a JSON object, as in {"mcpServers": {…}}'
 _TOO_DEEP = "is nested too deep"
 _TOO_LONG = "has a number that is too long"  # Python reads 4,300 digits
 _SECRET_KEY = re.compile(r"(?i)token|secret|password|passwd|credential|api_?key|auth")
@@ -170,6 +171,8 @@ def _written_secrets(servers: Mapping[str, ServerConfig]) -> Iterable[str]:
 
 
 def _decoded(text: str, source: str) -> Any:
+    if not text.strip():
+        raise ConfigError(source, [f"is empty; {_OBJECT}"])
     try:
         document = json.loads(text, object_pairs_hook=_without_duplicates)
     except json.JSONDecodeError as error:
@@ -185,7 +188,7 @@ def _decoded(text: str, source: str) -> Any:
     if not is_within_depth(text, _MOST_LEVELS):
         raise ConfigError(source, [_TOO_DEEP])
     if not isinstance(document, dict):
-        raise ConfigError(source, ['must be a JSON object, as in {"mcpServers": {…}}'])
+        raise ConfigError(source, [_OBJECT])
     return document
 
 

@@ -1,4 +1,4 @@
-"""Groups of commands, and what is said of a command that is typed where it is not, or by another name.
+"""Groups of commands, and what is said of a command or an option that is typed where it is not, or by another name.
 
 Above: app.py and the `*_commands.py`. Below: typer.
 """
@@ -29,6 +29,16 @@ _OTHER_WORDS = {
 
 class Commands(TyperGroup):
     """A group that says where a command is which it does not have: `recordings show` is `codemode show`."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Take what is typed behind the group, as typer does; say where an option goes that is typed too early."""
+        option = args[0].partition("=")[0] if args else ""
+        own = {one for parameter in self.get_params(ctx) for one in (*parameter.opts, *parameter.secondary_opts)}
+        behind = next((one for one in args if one in self.commands), "")
+        if option.startswith("-") and option not in own and behind and not ctx.resilient_parsing:
+            where = f"{ctx.command_path} {behind} ... {option}"
+            ctx.fail(f"No such option: {option}. It goes behind the command: '{where}'")
+        return super().parse_args(ctx, args)
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         """Return the command that is named first, as typer does."""

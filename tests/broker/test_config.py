@@ -28,6 +28,7 @@ def servers(**entries):
 
 
 WRONG = {
+    "nothing": (" \n", 'mcp.json: is empty; must be a JSON object, as in {"mcpServers": {…}}'),
     "syntax": ('{"mcpServers": {\n  "git": }', "mcp.json:2:10: is not JSON: expecting value"),
     "a comment": (
         '{// mine\n"mcpServers": {}}',

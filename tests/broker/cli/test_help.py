@@ -55,3 +55,20 @@ def test_a_command_that_is_elsewhere_or_called_otherwise_is_named(codemode, type
     finished = codemode(*typed)
     assert finished.returncode == 2
     assert f"Did you mean {meant}?" in finished.stderr
+
+
+@pytest.mark.parametrize(
+    ("typed", "where"),
+    [
+        (["--config", "mcp.json", "run", "script.py"], "codemode run ... --config"),
+        (["tools", "-c", "mcp.json", "list"], "codemode tools list ... -c"),
+    ],
+)
+def test_an_option_before_its_command_is_told_where_it_goes(codemode, typed, where):
+    finished = codemode(*typed)
+    assert finished.returncode == 2
+    assert f"It goes behind the command: '{where}'" in " ".join(finished.stderr.split())
+
+
+def test_options_of_a_group_go_before_its_commands(codemode):
+    assert "no such option" not in codemode("audit", "--verify").stderr.lower()
