@@ -9,6 +9,7 @@ from __future__ import annotations
 import errno
 import io
 import os
+import select
 import sys
 from contextlib import suppress
 from typing import TYPE_CHECKING
@@ -32,15 +33,20 @@ class LastingFile(io.FileIO):
     _has_ended = False
 
     def write(self, data: Buffer, /) -> int:
-        """Write as far as that goes."""
+        """Write as far as that goes; a pipe that whoever started us has made non-blocking is waited for."""
         if not self._has_ended:
             try:
-                return super().write(data)
+                return self._written(data)
             except OSError as error:
                 self._has_ended = True
                 if error.errno not in _GONE:
                     self.fault = error.strerror or str(error)
         return memoryview(data).nbytes
+
+    def _written(self, data: Buffer) -> int:
+        while (written := super().write(data)) is None:
+            select.select((), (self,), ())
+        return written
 
 
 def open_standard_streams() -> None:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
+import sys
 
 import pytest
 
@@ -45,6 +47,21 @@ def test_a_script_runs_to_its_end_whatever_stream_is_closed(redirected, codemode
     finished = redirected(closed, "run", script, "--config", config, "--allow", "odd.echo")
     assert (finished.returncode, finished.stdout) == (0, stdout), finished.stderr
     assert "said" in codemode("show", "last").stdout
+
+
+@pytest.mark.parametrize("is_blocking", [True, False])
+@pytest.mark.parametrize("stream", ["stdout", "stderr"])
+def test_what_a_slow_reader_has_not_taken_yet_is_waited_for(stream, is_blocking):
+    reading_end, writing_end = os.pipe()
+    os.set_blocking(writing_end, is_blocking)
+    opened = "import sys; from broker.cli.streams import open_standard_streams; open_standard_streams()"
+    code = f"{opened}; print('x' * 50_000_000, file=sys.{stream})"
+    stdout, stderr = (writing_end, None) if stream == "stdout" else (None, writing_end)
+    with subprocess.Popen([sys.executable, "-c", code], stdout=stdout, stderr=stderr) as process:  # noqa: S603  # our own code
+        os.close(writing_end)
+        with os.fdopen(reading_end, "rb") as reader:
+            assert reader.read() == b"x" * 50_000_000 + b"\n"
+    assert process.returncode == 0
 
 
 def test_a_full_disk_behind_stdout_ends_no_run_and_is_named(redirected, codemode, script, config):
