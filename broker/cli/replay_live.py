@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pydantic import ValidationError
-from rich.table import Table
 from rich.text import Text
 
 from broker.authorization.faults import policy_problems
@@ -21,7 +20,7 @@ from broker.cli.exit_codes import ExitCode
 from broker.cli.recordings import open_recordings
 from broker.cli.run import grants_of
 from broker.cli.script_file import read_script
-from broker.cli.terminal import Problem, can_ask, note, notes, write_result
+from broker.cli.terminal import Problem, can_ask, note, notes, print_table, write_result
 from broker.errors import ConfigError, RecordingError
 from broker.recordings.compare import compare
 from broker.recordings.policy_replay import judge_recording
@@ -98,7 +97,7 @@ def judged(recordings: Sequence[tuple[str, Recording]], request: ReplayRequest) 
         write_result(json.dumps(rows, indent=2))
     else:
         for name, verdicts in found.items():
-            note(_table(name, verdicts))
+            _print_verdicts(name, verdicts)
     is_same = all(verdict.is_same for verdicts in found.values() for verdict in verdicts)
     return ExitCode.COMPLETED if is_same else ExitCode.DIFFERENT
 
@@ -134,14 +133,19 @@ def _report(found: Comparison) -> None:
     note(counted(len(found.changes) + len(found.others), "difference") if found else "no differences")
 
 
-def _table(name: str, verdicts: Sequence[Verdict]) -> Table:
-    table = Table(title=name, title_justify="left", title_style="bold", box=None, pad_edge=False)
-    for column in ("call", "line", "tool", "then", "now", "because of"):
-        table.add_column(column, header_style="dim", justify="right" if column in {"call", "line"} else "left")
-    for verdict in verdicts:
-        style = "" if verdict.is_same else "bold red"
-        tool = Text(one_line(verdict.name, _TEXT_CHARACTERS))
-        now = Text(verdict.now, style)
-        basis = one_line(verdict.basis, _TEXT_CHARACTERS)
-        table.add_row(str(verdict.call), str(verdict.line), tool, verdict.then, now, Text(basis))
-    return table
+def _print_verdicts(name: str, verdicts: Sequence[Verdict]) -> None:
+    console = notes()
+    console.print(Text(name, "bold"), soft_wrap=True)
+    rows = [
+        (
+            one_line(verdict.name, _TEXT_CHARACTERS),
+            str(verdict.call),
+            str(verdict.line),
+            verdict.then,
+            Text(verdict.now, "" if verdict.is_same else "bold red"),
+            one_line(verdict.basis, _TEXT_CHARACTERS),
+        )
+        for verdict in verdicts
+    ]
+    columns = ("tool", "call", "line", "then", "now", "because of")
+    print_table(console, columns, rows, right={"call", "line"}, whole={"tool"})

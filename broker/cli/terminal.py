@@ -106,18 +106,32 @@ def write_table(
 ) -> None:
     """Write a table to stdout; where that is no terminal, a line for each row with tabs between, for grep and cut.
 
-    On a terminal that is too narrow for the table, a row is its first cell and below it the others.
+    The arguments are those of `print_table`.
+    """
+    console = results()
+    if console.is_terminal:
+        print_table(console, columns, rows, right=right, whole=whole)
+    else:
+        write_result("\n".join("\t".join(map(str, row)) for row in rows))
+
+
+def print_table(
+    console: Console,
+    columns: Sequence[str],
+    rows: Iterable[Sequence[str | Text]],
+    *,
+    right: Collection[str] = (),
+    whole: Collection[str] = (),
+) -> None:
+    """Print a table; where it is too narrow for that, a row is its first cell and below it the others.
 
     Args:
+        console: Where.
         columns: Their headings.
         rows: Texts, made inert.
         right: Columns of numbers.
         whole: Columns whose cells are never broken: names that people copy.
     """
-    console = results()
-    if not console.is_terminal:
-        write_result("\n".join("\t".join(map(str, row)) for row in rows))
-        return
     rows = list(rows)
     if _least_width(columns, rows, whole) > console.width:
         for first, *others in rows:

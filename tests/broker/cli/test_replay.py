@@ -107,6 +107,14 @@ def test_another_policy_judges_the_recorded_calls(codemode, tmp_path):
     assert {one["name"]: one["now"] for one in verdicts}["memory.read_graph"] == "allowed"
 
 
+def test_what_another_policy_decides_can_be_read_in_a_narrow_terminal(codemode, tmp_path):
+    (tmp_path / "policy.json").write_text('{"rules": [{"tools": ["git.*"], "effect": "deny"}]}')
+    finished = codemode("replay", str(EXAMPLE / "recording.jsonl"), "--policy", "policy.json", COLUMNS="40")
+    assert "\ngit.git_log\n  call 1  line " in finished.stderr
+    assert "then allowed" in finished.stderr
+    assert "…" not in finished.stderr
+
+
 def test_another_policy_counts_the_recorded_calls_against_its_quotas(codemode, tmp_path):
     quotas = [{"tools": "git.git_show", "per_run": 1}, {"tools": "memory.create_entities", "per_minute": 2}]
     (tmp_path / "policy.json").write_text(json.dumps({"policy": {"quotas": quotas}}))
