@@ -63,8 +63,8 @@ class Vocabulary:
         return self._commonest(self._near(word), _GUESSES)
 
     def respell(self, word: str) -> str:
-        """Return the commonest word that one slip makes of one that no tool says; else the word itself."""
-        return word if self._count(word) else max(self._near(word), key=self._count, default=word)
+        """Return the commonest word that one slip makes of one that no tool says in any form; else the word itself."""
+        return word if stem(word) in self._postings else max(self._near(word), key=self._count, default=word)
 
     def pieces(self, word: str) -> tuple[str, ...]:
         """Return the stems of the fewest known words that make this one together; else of words that begin so."""

@@ -88,6 +88,13 @@ def test_what_is_not_known_of_one_side_neither_agrees_nor_disagrees() -> None:
     assert Action(is_many=True).numbers_agree(Action(is_many=False)) is False
 
 
+def test_a_plural_stays_one_where_tools_write_the_singular_alone() -> None:
+    index = KeywordIndex()
+    index.replace("homes", [tool("homes", "get_house", "Of a house."), tool("homes", "list_house", "Of each house.")])
+    assert [found.spec.name for found in index.rank("show houses")] == ["list_house", "get_house"]
+    assert [found.spec.name for found in index.rank("show a house")] == ["get_house", "list_house"]
+
+
 @given(st.text(), st.text())
 def test_no_text_is_too_odd(one: str, other: str) -> None:
     assert action_of_query(one).kinds <= {"read", "check", "create", "change", "remove", "run", "stop", "send"}
