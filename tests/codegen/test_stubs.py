@@ -113,6 +113,17 @@ def test_a_number_larger_than_64_bits_is_no_literal() -> None:
     assert signature(made) == f"async def look(*, a: Literal[{2**63 - 1}]=..., b: int=...) -> Any:"
 
 
+def test_of_joined_types_the_narrower_stands() -> None:
+    whole, any_number = {"type": "integer"}, {"type": "number"}
+    made = stub({"a": {"allOf": [any_number, whole]}, "b": {"allOf": [whole, any_number]}})
+    assert signature(made) == "async def look(*, a: int=..., b: int=...) -> Any:"
+
+
+@pytest.mark.parametrize("never", [False, {"not": {}}, {"not": True}])
+def test_a_property_that_no_value_fits_is_left_out(never: Any) -> None:
+    assert signature(stub({"a": never, "b": {"not": {"type": "null"}}})) == "async def look(*, b: Any=...) -> Any:"
+
+
 def test_null_alone_is_none() -> None:
     assert signature(stub({"a": {"const": None}, "b": {"enum": [None]}})) == (
         "async def look(*, a: None=..., b: None=...) -> Any:"

@@ -13,6 +13,7 @@ from mcp.server import MCPServer
 from broker import Broker
 from broker.errors import SearchError, UnknownToolError
 from broker.tiers import CallStatistics, Tiers, TierScores, token_counter
+from broker.tiers.items import full_item
 from broker.tiers.pages import BUDGETS, Tier, compact
 from broker.tiers.tokens import ESTIMATE, estimate
 from broker.tools.catalog import Catalog
@@ -99,6 +100,13 @@ def test_a_hot_tool_shows_the_parameters_that_a_call_needs_first(make_tiers):
     catalog.replace("srv", [ToolSpec("srv", "t", None, "", schema, None, ToolAnnotations())])
     shown = ["c: string", "g: string", "a?: string", "b?: string", "d?: string", "e?: string"]
     assert make_tiers(catalog).hot().items[0]["parameters"] == shown
+
+
+def test_definitions_fit_into_as_many_tokens_as_they_have(catalog, make_tiers):
+    tiers = make_tiers(catalog, ESTIMATE)
+    needed = sum(ESTIMATE.count(compact(full_item(entry))) for entry in catalog.tools)
+    assert tiers.fit(catalog.tools, needed)
+    assert not tiers.fit(catalog.tools, needed - 1)
 
 
 def test_pages_of_a_category_are_numbered(make_tiers):
