@@ -105,10 +105,13 @@ def judged(recordings: Sequence[tuple[str, Recording]], request: ReplayRequest) 
 def _policy(path: Path) -> Policy:
     """Read the `policy` section, alone or in a whole config."""
     try:
-        document = json.loads(path.read_text("utf-8"))
+        document = json.loads(path.read_text("utf-8-sig"))
         section = document.get("policy", {}) if "mcpServers" in document or "policy" in document else document
     except OSError as error:
         raise Problem(f"{path}: {error.strerror}") from None
+    except json.JSONDecodeError as error:
+        place = f"{path}:{error.lineno}:{error.colno}"
+        raise Problem(f"{place}: is not JSON: {error.msg.lower()}", "Correct it there.") from None
     except (ValueError, AttributeError, TypeError):
         raise Problem(f"{path} is no JSON object", 'Write a policy, as in {"rules": […]}.') from None
     try:

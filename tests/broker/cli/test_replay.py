@@ -135,6 +135,16 @@ def test_a_policy_that_is_none_is_named_with_all_its_faults(codemode, tmp_path):
     assert "  - policy: quota: is unknown; did you mean 'quotas'?\n" in finished.stderr
 
 
+def test_a_policy_that_is_not_json_is_told_the_place_and_a_byte_order_mark_is_none_of_it(codemode, tmp_path):
+    replay = ("replay", str(EXAMPLE / "recording.jsonl"), "--policy", "policy.json")
+    (tmp_path / "policy.json").write_text('{"rules": [],\n}')
+    finished = codemode(*replay)
+    assert finished.returncode == 2
+    assert "policy.json:2:1: is not JSON: " in finished.stderr
+    (tmp_path / "policy.json").write_text("{}", "utf-8-sig")
+    assert "is no" not in codemode(*replay).stderr
+
+
 def test_the_same_policy_decides_the_same_also_where_a_call_never_came_to_a_decision(codemode, config, tmp_path):
     script = (
         "from tools import odd\ntry:\n    await odd.echo(text=5)\nexcept Exception:\n    await odd.echo(text='x')\n"
