@@ -6,7 +6,7 @@ from inspect import cleandoc
 
 import pytest
 
-from sandbox import Completed
+from sandbox import Completed, Limits
 
 pytestmark = pytest.mark.anyio
 
@@ -87,5 +87,6 @@ async def test_the_names_that_code_loads_are_those_that_the_disassembler_finds(r
             assert list(sys.modules["guest.unused"].loaded_names(code)) == found
         len(many.co_names)
     """
-    result = await run(f"MODULE = 'class A:\\n    x: int = len(B)\\n    def f(self): return C'\n{cleandoc(script)}")
+    module = "MODULE = 'class A:\\n    x: int = len(B)\\n    def f(self): return C'"
+    result = await run(f"{module}\n{cleandoc(script)}", limits=Limits(wall_seconds=110))
     assert result.outcome == Completed(140_000)
