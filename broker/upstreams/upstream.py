@@ -159,8 +159,8 @@ class Upstream:
                     ready = True
                     self._become_ready(connection)
                     await self._serve(connection)
-            except Exception as caught:  # noqa: BLE001  # one server's fault must not reach the others
-                error = caught
+            except* Exception as caught:  # noqa: BLE001  # one server's fault must not reach the others
+                error = caught  # on trio it may come together with a cancellation, which goes on
             finally:
                 self._lose_connection()
         timed_out = scope.cancelled_caught and not ready

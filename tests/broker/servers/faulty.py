@@ -125,7 +125,7 @@ def call(request):  # noqa: C901  # one case for each fault
 
 
 def initialize():
-    version = "1999-01-01" if BEHAVIOUR == "bad_version" else "2025-11-25"
+    version = "1999-01-01" if BEHAVIOUR.startswith("bad_version") else "2025-11-25"
     return {
         "protocolVersion": version,
         "capabilities": {"tools": {"listChanged": True}},
@@ -187,7 +187,9 @@ if BEHAVIOUR == "tidies_up":
     signal.signal(signal.SIGTERM, lambda *_: note(os.environ["CALLS_LOG"], "told to end"))
     time.sleep(0.3)
     note(os.environ["CALLS_LOG"], "tidied up")
-if BEHAVIOUR in {"child_when_told_to_end", "keeps_starting"}:
+if BEHAVIOUR == "bad_version_and_stays":
+    note(os.environ["CALLS_LOG"], "given up")
+if BEHAVIOUR in {"child_when_told_to_end", "keeps_starting", "bad_version_and_stays"}:
     while True:
         time.sleep(100)
 if BEHAVIOUR == "ignores_signals":

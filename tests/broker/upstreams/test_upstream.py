@@ -16,6 +16,7 @@ from broker.errors import (
     UnavailableError,
 )
 from broker.upstreams.server_config import ServerConfig
+from broker.upstreams.upstream import Upstream
 
 if TYPE_CHECKING:
     from broker.upstreams.listing import Listing
@@ -52,6 +53,16 @@ async def test_a_server_that_cannot_be_used_says_why(faulty, running, behaviour)
         with pytest.raises(UnavailableError) as caught:
             await upstream.call_tool("echo", {})
     assert str(caught.value) == f"faulty is not available: {problem}. Nothing was sent."
+
+
+async def test_the_fault_of_a_server_that_is_not_wanted_any_more_reaches_nobody(faulty, log):
+    config = faulty("bad_version_and_stays", env={"CALLS_LOG": str(log)})
+    upstream = Upstream("faulty", config, lambda *_: None)
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(upstream.run)
+        await until(lambda: "given up" in log.read_text())
+        tasks.cancel_scope.cancel()
+    assert upstream.status.state != "ready"
 
 
 async def test_a_server_that_never_answers_is_given_up_after_its_timeout(faulty, running):
