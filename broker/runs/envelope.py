@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 from broker.calls.attempts import CallRecord  # noqa: TC001  # pydantic reads it
+from broker.runs.not_described import NotDescribed  # noqa: TC001  # the same
 from sandbox import Completed, Parked, Raised, Stopped, Usage
 
 if TYPE_CHECKING:
@@ -76,7 +77,7 @@ class ExecutionResult(BaseModel):
         displayed: Content blocks of MCP that the script displayed; not in the JSON.
         not_displayed: How many more it displayed than there is room for; not in the JSON.
         waits_for: What a run waits for that `Session.resume` goes on with; not in the JSON.
-        not_described: The `NotDescribed` of a script that was not started for it; not in the JSON.
+        not_described: What a script named that was not described, so that it was not started; not in the JSON.
     """
 
     model_config = ConfigDict(extra="forbid")
@@ -94,7 +95,7 @@ class ExecutionResult(BaseModel):
     displayed: list[dict[str, Any]] = Field(default=[], exclude=True, repr=False)
     not_displayed: int = Field(default=0, exclude=True)
     waits_for: WaitsFor | None = Field(default=None, exclude=True)
-    not_described: Any = Field(default=None, exclude=True, repr=False)
+    not_described: NotDescribed | None = Field(default=None, exclude=True, repr=False)
 
     @property
     def is_refused(self) -> bool:

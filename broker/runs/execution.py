@@ -23,7 +23,7 @@ from broker.recordings.run_journal import RunJournal
 from broker.runs.envelope import envelope_of, redacted_outcome
 from broker.runs.hints import with_hint
 from broker.runs.large_values import worked_on
-from broker.runs.preparation import NotDescribed
+from broker.runs.not_described import NotDescribed
 from broker.runs.run_calls import RunCalls
 from broker.runs.run_output import RunOutput
 from broker.runs.script_check import not_started, warning

@@ -12,10 +12,11 @@ from typing import TYPE_CHECKING, Any
 
 import anyio
 
-from broker.calls.call_texts import NOW_DESCRIBED, fetch_them, script_not_described
+from broker.calls.call_texts import script_not_described
 from broker.logging import logger
 from broker.runs.hints import sharpened
 from broker.runs.manifest import manifest_of
+from broker.runs.not_described import NotDescribed
 from broker.runs.script_check import CheckedScript, diagnostics_of, stops, unreadable
 from codegen import CheckerError
 from sandbox import Raised, Stopped
@@ -31,27 +32,6 @@ if TYPE_CHECKING:
     from sandbox import Reference
 
 _WHOLE_SERVER = {None, "*"}
-
-
-@dataclass(frozen=True, slots=True)
-class NotDescribed:
-    """Tools that a script names and that are not described, by their qualified names, and what is said of that."""
-
-    names: tuple[str, ...]
-    reason: str
-
-    @property
-    def outcome(self) -> Raised:
-        """How the run of such a script ends, before it has begun."""
-        return self._raised(fetch_them(self.names))
-
-    def delivered(self) -> Raised:
-        """Return the same for whoever is given the descriptions with it."""
-        return self._raised(NOW_DESCRIBED)
-
-    def _raised(self, next_step: str) -> Raised:
-        message = f"{self.reason} {next_step}"
-        return Raised("ToolDescriptionRequired", message, f"ToolDescriptionRequired: {message}\n")
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from broker.disclosure.tool_details import ToolDetails
-    from broker.runs.preparation import NotDescribed
+    from broker.runs.not_described import NotDescribed
     from broker.sessions import Session
     from sandbox import Limits
 
@@ -144,15 +144,14 @@ class Surface:
             if self.resumes is not None:
                 self.session.forget_request(self.resumes)
             return Reply(run_texts.not_resumed(str(error)), is_error=True)
-        return self._ran(result) if result.not_described is None else await self._with_stubs(result)
+        return await self._with_stubs(result, result.not_described) if result.not_described else self._ran(result)
 
-    async def _with_stubs(self, result: ExecutionResult) -> Reply:
+    async def _with_stubs(self, result: ExecutionResult, lacking: NotDescribed) -> Reply:
         """Reply to a script that lacked descriptions with those: its author could do nothing else than fetch them."""
-        lacking: NotDescribed = result.not_described
         details = await self.session.get_tool_details(lacking.names[:_MOST_TOOLS])
         if not details.described:
             return self._ran(result)
-        raised = lacking.delivered() if len(details.described) == len(lacking.names) else lacking.outcome
+        raised = lacking.outcome_with_stubs if len(details.described) == len(lacking.names) else lacking.outcome
         stubs = _stubs(details)
         # Some clients show their model the envelope alone.
         error = ExecutionError(type=raised.type, message=f"{raised.message}\n\n{stubs}", traceback=raised.traceback)

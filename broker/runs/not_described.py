@@ -1,0 +1,38 @@
+"""What is said of a script that names tools which were not described: it is not started.
+
+Above: preparation.py, which finds that out, and whoever answers such a script. Below: call_texts.py.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from broker.calls.call_texts import NOW_DESCRIBED, fetch_them
+from sandbox import Raised
+
+
+@dataclass(frozen=True, slots=True)
+class NotDescribed:
+    """Tools that a script names and that are not described.
+
+    Attributes:
+        names: Their qualified names.
+        reason: Why the script was not started.
+    """
+
+    names: tuple[str, ...]
+    reason: str
+
+    @property
+    def outcome(self) -> Raised:
+        """How the run of such a script ends, before it has begun."""
+        return self._raised(fetch_them(self.names))
+
+    @property
+    def outcome_with_stubs(self) -> Raised:
+        """The same for whoever is given the descriptions with it."""
+        return self._raised(NOW_DESCRIBED)
+
+    def _raised(self, next_step: str) -> Raised:
+        message = f"{self.reason} {next_step}"
+        return Raised("ToolDescriptionRequired", message, f"ToolDescriptionRequired: {message}\n")
