@@ -99,7 +99,7 @@ async def run_aside(function: Callable[[], T]) -> T:
         job.perform()
         job.wake()
 
-    threading.Thread(target=work, name="aside", daemon=True).start()
+    threading.Thread(target=work, name="wasm-aside", daemon=True).start()
     await job.done.wait()
     return job.result()
 
