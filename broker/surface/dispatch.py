@@ -69,11 +69,14 @@ class Surface:
         schema = INPUT_SCHEMAS.get(name)
         if schema is None:
             return Reply(texts.unknown_tool(name, list(INPUT_SCHEMAS)), is_error=True)
-        given = _decoded(arguments) if isinstance(arguments, str) else dict(arguments)
-        if name == DETAILS and isinstance(given, dict) and isinstance(given.get("tools"), str):
+        sent = _decoded(arguments) if isinstance(arguments, str) else dict(arguments)
+        if not isinstance(sent, dict):
+            return Reply(texts.wrong_arguments(name, "its arguments are no JSON object"), is_error=True)
+        # Models write null for what they leave out; no argument takes it.
+        given = {argument: value for argument, value in sent.items() if value is not None}
+        if name == DETAILS and isinstance(given.get("tools"), str):
             given["tools"] = _names(given["tools"])
-        fault = first_fault(given, schema) if isinstance(given, dict) else "its arguments are no JSON object"
-        if fault is not None:
+        if (fault := first_fault(given, schema)) is not None:
             return Reply(texts.wrong_arguments(name, fault), is_error=True)
         if name == SEARCH:
             return await self._search(given)

@@ -237,6 +237,16 @@ async def test_bad_arguments_are_explained(connected, case):
     assert len(result.content[0].text) < 800
 
 
+async def test_an_argument_that_is_null_is_left_out(connected):
+    async with connected() as client:
+        ran = await client.call_tool("execute_code", {"code": "1", "timeout": None, "session": None})
+        found = await client.call_tool("search_tools", {"query": "add", "server": None, "limit": None, "cursor": None})
+        lacking = await client.call_tool("execute_code", {"code": None})
+    assert ran.content[0].text == "1"
+    assert "desk.add" in found.content[0].text
+    assert "'code' is a required property" in lacking.content[0].text
+
+
 async def test_a_tool_of_a_server_called_directly_is_explained(connected):
     async with connected() as client:
         with pytest.raises(MCPError, match=r"Tools of servers are called in scripts") as caught:
