@@ -43,14 +43,14 @@ class ToolUnavailableError(ToolError, ConnectionError): ...
 class ToolOutcomeUnknown(ToolError): ...
 class ToolResultError(ToolError): ...
 """
-_BUILTINS = """\
-from typing import Any
-
+_FUNCTIONS = """\
 def display(*values: Any, mime_type: str | None = None) -> None: ...
 async def read_bytes(block: dict[str, Any]) -> bytes: ...
 async def extract(value: Any, expected: Any, instructions: str = "") -> Any: ...
 """
 ERROR_NAMES = frozenset(line.split("(")[0][6:] for line in _ERRORS.splitlines() if line.startswith("class"))
+_IMPORTED = "".join(f"from tools import {name} as {name}\n" for name in sorted(ERROR_NAMES))
+_BUILTINS = f"from typing import Any\nimport tools as tools\n{_IMPORTED}{_FUNCTIONS}"
 
 
 def tools_package(stubs: Iterable[Stub], listed: Mapping[str, Iterable[str]]) -> dict[str, str]:
@@ -60,7 +60,7 @@ def tools_package(stubs: Iterable[Stub], listed: Mapping[str, Iterable[str]]) ->
         by_namespace.setdefault(stub.namespace, []).append(stub)
     names = sorted({*by_namespace, *listed})
     imports = "".join(f"from . import {name} as {name}\n" for name in names)
-    files = {"tools/__init__.pyi": imports + _ERRORS, "__builtins__.pyi": _BUILTINS}
+    files = {"tools/__init__.pyi": _ERRORS + _FUNCTIONS + imports, "__builtins__.pyi": _BUILTINS}
     for name in names:
         described = by_namespace.get(name, [])
         others = sorted(set(listed.get(name, ())) - {stub.function for stub in described})

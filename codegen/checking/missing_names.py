@@ -28,9 +28,9 @@ def undefined(finding: Finding, place: Place, known: Known) -> Mistake | None:
         return None
     name = named[1]
     homes = [namespace for namespace, functions in known.functions.items() if name in functions]
-    if name in known.functions or name in ERROR_NAMES:
+    if name in known.functions:
         return Mistake(f"`{name}` is not imported", f"write `from tools import {name}`")
-    if name == "tools" or name in sys.stdlib_module_names:
+    if name in sys.stdlib_module_names:
         return Mistake(f"`{name}` is not imported", f"write `import {name}`")
     if homes:
         return Mistake(f"`{name}` is not imported", f"write `from tools.{homes[0]} import {name}`")

@@ -1,7 +1,8 @@
 """What a script has beside Python and its tools: `display`, `read_bytes` and `extract`, as builtins.
 
-Each is a call of the host, named without a dot, which no tool is. Content blocks that are not text are small handles in
-a script, `{"type", "mime_type", "size", "id"}`; what they stand for stays with the host.
+They can be imported from `tools` as well. Each is a call of the host, named without a dot, which no tool is. Content
+blocks that are not text are small handles in a script, `{"type", "mime_type", "size", "id"}`; what they stand for stays
+with the host.
 """
 
 import base64
@@ -9,6 +10,7 @@ import builtins
 
 from . import expected_types, tool_errors
 
+FUNCTIONS = ("display", "read_bytes", "extract")
 _KINDS = ("image", "audio", "resource")
 _BEGINNINGS = {
     b"\x89PNG\r\n\x1a\n": "image/png",
@@ -67,9 +69,7 @@ def install(bridge) -> None:
         except (TypeError, ValueError) as error:
             raise tool_errors.ToolResultError(f"extract() got something that is no {expected}: {error}") from None
 
-    builtins.display = display
-    builtins.read_bytes = read_bytes
-    builtins.extract = extract
+    builtins.__dict__.update(zip(FUNCTIONS, (display, read_bytes, extract), strict=True))
 
 
 def _is_block(value):

@@ -8,13 +8,14 @@ is only listed. A namespace that is `"partial"` has only the described tools, an
 Functions are made when they are first used: a manifest may hold thousands.
 """
 
+import builtins
 import difflib
 import inspect
 import json
 import sys
 import types
 
-from . import arguments, protocol, stub_sources, tool_errors
+from . import arguments, blocks, protocol, stub_sources, tool_errors
 
 MOST_SHOWN = 100
 """Tools of a server that `help` tells of."""
@@ -23,13 +24,15 @@ MOST_SHOWN = 100
 def install(manifest: dict, bridge) -> None:
     """Makes `tools` and `tools.<namespace>` importable, with the `ToolError` tree beside them.
 
+    `tools` and the tree are builtins too: a script that imports its servers alone still catches `tools.ToolError`.
     In a kernel the modules of earlier scripts learn what has been described since.
     """
     tools = sys.modules.get("tools")
     if not (isinstance(tools, _Tools) and tools.__serves__(bridge)):
         tools = _Tools(bridge)
     tools.__fill__(manifest)
-    sys.modules["tools"] = tools
+    sys.modules["tools"] = builtins.tools = tools
+    builtins.__dict__.update(tool_errors.TREE)
     for name, namespace in tools.__namespaces__.items():
         sys.modules[f"tools.{name}"] = namespace
 
@@ -60,6 +63,8 @@ class _Tools(types.ModuleType):
         self.__dict__.update(self.__namespaces__)
 
     def __getattr__(self, name):
+        if name in blocks.FUNCTIONS:
+            return getattr(builtins, name)
         _refuse_dunder(self, name)
         raise tool_errors.ToolNotFoundError(
             f"there is no server {name!r} in tools. {_nearest(name, self.__namespaces__, 'Servers')}"

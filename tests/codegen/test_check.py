@@ -122,6 +122,24 @@ def test_a_tool_named_in_any_way_is_there(script: str) -> None:
     assert check(script, stubs()) == []
 
 
+@pytest.mark.parametrize(
+    "names",
+    ["from tools import hub", "import tools.hub as hub", "hub = tools.hub"],
+)
+@pytest.mark.parametrize("error", ["ToolError", "tools.ToolError"])
+def test_errors_and_tools_itself_need_no_import(names: str, error: str) -> None:
+    script = f"{names}\ntry:\n    await hub.get_issue(repo='a', number=1)\nexcept {error} as failed:\n    print(failed."
+    assert check(f"{script}tool)", stubs()) == []
+    [found] = check(f"{script}code)", stubs())
+    assert "`ToolError` has no attribute `code`" in found.message
+
+
+def test_the_functions_beside_the_tools_can_be_imported_from_there() -> None:
+    assert check("from tools import read_bytes, display, extract\ndisplay(await read_bytes({}))", stubs()) == []
+    named = check("from tools import display\nawait display.show()", stubs(), listed={"display": ["show"]})
+    assert named == []
+
+
 def test_a_function_of_two_servers_is_told_by_its_own_parameters() -> None:
     script = "from tools import files, hub\nawait hub.search(q=1)\nawait files.search(q=1)"
     hints = [one.hint for one in check(script, stubs()) if one.code == "unknown-argument"]

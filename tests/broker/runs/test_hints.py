@@ -22,7 +22,6 @@ MISTAKES = {
         "from tools import add",
         "(desk.add is a tool: write `from tools import desk` and `await desk.add(...)`)",
     ),
-    "tools without an import": ("await tools.desk.add(a=1)", "(write `import tools`)"),
     "a tool by the name that hosts give it": (
         "await mcp__desk__add(a=1)",
         "desk.add is a tool: write `from tools import desk` and `await desk.add(...)`",
@@ -156,6 +155,15 @@ async def test_any_other_error_is_told_as_it_is(session, script):
     last = (await told(session, script)).rstrip().splitlines()[-1]
     assert ": " in last or "among them" in last
     assert "`" not in last
+
+
+async def test_tools_and_its_errors_need_no_import(session):
+    script = (
+        "try:\n    await tools.desk.add(a=1)\n    raise ToolError('why')\n"
+        "except tools.ToolError as error:\n    told = error.message\ntold"
+    )
+    result = await session.execute_code(script, describe_references=True)
+    assert (result.value, [call.status for call in result.calls]) == ("why", ["ok"])
 
 
 async def test_a_fetch_takes_bare_names_and_says_what_else_to_do(session):

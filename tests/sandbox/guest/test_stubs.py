@@ -30,6 +30,7 @@ KINDS = {
         "import tools.good as good",
         "from tools.good import echo\nclass good: echo = staticmethod(echo)",
         "from tools import *",
+        "good = tools.good",
     ],
 )
 async def test_tools_are_imported_like_modules(run, imported):
@@ -194,6 +195,25 @@ async def test_every_failure_is_an_exception_that_a_script_can_catch(run, kind):
     """
     result = await run(script, answer=answer)
     assert result.outcome == Completed([kind, "why", "why", "s", "t", [{"type": "text"}], {"a": 1}])
+
+
+@pytest.mark.parametrize("caught", ["ToolError", "tools.ToolError"])
+async def test_failures_are_caught_without_an_import(run, caught):
+    async def answer(_):
+        return Failed("ToolError", "broken")
+
+    script = f"from tools import good\ntry:\n    await good.echo(text='')\nexcept {caught} as error:\n    print(error)"
+    assert (await run(script, answer=answer)).stdout == "broken\n"
+    own = "class ToolError(Exception): ...\ntools = [1]\n[ToolError.__module__, tools]"
+    assert (await run(own)).outcome == Completed(["__main__", [1]])
+
+
+async def test_the_functions_beside_the_tools_can_be_imported_from_there(run, raised):
+    script = "import builtins\nfrom tools import display, extract, read_bytes\n"
+    assert (await run(f"{script}[display is builtins.display]")).outcome == Completed([True])
+    assert (await raised("from tools import open")).type == "ImportError"
+    server = await run("from tools import extract\nextract.__name__", manifest={"extract": {"functions": {}}})
+    assert server.outcome == Completed("tools.extract")
 
 
 async def test_an_unknown_kind_of_failure_is_a_tool_error(raised):
