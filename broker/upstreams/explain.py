@@ -129,7 +129,7 @@ def _login(name: str) -> str:
 
 def _unreachable(error: httpx2.HTTPError | httpx2.InvalidURL) -> Trouble:
     if isinstance(error, httpx2.InvalidURL):
-        return Trouble("its URL is none", "Correct 'url'.")
+        return Trouble("its 'url' is no URL that can be asked", "Correct 'url'.")
     for cause in _chain(error):
         match cause:
             case socket.gaierror():

@@ -93,7 +93,7 @@ MISSING: dict[str, tuple[dict[str, Any], str, str]] = {
     ),
     "address": (
         {"url": "http://[::1/mcp"},
-        "its URL is none",
+        "its 'url' is no URL that can be asked",
         "Correct 'url'.",
     ),
     "host": (
