@@ -7,6 +7,7 @@ anyio's streams on Windows, whose pipes do not say what they take at once.
 from __future__ import annotations
 
 import os
+import sys
 from contextlib import suppress
 from typing import TYPE_CHECKING, Protocol
 
@@ -46,8 +47,10 @@ class InputPipe:
     """A pipe that does not block."""
 
     def __init__(self, writing_end: int) -> None:
-        """Take over the end that is written to, which must not block."""
+        """Take over the end that is written to."""
         self._end: int | None = writing_end
+        if sys.platform != "win32":  # where there is `InputStream`
+            os.set_blocking(writing_end, False)
 
     def write(self, data: bytes | memoryview) -> int:
         """See `Input`."""

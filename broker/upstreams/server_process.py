@@ -69,7 +69,6 @@ async def start_process(config: ServerConfig) -> ServerProcess:
         assert process.stdin is not None  # noqa: S101  # it was opened as a pipe
         return ServerProcess(process, InputStream(process.stdin))
     reading_end, writing_end = os.pipe()
-    os.set_blocking(writing_end, False)
     stdin = InputPipe(writing_end)
     try:
         return ServerProcess(await _open(config, reading_end), stdin)
