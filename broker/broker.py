@@ -22,8 +22,8 @@ from broker.config import Config
 from broker.config_problems import name_problems
 from broker.errors import ConfigError
 from broker.host_arguments import check_answerer, check_servers, grants_of
-from broker.recordings.recorder import Recorder
-from broker.recordings.recordings import Recordings
+from broker.recordings.journal.recorder import Recorder
+from broker.recordings.keeping.recordings import Recordings
 from broker.redaction import Redactor
 from broker.runs.crashed_runs import take_up_crashed
 from broker.runs.shared_sandbox import SharedSandbox

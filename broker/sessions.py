@@ -33,8 +33,8 @@ if TYPE_CHECKING:
     from broker.calls.attempts import CallRecord
     from broker.calls.script_functions import Extractor
     from broker.disclosure.tool_details import ToolDetails
-    from broker.recordings.recorder import Recorder
-    from broker.recordings.resuming import UnknownAnswerer, UnknownOutcome
+    from broker.recordings.journal.recorder import Recorder
+    from broker.recordings.journal.resuming import UnknownAnswerer, UnknownOutcome
     from broker.redaction import Redactor
     from broker.runs.envelope import ExecutionResult
     from broker.runs.script_check import CheckedScript, CheckMode

@@ -49,15 +49,22 @@ def test_packages_import_each_other_in_one_direction_only(package):
 
 
 @pytest.mark.parametrize(
-    ("room", "others"),
-    [("", {"schemas", "stubs", "checking"}), ("schemas", {"stubs", "checking"}), ("stubs", {"checking"})],
-    ids=["codegen", "schemas", "stubs"],
+    ("package", "room", "others"),
+    [
+        ("codegen", "", {"schemas", "stubs", "checking"}),
+        ("codegen", "schemas", {"stubs", "checking"}),
+        ("codegen", "stubs", {"checking"}),
+        ("broker/recordings", "", {"keeping", "journal", "replay", "showing"}),
+        ("broker/recordings", "keeping", {"journal", "replay", "showing"}),
+        ("broker/recordings", "journal", {"replay", "showing"}),
+        ("broker/recordings", "replay", {"showing"}),
+        ("broker/recordings", "showing", {"journal", "replay"}),
+    ],
 )
-def test_the_rooms_of_codegen_know_those_before_them_alone(room, others):
-    folder = ROOT / "codegen" / room
-    found = [path for path in sorted(folder.glob("*.py")) if path.name != "__init__.py"]
+def test_the_rooms_of_a_package_know_those_before_them_alone(package, room, others):
+    found = [path for path in sorted((ROOT / package / room).glob("*.py")) if path.name != "__init__.py"]
     assert found
-    later = tuple(f"codegen.{other}." for other in others)
+    later = tuple(f"{package.replace('/', '.')}.{other}." for other in others)
     wrong = {
         path.name: names for path in found if (names := {n for n in imported_modules(path) if n.startswith(later)})
     }

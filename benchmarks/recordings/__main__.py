@@ -18,14 +18,14 @@ import anyio
 
 from broker import Broker, Config, Grant, ServerConfig
 from broker.cli.show import collector_at_rest, shown
-from broker.recordings.picture import picture_of
-from broker.recordings.recordings import Recordings
+from broker.recordings.journal.retracing import past_of
+from broker.recordings.journal.run_journal import Beginning, RunJournal
+from broker.recordings.keeping.recordings import Recordings
+from broker.recordings.keeping.transfer import load
 from broker.recordings.redaction import Redaction
-from broker.recordings.replay import replay
-from broker.recordings.retracing import past_of
-from broker.recordings.run_journal import Beginning, RunJournal
+from broker.recordings.replay.replay import replay
 from broker.recordings.settings import RecordingSettings
-from broker.recordings.transfer import load
+from broker.recordings.showing.picture import picture_of
 from broker.store import Store
 from sandbox import Limits, Returned, Sandbox, Stopwatch
 

@@ -1,6 +1,6 @@
 """What is written down of a run's calls on their way to a server, before it takes effect.
 
-Above: tool_calls.py and the desk, which tell of it. Below: recordings/run_journal.py, which writes it.
+Above: tool_calls.py and the desk, which tell of it. Below: recordings/journal/run_journal.py, which writes it.
 """
 
 from __future__ import annotations

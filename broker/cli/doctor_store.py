@@ -17,7 +17,7 @@ from broker import audit_chain
 from broker.authorization import kept_grants
 from broker.cli.findings import MIB, Finding
 from broker.errors import StoreError
-from broker.recordings import tables as recordings
+from broker.recordings.keeping import tables as recordings
 from broker.store import Store
 from broker.store_files import VARIABLE, is_there, log_of, user_store
 from codegen.plain_text import counted

@@ -11,16 +11,16 @@ from rich.text import Text
 from broker.cli.exit_codes import ExitCode
 from broker.cli.terminal import Problem, note, results, write_result
 from broker.errors import BrokerError
-from broker.recordings.inference import InferredResults, infer
-from broker.recordings.recordings import Recordings
+from broker.recordings.keeping.recordings import Recordings
 from broker.recordings.settings import RecordingSettings
+from broker.recordings.showing.inference import InferredResults, infer
 from broker.store import Store
 from codegen.plain_text import one_line
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from broker.recordings.inference import Inferred
+    from broker.recordings.showing.inference import Inferred
 
 _NAME_CHARACTERS = 130
 

@@ -16,16 +16,16 @@ from broker.cli.terminal import Problem, note, write_result, write_table
 from broker.errors import BrokerError, RecordingError
 from broker.recordings.events import json_schema
 from broker.recordings.files import export_lines, read_recording
-from broker.recordings.recordings import Recordings
+from broker.recordings.keeping.recordings import Recordings
+from broker.recordings.keeping.transfer import export, import_file, load
 from broker.recordings.settings import RecordingSettings
-from broker.recordings.transfer import export, import_file, load
 from broker.store import Store
 from codegen.plain_text import counted, one_line
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from broker.recordings.entries import Entry
+    from broker.recordings.keeping.entries import Entry
     from broker.recordings.recording import Recording
 
 STYLES = {"completed": "green", "raised": "red", "stopped": "red", "parked": "yellow", "interrupted": "yellow"}

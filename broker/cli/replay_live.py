@@ -22,10 +22,10 @@ from broker.cli.run import grants_of
 from broker.cli.script_file import read_script
 from broker.cli.terminal import Problem, can_ask, note, notes, print_table, write_result
 from broker.errors import ConfigError, RecordingError
-from broker.recordings.compare import compare
-from broker.recordings.policy_replay import judge_recording
-from broker.recordings.rerun import RecordedAnswers, rerun
-from broker.recordings.transfer import load
+from broker.recordings.keeping.transfer import load
+from broker.recordings.replay.compare import compare
+from broker.recordings.replay.policy_replay import judge_recording
+from broker.recordings.replay.rerun import RecordedAnswers, rerun
 from codegen.plain_text import counted, one_line
 from sandbox import Sandbox
 
@@ -33,9 +33,9 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from broker.cli.replay import ReplayRequest
-    from broker.recordings.compare import Comparison
-    from broker.recordings.policy_replay import Verdict
     from broker.recordings.recording import Recording
+    from broker.recordings.replay.compare import Comparison
+    from broker.recordings.replay.policy_replay import Verdict
 
 _TEXT_CHARACTERS = 200
 _STYLES = {"added": "green", "removed": "red", "changed": "yellow"}

@@ -18,7 +18,7 @@ from broker.cli.consent import read_line
 from broker.cli.exit_codes import ExitCode
 from broker.cli.terminal import Problem, can_ask, indented, results
 from broker.errors import RecordingError
-from broker.recordings.replay import replay
+from broker.recordings.replay.replay import replay
 from codegen.plain_text import one_line, paragraph
 from sandbox import Sandbox
 

@@ -16,15 +16,15 @@ from broker.cli.recordings import STYLES, open_recordings, when
 from broker.cli.run import exit_code, grants_of, report, show_output
 from broker.cli.terminal import Problem, can_ask, note, results, write_result
 from broker.errors import RecordingError
-from broker.recordings.transfer import load
+from broker.recordings.keeping.transfer import load
 from codegen.plain_text import counted, one_line
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from broker.recordings.entries import Entry
+    from broker.recordings.journal.resuming import UnknownCall, UnknownOutcome
+    from broker.recordings.keeping.entries import Entry
     from broker.recordings.recording import CallStory, Recording
-    from broker.recordings.resuming import UnknownCall, UnknownOutcome
     from sandbox import Isolation
 
 _ARGUMENT_CHARACTERS = 100

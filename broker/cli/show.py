@@ -14,8 +14,8 @@ from rich.text import Text
 from broker.cli.exit_codes import ExitCode
 from broker.cli.recordings import read_target, when
 from broker.cli.terminal import indented, note, results, write_file, write_result
-from broker.recordings.html_page import html_page
-from broker.recordings.picture import picture_of
+from broker.recordings.showing.html_page import html_page
+from broker.recordings.showing.picture import picture_of
 from codegen.plain_text import counted, one_line, paragraph
 
 if TYPE_CHECKING:
@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 
     from rich.table import Table
 
-    from broker.recordings.picture import Picture, Span
     from broker.recordings.recording import Recording
+    from broker.recordings.showing.picture import Picture, Span
 
 STYLES = {"ok": "green", "failed": "red", "refused": "yellow", "waiting": "yellow", "unknown": "red"}
 MOST_ROWS = 60

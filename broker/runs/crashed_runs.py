@@ -15,7 +15,7 @@ from sandbox import SandboxError
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from broker.recordings.recorder import Recorder
+    from broker.recordings.journal.recorder import Recorder
     from broker.sessions import Session
 
 

@@ -18,8 +18,8 @@ from broker.calls.content_blocks import ContentBlocks
 from broker.calls.script_functions import ScriptFunctions
 from broker.calls.tool_calls import ToolCalls
 from broker.errors import RecordingError
-from broker.recordings.resuming import UnknownCalls, check_resumable, give_back
-from broker.recordings.run_journal import RunJournal
+from broker.recordings.journal.resuming import UnknownCalls, check_resumable, give_back
+from broker.recordings.journal.run_journal import RunJournal
 from broker.runs.envelope import envelope_of, redacted_outcome
 from broker.runs.hints import with_hint
 from broker.runs.large_values import worked_on
@@ -36,8 +36,8 @@ if TYPE_CHECKING:
     from broker.authorization.questions import GivenAnswers
     from broker.authorization.run_desk import RunDesk
     from broker.calls.script_functions import Extractor
-    from broker.recordings.recorder import RecordedRun, Recorder
-    from broker.recordings.resuming import UnknownAnswerer, UnknownOutcome
+    from broker.recordings.journal.recorder import RecordedRun, Recorder
+    from broker.recordings.journal.resuming import UnknownAnswerer, UnknownOutcome
     from broker.redaction import Redactor
     from broker.runs.envelope import ExecutionResult
     from broker.runs.preparation import Preparation

@@ -18,7 +18,7 @@ import anyio
 import mcp.types as t
 from mcp import MCPError
 
-from broker.recordings.repeating import in_request
+from broker.recordings.journal.repeating import in_request
 from broker.room import gives_way
 from broker.server.identity import principal_of_request
 from broker.server.way_to_client import has_forms, has_model, push, reaching

@@ -23,7 +23,7 @@ from codegen import ToolSpec, assign_identifiers, generate_stub, is_generated
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
-    from broker.recordings.inference import Inferred
+    from broker.recordings.showing.inference import Inferred
     from codegen import Stub
 
 _CANDIDATES = 20

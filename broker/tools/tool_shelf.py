@@ -12,7 +12,7 @@ import anyio
 
 from broker.disclosure.disclosure_config import load_embedder
 from broker.logging import logger
-from broker.recordings.inference import InferredResults
+from broker.recordings.showing.inference import InferredResults
 from broker.redaction import redacted_definition
 from broker.search import Mode, ToolSearch, VectorStore
 from broker.tiers import CallStatistics, Tiers, TierScores

@@ -282,7 +282,7 @@ async def test_a_call_whose_journal_fails_is_on_record_as_not_sent(path, desk, r
     def fail(*_, **__):
         raise StoreError("no space is left.")
 
-    monkeypatch.setattr("broker.recordings.run_journal.RunJournal.sent", fail)
+    monkeypatch.setattr("broker.recordings.journal.run_journal.RunJournal.sent", fail)
     with Store(path) as store:
         with pytest.raises(RunInterruptedError, match=r"no space is left\. No call was sent\."):
             await run(store, desk, "desk.*")

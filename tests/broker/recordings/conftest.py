@@ -12,9 +12,9 @@ from mcp.server.mcpserver import Image
 from mcp.server.mcpserver.exceptions import ToolError
 
 from broker import Broker, Config, Grant, PolicyConfig
-from broker.recordings.recordings import Recordings
+from broker.recordings.keeping.recordings import Recordings
+from broker.recordings.keeping.transfer import load
 from broker.recordings.settings import RecordingSettings
-from broker.recordings.transfer import load
 from broker.store import Store
 
 

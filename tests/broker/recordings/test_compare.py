@@ -10,12 +10,12 @@ from pathlib import Path
 from hypothesis import given
 from hypothesis import strategies as st
 
-from broker.recordings import alignment, text_diff
-from broker.recordings.alignment import Alignment
-from broker.recordings.compare import Change, compare, fields
-from broker.recordings.picture import _Clock
 from broker.recordings.recording import Recording
-from broker.recordings.replay import Difference
+from broker.recordings.replay import alignment, text_diff
+from broker.recordings.replay.alignment import Alignment
+from broker.recordings.replay.compare import Change, compare, fields
+from broker.recordings.replay.replay import Difference
+from broker.recordings.showing.picture import _Clock
 
 EXAMPLE = Path(__file__).parents[3] / "examples" / "history" / "recording.jsonl"
 BEGUN = next(line for line in EXAMPLE.read_text().splitlines() if line.startswith('{"event":"begun"'))

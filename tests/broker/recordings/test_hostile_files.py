@@ -15,14 +15,14 @@ from broker.authorization.policy import Policy
 from broker.calls.content_blocks import ContentBlocks
 from broker.cli.show import shown
 from broker.errors import RecordingError
-from broker.recordings.compare import compare
 from broker.recordings.files import read_recording
-from broker.recordings.html_page import html_page
-from broker.recordings.leave import denials_given_back, grants_given_back
-from broker.recordings.picture import picture_of
-from broker.recordings.policy_replay import judge_recording
-from broker.recordings.rerun import RecordedAnswers
-from broker.recordings.retracing import past_of
+from broker.recordings.journal.leave import denials_given_back, grants_given_back
+from broker.recordings.journal.retracing import past_of
+from broker.recordings.replay.compare import compare
+from broker.recordings.replay.policy_replay import judge_recording
+from broker.recordings.replay.rerun import RecordedAnswers
+from broker.recordings.showing.html_page import html_page
+from broker.recordings.showing.picture import picture_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

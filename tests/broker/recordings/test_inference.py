@@ -8,7 +8,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from broker import Grant
-from broker.recordings.inference import InferredResults, Shape, infer
+from broker.recordings.showing.inference import InferredResults, Shape, infer
 
 pytestmark = pytest.mark.anyio
 

@@ -6,10 +6,10 @@ import pytest
 
 from broker import Grant
 from broker.errors import RunInterruptedError, StoreError
+from broker.recordings.journal.repeating import in_request
+from broker.recordings.journal.run_journal import Beginning, RunJournal
+from broker.recordings.keeping.transfer import load
 from broker.recordings.redaction import Redaction
-from broker.recordings.repeating import in_request
-from broker.recordings.run_journal import Beginning, RunJournal
-from broker.recordings.transfer import load
 from sandbox import Call, Limits, PastStep, Step, WorkerError
 from sandbox.workers import Workers
 

@@ -10,10 +10,10 @@ import pytest
 
 from broker import Denial, Grant, PolicyConfig, Verdict
 from broker.authorization.choices import Choice, answers_of
-from broker.recordings.leave import grants_given_back
-from broker.recordings.recordings import Recordings
+from broker.recordings.journal.leave import grants_given_back
+from broker.recordings.keeping.recordings import Recordings
+from broker.recordings.keeping.transfer import export, import_file, load
 from broker.recordings.settings import RecordingSettings
-from broker.recordings.transfer import export, import_file, load
 
 pytestmark = pytest.mark.anyio
 

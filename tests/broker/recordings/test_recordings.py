@@ -12,10 +12,10 @@ from broker import Grant
 from broker.errors import RecordingError, RunInterruptedError, StoreError
 from broker.recordings.events import json_schema
 from broker.recordings.files import read_recording
-from broker.recordings.recordings import Recordings
+from broker.recordings.keeping.recordings import Recordings
+from broker.recordings.keeping.transfer import export, import_file, load
 from broker.recordings.redaction import Redaction
 from broker.recordings.settings import RecordingSettings
-from broker.recordings.transfer import export, import_file, load
 from broker.store import Store
 from sandbox import Completed, Limits
 

@@ -8,9 +8,9 @@ import pytest
 
 from broker import Grant, PolicyConfig
 from broker.errors import RecordingError
-from broker.recordings.recordings import Recordings
+from broker.recordings.keeping.recordings import Recordings
+from broker.recordings.keeping.transfer import export, import_file, load
 from broker.recordings.settings import RecordingSettings
-from broker.recordings.transfer import export, import_file, load
 from sandbox import Completed, WorkerError
 
 pytestmark = pytest.mark.anyio
@@ -233,7 +233,7 @@ async def test_a_run_that_could_not_be_taken_up_can_be_later(world, monkeypatch)
     async with opened() as broker:
         session = broker.session(grants=[Grant("desk.add")])
         with monkeypatch.context() as patched:
-            patched.setattr("broker.recordings.recorder.past_of", broken)
+            patched.setattr("broker.recordings.journal.recorder.past_of", broken)
             with pytest.raises(RecordingError, match="it makes no sense"):
                 await session.take_up(result.run_id)
         entry = recordings.find(result.run_id)

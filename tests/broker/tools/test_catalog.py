@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from broker.errors import UnknownToolError
-from broker.recordings.inference import Inferred
+from broker.recordings.showing.inference import Inferred
 from broker.tools.catalog import Catalog
 from codegen import ToolAnnotations, ToolSpec
 

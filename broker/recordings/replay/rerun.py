@@ -11,11 +11,11 @@ import json
 from collections import defaultdict, deque
 from typing import TYPE_CHECKING
 
-from broker.recordings.recordings import Recordings
+from broker.recordings.journal.run_journal import Beginning, RunJournal
+from broker.recordings.keeping.recordings import Recordings
+from broker.recordings.keeping.transfer import load
 from broker.recordings.redaction import Redaction
-from broker.recordings.run_journal import Beginning, RunJournal
 from broker.recordings.settings import RecordingSettings
-from broker.recordings.transfer import load
 from broker.store import Store
 from sandbox import Failed, Returned, SkippingStopwatch
 

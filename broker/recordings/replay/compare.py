@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
-from broker.recordings.alignment import Alignment
-from broker.recordings.replay import Difference, pretty
+from broker.recordings.replay.alignment import Alignment
+from broker.recordings.replay.replay import Difference, pretty
 from broker.recordings.writing import outcome_json
 
 if TYPE_CHECKING:

@@ -16,8 +16,8 @@ from broker.recordings.recording import Recording
 from broker.recordings.writing import state_of
 
 if TYPE_CHECKING:
-    from broker.recordings.entries import Entry
-    from broker.recordings.recordings import Recordings
+    from broker.recordings.keeping.entries import Entry
+    from broker.recordings.keeping.recordings import Recordings
 
 
 def load(recordings: Recordings, entry: Entry) -> Recording:

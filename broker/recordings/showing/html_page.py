@@ -18,8 +18,8 @@ from codegen.plain_text import counted, one_line, paragraph
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from broker.recordings.picture import Picture, Span
     from broker.recordings.recording import Recording
+    from broker.recordings.showing.picture import Picture, Span
 
 MOST_CALLS = 2_000
 _VALUE_CHARACTERS = 4_000
@@ -31,7 +31,7 @@ def html_page(recording: Recording, picture: Picture) -> str:
     """Return the page."""
     title = escape(f"{one_line(recording.begun.filename, _NAME_CHARACTERS)} {recording.begun.run_id}")
     body = "\n".join(_body(recording, picture))
-    style = resources.files("broker.recordings").joinpath("page.css").read_text("utf-8")
+    style = resources.files("broker.recordings.showing").joinpath("page.css").read_text("utf-8")
     return (
         '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
         "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'\">\n"

@@ -10,16 +10,16 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias
 
 from broker.errors import RecordingError
-from broker.recordings.leave import denials_given_back, grants_given_back
+from broker.recordings.journal.leave import denials_given_back, grants_given_back
 from sandbox import Failed
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
     from broker.authorization.run_desk import RunDesk
+    from broker.recordings.journal.run_journal import RunJournal
     from broker.recordings.parts import RecordedTool
     from broker.recordings.recording import CallStory, Recording
-    from broker.recordings.run_journal import RunJournal
     from sandbox import Call, Completion
 
 UnknownOutcome: TypeAlias = Literal["fail", "ask", "repeat"]

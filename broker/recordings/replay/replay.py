@@ -10,9 +10,9 @@ import json
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
+from broker.recordings.journal.retracing import is_same_step, past_of, taken_again
 from broker.recordings.redaction import Redaction
-from broker.recordings.retracing import is_same_step, past_of, taken_again
-from broker.recordings.text_diff import text_diff
+from broker.recordings.replay.text_diff import text_diff
 from broker.recordings.writing import outcome_json
 from sandbox import NoJournal, SandboxError
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from difflib import SequenceMatcher
 from typing import TYPE_CHECKING
 
-from broker.recordings.alignment import equal_at_start
+from broker.recordings.replay.alignment import equal_at_start
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

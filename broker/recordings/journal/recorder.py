@@ -15,16 +15,16 @@ from typing import TYPE_CHECKING, Any
 
 from broker.errors import RecordingError, StoreError
 from broker.logging import logger
-from broker.recordings.interruption import interrupted, store_error
-from broker.recordings.leave import grants_to_record, numbers_of
+from broker.recordings.journal.interruption import interrupted, store_error
+from broker.recordings.journal.leave import grants_to_record, numbers_of
+from broker.recordings.journal.repeating import present_request
+from broker.recordings.journal.resuming import check_resumable
+from broker.recordings.journal.retracing import past_of
+from broker.recordings.journal.run_journal import Beginning, RunJournal, UnrecordedRun
+from broker.recordings.journal.take_ups import TakeUps
+from broker.recordings.keeping.transfer import load
 from broker.recordings.parts import RecordedTool
 from broker.recordings.redaction import Redaction
-from broker.recordings.repeating import present_request
-from broker.recordings.resuming import check_resumable
-from broker.recordings.retracing import past_of
-from broker.recordings.run_journal import Beginning, RunJournal, UnrecordedRun
-from broker.recordings.take_ups import TakeUps
-from broker.recordings.transfer import load
 from sandbox import Past, SandboxError
 
 if TYPE_CHECKING:
@@ -34,10 +34,10 @@ if TYPE_CHECKING:
 
     from broker.authorization.desk import ConsentDesk
     from broker.authorization.grants import Held
-    from broker.recordings.entries import Entry
+    from broker.recordings.journal.resuming import UnknownOutcome
+    from broker.recordings.keeping.entries import Entry
+    from broker.recordings.keeping.recordings import Recordings
     from broker.recordings.recording import Recording
-    from broker.recordings.recordings import Recordings
-    from broker.recordings.resuming import UnknownOutcome
     from broker.tools.catalog import CatalogEntry
     from sandbox import Limits
 

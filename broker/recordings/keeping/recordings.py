@@ -11,9 +11,9 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Self
 
 from broker.errors import RecordingError, StoreError
-from broker.recordings.entries import SELECT, SHUTDOWN, read_entry
-from broker.recordings.owners import Owner, lives
-from broker.recordings.tables import TABLES
+from broker.recordings.keeping.entries import SELECT, SHUTDOWN, read_entry
+from broker.recordings.keeping.owners import Owner, lives
+from broker.recordings.keeping.tables import TABLES
 from codegen.plain_text import one_line
 
 if TYPE_CHECKING:
@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from contextlib import AbstractContextManager
     from pathlib import Path
 
-    from broker.recordings.entries import Entry
     from broker.recordings.events import State
+    from broker.recordings.keeping.entries import Entry
     from broker.recordings.settings import RecordingSettings
     from broker.store import Store
 

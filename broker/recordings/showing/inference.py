@@ -13,13 +13,13 @@ from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Any
 
 from broker.errors import RecordingError
-from broker.recordings.transfer import load
+from broker.recordings.keeping.transfer import load
 from broker.store import Tables
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from broker.recordings.recordings import Recordings
+    from broker.recordings.keeping.recordings import Recordings
     from broker.store import Store
 
 MOST_RECORDINGS = 500

@@ -8,12 +8,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from broker.errors import RecordingError, RunInterruptedError, StoreError
-from broker.recordings.transfer import load
+from broker.recordings.keeping.transfer import load
 from codegen.plain_text import counted, one_line
 
 if TYPE_CHECKING:
+    from broker.recordings.keeping.recordings import Recordings
     from broker.recordings.recording import Recording
-    from broker.recordings.recordings import Recordings
     from sandbox import SandboxError
 
 _MOST_NAMES = 3

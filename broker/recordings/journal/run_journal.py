@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Any
 from broker.calls.call_journal import NoCallJournal
 from broker.errors import RecordingError, StoreError
 from broker.recordings.events import VERSION
-from broker.recordings.leave import recorded_denial, recorded_grant
-from broker.recordings.retracing import is_same_step
+from broker.recordings.journal.leave import recorded_denial, recorded_grant
+from broker.recordings.journal.retracing import is_same_step
 from broker.recordings.writing import Line, outcome_json, state_of
 from sandbox import NoJournal
 
@@ -27,9 +27,9 @@ if TYPE_CHECKING:
     from pydantic import BaseModel
 
     from broker.authorization.grants import Denial, Held
+    from broker.recordings.keeping.recordings import Recordings
     from broker.recordings.parts import CallAnswer, RecordedTool
     from broker.recordings.recording import Recording
-    from broker.recordings.recordings import Recordings
     from broker.recordings.redaction import Redaction
     from sandbox import Limits, Outcome, PastStep, Printed, Step
 
