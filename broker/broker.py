@@ -308,8 +308,11 @@ class Broker:
             self._recordings.is_shutting_down = True
 
     def requested_run(self, request: str, within_seconds: float | None = None) -> str | None:
-        """Return the recorded run that a client goes on with who repeats its request, as of `Recorder.requested`."""
-        return self._recorder.requested(request, within_seconds)
+        """Return the recorded run that a client goes on with who repeats its request.
+
+        As of `UnfinishedRuns.requested`.
+        """
+        return self._recorder.unfinished.requested(request, within_seconds)
 
     def take_up_interrupted(self) -> int:
         """Go on, in the background, with the runs of this store that a crash interrupted; returns how many.
@@ -318,7 +321,7 @@ class Broker:
         is left alone. Nobody is asked: a run with a question, or with a call of unknown outcome that the config would
         ask about, is parked.
         """
-        found = self._recorder.crashed()
+        found = self._recorder.unfinished.crashed()
         for run_id in found:
             self._task_group().start_soon(take_up_crashed, run_id, self._recorder, self._session_of_crashed)
         return len(found)

@@ -256,7 +256,7 @@ class Session:
 
     def forget_request(self, run_id: str) -> None:
         """Take the next request like the one that began a run for a new one: its client knows how that ended."""
-        self._recorder.forget_request(run_id)
+        self._recorder.unfinished.forget_request(run_id)
 
     def revoke(self, grant_id: str) -> bool:
         """Take a grant back, also from runs of the session that are parked. Tell whether it was held.
@@ -268,7 +268,7 @@ class Session:
         """
         held = self._desk.revoke(grant_id)
         if held is not None:
-            self._recorder.take_back(self._desk.interrupted, held)
+            self._recorder.unfinished.take_back(self._desk.interrupted, held)
         return held is not None
 
     async def dispatch(
@@ -321,7 +321,7 @@ class Session:
         watching = Watching(on_output, on_call, stop, extractor=extractor)
         policy = unknown or self._recorder.unknown_outcome
         work = partial(self._execution.resume, run, watching, policy=policy, ask=ask_unknown)
-        return await self._recorder.take_ups.perform(self._recorder.id_of(run), work)
+        return await self._recorder.take_ups.perform(self._recorder.unfinished.id_of(run), work)
 
     async def repeated(self, run_id: str) -> ExecutionResult | None:
         """Return what a run of the session's principal comes to that is taken up in this process already.

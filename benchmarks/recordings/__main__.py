@@ -18,8 +18,9 @@ import anyio
 
 from broker import Broker, Config, Grant, ServerConfig
 from broker.cli.show import collector_at_rest, shown
+from broker.recordings.journal.beginning import Beginning
 from broker.recordings.journal.retracing import past_of
-from broker.recordings.journal.run_journal import Beginning, RunJournal
+from broker.recordings.journal.run_journal import RunJournal
 from broker.recordings.keeping.recordings import Recordings
 from broker.recordings.keeping.transfer import load
 from broker.recordings.redaction import Redaction

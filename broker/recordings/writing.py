@@ -15,9 +15,10 @@ from typing import TYPE_CHECKING, Any, assert_never
 from sandbox import Completed, Parked, Raised, Stopped
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from broker.recordings.events import State
+    from broker.recordings.parts import Part
     from broker.recordings.redaction import Redaction
     from sandbox import Outcome, PastStep, Printed, Step
 
@@ -68,6 +69,12 @@ class Line:
             f'"printed":{self.printed(printed)},"outcome":{self.outcome}'
         )
 
+    def parts(self, parts: Iterable[Part]) -> str:
+        """Return grants and the like; where no content is kept, without arguments and words of people."""
+        content = None if self.keeps_content else {"arguments", "note"}
+        dumped = [part.model_dump(mode="json", exclude=content, exclude_defaults=True) for part in parts]
+        return self.redaction.json_text(_ENCODER.encode(dumped))
+
     def printed(self, pieces: Sequence[Printed]) -> str:
         """Return printed text; pieces of one stream that follow each other are one."""
         texts = []
@@ -75,6 +82,11 @@ class Line:
             text = self.stored("".join(piece.text for piece in group))
             texts.append(f'{{"stream":"{stream}","text":{text}}}')
         return f"[{','.join(texts)}]"
+
+
+def members(values: Mapping[str, Any]) -> str:
+    """Return a JSON object without the braces around it."""
+    return _ENCODER.encode(values)[1:-1]
 
 
 def outcome_json(outcome: Outcome) -> dict[str, Any]:

@@ -26,7 +26,7 @@ async def take_up_crashed(run_id: str, recorder: Recorder, session_of: Callable[
     is.
     """
     try:
-        _, recording = recorder.find(run_id)
+        _, recording = recorder.unfinished.find(run_id)
         session = session_of(recording.begun.session, recording.begun.principal)
         result = await session.take_up(run_id)
         recorder.take_ups.keep(result)

@@ -18,6 +18,7 @@ from broker.calls.content_blocks import ContentBlocks
 from broker.calls.script_functions import ScriptFunctions
 from broker.calls.tool_calls import ToolCalls
 from broker.errors import RecordingError
+from broker.recordings.journal.beginning import recorded_tool
 from broker.recordings.journal.resuming import UnknownCalls, check_resumable, give_back
 from broker.recordings.journal.run_journal import RunJournal
 from broker.runs.envelope import envelope_of, redacted_outcome
@@ -36,8 +37,10 @@ if TYPE_CHECKING:
     from broker.authorization.questions import GivenAnswers
     from broker.authorization.run_desk import RunDesk
     from broker.calls.script_functions import Extractor
-    from broker.recordings.journal.recorder import RecordedRun, Recorder
+    from broker.recordings.journal.recorded_run import RecordedRun
+    from broker.recordings.journal.recorder import Recorder
     from broker.recordings.journal.resuming import UnknownAnswerer, UnknownOutcome
+    from broker.recordings.parts import RecordedTool
     from broker.redaction import Redactor
     from broker.runs.envelope import ExecutionResult
     from broker.runs.preparation import Preparation
@@ -110,7 +113,7 @@ class Execution:
             manifest=manifest,
             limits=limits or sandbox.limits,
             image=sandbox.image_digest,
-            described=self._described(found),
+            tools=self._recorded_tools(found),
             desk=self.desk,
         )
         with recorded:
@@ -134,7 +137,7 @@ class Execution:
             RecordingError: It cannot go on here; the text says why.
         """
         sandbox = await self.preparation.sandbox.opened()
-        _, found = self.recorder.find(name)
+        _, found = self.recorder.unfinished.find(name)
         check_resumable(found, sandbox.image_digest)
         await self.preparation.disclosure.need({tool.server for tool in found.begun.tools})
         entries = [self.preparation.catalog.by_python_name(tool.function) for tool in found.begun.tools]
@@ -216,12 +219,12 @@ class Execution:
             calls.restore(recorded.before, desk, prepared.upstreams)
         return calls
 
-    def _described(self, found: Sequence[Reference]) -> list[tuple[CatalogEntry, bool, frozenset[str]]]:
-        """Return what is recorded of the tools that a script names and that are described."""
+    def _recorded_tools(self, found: Sequence[Reference]) -> list[RecordedTool]:
+        """Return the tools that a script names and that are described, as they are written down."""
         named = self.preparation.named(found)
-        return [self._known(entry) for entry in named if self.preparation.disclosure.is_described(entry)]
+        return [self._recorded_tool(entry) for entry in named if self.preparation.disclosure.is_described(entry)]
 
-    def _known(self, entry: CatalogEntry) -> tuple[CatalogEntry, bool, frozenset[str]]:
-        """Return a tool with what the operator says of its server."""
+    def _recorded_tool(self, entry: CatalogEntry) -> RecordedTool:
         settings = self.preparation.upstreams[entry.spec.server].settings
-        return entry, settings.trust_annotations, self.desk.policy.labels_of(settings.labels)
+        labels = self.desk.policy.labels_of(settings.labels)
+        return recorded_tool(entry, is_trusted=settings.trust_annotations, labels=labels)

@@ -96,13 +96,13 @@ class Parking:
         """
         if run in self._kept:
             return await self._next(self._kept[run])
-        if not self._execution.recorder.is_open(run, self._execution.desk.principal):
+        if not self._execution.recorder.unfinished.is_open(run, self._execution.desk.principal):
             raise KeyError(run)
         return await self.run(partial(self._execution.resume, run))
 
     def take_up_waiting(self) -> list[str]:
         """Take up the principal's recorded runs that wait and are not taken up yet; return their ids."""
-        recorded = self._execution.recorder.waiting(self._execution.desk.principal)
+        recorded = self._execution.recorder.unfinished.waiting(self._execution.desk.principal)
         waiting = [run for run in recorded if run not in self._kept]
         for run in waiting:
             self.begin(run, partial(self._execution.resume, run))

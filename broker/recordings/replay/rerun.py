@@ -11,7 +11,8 @@ import json
 from collections import defaultdict, deque
 from typing import TYPE_CHECKING
 
-from broker.recordings.journal.run_journal import Beginning, RunJournal
+from broker.recordings.journal.beginning import Beginning
+from broker.recordings.journal.run_journal import RunJournal
 from broker.recordings.keeping.recordings import Recordings
 from broker.recordings.keeping.transfer import load
 from broker.recordings.redaction import Redaction

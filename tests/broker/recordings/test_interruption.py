@@ -6,8 +6,9 @@ import pytest
 
 from broker import Grant
 from broker.errors import RunInterruptedError, StoreError
+from broker.recordings.journal.beginning import Beginning
 from broker.recordings.journal.repeating import in_request
-from broker.recordings.journal.run_journal import Beginning, RunJournal
+from broker.recordings.journal.run_journal import RunJournal
 from broker.recordings.keeping.transfer import load
 from broker.recordings.redaction import Redaction
 from sandbox import Call, Limits, PastStep, Step, WorkerError
@@ -159,13 +160,24 @@ async def test_a_run_for_which_there_is_no_worker_any_more_says_how_it_goes_on(o
     assert [name for name, *_ in calls] == ["add", "echo"]
 
 
-async def test_nothing_is_written_after_what_could_not_be(recordings, fill, free):
-    beginning = Beginning(
-        run_id="run_0123456789abcdef", filename="x.py", script="1", manifest={}, seed=1, wall_ns=1, limits=Limits(),
-        image="", tools=[], policy=None, versions={},
-    )  # fmt: skip
-    journal = RunJournal.begin(recordings, Redaction(), beginning)
-    journal.stepped(PastStep(0, {}), Step(calls=(Call(1, "desk.echo", {"text": "x" * 30_000}),)), ())
+@pytest.fixture
+def begin_journal(recordings):
+    """Return the journal of a run that has taken one step, which is not written yet."""
+
+    def begin(step):
+        beginning = Beginning(
+            run_id="run_0123456789abcdef", filename="x.py", script="1", manifest={}, seed=1, wall_ns=1, limits=Limits(),
+            image="", tools=[], policy=None, versions={},
+        )  # fmt: skip
+        journal = RunJournal.begin(recordings, Redaction(), beginning)
+        journal.stepped(PastStep(0, {}), step, ())
+        return journal
+
+    return begin
+
+
+async def test_nothing_is_written_after_what_could_not_be(begin_journal, recordings, fill, free):
+    journal = begin_journal(Step(calls=(Call(1, "desk.echo", {"text": "x" * 30_000}),)))
     fill()
     with pytest.raises(StoreError, match="the disk is full"):
         journal.asked(1)
@@ -175,3 +187,23 @@ async def test_nothing_is_written_after_what_could_not_be(recordings, fill, free
     journal.close()
     recording = load(recordings, recordings.find("last"))
     assert (recording.line_count, recordings.find("last").state) == (1, "interrupted")
+
+
+async def test_what_is_written_beside_a_line_is_written_at_the_end_where_the_line_is_lost(
+    begin_journal, store, fill, free
+):
+    def tell(journal):
+        with journal.together():
+            journal.denied(1, "rule")
+            journal.kept(1, {"block": "x" * 30_000})
+
+    store.execute("CREATE TABLE noted (what TEXT)")
+    journal = begin_journal(Step(calls=(Call(1, "desk.echo", {}),)))
+    journal.with_next(lambda: store.execute("INSERT INTO noted VALUES ('how call 1 ended')"))
+    fill()
+    with pytest.raises(StoreError, match="the disk is full"):
+        tell(journal)
+    free()
+    assert store.execute("SELECT * FROM noted") == []
+    journal.close()
+    assert store.execute("SELECT * FROM noted") == [("how call 1 ended",)]

@@ -1,0 +1,113 @@
+"""The recorded runs that may go on: which they are, whose, and for whose request.
+
+Above: recorder.py, which takes them up, sessions.py and broker.py. Below: recordings.py. Where nothing is
+recorded there are none.
+"""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from broker.errors import RecordingError, StoreError
+from broker.logging import logger
+from broker.recordings.journal.leave import numbers_of
+from broker.recordings.keeping.transfer import load
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from broker.authorization.grants import Held
+    from broker.recordings.keeping.entries import Entry
+    from broker.recordings.keeping.recordings import Recordings
+    from broker.recordings.recording import Recording
+
+
+@dataclass(frozen=True)
+class UnfinishedRuns:
+    """Those of one store, or of none."""
+
+    recordings: Recordings | None
+
+    def id_of(self, name: str) -> str:
+        """Return the whole id of a run.
+
+        Raises:
+            RecordingError: There is none of that name.
+        """
+        return name if self.recordings is None else self.recordings.find(name).run_id
+
+    def is_open(self, run_id: str, principal: str) -> bool:
+        """Tell whether a run of a principal is recorded here that was interrupted or is parked."""
+        return any(recording.begun.run_id == run_id for recording in self._open_of(principal))
+
+    def requested(self, request: str, within_seconds: float | None = None) -> str | None:
+        """Return the run that a client goes on with that repeats its request: one that is parked or has crashed.
+
+        So it is where that was taken up already, whatever has become of it: a second run would make its calls twice.
+        With `within_seconds`, only if it began so lately.
+        """
+        if self.recordings is None:
+            return None
+        try:
+            found = self.recordings.requested(request, within_seconds)
+        except StoreError as error:
+            # A run that cannot be found cannot be begun either: its first line would not be written.
+            logger().error("a repeated request cannot be looked for", problem=str(error))
+            return None
+        return found[0].run_id if found else None
+
+    def forget_request(self, run_id: str) -> None:
+        """Take the next request like the one that began a run for a new one: its client knows how that ended."""
+        if self.recordings is not None:
+            with suppress(RecordingError, StoreError):  # it is told once more
+                self.recordings.forget_request(run_id)
+
+    def take_back(self, runs: Iterable[str], held: Held) -> None:
+        """Write into runs that wait to go on that a grant was taken back, so that none of them brings it back.
+
+        Raises:
+            StoreError: It cannot be written down.
+        """
+        if self.recordings is None:
+            return
+        for run_id in runs:
+            with suppress(RecordingError):  # it was removed, or cannot go on
+                entry, recording = self.find(run_id)
+                self.recordings.append_revoked(entry, numbers_of(recording, held))
+
+    def waiting(self, principal: str) -> list[str]:
+        """Return the runs of a principal that are parked, or waited for somebody when their process died."""
+        found = self._open_of(principal)
+        return [recording.begun.run_id for recording in found if recording.has_content and recording.waits]
+
+    def crashed(self) -> list[str]:
+        """Return the runs that ended with their process, not on purpose, and that can go on."""
+        entries = [] if self.recordings is None else self.recordings.entries()
+        return [one.run_id for one in entries if one.has_crashed and one.mode == "full" and not one.is_imported]
+
+    def _open_of(self, principal: str) -> Iterator[Recording]:
+        """Yield the recordings of a principal's open runs; an imported one only says whose it is."""
+        if self.recordings is None:
+            return
+        for entry in self.recordings.open_entries():
+            if entry.is_imported:
+                continue
+            try:
+                recording = load(self.recordings, entry)
+            except RecordingError:
+                continue  # `codemode runs` says so
+            if recording.begun.principal == principal:
+                yield recording
+
+    def find(self, name: str) -> tuple[Entry, Recording]:
+        """Return the recording of a run.
+
+        Raises:
+            RecordingError: There is none, or it makes no sense.
+        """
+        if self.recordings is None:
+            raise RecordingError("this broker keeps no recordings")
+        entry = self.recordings.find(name)
+        return entry, load(self.recordings, entry)
