@@ -21,7 +21,7 @@ from broker.errors import SearchError, UnknownToolError
 from broker.server.agents import definitions_for, wants_structured
 from broker.server.announcing import Announcer
 from broker.server.asking import Asking
-from broker.server.identity import NoSessionError, SessionKeeper
+from broker.server.identity import NoSessionError, SessionKeeper, handle_in
 from broker.server.log_levels import LogLevels
 from broker.server.notices import Notices
 from broker.server.resources import Resources
@@ -174,9 +174,11 @@ class BrokerServer:
     async def _reply(
         self, ctx: ServerRequestContext[_State, Any], name: str, arguments: dict[str, Any], run: str | None
     ) -> Reply:
+        named = arguments.get("session")
+        handle = handle_in(named)
         try:
             # A run that is gone on with may have outlived its session.
-            with self.sessions.using(ctx, arguments.get("session"), or_new=run is not None) as (held, new):
+            with self.sessions.using(ctx, handle, or_new=run is not None) as (held, new):
                 surface = Surface(
                     session=held.session,
                     owner=held.principal,
@@ -186,11 +188,15 @@ class BrokerServer:
                     output_tokens=self.settings.output_tokens,
                     resumes=run,
                 )
-                if name != EXECUTE:
-                    return await surface.dispatch(name, arguments)
-                return await self._execute(ctx, surface, arguments)
+                if name == EXECUTE:
+                    reply = await self._execute(ctx, surface, arguments)
+                else:
+                    reply = await surface.dispatch(name, arguments)
         except NoSessionError as error:
             return Reply(str(error), is_error=True)
+        if handle is None and new is None and isinstance(named, str) and named.strip():
+            return replace(reply, text=f"{reply.text}\n{texts.no_handle(named)}")
+        return reply
 
     async def _execute(
         self, ctx: ServerRequestContext[_State, Any], surface: Surface, arguments: dict[str, Any]

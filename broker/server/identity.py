@@ -34,6 +34,7 @@ NEW = "new"
 SESSION_HEADER = "mcp-session-id"
 """What names a connection of the older era."""
 
+_HANDLE_BEGINS = "s_"
 _SWEEP_SECONDS = 600.0
 
 
@@ -144,7 +145,7 @@ class SessionKeeper:
             return self._touch(held), False
         key = None if handle == NEW else _key(ctx, principal)
         if key is None:
-            handle = f"s_{secrets.token_hex(8)}"
+            handle = f"{_HANDLE_BEGINS}{secrets.token_hex(8)}"
             return self._begin(handle, principal, handle), True
         return self._touch(self._held[key]) if key in self._held else self._begin(key, principal, None), False
 
@@ -171,6 +172,15 @@ class SessionKeeper:
         self._swept_at = time
         oldest = time - self._idle_seconds
         self._held = {key: held for key, held in self._held.items() if held.is_busy or held.used_at > oldest}
+
+
+def handle_in(argument: Any) -> str | None:
+    """Return the handle that a model passes as `session`; None for what can be none, which models invent: "main", "".
+
+    Whoever passes that is whoever they are without it: handles are made by us alone, and none is found by guessing.
+    """
+    is_handle = isinstance(argument, str) and (argument == NEW or argument.startswith(_HANDLE_BEGINS))
+    return argument if is_handle else None
 
 
 def principal_of_request() -> str:

@@ -5,7 +5,7 @@ Above: the MCP server, `Session.dispatch`. Below: the session. Nothing that a ca
 
 from __future__ import annotations
 
-import json
+import math
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
@@ -20,6 +20,7 @@ from broker.surface import run_texts, texts
 from broker.surface.definitions import DETAILS, EXECUTE, INPUT_SCHEMAS, SEARCH
 from broker.surface.outputs import KeptOutputs
 from broker.surface.replies import OUTPUT_TOKENS, Reply, reply_of
+from broker.surface.sent_arguments import plain_arguments
 from broker.surface.sent_code import plain_code
 from broker.tiers.items import summary_line
 from codegen.plain_text import one_line
@@ -34,7 +35,7 @@ if TYPE_CHECKING:
     from sandbox import Limits
 
 LONGEST_SECONDS = 600.0
-"""What a caller may ask for as timeout of a script."""
+"""The longest timeout of a script; who asks for more gets that."""
 
 _MOST_TOOLS = 100
 
@@ -69,13 +70,9 @@ class Surface:
         schema = INPUT_SCHEMAS.get(name)
         if schema is None:
             return Reply(texts.unknown_tool(name, list(INPUT_SCHEMAS)), is_error=True)
-        sent = _decoded(arguments) if isinstance(arguments, str) else dict(arguments)
-        if not isinstance(sent, dict):
+        given = plain_arguments(arguments, schema)
+        if given is None:
             return Reply(texts.wrong_arguments(name, "its arguments are no JSON object"), is_error=True)
-        # Models write null for what they leave out; no argument takes it.
-        given = {argument: value for argument, value in sent.items() if value is not None}
-        if name == DETAILS and isinstance(given.get("tools"), str):
-            given["tools"] = _names(given["tools"])
         if (fault := first_fault(given, schema)) is not None:
             return Reply(texts.wrong_arguments(name, fault), is_error=True)
         if name == SEARCH:
@@ -127,7 +124,12 @@ class Surface:
             return Reply(texts.wrong_arguments(EXECUTE, fault), is_error=True)
         limits = self.limits or self.session.limits
         if seconds is not None:
-            limits = replace(limits, wall_seconds=float(seconds))
+            limits = replace(limits, wall_seconds=float(min(seconds, LONGEST_SECONDS)))
+        reply = await self._run(code, limits, watching)
+        is_cut = seconds is not None and seconds > LONGEST_SECONDS and self.resumes is None
+        return replace(reply, text=f"{reply.text}\n{run_texts.shorter_timeout(LONGEST_SECONDS)}") if is_cut else reply
+
+    async def _run(self, code: str, limits: Limits, watching: Watching) -> Reply:
         try:
             if self.resumes is not None:
                 return self._ran(await self._take_up(self.resumes, watching))
@@ -192,7 +194,7 @@ def _unusable(code: str, seconds: float | None) -> str | None:
     """Return what is wrong with the arguments of execute_code beside their types."""
     if not code.strip():
         return "code: there is none"
-    if seconds is not None and not 0 < seconds <= LONGEST_SECONDS:
+    if seconds is not None and not 0 < seconds < math.inf:
         return f"timeout: {one_line(str(seconds), 40)} is not a number of seconds up to {LONGEST_SECONDS:g}"
     return None
 
@@ -205,14 +207,6 @@ def _not_run(error: RunInterruptedError | StoreError | SandboxError) -> Reply:
     return Reply(run_texts.NOT_RECORDED if isinstance(error, StoreError) else run_texts.NO_SANDBOX, is_error=True)
 
 
-def _names(text: str) -> list[str]:
-    """Return the names in a text that should have been a list: JSON of one, or names with commas."""
-    decoded = _decoded(text)
-    if isinstance(decoded, list) and all(isinstance(one, str) for one in decoded):
-        return decoded
-    return [name for part in text.split(",") if (name := part.strip())]
-
-
 def _hints(annotations: Mapping[str, Any]) -> dict[str, bool]:
     """Return what annotations have to be, as filters.
 
@@ -223,11 +217,3 @@ def _hints(annotations: Mapping[str, Any]) -> dict[str, bool]:
         if name not in HINTS or not isinstance(want, bool):
             raise SearchError(f"The annotation {name[:40]!r} cannot be used. Give true or false for {', '.join(HINTS)}")
     return {HINTS[name]: want for name, want in annotations.items()}
-
-
-def _decoded(text: str) -> Any:
-    """Return what a model wrote as JSON; what is no JSON is no object, and refused as such."""
-    try:
-        return json.loads(text)
-    except (ValueError, RecursionError):
-        return text

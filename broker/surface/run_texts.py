@@ -81,6 +81,11 @@ def stopped(by: StoppedBy) -> str:
     return f"The script was stopped{place}: limit {by.reached}. {advice}".rstrip()
 
 
+def shorter_timeout(seconds: float) -> str:
+    """Return that a caller asked for more time than a script gets."""
+    return f"timeout: a script gets {seconds:g} s at most."
+
+
 def left_out(characters: int, uri: str) -> str:
     """Return the notice in the place of output that was cut; not every client lets its model read resources."""
     return f"\n[{characters} characters left out here: print less, or read them at {uri}]\n"

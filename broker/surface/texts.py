@@ -99,6 +99,14 @@ def unknown_session(handle: str) -> str:
     )
 
 
+def no_handle(name: str) -> str:
+    """Return that a session was named by what is no handle, so that the call was answered in the caller's own."""
+    return (
+        f"{_quoted(name)} names no session: this was your usual one, as without it. For another one pass "
+        'session="new", and then as the reply names it.'
+    )
+
+
 def wrong_arguments(tool: str, fault: str) -> str:
     """Return that a call of one of the three tools does not fit its schema."""
     return f"{tool} was not called: {fault}. Correct the arguments and call it again."

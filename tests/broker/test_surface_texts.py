@@ -61,12 +61,14 @@ CASES = {
     "already_made_nothing_sent": lambda name: run_texts.already_made(
         [record("refused", name), record("not_found", name)]
     ),
+    "shorter_timeout": lambda name: run_texts.shorter_timeout(600),  # noqa: ARG005  # none in it
     "displayed": lambda name: run_texts.displayed(2),  # noqa: ARG005
     "left_out": lambda name: run_texts.left_out(1_000, f"resource:///runs/{name[:20]}/output?offset=16000"),
     "page_end": lambda name: run_texts.page_end("resource:///runs/run_1/output?offset=24000"),  # noqa: ARG005
     "not_displayed": lambda name: run_texts.not_displayed(3),  # noqa: ARG005
     "new_session": lambda name: texts.new_session("s_0123456789abcdef"),  # noqa: ARG005
     "unknown_session": texts.unknown_session,
+    "no_handle": texts.no_handle,
     "wrong_arguments": lambda name: texts.wrong_arguments(
         "execute_code", f"code: {name[:300]} is not of type 'string'"
     ),

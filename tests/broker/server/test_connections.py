@@ -12,10 +12,12 @@ from mcp.client.streamable_http import streamable_http_client
 
 from broker import Broker
 from broker.server import BrokerServer, ServeSettings, asking
+from broker.surface import texts
 from tests.broker.server.principals import PING, TOKENS, as_principal, opened
 
 pytestmark = pytest.mark.anyio
 
+ADD = "from tools import desk\nawait desk.add(a=1)"
 SESSIONS = 4
 FLOOD = 10
 
@@ -85,6 +87,32 @@ async def test_sessions_of_one_principal_give_way_to_those_of_others(shared):
         second = await begin(hers)
         assert [await is_known(hers, one) for one in (first, second)] == [True, True]
         assert [await is_known(his, one) for one in flood] == [False] * (FLOOD - 2) + [True] * 2
+
+
+@pytest.mark.parametrize("name", ["main", "process", "new ", "principal ('ada', None, None)", "its handle without s_"])
+async def test_no_name_that_a_caller_makes_up_leads_into_the_session_of_another(shared, name):
+    async with shared() as (ada, bob, url), client_of(ada, url) as hers, client_of(bob, url) as his:
+        handle = await begin(hers)
+        for session in ({}, {"session": handle}):
+            await hers.call_tool("get_tool_details", {"tools": ["desk.add"], **session})
+        name = handle.removeprefix("s_") if name.startswith("its handle") else name
+        made_up = await his.call_tool("execute_code", {"code": ADD, "session": name})
+        foreign = await his.call_tool("execute_code", {"code": ADD, "session": handle})
+        own = await hers.call_tool("execute_code", {"code": ADD, "session": handle})
+    assert made_up.content[0].text.startswith("ToolDescriptionRequired")
+    assert made_up.content[0].text.endswith(texts.no_handle(name))
+    assert (foreign.is_error, foreign.content[0].text) == (True, texts.unknown_session(handle))
+    assert own.structured_content["value"] == 3
+
+
+async def test_a_caller_without_a_session_is_told_one_for_a_name_that_it_makes_up(served, listening):
+    async with served() as server, listening(server) as url, client_of(None, url) as client:
+        first = await client.call_tool("get_tool_details", {"tools": ["desk.add"], "session": "main"})
+        handle = first.content[0].text.partition('session: "')[2].partition('"')[0]
+        again = await client.call_tool("execute_code", {"code": ADD, "session": "main"})
+        named = await client.call_tool("execute_code", {"code": ADD, "session": handle})
+    assert again.content[0].text.startswith("ToolDescriptionRequired")
+    assert named.structured_content["value"] == 3
 
 
 def client_of(http, url, mode="2026-07-28", person=None):

@@ -26,6 +26,25 @@ async def test_a_new_session_is_named_and_has_nothing_of_the_other(connected):
     assert described.structured_content["session"] is None
 
 
+@pytest.mark.parametrize("name", ["main", "session_1", "x" * 5_000])
+async def test_a_name_that_a_model_makes_up_is_its_usual_session(connected, name):
+    async with connected() as client:
+        await client.call_tool("get_tool_details", {"tools": ["desk.add"], "session": name})
+        own = await client.call_tool("execute_code", {"code": ADD})
+        named = await client.call_tool("execute_code", {"code": ADD, "session": name})
+        other = await begin(client)
+        undescribed = await client.call_tool("execute_code", {"code": ADD, "session": other})
+    assert (own.is_error, named.is_error, undescribed.is_error) == (False, False, True)
+    assert named.content[0].text == f"{own.content[0].text}\n{texts.no_handle(name)}"
+
+
+@pytest.mark.parametrize("name", ["", " "])
+async def test_an_empty_session_is_none(connected, name):
+    async with connected() as client:
+        ran = await client.call_tool("execute_code", {"code": "1", "session": name})
+    assert ran.content[0].text == "1"
+
+
 async def test_the_longest_idle_session_gives_way_to_a_new_one(connected):
     async with connected(sessions=2) as client:
         first = await begin(client)

@@ -221,7 +221,10 @@ BAD_ARGUMENTS = {
     "a wrong type": ({"code": 5}, "code: 5 is not of type 'string'"),
     "an unknown argument": ({"code": "1", "cod": "2"}, "'cod' was unexpected"),
     "a timeout of nothing": ({"code": "1", "timeout": 0}, "timeout: 0 is not a number of seconds up to 600"),
-    "no number": ({"code": "1", "timeout": "9"}, "timeout: '9' is not of type 'number'"),
+    "no number": ({"code": "1", "timeout": "9 s"}, "timeout: '9 s' is not of type 'number'"),
+    "no number that is written plainly": ({"code": "1", "timeout": "9e9"}, "timeout: '9e9' is not of type 'number'"),
+    "a timeout of nothing in quotes": ({"code": "1", "timeout": "0"}, "timeout: 0.0 is not a number of seconds"),
+    "truth": ({"code": "1", "timeout": True}, "timeout: True is not of type 'number'"),
     "a foreign session": ({"code": "1", "session": "s_0"}, 'There is no session "s_0"'),
     "a script without end": ({"code": "#" * 2_097_153}, "the script has 2097153 characters"),
 }
@@ -245,6 +248,28 @@ async def test_an_argument_that_is_null_is_left_out(connected):
     assert ran.content[0].text == "1"
     assert "desk.add" in found.content[0].text
     assert "'code' is a required property" in lacking.content[0].text
+
+
+async def test_a_number_in_quotes_is_that_number(connected):
+    async with connected() as client:
+        ran = await client.call_tool("execute_code", {"code": "1", "timeout": "9.5"})
+        found = await client.call_tool("search_tools", {"query": "", "detail": "name", "limit": "1"})
+        wrong = await client.call_tool("search_tools", {"query": "", "limit": "1.5"})
+    assert ran.content[0].text == "1"
+    assert len([line for line in found.content[0].text.splitlines() if line.startswith("desk.")]) == 1
+    assert "limit: '1.5' is not of type 'integer'" in wrong.content[0].text
+
+
+@pytest.mark.parametrize("seconds", [601, 1e300, 10**400, "900"])
+async def test_a_longer_timeout_than_there_is_becomes_the_longest(connected, monkeypatch, seconds):
+    monkeypatch.setattr("broker.surface.dispatch.LONGEST_SECONDS", 0.1)
+    async with connected() as client:
+        stopped = await client.call_tool("execute_code", {"code": "while True: pass", "timeout": seconds})
+        within = await client.call_tool("execute_code", {"code": "1"})
+    said = "timeout: a script gets 0.1 s at most."
+    assert "limit wall_seconds=0.1." in stopped.content[0].text
+    assert stopped.content[0].text.endswith(said)
+    assert within.content[0].text == "1"
 
 
 async def test_a_tool_of_a_server_called_directly_is_explained(connected):

@@ -1,0 +1,59 @@
+"""The arguments of the three tools as models send them, as those that are meant.
+
+Above: dispatch.py, which then checks them. Below: nothing. Read otherwise is only what nothing else can be meant by:
+JSON as text, null for what is left out, names in one text where a list is wanted, numbers in quotes. The arguments of
+tools of servers are checked elsewhere, and taken as they are.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+_WHOLE = re.compile(r"[0-9]{1,9}")
+_DECIMAL = re.compile(r"[0-9]{1,9}(?:\.[0-9]{1,9})?")
+
+
+def plain_arguments(arguments: Mapping[str, Any] | str, schema: Mapping[str, Any]) -> dict[str, Any] | None:
+    """Return arguments with what their schema wants in place of what was written for it; None if they are no object."""
+    sent = _decoded(arguments) if isinstance(arguments, str) else dict(arguments)
+    if not isinstance(sent, dict):
+        return None
+    wanted = schema["properties"]
+    return {
+        name: _meant(value, wanted.get(name, {}).get("type")) if isinstance(value, str) else value
+        for name, value in sent.items()
+        if value is not None
+    }
+
+
+def _meant(text: str, kind: str | None) -> Any:
+    """Return what a text stands for where its property has another type; the text itself where that is not clear."""
+    stripped = text.strip()
+    if kind == "array":
+        return _names(stripped)
+    if kind == "integer" and _WHOLE.fullmatch(stripped):
+        return int(stripped)
+    if kind == "number" and _DECIMAL.fullmatch(stripped):
+        return float(stripped)
+    return text
+
+
+def _names(text: str) -> list[str]:
+    """Return the names in a text that should have been a list: JSON of one, or names with commas."""
+    decoded = _decoded(text)
+    if isinstance(decoded, list) and all(isinstance(one, str) for one in decoded):
+        return decoded
+    return [name for part in text.split(",") if (name := part.strip())]
+
+
+def _decoded(text: str) -> Any:
+    """Return what a model wrote as JSON; what is no JSON is no object, and refused as such."""
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        return text
