@@ -8,18 +8,18 @@ from __future__ import annotations
 
 import time
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, InstanceOf
 
-from broker.calls.attempts import CallRecord  # noqa: TC001  # pydantic reads it
+from broker.authorization.questions import Question  # noqa: TC001  # pydantic reads it
+from broker.calls.attempts import CallRecord  # noqa: TC001  # the same
 from broker.runs.not_described import NotDescribed  # noqa: TC001  # the same
 from sandbox import Completed, Parked, Raised, Stopped, Usage
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from broker.authorization.questions import Question
     from broker.calls.content_blocks import ContentBlocks
     from broker.redaction import Redactor
     from sandbox import Outcome
@@ -64,7 +64,12 @@ class WaitsFor(BaseModel):
     question: str
     text: str
     calls: int
-    asked: Any = Field(default=None, exclude=True, repr=False)
+    asked: InstanceOf[Question] = Field(exclude=True, repr=False)
+
+    @classmethod
+    def answer_to(cls, asked: Question, question_id: str) -> Self:
+        """Return that a run waits for the answer to a question."""
+        return cls(question=question_id, text=asked.as_text(), calls=len(asked.calls), asked=asked)
 
 
 class ExecutionResult(BaseModel):
@@ -131,7 +136,8 @@ def envelope_of(
         case Stopped(limit, amount, line):
             fields = {"outcome": "stopped", "stopped": StoppedBy(limit=limit, amount=amount, line=line)}
         case Parked():
-            fields = {"outcome": "parked", "waits_for": None if question is None else _waits_for(question)}
+            waits = None if question is None else WaitsFor.answer_to(question, f"q_{question.digest[:32]}")
+            fields = {"outcome": "parked", "waits_for": waits}
     return ExecutionResult(
         **fields,
         stdout=stdout,
@@ -142,12 +148,6 @@ def envelope_of(
         displayed=blocks.displayed if blocks is not None else [],
         not_displayed=blocks.left_out if blocks is not None else 0,
         duration_ms=round((time.monotonic() - began) * 1_000, 3),
-    )
-
-
-def _waits_for(question: Question) -> WaitsFor:
-    return WaitsFor(
-        question=f"q_{question.digest[:32]}", text=question.as_text(), calls=len(question.calls), asked=question
     )
 
 

@@ -161,5 +161,5 @@ def _parked(live: _Live, asked: OpenQuestion) -> ExecutionResult:
         usage={},
         run_id=live.run,
         duration_ms=0.0,
-        waits_for=WaitsFor(question=asked.id, text=asked.question.as_text(), calls=len(asked.question.calls)),
+        waits_for=WaitsFor.answer_to(asked.question, asked.id),
     )
