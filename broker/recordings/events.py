@@ -124,7 +124,7 @@ class Revoked(_Event):
 
 
 class Denied(_Event):
-    """A call was refused."""
+    """A call was refused; `by` is why, empty where no content is kept."""
 
     event: Literal["denied"] = "denied"
     call: CallId
@@ -132,7 +132,12 @@ class Denied(_Event):
 
 
 class Sent(_Event):
-    """A call was allowed and is sent now; `grant` is the number of the grant that it uses, where it is one."""
+    """A call was allowed and is sent now.
+
+    Attributes:
+        by: What allowed it; empty where no content is kept.
+        grant: The number of the grant that it uses, where it is one.
+    """
 
     event: Literal["sent"] = "sent"
     call: CallId

@@ -75,6 +75,10 @@ class Line:
         dumped = [part.model_dump(mode="json", exclude=content, exclude_defaults=True) for part in parts]
         return self.redaction.json_text(_ENCODER.encode(dumped))
 
+    def words(self, text: str) -> str:
+        """Return what decided a call as a JSON text; it may hold tests on arguments, and words of people."""
+        return self.redaction.json_text(_ENCODER.encode(text)) if self.keeps_content else '""'
+
     def printed(self, pieces: Sequence[Printed]) -> str:
         """Return printed text; pieces of one stream that follow each other are one."""
         texts = []

@@ -158,13 +158,13 @@ class RunJournal:
 
     def denied(self, call_id: int, by: str) -> None:
         """Write a refusal."""
-        self._appender.append("denied", f'"call":{call_id},"by":{json.dumps(by)}')
+        self._appender.append("denied", f'"call":{call_id},"by":{self._line().words(by)}')
 
     def sent(self, call_id: int, *, server: str, tool: str, digest: str, by: str, grant_id: str = "") -> None:
         """Write that a call is about to be sent."""
         grant = self._grant_numbers.get(grant_id)
-        told = {"call": call_id, "server": server, "tool": tool, "digest": digest, "by": by, "grant": grant}
-        self._appender.append("sent", members(told))
+        told = {"call": call_id, "server": server, "tool": tool, "digest": digest, "grant": grant}
+        self._appender.append("sent", f'{members(told)},"by":{self._line().words(by)}')
 
     def kept(self, call_id: int, blocks: Mapping[str, Any]) -> None:
         """Write the content blocks of an answer, before the answer."""

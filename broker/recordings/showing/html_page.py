@@ -87,7 +87,7 @@ def _mark(kind: str, begin: float, end: float, whole: float) -> str:
 def _values(recording: Recording, span: Span) -> str:
     story = recording.calls[span.number]
     parts = [f"<pre>{_value(recording, story.call.arguments)}</pre>"]
-    if story.denied is not None:
+    if story.denied is not None and story.denied.by:
         parts.append(f"<p>{escape(one_line(story.denied.by, _VALUE_CHARACTERS))}</p>")
     elif story.sent is not None and story.sent.by:
         parts.append(f'<p class="dim">allowed by {escape(one_line(story.sent.by, _VALUE_CHARACTERS))}</p>')

@@ -292,8 +292,9 @@ async def test_a_secret_in_a_grant_is_not_written_down(world):
     opened, recordings = world("opened", "recordings")
     async with opened(secrets=["hunter2hunter2"]) as broker:
         grant = Grant.parse('desk.echo {"/text": {"equals": "hunter2hunter2"}}')
-        script = "from tools import desk\nif False:\n    await desk.echo(text='x')"
-        await broker.session(grants=[grant]).execute_code(script, describe_references=True)
+        session = broker.session(grants=[grant], answerer=Person(answers=[Denial("*", "not hunter2hunter2")]))
+        script = "from tools import desk\nawait desk.echo(text='hunter2hunter2'), await desk.echo(text='x')"
+        assert (await session.execute_code(script, describe_references=True)).is_refused
     found = recordings.find("last")
     lines = "".join(recordings.lines(found.id))
     assert "hunter2" not in lines

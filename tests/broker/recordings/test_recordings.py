@@ -8,7 +8,7 @@ from pathlib import Path
 import jsonschema
 import pytest
 
-from broker import Grant
+from broker import Denial, Grant
 from broker.errors import RecordingError, RunInterruptedError, StoreError
 from broker.recordings.events import json_schema
 from broker.recordings.files import read_recording
@@ -111,6 +111,22 @@ async def test_metadata_says_what_was_called_but_not_with_what(run, recorded, st
     assert not any(word in lines for word in ("no luck", "begins", "abc", "gather"))
     with pytest.raises(RecordingError, match="metadata only"):
         _ = recording.script
+
+
+async def test_metadata_says_who_decided_but_not_about_which_arguments(opened, store, recorded):
+    class Refuses:
+        async def answer(self, _):
+            return [Denial("*", "never say that")]
+
+    grant = Grant.parse('desk.echo {"/text": {"equals": "secretly"}}')
+    script = "from tools import desk\nawait desk.echo(text='secretly'), await desk.echo(text='aloud')"
+    async with opened(mode="metadata") as broker:
+        session = broker.session(grants=[grant], answerer=Refuses())
+        assert (await session.execute_code(script, describe_references=True)).is_refused
+    allowed, denied = recorded().calls.values()
+    assert (allowed.sent.grant, allowed.sent.by, denied.denied.by) == (0, "", "")
+    lines = "".join(line for (line,) in store.execute("SELECT line FROM recording_line"))
+    assert not any(word in lines for word in ("secretly", "aloud", "never"))
 
 
 async def test_nothing_is_written_when_recording_is_off(run, recordings):
