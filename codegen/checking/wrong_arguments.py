@@ -31,6 +31,7 @@ _CALLEE = re.compile(r"(?:of|to) [\w ]+ `([\w.]+)`")
 _LITERAL = r"(?:\"[^\"\\\n]*\"|'[^'\\\n]*'|-?\d+(?:\.\d*)?|True|False)"
 _LITERAL_LIST = re.compile(rf"\[\s*{_LITERAL}\s*(?:,\s*{_LITERAL}\s*)*(?:,\s*)?\]")
 _LONGEST_LIST = 2_000
+_SHOWN_CHARACTERS = 120
 _TEXTS = frozenset({"str", "bytes", "Buffer", "None", "SupportsInt", "SupportsIndex", "SupportsFloat"})
 _VALUES = frozenset({"dict", "list", "int", "float", "bool"})
 _MISSING = re.compile(r"required parameters? (.+?) of ")
@@ -52,8 +53,10 @@ def wrong_call(finding: Finding, place: Place, known: Known) -> Mistake | None:
         return Mistake(finding.message)
     if unknown is not None:
         return Mistake(f"{function} has no parameter `{unknown[1]}`", nearest(unknown[1], takes, "it takes"))
-    rule = "give every argument by name" if finding.rule == "too-many-positional-arguments" else "it takes"
-    return Mistake(finding.message, f"{rule}: {listed(takes)}")
+    by_position = _GIVEN.search(finding.message)
+    if by_position is not None and int(by_position[1]) <= len(takes):
+        return Mistake(finding.message, _by_name(function, int(by_position[1]), takes, place.text))
+    return Mistake(finding.message, f"it takes: {listed(takes)}")
 
 
 def wrong_argument(finding: Finding, place: Place, known: Known) -> Mistake | None:
@@ -83,6 +86,16 @@ def said_once(judged: Sequence[Judged]) -> list[Judged]:
     """
     others = [one for one in judged if one[0].rule in {"unknown-argument", "too-many-positional-arguments"}]
     return [one for one in judged if one[0].rule != "missing-argument" or not _accounted_for(one[0], others)]
+
+
+def _by_name(function: str, count: int, takes: Sequence[str], first: str) -> str:
+    """Return how a call is written whose first arguments are given by position, or all of them in one dict."""
+    shown = first if len(first) <= _SHOWN_CHARACTERS and "\n" not in first else "..."
+    if count == 1 and first.startswith("{"):
+        return f"give every argument by name: {function}(**{'{...}' if shown == '...' else shown})"
+    values = [shown, *["..."] * (count - 1)]
+    given = ", ".join(f"{name}={value}" for name, value in zip(takes, values, strict=False))
+    return f"give every argument by name: {function}({given})"
 
 
 def _given(place: Place, called: tuple[str, str, str], known: Known) -> Mistake | None:
