@@ -66,6 +66,10 @@ CONVERT_TO_STR = "Write str(...) around it"
 NOT_AS_JSON = "Pass the value itself, without json.dumps()"
 IN_A_LIST = "Pass a list, also for one: [...]"
 AWAIT_IT = "write `await` before it"
+PYTHON_TEXT = (
+    "if this is a tool's result, its text is no JSON but a value as Python writes it: `ast.literal_eval(text)` reads it"
+)
+NOT_AWAITED = "functions that are not `async`, as display() and print(), are called without `await`"
 LOOK_AT_THE_TEXT = "if this is a tool's result, it is text (str) of a form of its own: print its beginning first"
 
 

@@ -48,6 +48,7 @@ _RESULT_TAKEN_WRONG = (
         call_texts.TAKE_THE_TEXT,
     ),
     (re.compile(r"TypeError: string indices must be integers"), call_texts.LOOK_AT_THE_TEXT),
+    (re.compile(r"json\.decoder\.JSONDecodeError: Expecting property name enclosed in"), call_texts.PYTHON_TEXT),
     (re.compile(r"json\.decoder\.JSONDecodeError: "), call_texts.LOOK_AT_THE_TEXT),
 )
 """In the error of a script that has called."""
@@ -61,6 +62,7 @@ _ANYWHERE = (
     (re.compile(r"TypeError: '(?:list|tuple|set|dict|generator)' object can't be awaited"), call_texts.GATHER_THEM),
     (re.compile(r"TypeError: 'async_generator' object (?:is not iterable|can't be awaited)"), call_texts.MAKE_A_LIST),
     (re.compile(r"TypeError: .*'coroutine'"), call_texts.CALL_AND_AWAIT),
+    (re.compile(r"TypeError: 'NoneType' object can't be awaited"), call_texts.NOT_AWAITED),
     (re.compile(r"RuntimeError: await wasn't used with future"), call_texts.AWAIT_IT),
 )
 _OF_CLIENTS = frozenset({"call_tool", "mcp", "client", "session", "tools"})

@@ -11,18 +11,21 @@ import json
 import re
 from typing import TYPE_CHECKING
 
-from codegen.plain_text import one_line
+from codegen.plain_text import few, one_line
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
     from broker.disclosure.tool_details import ToolDetails
 
 MESSAGE_CHARACTERS = 800
 """No text of ours is longer."""
 
-_LINES = 4
-_LINE_CHARACTERS = 180
+_LINES_CHARACTERS = 740
+_LINE_CHARACTERS = 340
+_NAMES_CHARACTERS = 120
+_PROBLEM_CHARACTERS = 200
+_NEAR = 3
 _SERVERS_CHARACTERS = 200
 
 DESCRIPTIONS = {
@@ -127,14 +130,27 @@ def imports(namespaces: Sequence[str]) -> str:
 def not_described(details: ToolDetails) -> str:
     """Return which names were not described and why, and what changed in those that were."""
     lines = [f"{_quoted(name)} changed since you fetched it: {what}" for name, what in details.changed.items()]
-    lines += [f"{problem}. {_quoted(name)} was not fetched." for name, problem in details.unavailable.items()]
+    problems: dict[str, list[str]] = {}
+    for name, problem in details.unavailable.items():
+        problems.setdefault(one_line(problem, _PROBLEM_CHARACTERS), []).append(name)
+    for problem, names in problems.items():
+        lines.append(f"{problem}. {_some(names)} {'was' if len(names) == 1 else 'were'} not fetched.")
     for name, several in details.ambiguous.items():
-        lines.append(f"Several servers have {_quoted(name)}: take one of {_fetch(several)}.")
-    for name, near in details.unknown.items():
-        search = f"try search_tools({json.dumps({'query': _words(name)})})"
-        lines.append(f"There is no tool {_quoted(name)}: {f'did you mean {_fetch(near)}?' if near else f'{search}.'}")
-    shown = [one_line(line, _LINE_CHARACTERS) for line in lines[:_LINES]]
-    return "\n".join([*shown, *([f"… and {len(lines) - _LINES} more of these names."] if len(lines) > _LINES else [])])
+        lines.append(f"Several servers have {_quoted(name)}: take one of {_fetch(several[:_NEAR])}.")
+    meant = {name: near for name, near in details.unknown.items() if near}
+    if meant:
+        first = next(iter(meant.values())) if len(meant) == 1 else dict.fromkeys(near[0] for near in meant.values())
+        lines.append(f"{_no_tools(meant)}: did you mean {_fetch(first)}?")
+    if unlike := [name for name in details.unknown if name not in meant]:
+        lines.append(f"{_no_tools(unlike)}: try search_tools({json.dumps({'query': _words(unlike[0])})}).")
+    shown, room = [], _LINES_CHARACTERS
+    for line in (one_line(line, _LINE_CHARACTERS) for line in lines):
+        room -= len(line) + 1
+        if room < 0:
+            break
+        shown.append(line)
+    left = len(lines) - len(shown)
+    return "\n".join([*shown, *([f"… and {left} more such lines."] if left else [])])
 
 
 def too_many_tools(left: int, most: int) -> str:
@@ -157,8 +173,31 @@ def no_resource(uri: str) -> str:
     return f"There is no resource {json.dumps(uri[:200])}. The output of a run is kept for a while, for who ran it."
 
 
-def _fetch(names: Sequence[str]) -> str:
-    return f"get_tool_details({json.dumps({'tools': list(names[:3])})})"
+def _fetch(names: Iterable[str]) -> str:
+    return f"get_tool_details({json.dumps({'tools': _that_fit(names)})})"
+
+
+def _no_tools(names: Iterable[str]) -> str:
+    named = list(names)
+    return f"There {'is no tool' if len(named) == 1 else 'are no tools'} {_some(named)}"
+
+
+def _some(names: Iterable[str]) -> str:
+    """Return the first of some names in quotes, and how many are left out."""
+    quoted = [_quoted(name) for name in names]
+    return few(quoted, len(_that_fit(quoted)))
+
+
+def _that_fit(names: Iterable[str]) -> list[str]:
+    """Return the first of some names, one at least, as many as a line has room for."""
+    shown: list[str] = []
+    room = _NAMES_CHARACTERS
+    for name in names:
+        room -= len(name) + len('"", ')
+        if shown and room < 0:
+            break
+        shown.append(name)
+    return shown
 
 
 def _quoted(name: str) -> str:

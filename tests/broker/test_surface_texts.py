@@ -52,6 +52,17 @@ def details(name: str, near: tuple[str, ...], count: int = 1) -> ToolDetails:
     )
 
 
+def several(name: str) -> ToolDetails:
+    """Return that many names of a fetch were not described, for few reasons."""
+    return ToolDetails(
+        source="",
+        described=(),
+        unknown={f"git.{name}_{number}": (f"git.git_{number}", "git.git_log") for number in range(5)}
+        | {f"mail.{name}": (), "mail.send": ()},
+        unavailable={f"down.{name}{number}": "down is not available: it ended at once" for number in range(40)},
+    )
+
+
 CASES = {
     "instructions": lambda name: texts.instructions([name, "memory"]),
     "calls_line": lambda name: run_texts.calls_line([*calls(3), *calls(1), *calls(1, name)]),
@@ -75,6 +86,7 @@ CASES = {
     "unknown_tool": lambda name: texts.unknown_tool(f"{name}.tool", list(texts.DESCRIPTIONS)),
     "imports": lambda name: texts.imports(["git", "memory"]),  # noqa: ARG005
     "not_described": lambda name: texts.not_described(details(name, ("git.git_log",), 30 if name == HOSTILE else 1)),
+    "not_described_several": lambda name: texts.not_described(several(name)),
     "too_many_tools": lambda name: texts.too_many_tools(9_900, 100),  # noqa: ARG005
     "nothing_found": texts.nothing_found,
     "next_page": lambda name: texts.next_page("abc"),  # noqa: ARG005

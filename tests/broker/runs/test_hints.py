@@ -95,6 +95,11 @@ MISTAKES = {
         "import json\nfrom tools import desk\njson.loads(await desk.note())",
         "print its beginning",
     ),
+    "Python as JSON": (
+        "import json\nfrom tools import desk\njson.loads(await desk.rows())",
+        "`ast.literal_eval(text)` reads it",
+    ),
+    "a display that is awaited": ("await display('a')", "as display() and print(), are called without `await`"),
     "text as an object": ("from tools import desk\n(await desk.note())['notes']", "print its beginning first"),
     "parts of a result": (
         "from tools import desk\n(await desk.note()).content",
@@ -113,6 +118,11 @@ def add(a: int) -> int:
     return a + 1
 
 
+def rows() -> Any:
+    """Returns rows as some servers write them."""
+    return str([{"name": "Ada"}])
+
+
 def now() -> str:
     """Returns the time."""
     return "now"
@@ -125,7 +135,7 @@ def boxed() -> dict[str, int]:
 
 @pytest.fixture
 async def session():
-    async with Broker(servers={"desk": [note, add, boxed], "side-desk": [note], "time": [now]}) as broker:
+    async with Broker(servers={"desk": [note, add, boxed, rows], "side-desk": [note], "time": [now]}) as broker:
         yield broker.session(grants=[Grant("*")])
 
 
@@ -147,6 +157,7 @@ async def test_a_usual_mistake_is_told_what_was_meant(session, script, hint):
         "x = '''\n<b>&lt;\n%d\n>>> 1\n'''\ny = (",
         "import time\ntime.nothing",
         "import json\njson.loads('{')",
+        "import json\njson.loads(str([{'name': 'Ada'}]))",
         "{}.content",
         "from tools import desk\nawait desk.boxed()\n1 / 0",
     ],
