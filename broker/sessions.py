@@ -5,9 +5,11 @@ Above: `Broker.session`. Below: disclosure.py and execution.py.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from broker.authorization.calls import ToolFacts
 from broker.authorization.question_box import QuestionBox
 from broker.calls.direct_calls import DirectCalls, DirectResult
 from broker.disclosure.disclosure import Disclosure
@@ -30,6 +32,7 @@ if TYPE_CHECKING:
 
     from broker.authorization.desk import ConsentDesk
     from broker.authorization.grants import Grant
+    from broker.authorization.outlook import Outlook
     from broker.calls.attempts import CallRecord
     from broker.calls.script_functions import Extractor
     from broker.disclosure.tool_details import ToolDetails
@@ -75,6 +78,7 @@ class Session:
         self.limits = sandbox.limits
         """Bounds of a run that brings none of its own."""
         self._desk = desk
+        self._upstreams = upstreams
         self._finder = shelf.finder
         self._recorder = recorder
         self.tiers = shelf.tiers
@@ -127,7 +131,18 @@ class Session:
             exactly: Take no name in another program's spelling, as `mcp__git__git_log`, and no server for its tools.
         """
         asked = [names] if isinstance(names, str) else names
-        return await self._disclosure.deliver(asked, with_definitions=with_definitions, exactly=exactly)
+        details = await self._disclosure.deliver(asked, with_definitions=with_definitions, exactly=exactly)
+        outlooks = {name: said for name in details.described if (said := self._outlook(name)) is not None}
+        return replace(details, outlooks=outlooks)
+
+    def _outlook(self, name: str) -> Outlook | None:
+        entry = self._catalog.find(name)
+        if entry is None:
+            return None
+        settings = self._upstreams[entry.spec.server].settings
+        labels = self._desk.policy.labels_of(settings.labels)
+        facts = ToolFacts.of(entry.spec, trust_annotations=settings.trust_annotations, labels=labels)
+        return self._desk.outlook(entry.spec, facts)
 
     async def read_in_full(self, names: Sequence[str], cursor: str | None = None) -> TierPage:
         """Return whole definitions, as many as a page of the last tier holds, and describe those tools.

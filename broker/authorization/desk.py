@@ -9,14 +9,16 @@ import hashlib
 import time
 from typing import TYPE_CHECKING
 
-from broker.authorization.calls import Caller
+from broker.authorization.calls import Caller, PendingCall
 from broker.authorization.definitions import difference
 from broker.authorization.flow import FlowState
 from broker.authorization.grants import GrantBook
 from broker.authorization.kept_grants import KEPT
+from broker.authorization.outlook import outlook
 from broker.authorization.patterns import literal
 from broker.authorization.policy import Policy
 from broker.authorization.quotas import Quotas
+from broker.authorization.run_answerer import RunAnswerer
 from broker.authorization.run_desk import RunDesk
 from broker.calls.call_journal import NoCallJournal
 from broker.errors import StoreError
@@ -26,8 +28,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
     from broker.audit import AuditLog
+    from broker.authorization.calls import ToolFacts
     from broker.authorization.grants import Grant, Held
     from broker.authorization.kept_grants import KeptGrants
+    from broker.authorization.outlook import Outlook
     from broker.authorization.questions import Answerer
     from broker.calls.call_journal import CallJournal
     from codegen import ToolSpec
@@ -78,6 +82,17 @@ class ConsentDesk:
     def see(self, spec: ToolSpec) -> None:
         """Take note of a definition that the session was told of: a grant given before holds for it alone."""
         self.book.definitions.see(spec)
+
+    def outlook(self, spec: ToolSpec, facts: ToolFacts) -> Outlook | None:
+        """Return what is certain of every call of a tool that the present request leads to; nothing is decided."""
+        answerer = RunAnswerer(self)
+        return outlook(
+            PendingCall(spec.server, spec.name, spec.digest, {}, facts, Caller(self.session, self.principal)),
+            policy=self.policy,
+            grants=self.book,
+            can_ask=answerer.present is not None or answerer.comes_back,
+            now=self.clock(),
+        )
 
     def revoke(self, grant_id: str) -> Held | None:
         """Take a grant back, with the copies that runs which were taken up again hold; return it if it was held."""

@@ -238,6 +238,17 @@ class GrantBook:
         ]
         return min(holding, key=lambda denial: (not denial.note, denial.note, denial.pattern)) if holding else None
 
+    def may_cover(self, call: PendingCall, now: float) -> bool:
+        """Tell whether a grant of the session may hold for a call of this tool, whatever its arguments."""
+        return any(
+            held.calls_left > 0 and now < held.expires and held.grant.scope != "run" and self._matches(held, call)
+            for held in self._held.values()
+        )
+
+    def denies_all(self, call: PendingCall) -> bool:
+        """Tell whether every call of this tool is denied in the session, whatever its arguments."""
+        return any(denial.arguments is None and matcher(denial.pattern)(call.qualified_name) for denial in self.denials)
+
     def _matches(self, held: Held, call: PendingCall) -> bool:
         grant = held.grant
         if not matcher(grant.pattern)(call.qualified_name):

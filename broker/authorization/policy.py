@@ -14,6 +14,7 @@ from broker.authorization.predicates import Predicate, anything
 if TYPE_CHECKING:
     from broker.authorization.argument_checks import Check
     from broker.authorization.calls import Caller, PendingCall, ToolFacts
+    from broker.authorization.policy_config import Effect
 
 _MOST_REMEMBERED = 10_000
 """Tools of callers, whose rules need not be looked for again."""
@@ -56,6 +57,17 @@ class Policy:
                 return applied.rule, applied.title
         raise AssertionError("the last rule matches everything")
 
+    def effects_for(self, call: PendingCall) -> frozenset[Effect]:
+        """Return what the rules may say of a call of this tool, whatever its arguments and its script."""
+        effects: set[Effect] = set()
+        for applied in self._rules:
+            rule = applied.rule
+            if _fits_tool(rule, call):
+                effects.add(rule.effect)
+                if not rule.arguments and rule.scripts is None:
+                    break
+        return frozenset(effects)
+
     def labels_of(self, own: tuple[str, ...] | None) -> frozenset[str]:
         """Return the labels of a server, which has `own` ones or those of the policy."""
         return frozenset(self.config.labels if own is None else own)
@@ -87,6 +99,11 @@ class _Applied:
 
 def _fits(rule: Rule, call: PendingCall) -> bool:
     """Tell whether everything but the arguments matches."""
+    return _fits_tool(rule, call) and (rule.scripts is None or call.caller.script in rule.scripts)
+
+
+def _fits_tool(rule: Rule, call: PendingCall) -> bool:
+    """Tell whether everything but the arguments and the script matches."""
     caller = call.caller
     return (
         any(matcher(pattern)(call.qualified_name) for pattern in rule.tools)
@@ -94,7 +111,6 @@ def _fits(rule: Rule, call: PendingCall) -> bool:
         and (rule.digests is None or call.digest in rule.digests)
         and _one_matches(rule.sessions, caller.session)
         and _one_matches(rule.principals, caller.principal)
-        and (rule.scripts is None or caller.script in rule.scripts)
     )
 
 

@@ -16,6 +16,7 @@ from codegen import render_module
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
+    from broker.authorization.outlook import Outlook
     from broker.tools.catalog import CatalogEntry
     from codegen import Stub, ToolSpec
 
@@ -44,6 +45,8 @@ class ToolDetails:
         retry_after_seconds: When to try again, where the session has fetched too often; 0 otherwise.
         changed: Of described tools whose earlier description had lapsed, what is different now.
         namespaces: What a script imports from `tools` for the described tools.
+        outlooks: Described tools of which it is certain now that every call will be refused, or that a person is
+            asked before each.
     """
 
     source: str
@@ -55,6 +58,7 @@ class ToolDetails:
     changed: Mapping[str, str] = field(default_factory=dict)
     retry_after_seconds: float = 0.0
     namespaces: tuple[str, ...] = ()
+    outlooks: Mapping[str, Outlook] = field(default_factory=dict)
 
 
 def stub_text(entries: Iterable[CatalogEntry]) -> str:

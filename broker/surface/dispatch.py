@@ -187,7 +187,9 @@ class Surface:
 def _stubs(details: ToolDetails) -> str:
     """Return the stubs of a fetch, and why others are not among them."""
     parts = [texts.imports(details.namespaces), details.source] if details.described else []
-    return "\n\n".join(part.rstrip() for part in [*parts, texts.not_described(details)] if part)
+    refused, asked = ([name for name, one in details.outlooks.items() if one == said] for said in ("refused", "asked"))
+    said = [*parts, texts.outlook(refused, asked), texts.not_described(details)]
+    return "\n\n".join(part.rstrip() for part in said if part)
 
 
 def _unusable(code: str, seconds: float | None) -> str | None:

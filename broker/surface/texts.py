@@ -153,6 +153,16 @@ def not_described(details: ToolDetails) -> str:
     return "\n".join([*shown, *([f"… and {left} more such lines."] if left else [])])
 
 
+def outlook(refused: Sequence[str], asked: Sequence[str]) -> str:
+    """Return what is certain of calls to some of the tools whose stubs stand above it; empty where nothing is."""
+    lines = []
+    if refused:
+        lines.append(f"# Calls here are refused: {_plainly(refused)}. Do without, or ask the user to allow them.")
+    if asked:
+        lines.append(f"# A person is asked before each call: {_plainly(asked)}.")
+    return "\n".join(lines)
+
+
 def too_many_tools(left: int, most: int) -> str:
     """Return that a fetch named more tools than one takes."""
     return f"Of the tools named, the last {left} were left out: at most {most} are fetched at a time."
@@ -186,6 +196,10 @@ def _some(names: Iterable[str]) -> str:
     """Return the first of some names in quotes, and how many are left out."""
     quoted = [_quoted(name) for name in names]
     return few(quoted, len(_that_fit(quoted)))
+
+
+def _plainly(names: Sequence[str]) -> str:
+    return few([one_line(name, 80) for name in names], len(_that_fit(names)))
 
 
 def _that_fit(names: Iterable[str]) -> list[str]:
