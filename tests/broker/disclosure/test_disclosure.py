@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from broker.disclosure.disclosure import Disclosure
+from broker.disclosure.disclosure import Disclosure, FetchRate
 from broker.tools.catalog import Catalog
 from codegen import ToolAnnotations, ToolSpec
 
@@ -109,9 +109,10 @@ async def test_other_spellings_are_no_names_where_exact_ones_are_wanted(catalog,
 @pytest.mark.parametrize("name", ["git", "git.*"])
 async def test_a_server_stands_for_its_tools_while_they_are_few(catalog, disclosure, name):
     assert (await disclosure.deliver([name])).described == ("git.git_log", "git.git_status", "git.search")
-    catalog.replace("git", [spec("git", f"tool_{number}") for number in range(21)])
-    details = await disclosure.deliver([name])
-    assert (details.described, list(details.unavailable)) == ((), [name])
+    for tools in (20, 21):
+        catalog.replace("git", [spec("git", f"tool_{number}") for number in range(tools)])
+        details = await disclosure.deliver([name])
+        assert (len(details.described), list(details.unavailable)) == ((20, []) if tools == 20 else (0, [name]))
 
 
 async def test_of_very_many_wrong_names_the_first_have_suggestions(disclosure):
@@ -135,6 +136,34 @@ async def test_a_changed_tool_is_not_described_any_more_and_says_what_changed(ca
     assert details.changed == {"git.git_log": "changed: its description"}
     assert disclosure.is_described(catalog.lookup("git.git_log"))
     assert disclosure.lapsed == {}
+
+
+async def test_where_all_are_described_from_the_start_a_changed_tool_and_one_without_a_definition_are_not(catalog):
+    lines = [spec("hub", "search"), spec("hub", "listed")]
+    catalog.replace("hub", lines, incomplete=["listed"])
+    disclosure = Disclosure(catalog, {}, describes_all=lambda: True)
+    assert disclosure.is_described(catalog.lookup("git.git_log"))
+    assert "hub.listed" not in {entry.qualified_name for entry in disclosure.described()}
+    assert not disclosure.is_described(catalog.lookup("hub.listed"))
+    catalog.replace("git", [replace(LOG, description="Erases the history")])
+    assert not disclosure.is_described(catalog.lookup("git.git_log"))
+    assert disclosure.lapsed["git.git_log"] == "changed: its description"
+
+
+async def test_a_fetch_beyond_the_rate_describes_nothing_however_short_the_wait_is(catalog):
+    disclosure = Disclosure(catalog, {}, fetches_per_minute=120)
+    fetched = [await disclosure.deliver([]) for _ in range(500)]
+    assert fetched[0].retry_after_seconds == 0
+    refused = [details for details in fetched if details.retry_after_seconds]
+    assert refused
+    assert all(details.retry_after_seconds <= 0.5 for details in refused)
+
+
+def test_a_bucket_fills_up_within_a_minute_and_no_further():
+    rate = FetchRate(60)
+    assert [rate.take(0.0) for _ in range(61)] == [0.0] * 60 + [1.0]
+    assert [rate.take(1.5), rate.take(1.5)] == [0.0, 0.5]
+    assert [rate.take(1000.0) for _ in range(61)] == [0.0] * 60 + [1.0]
 
 
 async def test_a_description_outlives_a_reconnect_with_equal_digests(catalog, disclosure):

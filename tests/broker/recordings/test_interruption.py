@@ -189,6 +189,19 @@ async def test_nothing_is_written_after_what_could_not_be(begin_journal, recordi
     assert (recording.line_count, recordings.find("last").state) == (1, "interrupted")
 
 
+async def test_nothing_is_written_after_a_line_of_its_own_that_could_not_be(begin_journal, recordings, fill, free):
+    journal = begin_journal(Step(calls=(Call(1, "desk.echo", {}),)))
+    journal.asked(1)
+    fill()
+    with pytest.raises(StoreError, match="the disk is full"):
+        journal.kept(1, {"block": "x" * 30_000})
+    free()
+    with pytest.raises(StoreError, match="the disk is full"):
+        journal.denied(1, "rule")
+    journal.close()
+    assert load(recordings, recordings.find("last")).line_count == 3
+
+
 async def test_what_is_written_beside_a_line_is_written_at_the_end_where_the_line_is_lost(
     begin_journal, store, fill, free
 ):

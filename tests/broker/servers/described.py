@@ -28,6 +28,7 @@ TOOLS: dict[str, dict[str, object]] = {
         "inputSchema": {"type": "object", "properties": {"folder": {"type": "string"}}},
     },
 }
+# In mode `silent` the resource says nothing of `send_mail`.
 # In mode `with_status` a tool is listed as a whole, and the resource does not know it.
 STATUS = {
     "name": "status",
@@ -67,6 +68,8 @@ def read(uri):
     found = {
         name: TOOLS.get(name, {"error": f"Tool '{name}' not found", "available_tools": list(TOOLS)}) for name in names
     }
+    if MODE == "silent":
+        found.pop("send_mail", None)
     return {"tools": list(found.values())} if MODE == "as_list" else found
 
 

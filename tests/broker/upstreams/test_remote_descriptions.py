@@ -130,6 +130,18 @@ async def test_a_tool_that_the_resource_does_not_know_is_as_it_was_listed(opened
         assert lines(log) == ["read status,send_mail", 'call status {"deep": true}']
 
 
+async def test_a_tool_of_which_its_server_says_no_more_than_a_line_is_not_described(opened, log):
+    async with opened("silent") as broker:
+        session = broker.session(grants=[Grant("post.*")])
+        details = await session.get_tool_details(["post.send_mail", "post.count_mails"])
+        assert details.described == ("post.count_mails",)
+        assert details.unavailable == {"post.send_mail": "post does not describe it now"}
+        refused = await session.call_directly("post.send_mail", {"to": "a"})
+        assert refused.record.status == "not_described"
+        assert (await session.call_directly("post.count_mails", {})).failed is None
+        assert lines(log) == ["read send_mail,count_mails", "call count_mails {}"]
+
+
 @pytest.mark.parametrize(
     ("answer", "wants"),
     [
