@@ -161,11 +161,11 @@ class Execution:
         began = time.monotonic()
         stopwatch = Stopwatch(recorded.past.elapsed_seconds)
         desk = self.desk.for_run(recorded.run_id, conditions.script, journal=recorded.journal)
-        calls = self._calls(recorded, desk, stopwatch, watching)
-        if conditions.given is not None:
-            desk.take(conditions.given.question, conditions.given.answers, conditions.given.by)
         printed = RunOutput(watching.on_output, self.redact)
         with closing(desk), watching.stop or anyio.CancelScope() as scope:
+            calls = self._calls(recorded, desk, stopwatch, watching)
+            if conditions.given is not None:
+                desk.take(conditions.given.question, conditions.given.answers, conditions.given.by)
             ended = await sandbox.run(
                 conditions.script,
                 answer=calls.answer if conditions.unknown is None else conditions.unknown.around(calls.answer),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 
 import pytest
@@ -9,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from broker.disclosure.disclosure import Disclosure, FetchRate
+from broker.disclosure.tool_details import definition
 from broker.tools.catalog import Catalog
 from codegen import ToolAnnotations, ToolSpec
 
@@ -58,6 +60,15 @@ async def test_definitions_are_delivered_on_request_alone(disclosure):
         "inputSchema": {"type": "object", "properties": {"count": {"type": "integer"}}},
         "annotations": {"readOnlyHint": True},
     }
+
+
+@pytest.mark.parametrize(
+    ("sent", "carried"), [("half \ud83d", "half ?"), (float("nan"), None), ("whole 😀", "whole 😀")]
+)
+def test_a_definition_is_what_json_can_carry(sent, carried):
+    said = definition(spec("git", "git_log", count={"default": sent}), "git.git_log")
+    assert said["inputSchema"]["properties"] == {"count": {"default": carried}}
+    json.dumps(said, allow_nan=False, ensure_ascii=False).encode()
 
 
 async def test_names_that_no_tool_has_are_told_apart(disclosure):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from broker import Grant
+from broker import Denial, Grant, QuestionBox
 from broker.errors import RunInterruptedError, StoreError
 from broker.recordings.journal.beginning import Beginning
 from broker.recordings.journal.repeating import in_request
@@ -160,6 +160,28 @@ async def test_a_run_for_which_there_is_no_worker_any_more_says_how_it_goes_on(o
     assert [name for name, *_ in calls] == ["add", "echo"]
 
 
+async def test_of_an_answer_that_cannot_be_written_down_nothing_is_held(opened, fill, free, calls):
+    script = "from tools import desk\n[await desk.add(a=n) for n in range(3)]"
+    async with opened() as broker:
+        box = QuestionBox()
+        session = broker.session(answerer=box)
+        parked = await session.execute_code(script, describe_references=True, park=True)
+        [asked] = box.open
+        fill()
+        box.reply(asked.id, [Grant("desk.add", scope="run", calls=2), Denial("desk.echo", "x" * 30_000)])
+        with pytest.raises(RunInterruptedError):
+            await session.resume(parked.run_id)
+        assert (session.grants, calls) == ((), [])
+        free()
+        again = await session.resume(parked.run_id)
+        assert (again.outcome, calls) == ("parked", [])
+        [asked] = box.open
+        box.reply(asked.id, [Grant("desk.add", scope="run", calls=2)])
+        waits = await session.resume(parked.run_id)
+        assert [call.status for call in waits.calls] == ["ok", "ok", "waiting"]
+    assert calls == [("add", 0, 2), ("add", 1, 2)]
+
+
 @pytest.fixture
 def begin_journal(recordings):
     """Return the journal of a run that has taken one step, which is not written yet."""
@@ -187,6 +209,20 @@ async def test_nothing_is_written_after_what_could_not_be(begin_journal, recordi
     journal.close()
     recording = load(recordings, recordings.find("last"))
     assert (recording.line_count, recordings.find("last").state) == (1, "interrupted")
+
+
+async def test_what_waits_for_a_next_line_that_does_not_come_is_written_when_the_run_is_left(
+    begin_journal, recordings, store
+):
+    store.execute("CREATE TABLE noted (what TEXT)")
+    journal = begin_journal(Step(calls=(Call(1, "desk.echo", {}),)))
+    journal.with_next(lambda: store.execute("INSERT INTO noted VALUES ('how call 1 ended')"))
+    assert load(recordings, recordings.find("last")).line_count == 1
+    journal.close()
+    entry = recordings.find("last")
+    assert (entry.state, entry.calls, entry.has_crashed) == ("interrupted", 1, False)
+    assert list(load(recordings, entry).calls) == [1]
+    assert store.execute("SELECT * FROM noted") == [("how call 1 ended",)]
 
 
 async def test_nothing_is_written_after_a_line_of_its_own_that_could_not_be(begin_journal, recordings, fill, free):
