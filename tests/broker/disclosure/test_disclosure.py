@@ -111,6 +111,13 @@ async def test_a_tool_with_the_letters_of_another_takes_no_name_from_it(catalog,
     assert (await disclosure.deliver(["git.git_log"])).described == ("git.git_log",)
 
 
+async def test_a_spelling_is_one_of_the_present_tools(catalog, disclosure):
+    assert (await disclosure.deliver(["git.gitLog"])).described == ("git.git_log",)
+    catalog.replace("git", [spec("git", "git_show")])
+    details = await disclosure.deliver(["git.gitLog", "git.gitShow"])
+    assert (details.described, list(details.unknown)) == (("git.git_show",), ["git.gitLog"])
+
+
 async def test_other_spellings_are_no_names_where_exact_ones_are_wanted(catalog, disclosure):
     details = await disclosure.deliver(["mcp__git__git_log", "git", "git.git_status"], exactly=True)
     assert details.described == ("git.git_status",)

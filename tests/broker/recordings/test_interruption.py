@@ -184,7 +184,7 @@ async def test_of_an_answer_that_cannot_be_written_down_nothing_is_held(opened, 
 
 @pytest.fixture
 def begin_journal(recordings):
-    """Return the journal of a run that has taken one step, which is not written yet."""
+    """Return the journal of a run that has taken one step."""
 
     def begin(step):
         beginning = Beginning(
@@ -209,6 +209,19 @@ async def test_nothing_is_written_after_what_could_not_be(begin_journal, recordi
     journal.close()
     recording = load(recordings, recordings.find("last"))
     assert (recording.line_count, recordings.find("last").state) == (1, "interrupted")
+
+
+async def test_a_step_without_calls_is_written_at_once_and_one_with_calls_with_the_next_line(begin_journal, recordings):
+    def written():
+        return load(recordings, recordings.find("last")).line_count
+
+    journal = begin_journal(Step(timer=1.0))
+    assert written() == 2
+    journal.stepped(PastStep(1, {}), Step(calls=(Call(1, "desk.echo", {}),)), ())
+    assert written() == 2
+    journal.asked(1)
+    assert written() == 4
+    journal.close()
 
 
 async def test_what_waits_for_a_next_line_that_does_not_come_is_written_when_the_run_is_left(
