@@ -28,10 +28,10 @@ from wasmtime import component as wasm
 
 from sandbox.engine import engine
 from sandbox.errors import ImageError
+from sandbox.nameless_file import nameless_file
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from typing import IO
 
 if sys.platform != "win32":
     import fcntl
@@ -42,9 +42,6 @@ atexit.register(_writing.acquire, timeout=5)
 
 SETTLED_NS = 2 * 10**9
 """How old a file's last change must be to tell it from a later one: file systems count in ticks of milliseconds."""
-
-if sys.platform == "linux" and hasattr(os, "memfd_create"):
-    _SEALS = fcntl.F_SEAL_WRITE | fcntl.F_SEAL_GROW | fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_SEAL
 
 
 @dataclass(frozen=True, slots=True)
@@ -209,18 +206,14 @@ def trouble_with(folder: Path, what: str, variable: str, *, is_written: bool = F
 
 
 def map_apart(code: bytes) -> tuple[wasm.Component, CompiledFile]:
-    """Maps code that was just compiled from a file without a name: however this process ends, nothing is left of it.
+    """Maps code that was just compiled from a file without a name.
 
     Raises:
         ImageError: It can't be mapped.
         OSError: There is no room for it.
     """
     with contextlib.ExitStack() as stack:
-        nameless = stack.enter_context(_nameless_file())
-        nameless.write(code)
-        nameless.flush()
-        if sys.platform == "linux" and hasattr(os, "memfd_create"):
-            fcntl.fcntl(nameless, fcntl.F_ADD_SEALS, _SEALS)
+        nameless = stack.enter_context(nameless_file("compiled", code))
         place = Path("/dev/fd", str(nameless.name))  # where there is no such folder, on Windows, it has a path as name
         file = CompiledFile(place, "", nameless.fileno())
         component = map_file(file)
@@ -228,13 +221,6 @@ def map_apart(code: bytes) -> tuple[wasm.Component, CompiledFile]:
             weakref.finalize(component, stack.pop_all().close)
             return component, file
     raise ImageError("the image just compiled can't be loaded")
-
-
-def _nameless_file() -> IO[bytes]:
-    """Makes a file in memory, which is mapped whatever folders for temporary files do not allow; elsewhere in those."""
-    if sys.platform == "linux" and hasattr(os, "memfd_create"):
-        return os.fdopen(os.memfd_create("compiled", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING), "w+b")
-    return tempfile.TemporaryFile()
 
 
 def write_private(path: Path, data: bytes) -> None:

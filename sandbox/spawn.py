@@ -6,7 +6,6 @@ import json
 import os
 import subprocess
 import sys
-import tempfile
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -14,13 +13,11 @@ from typing import TYPE_CHECKING
 import wasmtime
 
 from sandbox.frames import COMPUTING
+from sandbox.nameless_file import nameless_file
 
 if TYPE_CHECKING:
     from sandbox.compiled import CompiledFile
     from sandbox.pool import Pool
-
-if sys.platform != "win32":
-    import fcntl
 
 BOOT = """
 import sys, types
@@ -60,11 +57,5 @@ def spawn_worker(
 
 def shared_page() -> int:
     """Returns a file for `COMPUTING` that a worker can write and, on Linux, not cut short. It is read, never mapped."""
-    if sys.platform == "linux" and hasattr(os, "memfd_create"):
-        page = os.memfd_create("computing", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
-        os.ftruncate(page, COMPUTING.size)
-        fcntl.fcntl(page, fcntl.F_ADD_SEALS, fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW | fcntl.F_SEAL_SEAL)
-        return page
-    with tempfile.TemporaryFile() as file:
-        file.truncate(COMPUTING.size)
+    with nameless_file("computing", bytes(COMPUTING.size), is_written=True) as file:
         return os.dup(file.fileno())
