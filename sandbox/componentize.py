@@ -8,6 +8,7 @@ compiler, equal inputs give equal bytes (`reproducible.c`).
 
 from __future__ import annotations
 
+import atexit
 import hashlib
 import importlib.util
 import json
@@ -148,8 +149,7 @@ def _run(staging: Path, made: Path, program: str, preload: dict[str, str]) -> su
         "componentize", "guest.main",
         "--python-path", str(app), "--python-path", str(staging / "packages"), "--output", str(made),
     ]  # fmt: skip
-    environment = os.environ | {"VIRTUAL_ENV": str(staging / "environment")} | preload
-    return subprocess.run(command, env=environment, capture_output=True, text=True, check=False)  # noqa: S603
+    return run_program(command, staging, {"VIRTUAL_ENV": str(staging / "environment")} | preload)
 
 
 def _linked(staging: Path, made: Path) -> Path:
@@ -158,11 +158,32 @@ def _linked(staging: Path, made: Path) -> Path:
     linked = staging / "linked.wasm"
     # -P: nothing of the folder that the build was started in is imported.
     command = [sys.executable, "-P", "-m", LINKER.name, str(made), str(linked)]
-    environment = os.environ | {"PYTHONPATH": str(staging)}
-    finished = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)  # noqa: S603
+    finished = run_program(command, staging, {"PYTHONPATH": str(staging)})
     if finished.returncode != 0:
         raise ComponentizeError(f"the component's libraries can't be linked:\n{finished.stderr}")
     return linked
+
+
+def run_program(
+    command: list[str], scratch: Path, variables: dict[str, str] | None = None
+) -> subprocess.CompletedProcess[str]:
+    """Runs a program in a folder, where its temporary files are too, and kills it when this process ends before it."""
+    environment = os.environ | {"TMPDIR": str(scratch)} | (variables or {})
+    with subprocess.Popen(  # noqa: S603  # no shell, and a text of a caller is never an option
+        command,
+        cwd=scratch,
+        env=environment,
+        text=True,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    ) as process:
+        atexit.register(process.kill)
+        try:
+            output, errors = process.communicate()
+        finally:
+            atexit.unregister(process.kill)
+    return subprocess.CompletedProcess(command, process.returncode, output, errors)
 
 
 def _check(finished: subprocess.CompletedProcess[str], made: Path) -> None:

@@ -19,6 +19,7 @@ from sandbox.componentize import guest_digest
 from sandbox.errors import ImageError
 from sandbox.image import COMPONENT, Image, load_image
 from sandbox.locks import Wheel, read_lock
+from sandbox.threads import run_aside
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -86,6 +87,31 @@ def load_selected(
     """
     component = find_image(selected) if isinstance(selected, str) else selected
     return load_image(component or COMPONENT, cache=cache, compiling=compiling)
+
+
+async def load_aside(
+    selected: Path | str | None,
+    *,
+    cache: Path | None = None,
+    compiling: Callable[[str], AbstractContextManager[object]] = contextlib.nullcontext,
+) -> Image:
+    """Loads as `load_selected` does; a caller who is cancelled does not wait for the compiler.
+
+    Args:
+        selected: As of `load_selected`.
+        cache: As of `load_image`.
+        compiling: As of `load_image`: entered on a thread, left on the caller's where that is cancelled.
+
+    Raises:
+        ImageError: As of `load_selected`.
+    """
+    with contextlib.ExitStack() as shown:
+
+        def show(unkept: str) -> contextlib.ExitStack:
+            shown.enter_context(compiling(unkept))
+            return shown
+
+        return await run_aside(lambda: load_selected(selected, cache=cache, compiling=show))
 
 
 def list_images(folder: Path | None = None) -> tuple[BuiltImage, ...]:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 import anyio.to_thread
 
 from sandbox.errors import SandboxClosedError
-from sandbox.images import load_selected
+from sandbox.images import load_aside
 from sandbox.instance import Instance
 from sandbox.isolate import Isolate, ThreadIsolate
 from sandbox.kernel import Kernel
@@ -22,7 +22,7 @@ from sandbox.pool import Pool, Spares
 from sandbox.process_isolate import ProcessIsolate
 from sandbox.system_limits import check_address_space
 from sandbox.terms import Terms
-from sandbox.threads import WasmThreads, run_aside
+from sandbox.threads import WasmThreads
 from sandbox.workers import Workers
 
 if TYPE_CHECKING:
@@ -93,8 +93,7 @@ class Sandbox:
         self._workers: Workers | None = None
         self._spares: Spares | None = None
         self._limits = limits or Limits()
-        self._load = partial(load_selected, component, cache=cache)
-        self._compiling = compiling
+        self._load = partial(load_aside, component, cache=cache, compiling=compiling)
         self._image: Image | None = None
         self._threads = WasmThreads(max(4, 2 * (os.cpu_count() or 1)))
 
@@ -107,7 +106,7 @@ class Sandbox:
             WorkerError: No worker process can be started.
         """
         check_address_space()
-        image = await self._loaded_aside()
+        image = await self._load()
         if self._isolation == "process":
             workers = Workers(image.file, self._pool, self._reload)
             await workers.start()
@@ -259,18 +258,8 @@ class Sandbox:
         return ThreadIsolate(instance, self._threads, self._spares)
 
     async def _reload(self) -> CompiledFile:
-        self._image = await self._loaded_aside()
+        self._image = await self._load()
         return self._image.file
-
-    async def _loaded_aside(self) -> Image:
-        shown = contextlib.ExitStack()
-
-        def compiling(unkept: str) -> contextlib.ExitStack:
-            shown.enter_context(self._compiling(unkept))
-            return shown
-
-        with shown:
-            return await run_aside(partial(self._load, compiling=compiling))
 
     def _loaded(self) -> Image:
         if self._image is None:

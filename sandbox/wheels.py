@@ -10,14 +10,15 @@ import importlib.util
 import json
 import re
 import shutil
-import subprocess
 import sys
 from typing import TYPE_CHECKING
 
+from sandbox.componentize import run_program
 from sandbox.errors import ImageError
 from sandbox.locks import Wheel
 
 if TYPE_CHECKING:
+    import subprocess
     from collections.abc import Sequence
     from pathlib import Path
 
@@ -98,9 +99,7 @@ def _pip(scratch: Path, tags: Sequence[str], choice: Sequence[str]) -> subproces
         "--retries", "2", "--timeout", "30", "--ignore-installed", "--only-binary", ":all:",
         "--python-version", GUEST_PYTHON, *tags, *target, *choice,
     ]  # fmt: skip
-    return subprocess.run(  # noqa: S603  # requirements were checked: none is an option, an address or a file
-        command, cwd=scratch, capture_output=True, text=True, check=False, stdin=subprocess.DEVNULL
-    )
+    return run_program(command, scratch)  # requirements were checked: none is an option, an address or a file
 
 
 def _nothing_fits(said: str, scratch: Path) -> str:
@@ -111,7 +110,7 @@ def _nothing_fits(said: str, scratch: Path) -> str:
     requirement = found[1]
     name = re.match(_NAME, requirement)
     command = [sys.executable, "-m", "pip", "index", "versions", "--disable-pip-version-check", name[0] if name else ""]
-    known = subprocess.run(command, cwd=scratch, capture_output=True, text=True, check=False)  # noqa: S603
+    known = run_program(command, scratch)
     if known.returncode != 0:
         return f"there is no package {requirement!r}: look for its name on PyPI"
     return (

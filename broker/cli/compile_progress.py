@@ -5,12 +5,11 @@ from __future__ import annotations
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-import anyio.to_thread
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
 from broker.cli.terminal import Problem, note, notes
 from sandbox import ImageError, SystemLimitError
-from sandbox.images import load_selected
+from sandbox.images import load_aside
 from sandbox.system_limits import check_address_space
 
 if TYPE_CHECKING:
@@ -29,13 +28,9 @@ async def prepare_image(name: str | None) -> Image:
     """
     try:
         check_address_space()
-        return await anyio.to_thread.run_sync(_load, name)
+        return await load_aside(name, compiling=compile_progress)
     except (ImageError, SystemLimitError) as error:
         raise Problem(str(error)) from None
-
-
-def _load(name: str | None) -> Image:
-    return load_selected(name, compiling=compile_progress)
 
 
 @contextmanager

@@ -5,18 +5,17 @@ from __future__ import annotations
 import json
 import time
 from dataclasses import asdict, dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
-import anyio.to_thread
-
-from broker.cli.compile_progress import compile_progress, moving_bar
+from broker.cli.compile_progress import moving_bar, prepare_image
 from broker.cli.exit_codes import ExitCode
 from broker.cli.terminal import Problem, note, write_result, write_table
 from sandbox import ImageError
 from sandbox.compiled_cache import cached_images, remove_cached
-from sandbox.image import load_image
 from sandbox.image_builds import build_image
 from sandbox.images import list_images, remove_image
+from sandbox.threads import run_aside
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -58,13 +57,11 @@ async def build(request: BuildRequest) -> ExitCode:
     if bool(request.packages) == (request.lock is not None):
         raise Problem("an image needs packages", "Give --with PACKAGE, once for each, or --lock FILE.")
 
-    def work() -> BuiltImage:
-        with moving_bar() as show:
-            image = build_image(request.name, request.packages, lock=request.lock, on_progress=show)
-        load_image(image.component, compiling=compile_progress)
-        return image
-
-    image = await _attempt(work)
+    with moving_bar() as show:
+        image = await _attempt(
+            partial(build_image, request.name, request.packages, lock=request.lock, on_progress=show)
+        )
+    await prepare_image(image.name)
     if request.as_json:
         write_result(json.dumps(_described(image)))
         return ExitCode.COMPLETED
@@ -118,9 +115,9 @@ async def remove(request: RemoveRequest) -> ExitCode:
 
 
 async def _attempt(work: Callable[[], Any]) -> Any:
-    """Do blocking work on a thread; what it says about images is the user's to mend."""
+    """Do blocking work on a thread that Ctrl-C does not wait for; what it says about images is the user's to mend."""
     try:
-        return await anyio.to_thread.run_sync(work)
+        return await run_aside(work)
     except ImageError as error:
         raise Problem(str(error)) from None
 

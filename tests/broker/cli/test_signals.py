@@ -6,6 +6,7 @@ import json
 import signal
 import subprocess
 import sys
+import zipfile
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -64,6 +65,35 @@ def test_a_run_under_nohup_does_not_end_with_its_terminal(waiting):
         process.send_signal(signal.SIGTERM)
         assert process.wait(timeout=60) == 143
         assert process.stderr.read().endswith("ended by SIGTERM\n")
+
+
+def test_ctrl_c_ends_the_build_of_an_image_with_what_it_has_started(command, environment, tmp_path):
+    with zipfile.ZipFile(tmp_path / "greeting-1.0-py3-none-any.whl", "w") as wheel:
+        wheel.writestr("greeting.py", "")
+        wheel.writestr("greeting-1.0.dist-info/METADATA", "Metadata-Version: 2.1\nName: greeting\nVersion: 1.0\n")
+        wheel.writestr("greeting-1.0.dist-info/WHEEL", "Wheel-Version: 1.0\nTag: py3-none-any\n")
+        wheel.writestr("greeting-1.0.dist-info/RECORD", "")
+    (tmp_path / "scratch").mkdir()
+    here = {"PIP_NO_INDEX": "1", "PIP_FIND_LINKS": str(tmp_path), "PIP_CONFIG_FILE": "/dev/null"}
+    with subprocess.Popen(  # noqa: S603  # our own command
+        [command, "image", "build", "--name", "polite", "--with", "greeting"],
+        env=environment | here | {"TMPDIR": str(tmp_path / "scratch")},
+        stdin=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as process:
+        assert process.stderr is not None
+        for line in process.stderr:
+            if line == "Building the image\n":
+                break
+        while not (started := descendants(process.pid)):
+            assert process.poll() is None
+        process.send_signal(signal.SIGINT)
+        assert process.stderr.read().endswith("error: interrupted\n")
+    assert process.returncode == 130
+    assert [pid for pid in started if lives(pid)] == []
+    assert list((tmp_path / "scratch").iterdir()) == []
+    assert list(Path(environment["XDG_DATA_HOME"]).rglob("guest.wasm")) == []
 
 
 def test_ctrl_c_while_codemode_is_loaded_ends_it_without_a_traceback():
