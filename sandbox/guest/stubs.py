@@ -77,8 +77,9 @@ class _Tools(types.ModuleType):
         return f"<module 'tools' with {_first(self.__namespaces__)}>"
 
     def __help__(self):
-        counts = (f"tools.{name}: {len(dir(server))} tools" for name, server in self.__namespaces__.items())
-        return "\n".join([self.__doc__, *counts])
+        counts = {name: len(dir(server)) for name, server in self.__namespaces__.items()}
+        lines = (f"tools.{name}: {count} tool{'' if count == 1 else 's'}" for name, count in counts.items())
+        return "\n".join([self.__doc__, *lines])
 
 
 class _Namespace(types.ModuleType):
