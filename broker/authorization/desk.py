@@ -109,7 +109,7 @@ class ConsentDesk:
         return revoked
 
     def give(self, grant: Grant, *, run: str, by: str) -> Held:
-        """Take in a grant that somebody gave in a run; what is for always is kept where there is a store."""
+        """Take in a grant that somebody gave in a run; a permanent one is kept where there is a store."""
         grant_id = None
         definition = self.book.definitions.present(literal(grant.pattern)) if grant.scope == "always" else None
         if definition is not None and self.kept is not None and definition.digest == grant.digest:

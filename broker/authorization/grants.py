@@ -68,7 +68,7 @@ class Grant:
         if self.expires_at is not None and self.expires_at.tzinfo is None:
             raise PatternError("the expiry of a grant needs a time zone")
         if self.scope == "always" and (self.digest is None or not is_exact(self.pattern)):
-            raise PatternError("a grant that is kept for always names one tool and its digest")
+            raise PatternError("a permanent grant names one tool and its digest")
 
     @classmethod
     def parse(cls, text: str) -> Grant:

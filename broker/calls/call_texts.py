@@ -26,7 +26,7 @@ NOTHING_TO_DISPLAY = (
     "display(data, mime_type='image/png')."
 )
 NO_BLOCK = "read_bytes() knows no such block. Pass it as the tool returned it."
-NO_BASE64 = "The server sent something else than base64 as the data of this block."
+NO_BASE64 = "What the server sent as the data of this block is not base64."
 NO_MODEL = "extract() is not available: no model was given to this broker. Parse the text in the script, or print it."
 EXTRACT_TAKES = "extract() takes a value, a type and instructions, as in extract(text, list[str], 'Only names.')."
 MODEL_NOT_ASKED = (
@@ -34,16 +34,18 @@ MODEL_NOT_ASKED = (
 )
 HOW_TO_CALL = "tools are functions of their servers: `from tools import SERVER`, then `await SERVER.TOOL(argument=...)`"
 WITHOUT_MARKDOWN = "send the code alone, without Markdown around it"
-REAL_LINE_ENDS = r"the code has \n as two characters where its lines should end: send real line ends"
+REAL_LINE_ENDS = r"the code has \n as two characters where its lines should end: send real newlines"
 RESULTS_ARE_VALUES = "results of tools are Python values already, as their stubs say: leave out json.loads()"
 RESULTS_HAVE_NO_PARTS = "a call returns the tool's result itself, as its stub says, not an object around it"
-NO_DATA = "data of images, audio and files stays outside of the script: `await read_bytes(block)` returns its bytes"
+NO_DATA = "data of images, audio and files stays outside the script: `await read_bytes(block)` returns its bytes"
 WITHOUT_PROMPTS = "send the code alone, without the prompts of a session"
 WITHOUT_MARKUP = "send the code alone, without the markup around it"
 NO_ENTITIES = "the code holds HTML entities: send <, >, & and quotes as they are"
-NO_NOTEBOOK = "commands of notebooks (% and !) are no Python, and nothing can be installed: leave them out"
+NO_NOTEBOOK = "commands of notebooks (% and !) are not Python, and nothing can be installed: leave them out"
 PYTHON_ALONE = "execute_code runs Python, no other language"
-PLAIN_CHARACTERS = "outside of texts Python takes plain characters alone: straight quotes, -, ... and simple spaces"
+PLAIN_CHARACTERS = (
+    "outside string literals Python takes only plain characters: straight quotes, -, ... and simple spaces"
+)
 ASYNC_DEF = (
     "write `async def` for the function around it and `await` its calls; a lambda can return the call to be awaited"
 )
@@ -145,7 +147,7 @@ def call_not_described(function: str, name: str, changed: str) -> str:
     """Return why a call was not made whose tool has another definition than the one that was described, or none."""
     since = f" Since it was described, {one_line(changed, _CHANGES_CHARACTERS)}." if changed else ""
     return (
-        f"{function} was not called: its present description has not been fetched.{since} Fetch it with "
+        f"{function} was not called: its current description has not been fetched.{since} Fetch it with "
         f"{fetch_request([name])} and run the script again."
     )
 
@@ -170,7 +172,7 @@ def no_parameter(function: str, names: Sequence[str]) -> str:
 def taken_back(name: str) -> str:
     """Return why a call was not made that had been allowed."""
     name = one_line(name, _NAME_CHARACTERS)
-    return f"{name} was refused: the leave for it was taken back while it waited for its turn."
+    return f"{name} was refused: the permission for it was withdrawn while it waited for its turn."
 
 
 def input_refused(server: str, reason: str) -> str:

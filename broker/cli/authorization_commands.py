@@ -17,7 +17,7 @@ from broker.cli.options import AsJson, ConfigFile
 from broker.cli.start import start
 
 policy = group("Look at what may be called, and why.")
-grants = group("Look at what was allowed for always.")
+grants = group("Look at permanent grants, and revoke them.")
 audit = group(no_args_is_help=False)
 mcp = group("Log in to servers, and out.")
 
@@ -89,7 +89,7 @@ def policy_explain(
 
 @grants.command("list")
 def list_grants() -> None:
-    """List what was allowed for always.
+    """List the permanent grants.
 
     \b
     Example:
@@ -104,7 +104,7 @@ def list_grants() -> None:
 def revoke_grants(
     ids: Annotated[list[str], typer.Argument(metavar="ID", help="As `grants list` shows them.")],
 ) -> None:
-    """Take back what was allowed for always.
+    """Revoke permanent grants.
 
     Running scripts are refused from the next call on.
 

@@ -116,7 +116,7 @@ def _menu(group: CallGroup) -> list[Entry]:
     like = shown_ends(str(group.suggestion()), _TEST_CHARACTERS)
     entries += [
         Entry("a", f"Allow calls like {'this' if count == 1 else 'these'} in this run: {like}", "alike"),
-        Entry("k", "Allow calls like that for always; `codemode grants` takes it back", "always"),
+        Entry("k", "Always allow calls like that; `codemode grants revoke` undoes it", "always"),
         Entry("c", "Allow a number of calls like that in this run", "count"),
         Entry("e", "Allow calls whose arguments pass tests that I write, in this run", "edit"),
         Entry("t", f"Allow every call of {tool} in this run", "any"),

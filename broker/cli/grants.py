@@ -1,4 +1,4 @@
-"""`codemode grants`: what was allowed for always, and taking it back."""
+"""`codemode grants`: the permanent grants, and revoking them."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ async def list_grants(_request: None) -> ExitCode:
     if rows:
         write_table(("id", "tool", "arguments", "for", "given", "by"), rows, whole={"id"})
     else:
-        note("nothing was allowed for always")
+        note("nothing is allowed permanently")
     return ExitCode.COMPLETED
 
 

@@ -96,7 +96,7 @@ async def find_tools(request: FindRequest) -> ExitCode:
     if details is not None and not request.as_json:
         write_result(details.source)
     elif not _print(found, as_json=request.as_json, detail=request.detail):
-        note(f"no tool is found by {one_line(request.query, 100)!r}")
+        note(f"no tool matches {one_line(request.query, 100)!r}")
     if page.next_cursor is not None:
         note(f"more with --cursor {page.next_cursor}")
     return ExitCode.COMPLETED

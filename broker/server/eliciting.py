@@ -47,7 +47,7 @@ _CHOICES: dict[str, dict[str, Any]] = {
     "refuse": {"decision": "deny"},
     "allow these calls": {"decision": "these"},
     "allow calls like these in this run": {"decision": "alike"},
-    "allow calls like these for always": {"decision": "alike", "scope": "always"},
+    "always allow calls like these": {"decision": "alike", "scope": "always"},
     "allow every call of the tool in this run": {"decision": "any"},
 }
 

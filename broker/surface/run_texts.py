@@ -40,12 +40,12 @@ REFUSED = (
 )
 NOT_RECORDED = (
     "The script was not started: the broker cannot write down what it does, and what is not written down is not "
-    "done. Nothing was executed. The broker's operator has to mend its store, as `codemode doctor` says; run the "
+    "done. Nothing was executed. The broker's operator has to fix its store, as `codemode doctor` says; run the "
     "script again after that."
 )
 NO_SANDBOX = (
     "The script was not started: the broker cannot run scripts now. Nothing was executed. The broker's operator "
-    "has to mend that, as its log and `codemode doctor` say; run the script again after that."
+    "has to fix that, as its log and `codemode doctor` say; run the script again after that."
 )
 
 
@@ -111,7 +111,7 @@ def interrupted(run_id: str, executed: str) -> str:
     """Return what is said of a run that could not be written down or carried out to its end."""
     return (
         "The script was interrupted by a fault of the broker, which could not write down or carry out more of it. "
-        f"{one_line(executed, 400)} Tell the user that the broker's operator has to mend that, as `codemode doctor` "
+        f"{one_line(executed, 400)} Tell the user that the broker's operator has to fix that, as `codemode doctor` "
         f"says; then `codemode resume {run_id}` goes on from there. Do not run the script again before."
     )
 

@@ -42,7 +42,7 @@ DESCRIPTIONS = {
         'log = await git.git_log(repo_path=".")\n'
         "Top-level await, asyncio.gather and the standard library work; each script starts anew. "
         "A failed call raises tools.ToolError. "
-        "You get only what it prints and the value of its last expression: filter and sum up there."
+        "You get only what it prints and the value of its last expression: filter and summarize there."
     ),
 }
 TOOLS_MODE_DESCRIPTIONS = {
@@ -170,7 +170,7 @@ def too_many_tools(left: int, most: int) -> str:
 
 def nothing_found(query: str) -> str:
     """Return that a search found nothing."""
-    return f'No tool is found by {json.dumps(query[:80])}. Try other words, or search_tools({{"query": ""}}) for all.'
+    return f'No tool matches {json.dumps(query[:80])}. Try other words, or search_tools({{"query": ""}}) for all.'
 
 
 def next_page(cursor: str) -> str:
@@ -180,7 +180,7 @@ def next_page(cursor: str) -> str:
 
 def no_resource(uri: str) -> str:
     """Return that there is no such resource."""
-    return f"There is no resource {json.dumps(uri[:200])}. The output of a run is kept for a while, for who ran it."
+    return f"There is no resource {json.dumps(uri[:200])}. A run's output is kept for a while, for whoever ran it."
 
 
 def _fetch(names: Iterable[str]) -> str:

@@ -125,7 +125,7 @@ def grant_of(recorded: RecordedGrant) -> Grant:
 def grants_given_back(recording: Recording) -> Iterator[GivenBack]:
     """Yield the grants that hold again; what a recording from elsewhere says was allowed counts for nothing here.
 
-    Left out are those that were revoked or used up, those for always, which the store has as long as they hold, those
+    Left out are those that were revoked or used up, permanent ones, which the store has as long as they hold, those
     for a number of calls that other runs may have made since, and those whose tests had a secret in them: without it
     they may hold for more.
     """

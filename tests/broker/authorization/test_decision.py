@@ -116,9 +116,9 @@ IMPOSSIBLE = {
         lambda: Grant("*", expires_at=datetime(2026, 1, 1)),  # noqa: DTZ001  # what is refused
         "the expiry of a grant needs a time zone",
     ),
-    "everything for always": (
+    "everything permanently": (
         lambda: Grant("*", scope="always"),
-        "a grant that is kept for always names one tool and its digest",
+        "a permanent grant names one tool and its digest",
     ),
     "no JSON": (
         lambda: Grant.parse("git.* {nothing"),

@@ -1,4 +1,4 @@
-"""Grants for always: kept for one definition of one tool of one server, and revoked from anywhere."""
+"""Permanent grants: kept for one definition of one tool of one server, and revoked from anywhere."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def call(of=None, **arguments):
 
 
 class Person:
-    """Allows calls like those of the question for always."""
+    """Always allows calls like those of the question."""
 
     name = "person"
 

@@ -146,10 +146,10 @@ def test_a_store_of_a_newer_version_is_no_fault_of_ours(codemode, governed, tmp_
 
 def test_grants_are_listed_and_revoked(codemode, governed, tmp_path):
     nothing = codemode("grants", "list")
-    assert (nothing.returncode, nothing.stderr) == (0, "nothing was allowed for always\n")
+    assert (nothing.returncode, nothing.stderr) == (0, "nothing is allowed permanently\n")
     codemode("run", "-", "-c", governed, stdin=ECHO, CODEMODE_STORE=str(tmp_path / "own.sqlite3"))
     own = {"CODEMODE_STORE": str(tmp_path / "own.sqlite3")}
-    assert codemode("grants", "list", **own).stderr == "nothing was allowed for always\n"
+    assert codemode("grants", "list", **own).stderr == "nothing is allowed permanently\n"
     spec = ToolSpec("odd", "echo", None, "Says it.", {"type": "object"}, None, ToolAnnotations())
     with Store(tmp_path / "own.sqlite3") as store:
         grant_id = KeptGrants(store).keep(

@@ -110,7 +110,7 @@ EMPTY = {
     "resume last": (2, "nothing is recorded yet"),
     "audit": (2, "nothing was recorded yet"),
     "policy explain last": (2, "nothing was recorded yet"),
-    "grants list": (0, "nothing was allowed for always"),
+    "grants list": (0, "nothing is allowed permanently"),
     "tools infer *": (2, "no result of '*' is recorded"),
     "tools list -c mcp.json": (0, ""),
     "tools search echo -c mcp.json": (0, ""),
