@@ -16,10 +16,10 @@ from broker.cli.command_names import group
 from broker.cli.options import AsJson, ConfigFile
 from broker.cli.start import start
 
-policy = group("Look at what may be called, and why.")
+policy = group("Say what may be called, and why.")
 grants = group("Look at permanent grants, and revoke them.")
 audit = group(no_args_is_help=False)
-mcp = group("Log in to servers, and out.")
+mcp = group("Log in to servers and out of them.")
 
 _Texts = list[str] | None
 
@@ -46,9 +46,11 @@ def policy_test(
     allow: Annotated[
         _Texts, typer.Option("--allow", "-a", metavar="PATTERN", help="Grants, as for `codemode run`.")
     ] = None,
-    after: Annotated[_Texts, typer.Option("--after", metavar="LABEL", help="A label, as if received.")] = None,
-    principal: Annotated[str, typer.Option("--principal", metavar="NAME", help="Who is authenticated.")] = "",
-    session: Annotated[str, typer.Option("--session", metavar="NAME", help="The session's name.")] = "",
+    after: Annotated[
+        _Texts, typer.Option("--after", metavar="LABEL", help="Decide as if the run had received this label.")
+    ] = None,
+    principal: Annotated[str, typer.Option("--principal", metavar="NAME", help="Decide for this principal.")] = "",
+    session: Annotated[str, typer.Option("--session", metavar="NAME", help="Decide for a session of this name.")] = "",
     as_json: AsJson = False,
 ) -> None:
     """Say what would be decided about a call, and why.
@@ -72,7 +74,7 @@ def policy_test(
 
 @policy.command("explain")
 def policy_explain(
-    run: Annotated[str, typer.Argument(metavar="RUN", help="The id, the beginning of it, or `last`.")],
+    run: Annotated[str, typer.Argument(metavar="RUN", help="Its id, or the beginning of it, or `last`.")],
     *,
     as_json: AsJson = False,
 ) -> None:
@@ -106,7 +108,7 @@ def revoke_grants(
 ) -> None:
     """Revoke permanent grants.
 
-    Running scripts are refused from the next call on.
+    From the next call on, running scripts are refused too.
 
     \b
     Example:
@@ -122,7 +124,7 @@ def mcp_login(
     server: Annotated[str, typer.Argument(metavar="SERVER", help="Its name in the config.")],
     *,
     config: ConfigFile = None,
-    browser: Annotated[bool, typer.Option(help="Open a browser, beside printing the address.")] = True,
+    browser: Annotated[bool, typer.Option(help="Open a browser as well as printing the address.")] = True,
 ) -> None:
     """Log in to a server that has `oauth` in the config.
 
@@ -143,7 +145,7 @@ def mcp_logout(
     *,
     config: ConfigFile = None,
 ) -> None:
-    """Forget the tokens of a server. It is not told: end the session there as well where that matters.
+    """Forget the tokens of a server. It does not learn of that: if it matters, end the session there too.
 
     \b
     Example:
@@ -159,16 +161,19 @@ def show_audit(
     context: typer.Context,
     *,
     run: Annotated[
-        str | None, typer.Option("--run", metavar="RUN", help="Only this run, as `policy explain` takes it.")
+        str | None,
+        typer.Option("--run", metavar="RUN", help="Only this run: its id, or the beginning of it, or `last`."),
     ] = None,
     server: Annotated[str | None, typer.Option("--server", metavar="NAME", help="Only calls to this server.")] = None,
     since: Annotated[
-        str | None, typer.Option("--since", metavar="TIME", help="From then on: an age (30m, 2h, 7d) or a date.")
+        str | None, typer.Option("--since", metavar="TIME", help="Only from then on: an age (30m, 2h, 7d) or a date.")
     ] = None,
-    verify: Annotated[bool, typer.Option("--verify", help="Check that no record was changed or is missing.")] = False,
+    verify: Annotated[
+        bool, typer.Option("--verify", help="Check that no record was changed and none is missing.")
+    ] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Show what was attempted, what decided it, how it ended.
+    """Show attempted calls, what decided them and how they ended.
 
     \b
     Examples:
@@ -178,7 +183,7 @@ def show_audit(
       codemode audit prune --older-than 90d
 
     \b
-    Exit codes: 0; 1 when --verify finds a fault; 2 wrong usage, or nothing was recorded.
+    Exit codes: 0, 1 --verify found a fault, 2 wrong usage, or nothing is on record.
     """  # noqa: D301  # \b keeps click from refilling the lines
     if context.invoked_subcommand is not None:
         return
@@ -192,13 +197,13 @@ def show_audit(
 def prune_audit(
     *,
     older_than: Annotated[
-        str | None, typer.Option("--older-than", metavar="TIME", help="Those before an age (90d) or a date.")
+        str | None, typer.Option("--older-than", metavar="TIME", help="Remove those older than an age (90d) or a date.")
     ] = None,
-    keep: Annotated[int | None, typer.Option("--keep", metavar="N", min=1, help="All but the newest N.")] = None,
+    keep: Annotated[int | None, typer.Option("--keep", metavar="N", min=1, help="Remove all but the newest N.")] = None,
 ) -> None:
-    """Remove the oldest records. What is left can be verified as before, and says what was removed.
+    """Remove the oldest records. The rest can still be verified, and says what was removed.
 
-    Export them first if you may need them. The file keeps its size; the room is used again.
+    Export them first if you may need them. The file keeps its size; new records use the freed space.
 
     \b
     Examples:

@@ -17,7 +17,7 @@ from broker.cli.command_names import group
 from broker.cli.options import AsJson, LogJson, Verbose
 from broker.cli.start import start
 
-image = group("Guest images with further Python packages.")
+image = group("Build, list and remove images with more Python packages.")
 
 
 @image.command("build")
@@ -29,7 +29,7 @@ def build_image(
             "--with", metavar="PACKAGE", help="A package as pip takes it, like 'jinja2>=3.1'. Repeat for more."
         ),
     ] = None,
-    name: Annotated[str, typer.Option("--name", "-n", metavar="NAME", help="What the image is called.")] = "default",
+    name: Annotated[str, typer.Option("--name", "-n", metavar="NAME", help="The name of the image.")] = "default",
     lock: Annotated[
         Path | None, typer.Option("--lock", metavar="FILE", help="Build from the lock of an earlier build instead.")
     ] = None,
@@ -37,10 +37,10 @@ def build_image(
     verbose: Verbose = False,
     log_json: LogJson = False,
 ) -> None:
-    """Build a guest image with further pure-Python packages.
+    """Build a guest image with more pure-Python packages.
 
     Wheels are fetched with pip; none of their code runs on this machine. They are imported inside WebAssembly while
-    the image is made, and scripts import them from there. A lock beside the image keeps exact versions and hashes.
+    the image is made, and scripts import them from there. A lock beside the image holds exact versions and hashes.
     Needs `pip install 'codemode-broker[images]'`.
 
     \b
@@ -48,7 +48,7 @@ def build_image(
       codemode image build --with pyyaml --with python-dateutil --name data
       codemode image build --lock packages.lock --name data
 
-    Scripts run on it with "image": "data" in the config.
+    With "image": "data" in the config, scripts run on it.
     """  # noqa: D301  # \b keeps click from refilling the lines
     from broker.cli import image as command
 
@@ -63,15 +63,17 @@ def build_image(
 @image.command("list")
 def list_images(
     *,
-    compiled: Annotated[bool, typer.Option("--compiled", help="List what is compiled in the cache instead.")] = False,
+    compiled: Annotated[
+        bool, typer.Option("--compiled", help="List the compiled images in the cache instead.")
+    ] = False,
     as_json: AsJson = False,
     verbose: Verbose = False,
     log_json: LogJson = False,
 ) -> None:
     """List the images that were built, with their packages.
 
-    Images are compiled when they are first used, 60 MB each. With --compiled these are listed, the one used last first.
-    What nobody has used for 30 days goes by itself, and what another version of wasmtime made after a day.
+    An image is compiled when it is first used, and takes 60 MB then. --compiled lists the compiled images, the last
+    used first. They are removed automatically after 30 days without use, those of another wasmtime version after a day.
     """
     from broker.cli import image as command
 
@@ -89,7 +91,7 @@ def remove_image(
     verbose: Verbose = False,
     log_json: LogJson = False,
 ) -> None:
-    """Remove an image with its lock, or one that is compiled."""
+    """Remove an image with its lock, or a compiled image."""
     from broker.cli import image as command
 
     start(command.remove, command.RemoveRequest(name, compiled), verbose=verbose, log_json=log_json)

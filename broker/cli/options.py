@@ -30,10 +30,10 @@ Isolation = Annotated[
     Literal["process", "thread"] | None,
     typer.Option(
         "--isolation",
-        help="Where the script runs: in a confined process (unless the config says otherwise), or in this one, "
-        "with one wall less.",
+        help="Where the script runs: in a confined process (the default, unless the config says otherwise), or in "
+        "this one, where nothing confines a script that escapes from WebAssembly.",
     ),
 ]
 Verbose = Annotated[bool, typer.Option("--verbose", "-v", help="Log to stderr what the broker does.")]
-LogJson = Annotated[bool, typer.Option("--log-json", help="Log to stderr as one JSON object a line.")]
+LogJson = Annotated[bool, typer.Option("--log-json", help="Log to stderr, one JSON object per line.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON value on stdout.")]

@@ -17,9 +17,9 @@ from broker.cli.command_names import group
 from broker.cli.options import Allow, AsJson, ConfigFile, Isolation, LogJson, Verbose
 from broker.cli.start import start
 
-recordings = group("Look at what is recorded; move it in and out.")
+recordings = group("List, export, import and remove recorded runs.")
 
-Names = Annotated[list[str], typer.Argument(metavar="RUN", help="Ids of runs, beginnings of them, or `last`.")]
+Names = Annotated[list[str], typer.Argument(metavar="RUN", help="Ids of runs, or their beginnings, or `last`.")]
 Files = Annotated[list[Path], typer.Argument(metavar="FILE", help="Files that `recordings export` wrote.")]
 Output = Annotated[
     Path | None, typer.Option("--output", "-o", metavar="FILE", help="A file, or a folder; stdout if left out.")
@@ -68,7 +68,7 @@ def import_recordings(
     verbose: Verbose = False,
     log_json: LogJson = False,
 ) -> None:
-    """Take recordings over from files. What they say was allowed counts for nothing here."""
+    """Import recordings from files. What was allowed in them is not allowed here."""
     from broker.cli import recordings as command
 
     request = command.FilesRequest(tuple(str(file) for file in files))
@@ -94,7 +94,7 @@ def print_schema() -> None:
 def list_runs(*, as_json: AsJson = False, verbose: Verbose = False, log_json: LogJson = False) -> None:
     """List the runs that are not over.
 
-    They are running, interrupted, or parked; and what these wait for.
+    They are running, interrupted or parked. Of each it shows the calls that have no answer yet.
     """
     from broker.cli import runs as command
 
@@ -102,7 +102,7 @@ def list_runs(*, as_json: AsJson = False, verbose: Verbose = False, log_json: Lo
 
 
 def resume_run(
-    run: Annotated[str, typer.Argument(metavar="RUN", help="The id, the beginning of it, or `last`.")],
+    run: Annotated[str, typer.Argument(metavar="RUN", help="Its id, or the beginning of it, or `last`.")],
     *,
     config: ConfigFile = None,
     allow: Allow = None,
@@ -110,8 +110,9 @@ def resume_run(
         Literal["fail", "ask", "repeat"] | None,
         typer.Option(
             "--unknown",
-            help="What is done about a call that was sent and whose answer is not known: fail it in the script, ask "
-            "you whether to send it again, repeat it where the tool is marked idempotent.",
+            help="What to do about a call that was sent and whose answer is not known: `fail` it in the script, `ask` "
+            "you whether to send it again, or `repeat` it if a trusted server marks the tool idempotent or read-only. "
+            "Without this option the config decides.",
         ),
     ] = None,
     isolation: Isolation = None,
@@ -119,10 +120,10 @@ def resume_run(
     verbose: Verbose = False,
     log_json: LogJson = False,
 ) -> None:
-    """Go on with a run that was interrupted or is parked. Calls that were answered are not repeated.
+    """Continue a run that was interrupted or is parked. Calls that were answered are not repeated.
 
-    What the run was allowed with --allow it still is, for the tools as they were defined then. A question that nobody
-    is there for parks the run again.
+    What --allow granted the run still holds, for the tools as they were defined then. If a question comes up and you
+    are not at a terminal, the run is parked again.
 
     \b
     Example:
@@ -130,7 +131,7 @@ def resume_run(
       codemode resume run_4f5a --config mcp.json
 
     \b
-    Exit codes: as of `codemode run`.
+    Exit codes: those of `codemode run`.
     """  # noqa: D301  # \b keeps click from refilling the lines
     from broker.cli import runs as command
 
@@ -149,7 +150,9 @@ def replay_recordings(  # noqa: PLR0913  # options
     ] = False,
     policy: Annotated[
         Path | None,
-        typer.Option("--policy", metavar="FILE", help="Judge the recorded calls by this policy; run nothing."),
+        typer.Option(
+            "--policy", metavar="FILE", help="Show what this policy would decide about the recorded calls; run nothing."
+        ),
     ] = None,
     step: Annotated[bool, typer.Option("--step", help="Go forward and back through the run.")] = False,
     config: ConfigFile = None,
@@ -172,8 +175,8 @@ def replay_recordings(  # noqa: PLR0913  # options
 ) -> None:
     """Run recorded scripts again and compare every step.
 
-    Offline, nothing but the recording is needed: no server, no config. The first difference is shown as a diff.
-    Or with another script, another policy, or the servers of today.
+    Needs only the recording: no server, no config. Shows the first difference as a diff. Can also try another
+    script, another policy, or the servers as they are now.
 
     \b
     Examples:
@@ -206,7 +209,7 @@ def show_run(
 ) -> None:
     """Show a run: its end, its calls over time, its script.
 
-    Beside each line of the script is what it cost.
+    Shows beside each line of the script what it cost.
 
     A bar is a call: `░` until it was sent, `?` while somebody was asked, `█` until it was answered.
 
@@ -233,10 +236,10 @@ def infer_results(
 ) -> None:
     """Infer what tools return from recorded results.
 
-    Types, optional fields, counts.
+    Prints types, optional fields and counts.
 
-    A stored type belongs to one definition of a tool and is marked as inferred in its stub. Results are handed to
-    scripts as before, whether they fit or not.
+    A stored type belongs to one definition of a tool and is marked as inferred in its stub. Scripts still get every
+    result, whether it fits the type or not.
 
     \b
     Example:

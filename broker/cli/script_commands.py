@@ -31,13 +31,15 @@ def run(  # noqa: PLR0913  # one parameter for each option
     check: Annotated[
         Literal["error", "warn", "off"],
         typer.Option(
-            "--check", help="What mistakes in the use of tools do: stop the script before it starts, warn, nothing."
+            "--check",
+            help="What to do about mistakes in the use of tools: `error` does not start the script, `warn` prints "
+            "them, `off` does not look.",
         ),
     ] = "error",
     isolation: Isolation = None,
     park: Annotated[
         bool,
-        typer.Option("--park", help="Without a terminal: put the run aside at a question, for `codemode resume`."),
+        typer.Option("--park", help="Without a terminal: park the run at a question; `codemode resume` continues it."),
     ] = False,
     as_json: AsJson = False,
     verbose: Verbose = False,
@@ -51,8 +53,8 @@ def run(  # noqa: PLR0913  # one parameter for each option
       from tools import git
       print(await git.git_log(repo_path=".", max_count=3))
 
-    The script sees no files, network or environment. A call is made only if an --allow pattern matches it or
-    you say yes when asked at the terminal; without either it is refused. Printed text goes to stdout, the table
+    The script sees no files, network or environment. A call is made only if the policy of the config, an --allow
+    pattern or your yes at the terminal allows it; otherwise it is refused. Printed text goes to stdout, the table
     of calls to stderr. A last expression or a returned value that is not None is printed as JSON.
 
     \b
@@ -87,7 +89,7 @@ def check_script(
 ) -> None:
     """Check how a script uses its tools, without running it.
 
-    It is checked against the stubs of the tools that it names. Found is what would fail in every run: a wrong,
+    Compares it with the stubs of the tools that it names, and reports what would fail in every run: a wrong,
     missing or ill-typed argument, an unknown key of a result, a missing await, an unknown tool.
 
     \b
@@ -118,9 +120,9 @@ def serve(
 ) -> None:
     """Serve MCP clients: search, describe, run a script.
 
-    Those three tools stand for all tools of the configured servers.
-    Over stdio unless --http is given. HTTP is at /mcp, with /health beside it; it wants a bearer token when
-    CODEMODE_TOKEN or `serve` in the config sets one, and has to where other machines can reach it.
+    Through these three tools, clients reach all tools of the configured servers. Serves stdio; with --http,
+    streamable HTTP at /mcp and a health check at /health. HTTP requires a bearer token if CODEMODE_TOKEN or `serve`
+    in the config says so; without one it is served on this machine only.
 
     \b
     Examples:
@@ -152,10 +154,11 @@ def stubs(
 
 
 def doctor(*, config: ConfigFile = None, verbose: Verbose = False, log_json: LogJson = False) -> None:
-    """Check image, cache, confinement and every server.
+    """Check image, cache, confinement, store, config and servers.
 
-    One line each, with what to do about what is wrong.
-    Ends with exit code 0 if all is well, 2 otherwise.
+    Prints a line for each, and for each part of the policy that has no effect. Says what to do about what is wrong.
+
+    Exit codes: 0 all is well, 2 something is wrong.
     """
     from broker.cli import doctor as command
 

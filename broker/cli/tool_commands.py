@@ -23,7 +23,7 @@ tools = group("Look at the tools of the configured servers.")
 def list_tools(
     *, config: ConfigFile = None, as_json: AsJson = False, verbose: Verbose = False, log_json: LogJson = False
 ) -> None:
-    """List every tool with one line on what it does."""
+    """List every tool, each with a line about what it does."""
     from broker.cli import tools as command
 
     start(command.list_tools, command.ListRequest(config, as_json), verbose=verbose, log_json=log_json)
@@ -38,11 +38,11 @@ def list_servers(
     verbose: Verbose = False,
     log_json: LogJson = False,
 ) -> None:
-    """List the servers and how each is doing.
+    """List the servers and the state of each.
 
-    How many tools each offers, and what was left out.
+    Shows how many tools each offers, and which were left out.
 
-    A lazy server is asleep until somebody searches in it, fetches a description from it or calls it.
+    A lazy server is asleep until somebody searches its tools, fetches a description or calls one.
 
     \b
     Example:
@@ -65,20 +65,22 @@ def search_tools(  # noqa: PLR0913 - one for each option
     ] = None,
     category: Annotated[str | None, typer.Option(metavar="NAME", help="Only tools of this category.")] = None,
     read_only: Annotated[
-        bool | None, typer.Option("--read-only/--no-read-only", help="Only tools whose server says just that.")
+        bool | None, typer.Option("--read-only/--no-read-only", help="Only tools that their server marks so.")
     ] = None,
     destructive: Annotated[
-        bool | None, typer.Option("--destructive/--no-destructive", help="Only tools whose server says just that.")
+        bool | None, typer.Option("--destructive/--no-destructive", help="Only tools that their server marks so.")
     ] = None,
     mode: Annotated[
         Literal["auto", "keyword", "regex", "embedding", "hybrid"],
-        typer.Option(help="How to look; auto is by words, and by meaning too where an embedder is configured."),
+        typer.Option(help="How to search; auto goes by words, and by meaning too if an embedder is configured."),
     ] = "auto",
     detail: Annotated[
         Literal["name", "brief", "full", "detailed"], typer.Option(help="Names, a line each, or whole stubs.")
     ] = "brief",
     limit: Annotated[int, typer.Option("--limit", "-n", metavar="N", help="Tools on a page, 1 to 200.")] = 20,
-    cursor: Annotated[str | None, typer.Option(metavar="TEXT", help="Where the next page begins, as told.")] = None,
+    cursor: Annotated[
+        str | None, typer.Option(metavar="TEXT", help="The next page's cursor, as the last search printed it.")
+    ] = None,
     as_json: AsJson = False,
     verbose: Verbose = False,
     log_json: LogJson = False,
