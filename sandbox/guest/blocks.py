@@ -35,6 +35,8 @@ def install(bridge) -> None:
                 _display(block, mime_type)
         elif _is_handle(value):
             bridge.post("display", {"id": value["id"]})
+        elif _has_data(value):
+            bridge.post("display", {"mime_type": value["mimeType"], "data": value["data"]})
         elif isinstance(value, (bytes, bytearray, memoryview)):
             data = bytes(value)
             kind = mime_type or next((kind for begin, kind in _BEGINNINGS.items() if data.startswith(begin)), None)
@@ -74,6 +76,16 @@ def install(bridge) -> None:
 
 def _is_block(value):
     return isinstance(value, dict) and isinstance(value.get("type"), str)
+
+
+def _has_data(value):
+    """Whether this is an image or audio as MCP writes it, which servers put into objects that they return."""
+    return (
+        _is_block(value)
+        and value["type"] in ("image", "audio")
+        and isinstance(value.get("data"), str)
+        and isinstance(value.get("mimeType"), str)
+    )
 
 
 def _is_handle(value):

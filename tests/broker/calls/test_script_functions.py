@@ -91,6 +91,19 @@ async def test_the_bytes_of_a_block_are_there_on_request(running):
     assert bytes.fromhex(reply.structured["value"]) == PNG
 
 
+async def test_a_picture_inside_of_an_object_is_displayed_as_such(running):
+    inside = {"type": "image", "data": DATA, "mimeType": "image/png"}
+    texts = [{"type": "image", "data": DATA}, {"type": "text", "data": DATA, "mimeType": "text/plain", "text": "plain"}]
+    async with running() as run:
+        shown = await run(f"display({[inside]!r})")
+        printed = await run(f"for one in {texts!r}: display(one)")
+        broken = await run(f"display({inside | {'data': 'no base64!'}!r})")
+    assert shown.blocks == (IMAGE,)
+    assert printed.blocks == ()
+    assert printed.structured["stdout"] == f"{texts[0]}\nplain\n"
+    assert broken.blocks == ()
+
+
 async def test_bytes_that_a_script_made_are_displayed_as_what_they_are(running):
     async with running() as run:
         reply = await run(f"display({PNG!r})\ndisplay(b'a,b', mime_type='text/csv')\ndisplay({{'plain': 1}})")
