@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import anyio.lowlevel
 
-from sandbox.host_messages import encode_resume, encode_start
+from sandbox.host_messages import encode_references, encode_resume, encode_start
 from sandbox.step_reading import is_whole, read_references, step_of
 from sandbox.terms import BEFORE_ANY_RUN
 from sandbox.threads import AGAIN
@@ -48,8 +48,8 @@ class Isolate(Protocol):
     def take_on(self, terms: Terms, on_output: Callable[[int, str], None]) -> None:
         """Makes it the guest of a run."""
 
-    async def references(self, script: str) -> tuple[Reference, ...] | Raised | Stopped:
-        """Returns which tools the script names, instead of running it."""
+    async def references(self, script: str, servers: Iterable[str]) -> tuple[Reference, ...] | Raised | Stopped:
+        """Returns which tools the script names, instead of running it; of these `servers` also unimported."""
 
     async def start(self, script: str, filename: str, manifest: Mapping[str, Any], seconds: float) -> Step:
         """Begins the script; the guest has `seconds` until it must have returned."""
@@ -97,9 +97,9 @@ class ThreadIsolate:
         self._terms = terms
         self._instance.take_on(terms, on_output)
 
-    async def references(self, script: str) -> tuple[Reference, ...] | Raised | Stopped:
+    async def references(self, script: str, servers: Iterable[str]) -> tuple[Reference, ...] | Raised | Stopped:
         """Returns which tools the script names."""
-        answer = await self._enter("references", script, self._terms.limits.wall_seconds)
+        answer = await self._enter("references", encode_references(script, servers), self._terms.limits.wall_seconds)
         return read_references(answer, self._terms.limits)
 
     async def start(self, script: str, filename: str, manifest: Mapping[str, Any], seconds: float) -> Step:

@@ -19,7 +19,7 @@ from sandbox.engine import MAX_WASM_STACK
 from sandbox.errors import ProtocolError
 from sandbox.frames import Entering, Kind, Reading, decode_reading, encode_entering
 from sandbox.guest_messages import MAX_VALUES, Step, decode_references, protocol_failure
-from sandbox.host_messages import encode_resume, encode_start
+from sandbox.host_messages import encode_references, encode_resume, encode_start
 from sandbox.outcome import Raised, Reference, Stopped
 from sandbox.step_reading import is_whole, read_references, step_of
 from sandbox.terms import BEFORE_ANY_RUN, Terms
@@ -81,9 +81,9 @@ class ProcessIsolate:
             worker, seat = self._place
             worker.take_on(seat, terms)
 
-    async def references(self, script: str) -> tuple[Reference, ...] | Raised | Stopped:
+    async def references(self, script: str, servers: Iterable[str]) -> tuple[Reference, ...] | Raised | Stopped:
         """Returns which tools the script names."""
-        answer = await self._enter("references", script, 0, self._terms.limits.wall_seconds)
+        answer = await self._enter("references", encode_references(script, servers), 0, self._terms.limits.wall_seconds)
         return read_references(answer, self._terms.limits)
 
     async def start(self, script: str, filename: str, manifest: Mapping[str, Any], seconds: float) -> Step:

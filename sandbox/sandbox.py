@@ -26,7 +26,7 @@ from sandbox.threads import WasmThreads
 from sandbox.workers import Workers
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+    from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping
     from contextlib import AbstractContextManager
     from pathlib import Path
     from types import TracebackType
@@ -212,8 +212,12 @@ class Sandbox:
             kernel.end()
             isolate.close()
 
-    async def references(self, script: str) -> tuple[Reference, ...] | Raised | Stopped:
+    async def references(self, script: str, *, servers: Iterable[str] = ()) -> tuple[Reference, ...] | Raised | Stopped:
         """Returns which tools a script names, parsed inside a guest: the host never parses a script.
+
+        Args:
+            script: Python source.
+            servers: Namespaces that the script may name without an import; one that it binds itself is its own.
 
         Raises:
             SandboxClosedError: The sandbox is not entered.
@@ -223,7 +227,7 @@ class Sandbox:
         isolate = await self._isolate()
         isolate.take_on(Terms(self._limits, seed=0, wall_ns=0), lambda _output, _text: None)
         try:
-            return await isolate.references(script)
+            return await isolate.references(script, servers)
         finally:
             isolate.close()
 

@@ -13,7 +13,7 @@ from codegen.normal_form import normalised
 from codegen.plain_text import one_line
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Container, Mapping, Sequence
 
     from broker.disclosure.disclosure import Disclosure
     from broker.tools.catalog import Catalog, CatalogEntry
@@ -32,8 +32,12 @@ def manifest_of(
     catalog: Catalog,
     upstreams: Mapping[str, Upstream],
     disclosure: Disclosure,
+    *,
+    unimported: Container[str],
 ) -> dict[str, Any]:
     """Return the manifest for a script that names what was `found`; it may have to generate stubs.
+
+    Of the servers that it may name `unimported` those which were found are there without an import.
 
     Servers whose names are not in the script's text are told of with their described tools alone: each function costs
     a guest 5 µs, and a catalog may have ten thousand. A name that the script puts together at run time is then one of
@@ -42,6 +46,7 @@ def manifest_of(
     text = normalised("NFKC", script)
     looks = _LOOKS.search(text) is not None
     takes_all = not found and "tools" in text
+    names = {reference.namespace for reference in found}
     described: dict[str, list[CatalogEntry]] = {}
     for entry in disclosure.described():
         described.setdefault(entry.spec.server, []).append(entry)
@@ -53,6 +58,8 @@ def manifest_of(
         entries = catalog.of_server(server) if is_whole else described.get(server, ())
         functions = {entry.function: _function(entry, disclosure, looks=looks and is_whole) for entry in entries}
         manifest[namespace] = {"doc": f"The tools of the server {server}.", "functions": functions}
+        if namespace in names and namespace in unimported:
+            manifest[namespace]["unimported"] = True
         if not is_whole:
             manifest[namespace]["partial"] = True
         elif upstreams[server].status.problem is not None:

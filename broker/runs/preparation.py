@@ -6,6 +6,9 @@ never parses a script; what it names is found inside a guest.
 
 from __future__ import annotations
 
+import builtins
+import re
+import sys
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -19,6 +22,7 @@ from broker.runs.manifest import manifest_of
 from broker.runs.not_described import NotDescribed
 from broker.runs.script_check import CheckedScript, diagnostics_of, stops, unreadable
 from codegen import CheckerError
+from codegen.normal_form import normalised
 from sandbox import Raised, Stopped
 
 if TYPE_CHECKING:
@@ -32,6 +36,8 @@ if TYPE_CHECKING:
     from sandbox import Reference
 
 _WHOLE_SERVER = {None, "*"}
+_WITH_ATTRIBUTE = re.compile(r"(?<![\w.])([^\W\d]\w*)\s*\.")
+_OF_PYTHON = sys.stdlib_module_names | frozenset(dir(builtins))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -50,7 +56,7 @@ class Preparation:
             CheckerError: The type checker cannot be run.
         """
         sandbox = await self.sandbox.opened()
-        found = await sandbox.references(script)
+        found = await sandbox.references(script, servers=self._unimported(script))
         if isinstance(found, Raised | Stopped):
             return CheckedScript((unreadable(found, script),))
         await self._settle(found)
@@ -67,10 +73,11 @@ class Preparation:
     ) -> Sequence[Reference] | NotDescribed | Raised | Stopped:
         """Return what a script names when all of that is described, else why it cannot start."""
         # What is not there in the text cannot be named; a name that is made up at run time is found by no reading.
-        if "tools" not in script:
+        unimported = self._unimported(script)
+        if "tools" not in script and not unimported:
             return ()
         sandbox = await self.sandbox.opened()
-        found = await sandbox.references(script)
+        found = await sandbox.references(script, servers=unimported)
         if isinstance(found, Raised | Stopped):
             return _with_filename(found, filename)
         await self._settle(found)
@@ -80,13 +87,28 @@ class Preparation:
         undescribed = [entry for entry in named if not self.disclosure.is_described(entry)]
         if undescribed and not describe_references:
             changed = [text for entry in undescribed if (text := self._change_of(entry))]
-            return _not_described(undescribed, found, changed)
+            return self._not_described(undescribed, found, changed)
         await self.disclosure.describe(undescribed)
         return found
 
+    def _meant(self, reference: Reference) -> CatalogEntry | None:
+        """Return the tool that a script names, also as other programs spell it or without its server."""
+        if reference.function in _WHOLE_SERVER:
+            return self.catalog.meant(reference.namespace)
+        name = f"{reference.namespace}.{reference.function}"
+        return self.catalog.by_python_name(name) or self.catalog.meant(name)
+
+    def _not_described(
+        self, entries: Sequence[CatalogEntry], found: Sequence[Reference], changed: Sequence[str]
+    ) -> NotDescribed:
+        by_tool = {meant.python_name: one for one in reversed(found) if (meant := self._meant(one)) is not None}
+        places = [_place(entry, by_tool.get(entry.python_name)) for entry in entries]
+        return NotDescribed(tuple(entry.qualified_name for entry in entries), script_not_described(places, changed))
+
     async def manifest(self, script: str, found: Sequence[Reference]) -> dict[str, Any]:
         """Return what the guest is told about the tools."""
-        make = partial(manifest_of, script, found, self.catalog, self.upstreams, self.disclosure)
+        about = (self.catalog, self.upstreams, self.disclosure)
+        make = partial(manifest_of, script, found, *about, unimported=self._unimported(script))
         if all(entry.has_stub for entry in self.disclosure.described()):
             return make()
         # In a thread: a stub that was never made before takes milliseconds.
@@ -113,8 +135,17 @@ class Preparation:
         entries = [entry for server in sorted(servers) for entry in self.catalog.of_server(server)]
         described = [entry for entry in entries if self.disclosure.is_described(entry)]
         listed = {namespace: tuple(entry["functions"]) for namespace, entry in manifest.items()}
-        found_mistakes = await diagnostics_of(script, described, listed)
+        unimported = self._unimported(script).intersection(reference.namespace for reference in found)
+        found_mistakes = await diagnostics_of(script, described, listed, unimported)
         return tuple(sharpened(one, self.catalog) for one in found_mistakes)
+
+    def _unimported(self, script: str) -> frozenset[str]:
+        """Return the namespaces that a script may name without an import: an attribute of such a name is in its text.
+
+        What Python has under the same name is meant instead.
+        """
+        named = frozenset(_WITH_ATTRIBUTE.findall(normalised("NFKC", script)))
+        return named.intersection(self.catalog.namespaces.values()) - _OF_PYTHON
 
     async def _settle(self, found: Sequence[Reference]) -> None:
         """Wait for the servers that the script names, and for no other."""
@@ -125,24 +156,22 @@ class Preparation:
         return f"{entry.python_name} {text}" if text else ""
 
     def spelled_out(self, found: Sequence[Reference]) -> list[CatalogEntry]:
-        """Return the tools that a script names with their servers."""
-        return self.named([reference for reference in found if reference.function not in _WHOLE_SERVER])
+        """Return the tools that a script names with their servers, or as if they were servers."""
+        return self.named([reference for reference in found if self._is_of_tool(reference)])
 
     def named(self, found: Sequence[Reference]) -> list[CatalogEntry]:
         """Return the tools that a script names; all of a server when it names the server and none of its tools."""
         precise = {reference.namespace for reference in found if reference.function not in _WHOLE_SERVER}
-        entries: dict[str, CatalogEntry] = {}
+        entries: list[CatalogEntry | None] = []
         for reference in found:
-            if reference.function not in _WHOLE_SERVER:
-                entry = self.catalog.by_python_name(f"{reference.namespace}.{reference.function}")
-                found_entries = [entry] if entry is not None else []
-            elif reference.namespace in precise and reference.function is None:
-                found_entries = []
-            else:
-                server = self.catalog.server_of(reference.namespace)
-                found_entries = list(self.catalog.of_server(server)) if server is not None else []
-            entries |= {one.python_name: one for one in found_entries}
-        return list(entries.values())
+            if self._is_of_tool(reference):
+                entries.append(self._meant(reference))
+            elif reference.function is not None or reference.namespace not in precise:
+                entries += self.catalog.of_server(self.catalog.server_of(reference.namespace) or "")
+        return list({entry.python_name: entry for entry in entries if entry is not None}.values())
+
+    def _is_of_tool(self, reference: Reference) -> bool:
+        return reference.function not in _WHOLE_SERVER or self.catalog.server_of(reference.namespace) is None
 
 
 def _with_filename(outcome: Raised | Stopped, filename: str) -> Raised | Stopped:
@@ -153,10 +182,10 @@ def _with_filename(outcome: Raised | Stopped, filename: str) -> Raised | Stopped
     return Raised(outcome.type, outcome.message, renamed)
 
 
-def _not_described(entries: list[CatalogEntry], found: Sequence[Reference], changed: Sequence[str]) -> NotDescribed:
-    lines = {f"{reference.namespace}.{reference.function}": reference.line for reference in reversed(found)}
-    places = [
-        f"{entry.python_name} (line {lines[entry.python_name]})" if entry.python_name in lines else entry.python_name
-        for entry in entries
-    ]
-    return NotDescribed(tuple(entry.qualified_name for entry in entries), script_not_described(places, changed))
+def _place(entry: CatalogEntry, reference: Reference | None) -> str:
+    """Return a tool with where a script names it, and as what, if that is not its name."""
+    if reference is None:
+        return entry.python_name
+    written = ".".join(filter(None, (reference.namespace, reference.function)))
+    spelt = "" if written == entry.python_name else f", where it is written {written}"
+    return f"{entry.python_name} (line {reference.line}{spelt})"

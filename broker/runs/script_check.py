@@ -20,7 +20,7 @@ from codegen.plain_text import one_line
 from sandbox import Raised
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Collection, Iterable, Mapping, Sequence
 
     from broker.tools.catalog import CatalogEntry
     from sandbox import Stopped
@@ -51,9 +51,14 @@ class CheckedScript:
 
 
 async def diagnostics_of(
-    script: str, described: Sequence[CatalogEntry], listed: Mapping[str, Iterable[str]]
+    script: str,
+    described: Sequence[CatalogEntry],
+    listed: Mapping[str, Iterable[str]],
+    unimported: Collection[str] = (),
 ) -> tuple[Diagnostic, ...]:
     """Check a script against described tools, in a thread; other functions exist by name only.
+
+    Namespaces that are `unimported` are there without an import.
 
     Raises:
         CheckerError: The type checker cannot be run, or not within its bounds.
@@ -61,7 +66,7 @@ async def diagnostics_of(
 
     def ask() -> tuple[Diagnostic, ...]:
         try:
-            return tuple(check(script, [entry.stub() for entry in described], listed=listed))
+            return tuple(check(script, [entry.stub() for entry in described], listed=listed, unimported=unimported))
         except OSError as error:
             raise CheckerError("the type checker could not be given its files") from error
 

@@ -18,7 +18,7 @@ from codegen.errors import CheckerError
 from codegen.plain_text import one_line
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Collection, Iterable, Mapping
 
     from codegen.checking.mistake import Mistake
     from codegen.checking.type_checker import Finding
@@ -51,12 +51,18 @@ class Diagnostic:
         return f"line {self.line}:{self.column}: {self.message}{hint} [{self.code}]"
 
 
-def check(script: str, stubs: Iterable[Stub], *, listed: Mapping[str, Iterable[str]] | None = None) -> list[Diagnostic]:
+def check(
+    script: str,
+    stubs: Iterable[Stub],
+    *,
+    listed: Mapping[str, Iterable[str]] | None = None,
+    unimported: Collection[str] = (),
+) -> list[Diagnostic]:
     """Return the mistakes that stop a script, in the order of its lines, at most twenty.
 
     Top-level `await` and `return` are legal. The script is neither parsed nor run by this process; it takes
     one run of `ty`, some 60 ms, unless the same was checked before. `listed` are functions by namespace that
-    exist but are not described: calls to them are not checked.
+    exist but are not described: calls to them are not checked. Namespaces that are `unimported` need no import.
 
     Raises:
         CheckerError: If the type checker cannot be run, or not within its bounds. The script may still be correct.
@@ -68,7 +74,7 @@ def check(script: str, stubs: Iterable[Stub], *, listed: Mapping[str, Iterable[s
     # Most servers are not in a script: what it does not name, it can neither import nor call.
     named = [one for one in described if one.namespace in words and not words.isdisjoint((one.function, *one.types))]
     within = {namespace: words.intersection(names) for namespace, names in functions.items() if namespace in words}
-    found = shared.findings(script, tools_package(named, within))
+    found = shared.findings(script, tools_package(named, within, unimported))
     if not found:
         return []
     known = replace(known_from(named, functions), results_altered=any(map(alters_results, found)))

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from codegen.stubs.stub_module import distinct_texts
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Collection, Iterable, Mapping
 
     from codegen.stubs.stub import Stub
 
@@ -53,14 +53,20 @@ _IMPORTED = "".join(f"from tools import {name} as {name}\n" for name in sorted(E
 _BUILTINS = f"from typing import Any\nimport tools as tools\n{_IMPORTED}{_FUNCTIONS}"
 
 
-def tools_package(stubs: Iterable[Stub], listed: Mapping[str, Iterable[str]]) -> dict[str, str]:
-    """Return the files of the package by path; functions that are only listed take anything."""
+def tools_package(
+    stubs: Iterable[Stub], listed: Mapping[str, Iterable[str]], unimported: Collection[str] = ()
+) -> dict[str, str]:
+    """Return the files of the package by path; functions that are only listed take anything.
+
+    The namespaces among these that are `unimported` are builtins too.
+    """
     by_namespace: dict[str, list[Stub]] = {}
     for stub in stubs:
         by_namespace.setdefault(stub.namespace, []).append(stub)
     names = sorted({*by_namespace, *listed})
     imports = "".join(f"from . import {name} as {name}\n" for name in names)
-    files = {"tools/__init__.pyi": _ERRORS + _FUNCTIONS + imports, "__builtins__.pyi": _BUILTINS}
+    builtin = "".join(f"from tools import {name} as {name}\n" for name in names if name in unimported)
+    files = {"tools/__init__.pyi": _ERRORS + _FUNCTIONS + imports, "__builtins__.pyi": _BUILTINS + builtin}
     for name in names:
         described = by_namespace.get(name, [])
         others = sorted(set(listed.get(name, ())) - {stub.function for stub in described})

@@ -55,10 +55,11 @@ class WitWorld(wit_world.WitWorld):
         _run = None
         return step
 
-    def references(self, source: str) -> str:
+    def references(self, message: str) -> str:
         """Returns the tools a script names, or how it fails to parse."""
         try:
-            return protocol.encode({"references": references.find(source, "script.py")})
+            asked = protocol.decode(message)
+            return protocol.encode({"references": references.find(asked["script"], "script.py", asked["servers"])})
         except BaseException as error:
             return protocol.encode({"raised": failures.describe(error, {"script.py"})})
 

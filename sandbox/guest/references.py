@@ -1,7 +1,8 @@
 """Which tools a script names, read from its syntax without running it.
 
 Understood: `from tools import git` (with `as`), `from tools.git import git_log`, `import tools`, `import tools.git`
-(with `as`), and attributes of those names. Names reached in other ways (`getattr`, strings) are found when
+(with `as`), and attributes of those names; where the caller names `servers`, also those of a server that the script
+neither imports nor binds. Names reached in other ways (`getattr`, strings) are found when
 the script runs.
 """
 
@@ -11,7 +12,7 @@ import collections
 import re
 
 
-def find(source: str, filename: str) -> list[dict]:
+def find(source: str, filename: str, servers: list) -> list[dict]:
     """Returns `{"namespace", "function" or None, "line"}` for each distinct reference, in order of appearance.
 
     Raises:
@@ -19,6 +20,9 @@ def find(source: str, filename: str) -> list[dict]:
     """
     tree = ast.parse(source, filename)
     modules, references = _imports(_nodes(tree, _lines_with(["tools"], source)))
+    if servers:
+        bound = {name for node in _nodes(tree, _lines_with(servers, source)) for name in _bound(node)}
+        modules |= {name: ["tools", name] for name in servers if name not in bound}
     for node in _nodes(tree, _lines_with(modules, source)):
         path = _dotted(node)
         if path is None:
@@ -85,6 +89,32 @@ def _imports(nodes):
                 elif len(path) > 1:
                     references.append((path[1], "*", node.lineno))
     return modules, references
+
+
+def _bound(node):
+    """The names that a node gives a value, in whatever scope."""
+    match node:
+        case ast.Name(id=name, ctx=ast.Store() | ast.Del()):
+            return (name,)
+        case ast.alias(name=path, asname=name):
+            return (name or path.partition(".")[0],)
+        case ast.arg(arg=name) | ast.MatchMapping(rest=name):
+            return (name,)
+        case ast.Global(names=names) | ast.Nonlocal(names=names):
+            return names
+        case (
+            ast.FunctionDef(name=name)
+            | ast.AsyncFunctionDef(name=name)
+            | ast.ClassDef(name=name)
+            | ast.ExceptHandler(name=name)
+            | ast.MatchAs(name=name)
+            | ast.MatchStar(name=name)
+            | ast.TypeVar(name=name)
+            | ast.ParamSpec(name=name)
+            | ast.TypeVarTuple(name=name)
+        ):
+            return (name,)
+    return ()
 
 
 def _dotted(node):

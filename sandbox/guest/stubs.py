@@ -4,7 +4,8 @@ Manifest: `{namespace: {"doc", "functions": {function: entry}}}`. An entry of a 
 `"doc"`, `"parameters"` (each `[Python name, JSON key, required]`), `"accepts_extra"` and `"types"` (names of its
 result types); an entry of a tool that is only listed has `"described": false` and `"fetch"`, the request that
 describes it. For a script that looks at tools there is more: `"source"`, the text of a stub, and `"doc"` of a tool that
-is only listed. A namespace that is `"partial"` has only the described tools, and any other name may be one of the rest.
+is only listed. A namespace that is `"partial"` has only the described tools, and any other name may be one of the rest;
+one that is `"unimported"` is a builtin too.
 Functions are made when they are first used: a manifest may hold thousands.
 """
 
@@ -19,6 +20,8 @@ from . import arguments, blocks, protocol, stub_sources, tool_errors
 
 MOST_SHOWN = 100
 """Tools of a server that `help` tells of."""
+
+_unimported = set()
 
 
 def install(manifest: dict, bridge) -> None:
@@ -35,6 +38,12 @@ def install(manifest: dict, bridge) -> None:
     builtins.__dict__.update(tool_errors.TREE)
     for name, namespace in tools.__namespaces__.items():
         sys.modules[f"tools.{name}"] = namespace
+    for name in _unimported:
+        builtins.__dict__.pop(name, None)
+    _unimported.clear()
+    # What Python and the script have beside its tools keeps its name.
+    _unimported.update(name for name in manifest if manifest[name].get("unimported") and name not in builtins.__dict__)
+    builtins.__dict__.update((name, tools.__namespaces__[name]) for name in _unimported)
 
 
 class _Tools(types.ModuleType):

@@ -134,6 +134,20 @@ def test_errors_and_tools_itself_need_no_import(names: str, error: str) -> None:
     assert "`ToolError` has no attribute `code`" in found.message
 
 
+@pytest.mark.parametrize(
+    ("script", "found"),
+    [
+        ("await hub.get_issue(repo='a', number=1)", []),
+        ("await hub.get_issue(repo='a')", ["No argument provided for required parameter `number`"]),
+        ("hub = {'a': 1}\nhub.get('a')", []),
+        ("await files.read_file(path='a')", ["`files` is not imported"]),
+    ],
+)
+def test_a_server_that_may_be_named_without_an_import_is_checked(script: str, found: list[str]) -> None:
+    mistakes = check(script, stubs(), unimported={"hub"})
+    assert [mistake.message[: len(said)] for mistake, said in zip(mistakes, found, strict=True)] == found
+
+
 def test_the_functions_beside_the_tools_can_be_imported_from_there() -> None:
     assert check("from tools import read_bytes, display, extract\ndisplay(await read_bytes({}))", stubs()) == []
     named = check("from tools import display\nawait display.show()", stubs(), listed={"display": ["show"]})

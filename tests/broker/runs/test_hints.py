@@ -12,7 +12,7 @@ from broker.surface.sent_code import plain_code
 pytestmark = pytest.mark.anyio
 
 MISTAKES = {
-    "a server that was not imported": ("await desk.add(a=1)", "write `from tools import desk` first"),
+    "a server that was not imported": ("await time.now()", "write `from tools import time` first"),
     "a tool by its bare name": (
         "await add(a=1)",
         "desk.add is a tool: write `from tools import desk` and `await desk.add(...)`",
@@ -175,6 +175,51 @@ async def test_tools_and_its_errors_need_no_import(session):
     )
     result = await session.execute_code(script, describe_references=True)
     assert (result.value, [call.status for call in result.calls]) == ("why", ["ok"])
+
+
+@pytest.mark.parametrize(
+    ("script", "value"),
+    [
+        ("await desk.add(a=1)", 2),
+        ("async def f(x):\n    return await desk.add(a=x)\nawait f(2)", 3),
+        ("import asyncio\nawait asyncio.gather(side_desk.note(), desk.add(a=1))", ["a note", 2]),
+        ("desk = {'add': [1]}\ndesk.get('add')", [1]),
+        ("found = []\nfor desk in ('a', 'b'): found.append(desk.upper())\nfound", ["A", "B"]),
+        ("import json as desk\ndesk.loads('1')", 1),
+        ("'desk.add'", "desk.add"),
+    ],
+)
+async def test_servers_need_no_import_and_names_of_the_script_come_first(session, script, value):
+    result = await session.execute_code(script, describe_references=True)
+    assert (result.value, result.error) == (value, None)
+
+
+async def test_a_server_without_an_import_is_described_and_checked_as_any_other(session):
+    lacking = await session.dispatch("execute_code", {"code": "await desk.add(a=1)"})
+    wrong = await session.dispatch("execute_code", {"code": "await desk.add(b=1)"})
+    ran = await session.dispatch("execute_code", {"code": "await desk.add(a=1)"})
+    assert "not been described yet: desk.add (line 1)." in lacking.text
+    assert "async def add(" in lacking.text
+    assert "ScriptCheckError" in wrong.text
+    assert "has no parameter `b`" in wrong.text
+    assert ran.text == "2\ncalls: desk.add ok"
+
+
+@pytest.mark.parametrize(
+    ("script", "place"),
+    [
+        ("from tools import desk\nawait desk.Add(a=1)", "desk.add (line 2, where it is written desk.Add)"),
+        ("from tools import add\nawait add(a=1)", "desk.add (line 1, where it is written add)"),
+        ("import tools\nawait tools.mcp__desk__add(a=1)", "desk.add (line 2, where it is written mcp__desk__add)"),
+    ],
+)
+async def test_a_tool_that_is_spelt_otherwise_is_described_at_once(session, script, place):
+    lacking = await session.dispatch("execute_code", {"code": script})
+    assert f"not been described yet: {place}." in lacking.text
+    assert "async def add(" in lacking.text
+    described = await session.dispatch("execute_code", {"code": script})
+    assert "ScriptCheckError" in described.text
+    assert "No tool was called." in described.text
 
 
 async def test_a_fetch_takes_bare_names_and_says_what_else_to_do(session):

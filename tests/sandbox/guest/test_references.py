@@ -43,6 +43,52 @@ async def test_references_are_found_in_every_way_of_importing(sandbox, script, f
     assert list(references) == [Reference(*one) for one in found]
 
 
+@pytest.mark.parametrize(
+    ("script", "found"),
+    [
+        ("await git.git_log(a=1)\nfs.read()", [("git", "git_log", 1), ("fs", "read", 2)]),
+        ("print(git)", []),
+        ("def f():\n    return git.git_log", [("git", "git_log", 2)]),
+        ("import git\ngit.git_log", []),
+        ("import git.repo\ngit.git_log", []),
+        ("import gitpython as git\ngit.git_log", []),
+        ("from tools import git\ngit.git_log", [("git", "git_log", 2)]),
+        ("from tools import fs as git\ngit.git_log", [("fs", "git_log", 2)]),
+        ("x.git.git_log\nf(git=1).git.git_log", []),
+        ("git.git_log\ndel git", []),
+        ("\uff47it.git_log", [("git", "git_log", 1)]),
+        *(
+            (f"{binding}\ngit.git_log", [])
+            for binding in (
+                "git = 1",
+                "git: int = 1",
+                "a, (git, b) = c",
+                "for git in x: pass",
+                "[git for git in x]",
+                "with x as git: pass",
+                "(git := 1)",
+                "def git(): pass",
+                "async def git(): pass",
+                "class git: pass",
+                "def f(git): pass",
+                "lambda *git: 1",
+                "def f[git](): pass",
+                "type x[*git] = 1",
+                "try: pass\nexcept E as git: pass",
+                "match x:\n    case [*git]: pass",
+                "match x:\n    case {**git}: pass",
+                "match x:\n    case int() as git: pass",
+                "def f():\n    global git",
+            )
+        ),
+    ],
+)
+async def test_a_server_that_is_neither_imported_nor_bound_is_found_where_it_is_looked_for(sandbox, script, found):
+    with anyio.fail_after(60):
+        references = await sandbox.references(script, servers=["git", "fs"])
+    assert list(references) == [Reference(*one) for one in found]
+
+
 async def test_a_script_that_does_not_parse_has_a_syntax_error_instead(sandbox):
     with anyio.fail_after(60):
         found = await sandbox.references("from tools import\n")

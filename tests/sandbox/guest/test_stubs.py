@@ -208,6 +208,38 @@ async def test_failures_are_caught_without_an_import(run, caught):
     assert (await run(own)).outcome == Completed(["__main__", [1]])
 
 
+def without_import(*names):
+    tool = {"described": True, "doc": "", "parameters": [["text", "text", True]], "accepts_extra": False, "types": []}
+    return {name: {"functions": {"echo": tool}, "unimported": True} for name in names}
+
+
+async def test_a_server_needs_no_import_where_the_manifest_says_so(run, raised):
+    called = await run("def f(): return good.echo(text='hi')\nawait f()", manifest=without_import("good"))
+    own = await run("good = [1]\ngood", manifest=without_import("good"))
+    assert (called.outcome, own.outcome) == (Completed("hi"), Completed([1]))
+    assert (await raised("good.echo(text='hi')")).type == "NameError"
+
+
+async def test_no_server_takes_the_name_of_what_is_there_without_it(run):
+    names = ["print", "ToolError", "tools", "display", "__import__"]
+    script = "import tools\n[tools.__name__, ToolError.__name__, type(print).__name__, type(display).__name__]"
+    assert (await run(script, manifest=without_import(*names))).outcome == Completed(
+        ["tools", "ToolError", "function", "function"]
+    )
+
+
+async def test_a_kernel_has_the_servers_of_the_present_script_alone_without_an_import(sandbox):
+    async def answer(_call):
+        return Returned("hi")
+
+    async with sandbox.kernel() as kernel:
+        first = await kernel.run("await good.echo(text='')", answer=answer, manifest=without_import("good"))
+        second = await kernel.run("await other.echo(text='')", answer=answer, manifest=without_import("other"))
+        gone = await kernel.run("good", manifest=without_import("other"))
+    assert (first.outcome, second.outcome) == (Completed("hi"), Completed("hi"))
+    assert gone.outcome.type == "NameError"
+
+
 async def test_the_functions_beside_the_tools_can_be_imported_from_there(run, raised):
     script = "import builtins\nfrom tools import display, extract, read_bytes\n"
     assert (await run(f"{script}[display is builtins.display]")).outcome == Completed([True])
