@@ -26,25 +26,25 @@ NOTHING_TO_DISPLAY = (
     "display(data, mime_type='image/png')."
 )
 NO_BLOCK = "read_bytes() knows no such block. Pass it as the tool returned it."
-NO_BASE64 = "What the server sent as the data of this block is not base64."
-NO_MODEL = "extract() is not available: no model was given to this broker. Parse the text in the script, or print it."
+NO_BASE64 = "The server's data for this block is not base64."
+NO_MODEL = "extract() is not available: this broker has no model for it. Parse the text in the script, or print it."
 EXTRACT_TAKES = "extract() takes a value, a type and instructions, as in extract(text, list[str], 'Only names.')."
 MODEL_NOT_ASKED = (
     "extract() failed: the model could not be asked. Nothing else happened; print the text and read it yourself."
 )
 HOW_TO_CALL = "tools are functions of their servers: `from tools import SERVER`, then `await SERVER.TOOL(argument=...)`"
 WITHOUT_MARKDOWN = "send the code alone, without Markdown around it"
-REAL_LINE_ENDS = r"the code has \n as two characters where its lines should end: send real newlines"
+REAL_LINE_ENDS = r"the code has the two characters \n where its lines should end: send real newlines"
 RESULTS_ARE_VALUES = "results of tools are Python values already, as their stubs say: leave out json.loads()"
 RESULTS_HAVE_NO_PARTS = "a call returns the tool's result itself, as its stub says, not an object around it"
 NO_DATA = "data of images, audio and files stays outside the script: `await read_bytes(block)` returns its bytes"
-WITHOUT_PROMPTS = "send the code alone, without the prompts of a session"
+WITHOUT_PROMPTS = "send the code alone, without the prompts of an interactive session"
 WITHOUT_MARKUP = "send the code alone, without the markup around it"
 NO_ENTITIES = "the code holds HTML entities: send <, >, & and quotes as they are"
-NO_NOTEBOOK = "commands of notebooks (% and !) are not Python, and nothing can be installed: leave them out"
+NO_NOTEBOOK = "notebook commands (% and !) are not Python, and nothing can be installed: leave them out"
 PYTHON_ALONE = "execute_code runs Python, no other language"
 PLAIN_CHARACTERS = (
-    "outside string literals Python takes only plain characters: straight quotes, -, ... and simple spaces"
+    "outside string literals, Python takes only plain characters: straight quotes, -, ... and ordinary spaces"
 )
 ASYNC_DEF = (
     "write `async def` for the function around it and `await` its calls; a lambda can return the call to be awaited"
@@ -59,20 +59,20 @@ HELP_SHOWS = "help(tool) shows the stub of a tool"
 TAKE_THE_TEXT = (
     'if this is a tool\'s result, its text is in one of its keys, as its stub says: result["content"] or another'
 )
-NO_FILE = "a script is in no file and no folder: write the paths that tools need into it, as their servers know them"
-NOW_DESCRIBED = "They are from now on: see that the script fits the stubs below, and run it again."
+NO_FILE = (
+    "a script has no file or folder of its own: write the paths that tools need into it, as their servers know them"
+)
+NOW_DESCRIBED = "They are described now: check that the script fits the stubs below, and run it again."
 STARTS_ANEW = "each script starts anew: define what it uses"
 CONVERT_TO_INT = "Write int(...) around it"
 CONVERT_TO_FLOAT = "Write float(...) around it"
 CONVERT_TO_STR = "Write str(...) around it"
 NOT_AS_JSON = "Pass the value itself, without json.dumps()"
-IN_A_LIST = "Pass a list, also for one: [...]"
+IN_A_LIST = "Pass a list, even for one item: [...]"
 AWAIT_IT = "write `await` before it"
-PYTHON_TEXT = (
-    "if this is a tool's result, its text is no JSON but a value as Python writes it: `ast.literal_eval(text)` reads it"
-)
-NOT_AWAITED = "functions that are not `async`, as display() and print(), are called without `await`"
-LOOK_AT_THE_TEXT = "if this is a tool's result, it is text (str) of a form of its own: print its beginning first"
+PYTHON_TEXT = "if this is a tool's result, its text is not JSON but a Python literal: `ast.literal_eval(text)` reads it"
+NOT_AWAITED = "functions that are not `async`, such as display() and print(), are called without `await`"
+LOOK_AT_THE_TEXT = "if this is a tool's result, it is text (str) in a format of its own: print its beginning first"
 
 
 def import_it(name: str) -> str:
@@ -88,7 +88,7 @@ def import_as(server: str, name: str) -> str:
 def import_beside(server: str) -> str:
     """Return how a script gets at a server that has the name of one of Python's modules, and at both."""
     server = one_line(server, _NAME_CHARACTERS)
-    return f"{server} is a server and a module of Python: write `from tools import {server} as {server}_server`"
+    return f"{server} is both a server and a Python module: write `from tools import {server} as {server}_server`"
 
 
 def import_server(server: str, function: str) -> str:
@@ -139,7 +139,7 @@ def script_not_described(places: Sequence[str], changed: Sequence[str]) -> str:
 def fetch_them(names: Sequence[str]) -> str:
     """Return how the tools of such a script become described, by their qualified names."""
     fetched = _first(names, _FETCHED_CHARACTERS)
-    others = ", the others likewise," if len(fetched) < len(names) else ""
+    others = ", the others the same way," if len(fetched) < len(names) else ""
     return f"Fetch them with {fetch_request(fetched)}{others} and run the script again."
 
 
@@ -147,7 +147,7 @@ def call_not_described(function: str, name: str, changed: str) -> str:
     """Return why a call was not made whose tool has another definition than the one that was described, or none."""
     since = f" Since it was described, {one_line(changed, _CHANGES_CHARACTERS)}." if changed else ""
     return (
-        f"{function} was not called: its current description has not been fetched.{since} Fetch it with "
+        f"{function} was not called: you have not fetched its current description.{since} Fetch it with "
         f"{fetch_request([name])} and run the script again."
     )
 
@@ -160,7 +160,7 @@ def bad_arguments(function: str, fault: str, instead: str = "") -> str:
 def leave_out(parameter: str) -> str:
     """Return how a parameter is left out that takes no None."""
     name = one_line(parameter, _NAME_CHARACTERS)
-    return f"Leave it out where it is None: `**({{}} if {name} is None else {{'{name}': {name}}})`"
+    return f"Leave it out when it is None: `**({{}} if {name} is None else {{'{name}': {name}}})`"
 
 
 def no_parameter(function: str, names: Sequence[str]) -> str:
@@ -172,7 +172,7 @@ def no_parameter(function: str, names: Sequence[str]) -> str:
 def taken_back(name: str) -> str:
     """Return why a call was not made that had been allowed."""
     name = one_line(name, _NAME_CHARACTERS)
-    return f"{name} was refused: the permission for it was withdrawn while it waited for its turn."
+    return f"{name} was refused: the permission for it was revoked while it waited for its turn."
 
 
 def input_refused(server: str, reason: str) -> str:
@@ -197,7 +197,7 @@ def not_found(function: str, near: Sequence[str]) -> str:
 def not_written_down(name: str) -> str:
     """Return why a call was not made that could not be written down."""
     name = one_line(name, _NAME_CHARACTERS)
-    return f"{name} was not called: the audit cannot be written, and what is not written down is not done."
+    return f"{name} was not called: the audit cannot be written, and unaudited calls are not made."
 
 
 def no_answer(server: str, seconds: float) -> str:

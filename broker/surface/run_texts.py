@@ -34,18 +34,14 @@ _ADVICE = {
 NOTHING_TO_SHOW = (
     "The script completed. It printed nothing and has no value: print what you want to see, or end with an expression."
 )
-REFUSED = (
-    "The refused call was not sent. Do without it, or ask the user to allow it; other ways to the same end may be "
-    "refused too."
-)
+REFUSED = "The refused call was not sent. Do without it, or ask the user to allow it; a workaround may be refused too."
 NOT_RECORDED = (
-    "The script was not started: the broker cannot write down what it does, and what is not written down is not "
-    "done. Nothing was executed. The broker's operator has to fix its store, as `codemode doctor` says; run the "
-    "script again after that."
+    "The script was not started: the broker cannot record what it does, and does nothing unrecorded. Nothing was "
+    "executed. Its operator has to repair the store (`codemode doctor` says how); then run the script again."
 )
 NO_SANDBOX = (
-    "The script was not started: the broker cannot run scripts now. Nothing was executed. The broker's operator "
-    "has to fix that, as its log and `codemode doctor` say; run the script again after that."
+    "The script was not started: the broker cannot run scripts now. Nothing was executed. Its operator has to fix "
+    "that (see its log and `codemode doctor`); then run the script again."
 )
 
 
@@ -68,7 +64,7 @@ def already_made(calls: Sequence[CallRecord]) -> str:
         return "No tool was called."
     if all(call.status in _NEVER_SENT for call in calls):
         return f"{calls_line(calls)}\nNone of these calls was sent."
-    rule = "What was sent stays done: in the corrected script repeat calls that only read, and no others."
+    rule = "Calls that were sent stay done: in the corrected script, repeat only read-only calls."
     return f"{calls_line(calls)}\n{rule}"
 
 
@@ -94,7 +90,7 @@ def left_out(characters: int, uri: str) -> str:
 def not_displayed(count: int) -> str:
     """Return that a script displayed what is not shown."""
     left = "1 displayed block is" if count == 1 else f"{count} displayed blocks are"
-    return f"[{left} left out: at most 20 and 8 MiB are shown, and nothing whose data or mime type is broken]"
+    return f"[{left} left out: a reply shows at most 20 and 8 MiB, and none whose data or mime type is broken]"
 
 
 def displayed(count: int) -> str:
@@ -110,17 +106,17 @@ def page_end(following: str | None) -> str:
 def interrupted(run_id: str, executed: str) -> str:
     """Return what is said of a run that could not be written down or carried out to its end."""
     return (
-        "The script was interrupted by a fault of the broker, which could not write down or carry out more of it. "
-        f"{one_line(executed, 400)} Tell the user that the broker's operator has to fix that, as `codemode doctor` "
-        f"says; then `codemode resume {run_id}` goes on from there. Do not run the script again before."
+        "The script was interrupted: the broker failed, and could not record or run the rest of it. "
+        f"{one_line(executed, 400)} Tell the user that the broker's operator has to fix that (`codemode doctor` says "
+        f"how); then `codemode resume {run_id}` continues it. Do not run the script again before that."
     )
 
 
 def not_resumed(reason: str) -> str:
     """Return that the run of a request which is repeated cannot go on."""
     return (
-        f"This script began before, and cannot go on: {one_line(reason, 400)} What was called then stays done: "
-        "look at that before you send the same code again."
+        f"This script has begun already, and cannot be resumed: {one_line(reason, 400)} Calls that were sent stay "
+        "done: check them before you send the same code again."
     )
 
 

@@ -53,22 +53,22 @@ TOOLS_MODE_DESCRIPTIONS = {
     ),
 }
 CALL_TOOL = (
-    "Call any tool by its name, also one that search_tools found and that is not listed here. Read its description "
+    "Call any tool by its name, even one that search_tools found and that is not listed here. Read its description "
     "first; arguments are an object that fits its inputSchema."
 )
 DESCRIBED_FROM_THE_START = " While they fit, all tools are described from the start: no fetch is needed before a call."
 TIMEOUT = "Seconds, 30 by default"
-SESSION = "As an earlier reply named it"
-OUTPUT_RESOURCE = "The output of a run that was too long for its reply, from a character on."
+SESSION = "Session name from an earlier reply"
+OUTPUT_RESOURCE = "The output of a run that was too long for its reply, from a character offset on."
 TOO_MANY_RUNS = "Too many scripts are running and waiting here. Nothing was executed; try again in a moment."
 TOO_MANY_SESSIONS = (
-    "Too many sessions are in use here. Nothing was executed; pass session as an earlier reply named it, or try again "
-    "later."
+    "Too many sessions are in use here. Nothing was executed; pass the session name from an earlier reply, or try "
+    "again later."
 )
 SHUTTING_DOWN = "The server is shutting down. Nothing was executed; try again in a moment."
 SHUT_DOWN = (
-    "The server is shutting down and has ended the script. What it called stays done: look at that before you run it "
-    "again."
+    "The server is shutting down and has ended the script. Calls that were sent stay done: check them before you run "
+    "it again."
 )
 
 
@@ -84,20 +84,20 @@ def instructions(servers: Sequence[str]) -> str:
     return (
         f"{connected}Work in three steps: search_tools finds tools, get_tool_details fetches the typed stubs of those "
         "you need, execute_code runs one Python script that calls them. Put loops, joins and filters into the script "
-        "instead of making calls one by one, and print only what you need. Each call is authorized by itself and may "
+        "instead of making calls one by one, and print only what you need. Each call is authorized separately and may "
         "be refused; a script can catch that."
     )
 
 
 def new_session(handle: str) -> str:
     """Return how to go on with a session that was just made."""
-    return f'session: "{handle}" (pass it as session, so that what was described to you and allowed stays so)'
+    return f'session: "{handle}" (pass it as session to keep what you fetched and what was allowed)'
 
 
 def unknown_session(handle: str) -> str:
     """Return that a handle is of no session."""
     return (
-        f"There is no session {json.dumps(handle[:80])}; sessions end when nobody uses them for a while. Nothing was "
+        f"There is no session {json.dumps(handle[:80])}; a session ends when it is not used for a while. Nothing was "
         "executed. Leave session out to begin a new one, and fetch again what you need with get_tool_details."
     )
 
@@ -105,8 +105,8 @@ def unknown_session(handle: str) -> str:
 def no_handle(name: str) -> str:
     """Return that a session was named by what is no handle, so that the call was answered in the caller's own."""
     return (
-        f"{_quoted(name)} names no session: this was your usual one, as without it. For another one pass "
-        'session="new", and then as the reply names it.'
+        f"{_quoted(name)} names no session, so your usual one was used. For another one pass "
+        'session="new", then the name in its reply.'
     )
 
 
@@ -165,7 +165,7 @@ def outlook(refused: Sequence[str], asked: Sequence[str]) -> str:
 
 def too_many_tools(left: int, most: int) -> str:
     """Return that a fetch named more tools than one takes."""
-    return f"Of the tools named, the last {left} were left out: at most {most} are fetched at a time."
+    return f"The last {left} of the tools named were left out: one fetch takes at most {most}."
 
 
 def nothing_found(query: str) -> str:

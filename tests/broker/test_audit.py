@@ -273,7 +273,7 @@ async def test_what_cannot_be_written_down_is_not_sent(path, desk, reached):
     assert result.error is not None
     assert result.error.type == "ToolRefusedError"
     assert result.error.message == (
-        "desk.note was not called: the audit cannot be written, and what is not written down is not done."
+        "desk.note was not called: the audit cannot be written, and unaudited calls are not made."
     )
     assert len(reached) == len(sent) < 9
 

@@ -44,7 +44,7 @@ def test_a_failure_tells_calls_that_were_sent_from_calls_that_were_not():
     refused = CallRecord(server="shop", tool="refund", status="refused")
     found = CallRecord(server="shop", tool="find", status="ok")
     assert text_of(outcome="raised", error=error, calls=[refused]).endswith("None of these calls was sent.")
-    assert "What was sent stays done" in text_of(outcome="raised", error=error, calls=[found, refused])
+    assert "Calls that were sent stay done" in text_of(outcome="raised", error=error, calls=[found, refused])
 
 
 def test_output_that_is_cut_in_two_places_counts_once_among_what_is_kept():

@@ -12,7 +12,7 @@ from broker import Broker, Grant
 pytestmark = pytest.mark.anyio
 
 
-LEAVE_OUT = "Leave it out where it is None: `**({} if count is None else {'count': count})`"
+LEAVE_OUT = "Leave it out when it is None: `**({} if count is None else {'count': count})`"
 
 
 class Options(TypedDict, total=False):
@@ -41,7 +41,7 @@ async def session():
         ({"count": "12"}, "count: '12' is not of type 'integer'. Write int(...) around it"),
         ({"count": "many"}, "count: 'many' is not of type 'integer'"),
         ({"share": "1.50"}, "share: '1.50' is not of type 'number'. Write float(...) around it"),
-        ({"names": "a"}, "names: 'a' is not of type 'array'. Pass a list, also for one: [...]"),
+        ({"names": "a"}, "names: 'a' is not of type 'array'. Pass a list, even for one item: [...]"),
         ({"names": ["a", 2]}, "names[1]: 2 is not of type 'string'. Write str(...) around it"),
         ({"name": 3}, "name: 3 is not of type 'string'. Write str(...) around it"),
         (

@@ -134,7 +134,7 @@ async def test_more_than_the_bound_is_left_out_and_said(running):
         ("display(b'bytes of nothing')", "display() of bytes needs what they are"),
         ("await read_bytes({'type': 'image', 'id': 'block_9'})", "read_bytes() knows no such block"),
         ("await read_bytes('x')", "read_bytes() takes a block that a tool returned"),
-        ("await extract('x', int)", "extract() is not available: no model was given to this broker."),
+        ("await extract('x', int)", "extract() is not available: this broker has no model for it."),
         ("await extract('x', print)", "extract() can't expect"),
     ],
 )

@@ -133,7 +133,7 @@ async def test_a_model_is_told_what_was_executed_and_what_is_to_be_done(opened, 
         refused = await session.dispatch("execute_code", {"code": f"1\n#{'x' * 30_000}"})
     assert "1 call had been answered. Nothing else was sent. Tell the user" in cut_off.text
     assert "then `codemode resume run_" in cut_off.text
-    assert refused.text.startswith("The script was not started: the broker cannot write down")
+    assert refused.text.startswith("The script was not started: the broker cannot record what it does")
     assert (cut_off.is_error, refused.is_error) == (True, True)
 
 

@@ -43,13 +43,13 @@ MISTAKES = {
     "a client's method": ("await call_tool('add', {'a': 1})", "tools are functions of their servers: "),
     "prose around the code": ("Here it is:\n```python\n1\n```\n", "send the code alone, without Markdown around it"),
     "fences in a text": ("~~~py\n1\n~~~\nDone.", "send the code alone, without Markdown around it"),
-    "the prompts of a session": (">>> x = 1\n>>> x", "without the prompts of a session"),
-    "a command of a notebook": ("%pip install pandas\n1", "commands of notebooks (% and !) are no Python"),
+    "the prompts of a session": (">>> x = 1\n>>> x", "without the prompts of an interactive session"),
+    "a command of a notebook": ("%pip install pandas\n1", "notebook commands (% and !) are not Python"),
     "tags around the code": ("<code>\n1\n</code>", "without the markup around it"),
     "entities": ("if 1 &lt; 2:\n    1", "the code holds HTML entities: send <"),
     "another language": ("const x = 1;\nconsole.log(x);", "runs Python, no other language"),
     "curly quotes": ("print(“a”)", "straight quotes"),
-    "hard spaces": ("x\u00a0= 1", "simple spaces"),
+    "hard spaces": ("x\u00a0= 1", "ordinary spaces"),
     "an await in a plain function": (
         "from tools import desk\ndef f():\n    return await desk.add(a=1)\nf()",
         "write `async def` for the function around it",
@@ -80,13 +80,13 @@ MISTAKES = {
     "a variable of an earlier script": ("nothing_known", "each script starts anew: define what it uses"),
     "the script's own file": (
         "import pathlib\npathlib.Path(__file__).parent",
-        "a script is in no file and no folder: write the paths that tools need into it",
+        "a script has no file or folder of its own: write the paths that tools need into it",
     ),
     "a server with the name of a module": (
         "from tools import time\nimport time\nawait time.now()",
         "write `from tools import time as time_server`",
     ),
-    "line ends as text": (r"import json\nprint(1)\n", "send real line ends"),
+    "line ends as text": (r"import json\nprint(1)\n", "send real newlines"),
     "a result as JSON text": (
         "import json\nfrom tools import desk\njson.loads(await desk.boxed())",
         "leave out json.loads()",
@@ -99,7 +99,7 @@ MISTAKES = {
         "import json\nfrom tools import desk\njson.loads(await desk.rows())",
         "`ast.literal_eval(text)` reads it",
     ),
-    "a display that is awaited": ("await display('a')", "as display() and print(), are called without `await`"),
+    "a display that is awaited": ("await display('a')", "such as display() and print(), are called without `await`"),
     "text as an object": ("from tools import desk\n(await desk.note())['notes']", "print its beginning first"),
     "parts of a result": (
         "from tools import desk\n(await desk.note()).content",

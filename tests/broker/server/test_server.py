@@ -54,8 +54,8 @@ async def test_a_tool_that_was_not_described_stops_the_script_and_is_described_b
     assert (refused.is_error, called) == (True, [])
     assert refused.content[0].text == (
         "ToolDescriptionRequired: The script was not started: these tools have not been described yet: "
-        "desk.add (line 2), desk.fail (line 3). They are from now on: see that the script fits the stubs below, and "
-        f"run it again.\nNo tool was called.\n\n{fetched.content[0].text}"
+        "desk.add (line 2), desk.fail (line 3). They are described now: check that the script fits the stubs below, "
+        f"and run it again.\nNo tool was called.\n\n{fetched.content[0].text}"
     )
     assert refused.structured_content["error"]["message"].endswith(f"\n\n{fetched.content[0].text}")
     assert (again.is_error, calls) == (False, [("add", 1, 2)])
@@ -104,7 +104,7 @@ async def test_a_failure_says_which_calls_were_made(connected):
     assert "ToolError: [text of desk] Error executing tool fail: closed" in text
     assert text.endswith(
         "before\ncalls: desk.add ok x3; desk.fail tool_error\n"
-        "What was sent stays done: in the corrected script repeat calls that only read, and no others."
+        "Calls that were sent stay done: in the corrected script, repeat only read-only calls."
     )
 
 

@@ -281,7 +281,7 @@ async def test_only_the_beginning_of_a_query_is_read(desk, faulty):
     [
         ({"query": "^desk.n", "mode": "regex"}, "desk.note: Keeps a note."),
         ({"query": "", "annotations": {"readOnlyHint": True}}, "desk.peek: Looks."),
-        ({"query": "", "annotations": {"readOnlyHint": True, "destructiveHint": True}}, "No tool is found"),
+        ({"query": "", "annotations": {"readOnlyHint": True, "destructiveHint": True}}, "No tool matches"),
         ({"query": "(", "mode": "regex"}, "search_tools was not called: The regular expression cannot be used"),
         ({"query": "x", "mode": "hybrid"}, "search_tools was not called: There is no embedder"),
         ({"query": "x", "mode": "fuzzy"}, "search_tools was not called: mode: 'fuzzy' is not one of"),
@@ -322,5 +322,5 @@ async def test_a_fetch_of_no_tool_and_of_ten_thousand_says_what_to_change(desk):
         names = ["desk.add", "desk.add", *(f"desk.t{number}" for number in range(10_000))]
         many = await session.dispatch("get_tool_details", {"tools": names})
         assert not many.is_error
-        assert many.text.endswith("the last 9901 were left out: at most 100 are fetched at a time.")
+        assert many.text.endswith("The last 9901 of the tools named were left out: one fetch takes at most 100.")
         assert "async def add" in many.text
