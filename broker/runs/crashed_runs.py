@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import anyio.lowlevel
+
 from broker.errors import BrokerError
 from broker.logging import logger
 from sandbox import SandboxError
@@ -25,6 +27,7 @@ async def take_up_crashed(run_id: str, recorder: Recorder, session_of: Callable[
     Never raises for what is wrong with the recording, the store or the sandbox: that is logged, and the run stays as it
     is.
     """
+    await anyio.lowlevel.checkpoint()  # a broker that was closed meanwhile takes up nothing
     try:
         _, recording = recorder.unfinished.find(run_id)
         session = session_of(recording.begun.session, recording.begun.principal)

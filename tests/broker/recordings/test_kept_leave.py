@@ -9,7 +9,11 @@ import anyio.lowlevel
 import pytest
 
 from broker import Denial, Grant, PolicyConfig, Verdict
+from broker.audit_chain import entries
 from broker.authorization.choices import Choice, answers_of
+from broker.authorization.kept_grants import KeptGrants
+from broker.authorization.predicates import Predicate
+from broker.calls.call_texts import taken_back
 from broker.recordings.journal.leave import grants_given_back
 from broker.recordings.keeping.recordings import Recordings
 from broker.recordings.keeping.transfer import export, import_file, load
@@ -75,7 +79,7 @@ async def test_what_is_left_of_a_number_of_calls_is_left_after_every_crash(world
         nothing=True,
     )
     assert result.value[:4] == [0, 1, 2, 3]
-    for answered in (1, 2, 3):
+    for answered in (1, 2, 3, 4):
         crash("answered", answered)
         calls.clear()
         later = Person(Choice(decision="deny", note="enough"), Choice(decision="deny", note="enough"))
@@ -102,6 +106,77 @@ async def test_an_answer_to_these_calls_is_known_after_a_crash_before_they_were_
     assert sorted(calls) == [("add", 0, 0), ("add", 1, 0)]
 
 
+async def test_of_an_imported_run_an_answer_that_allows_counts_for_nothing_and_one_that_refuses_holds(world):
+    run, resume, crash, calls = world("run", "resume", "crash", "calls")
+    recordings, tmp_path = world("recordings", "tmp_path")
+    script = (
+        "import asyncio\nfrom tools import desk\n"
+        "[str(x) for x in await asyncio.gather(*(desk.add(a=n, b=0) for n in range(2)), return_exceptions=True)]"
+    )
+    person = Person(answers=[Verdict((0,), allow=True), Verdict((1,), allow=False, note="not 1")])
+    result = await run(script, answerer=person, nothing=True)
+    assert result.value == ["0", "desk.add was refused: not 1."]
+    crash("decided", 1)
+    entry = recordings.find("last")
+    export(recordings, entry, tmp_path / "run.jsonl")
+    recordings.remove([entry.id])
+    import_file(recordings, tmp_path / "run.jsonl")
+    calls.clear()
+    waits = await resume(result.run_id, parks=True)
+    assert (waits.outcome, [call.status for call in waits.calls], calls) == ("parked", ["waiting", "refused"], [])
+    again = await resume(result.run_id, answerer=(asked := Person(Choice(decision="these"))))
+    assert (again.value, [len(one) for one in asked.asked]) == (result.value, [1])
+
+
+@pytest.mark.parametrize(("pattern", "outcome"), [("desk.add", "completed"), ("desk.a*", "parked")])
+async def test_a_number_of_calls_of_several_tools_is_not_given_back_to_each(world, pattern, outcome):
+    run, resume, crash, calls = world("run", "resume", "crash", "calls")
+    person = Person(answers=[Grant(pattern, scope="run", calls=6)])
+    result = await run(LOOP, answerer=person, nothing=True)
+    assert result.value == list(range(6))
+    crash("answered", 2)
+    calls.clear()
+    assert (await resume(result.run_id, parks=True)).outcome == outcome
+    assert len(calls) == (4 if outcome == "completed" else 0)
+
+
+@pytest.mark.parametrize(("calls_left", "outcome"), [(None, "completed"), (6, "parked")])
+async def test_a_session_grant_for_a_number_of_calls_is_not_given_back(world, calls_left, outcome):
+    opened, resume, crash, calls = world("opened", "resume", "crash", "calls")
+    async with opened() as broker:
+        session = broker.session(grants=[Grant("desk.add", calls=calls_left)])
+        result = await session.execute_code(LOOP, describe_references=True)
+    assert result.value == list(range(6))
+    crash("answered", 2)
+    calls.clear()
+    assert (await resume(result.run_id, parks=True)).outcome == outcome
+    assert len(calls) == (4 if outcome == "completed" else 0)
+
+
+@pytest.mark.parametrize("is_revoked", [False, True])
+async def test_a_grant_for_always_holds_for_a_run_that_goes_on_while_the_store_has_it(world, is_revoked):
+    run, resume, crash, calls, store = world("run", "resume", "crash", "calls", "store")
+    result = await run(LOOP, answerer=Person(Choice(decision="any", scope="always")), nothing=True)
+    assert result.value == list(range(6))
+    crash("answered", 2)
+    [kept] = KeptGrants(store).every()
+    if is_revoked:
+        KeptGrants(store).revoke(kept.id)
+    calls.clear()
+    assert (await resume(result.run_id, parks=True)).outcome == ("parked" if is_revoked else "completed")
+    assert len(calls) == (0 if is_revoked else 4)
+
+
+async def test_grants_of_a_run_that_goes_on_are_numbered_behind_those_that_it_had(world):
+    run, resume, crash, recordings = world("run", "resume", "crash", "recordings")
+    result = await run(LOOP, answerer=Person(Choice(decision="any")), nothing=True)
+    crash("answered", 2)
+    assert (await resume(result.run_id, "desk.a*")).outcome == "completed"
+    recording = load(recordings, recordings.find("last"))
+    assert [grant.pattern for grant in recording.grants] == ["desk.add", "desk.a*"]
+    assert recording.uses == {0: 2, 1: 4}
+
+
 async def test_a_refusal_for_the_run_holds_after_a_crash(world):
     run, resume, crash = world("run", "resume", "crash")
     person = Person(answers=[Denial("desk.add", "never", scope="run")])
@@ -109,6 +184,36 @@ async def test_a_refusal_for_the_run_holds_after_a_crash(world):
     crash("denied", 2)
     again = await resume(result.run_id, "desk.*")
     assert again.value == ["desk.add was refused: never."] * 6
+
+
+async def test_a_refusal_of_some_arguments_refuses_no_others_after_a_crash(world):
+    run, resume, crash = world("run", "resume", "crash")
+    only_two = Predicate.parse({"/a": {"equals": 2}})
+    person = Person(answers=[Grant("desk.add", scope="run"), Denial("desk.add", "not 2", only_two, scope="run")])
+    result = await run(LOOP, answerer=person, nothing=True)
+    assert result.value == [0, 1, "desk.add was refused: not 2.", 3, 4, 5]
+    crash("answered", 1)
+    assert (await resume(result.run_id)).value == result.value
+
+
+async def test_a_call_whose_grant_is_taken_back_while_it_waits_for_its_turn_is_not_written_down_as_sent(world):
+    opened, calls, recordings, store = world("opened", "calls", "recordings", "store")
+    script = (
+        "import asyncio\nfrom tools import desk\n"
+        "await asyncio.gather(*(desk.add(a=n) for n in range(2)), return_exceptions=True)\nNone"
+    )
+    policy = PolicyConfig.model_validate({"quotas": [{"tools": ["desk.*"], "concurrent": 1}]})
+    async with opened(policy=policy) as broker:
+        session = broker.session(grants=[Grant("desk.*")])
+        result = await session.execute_code(script, describe_references=True, on_call=lambda *_: session.revoke("g1"))
+    assert [(call.decision, call.status) for call in result.calls] == [("allowed", "ok"), ("denied", "refused")]
+    made, refused = load(recordings, recordings.find("last")).calls.values()
+    assert (made.sent is not None, made.denied, refused.sent) == (True, None, None)
+    assert refused.denied is not None
+    assert refused.denied.by == taken_back("desk.add")
+    assert len(calls) == 1
+    audited = [entry.record for entry in entries(store)]
+    assert [one["decision"] for one in audited if one["kind"] == "attempt"] == ["allowed", "denied"]
 
 
 async def test_a_grant_that_was_revoked_is_not_given_back(world):
@@ -190,10 +295,11 @@ async def test_a_session_grant_that_is_revoked_while_its_run_goes_on_again_is_re
     assert calls == [("echo", "x"), ("add", 0, 0), ("add", 1, 0)]
 
 
-async def test_a_grant_holds_for_the_definition_that_was_shown_and_in_no_other_store(world):
+@pytest.mark.parametrize("before", [[], ["desk.add"]], ids=["in the run", "beforehand"])
+async def test_a_grant_holds_for_the_definition_that_was_shown_and_in_no_other_store(world, before):
     run, resume, crash, calls, store = world("run", "resume", "crash", "calls", "store")
     recordings, tmp_path = world("recordings", "tmp_path")
-    result = await run(LOOP, answerer=Person(Choice(decision="any")), nothing=True)
+    result = await run(LOOP, *before, answerer=Person(Choice(decision="any")), nothing=not before)
     crash("answered", 3)
     entry = recordings.find("last")
     export(recordings, entry, tmp_path / "run.jsonl")
@@ -203,6 +309,20 @@ async def test_a_grant_holds_for_the_definition_that_was_shown_and_in_no_other_s
     assert (await resume(result.run_id, parks=True)).outcome == "parked"
     recordings.remove([entry.id])
     import_file(recordings, tmp_path / "run.jsonl")
+    assert (await resume(result.run_id, parks=True)).outcome == "parked"
+    assert calls == []
+
+
+async def test_a_grant_for_another_definition_than_the_run_began_with_is_not_given_back(world):
+    opened, resume, crash, calls = world("opened", "resume", "crash", "calls")
+    async with opened() as broker:
+        session = broker.session(
+            grants=[Grant("desk.add", "sha256:" + "0" * 64)], answerer=Person(Choice(decision="these"))
+        )
+        result = await session.execute_code("from tools import desk\nawait desk.add(a=1)", describe_references=True)
+    assert result.value == 3
+    crash("asked", 1)
+    calls.clear()
     assert (await resume(result.run_id, parks=True)).outcome == "parked"
     assert calls == []
 
