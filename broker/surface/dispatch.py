@@ -16,6 +16,7 @@ from broker.logging import logger
 from broker.runs.envelope import ExecutionError, ExecutionResult
 from broker.runs.watching import Watching
 from broker.search import Detail, Filters, Mode, SearchRequest
+from broker.search.pages import MOST
 from broker.surface import run_texts, texts
 from broker.surface.definitions import DETAILS, EXECUTE, INPUT_SCHEMAS, SEARCH
 from broker.surface.outputs import KeptOutputs
@@ -73,8 +74,12 @@ class Surface:
         given = plain_arguments(arguments, schema)
         if given is None:
             return Reply(texts.wrong_arguments(name, "its arguments are no JSON object"), is_error=True)
+        if name == SEARCH:
+            given.setdefault("query", "")
         if (fault := first_fault(given, schema)) is not None:
-            return Reply(texts.wrong_arguments(name, fault), is_error=True)
+            has_right_names = set(schema["required"]) <= given.keys() <= schema["properties"].keys()
+            takes = [] if has_right_names else list(schema["properties"])
+            return Reply(texts.wrong_arguments(name, fault, takes), is_error=True)
         if name == SEARCH:
             return await self._search(given)
         if name == DETAILS:
@@ -92,7 +97,7 @@ class Surface:
                     category=given.get("category"),
                     **_hints(given.get("annotations", {})),
                 ),
-                limit=given.get("limit", 20),
+                limit=min(given.get("limit", 20), MOST),
                 cursor=given.get("cursor"),
             )
             page = await self.session.search(request)

@@ -1,8 +1,8 @@
 """The arguments of the three tools as models send them, as those that are meant.
 
 Above: dispatch.py, which then checks them. Below: nothing. Read otherwise is only what nothing else can be meant by:
-JSON as text, null for what is left out, names in one text where a list is wanted, numbers in quotes. The arguments of
-tools of servers are checked elsewhere, and taken as they are.
+JSON as text, null or an empty text for what is left out, names in one text where a list is wanted, numbers in quotes,
+a choice in capitals. The arguments of tools of servers are checked elsewhere, and taken as they are.
 """
 
 from __future__ import annotations
@@ -25,17 +25,21 @@ def plain_arguments(arguments: Mapping[str, Any] | str, schema: Mapping[str, Any
         return None
     wanted = schema["properties"]
     return {
-        name: _meant(value, wanted.get(name, {}).get("type")) if isinstance(value, str) else value
+        name: _meant(value, wanted.get(name, {})) if isinstance(value, str) else value
         for name, value in sent.items()
-        if value is not None
+        if value is not None and not (value == "" and name in wanted and name not in schema["required"])
     }
 
 
-def _meant(text: str, kind: str | None) -> Any:
+def _meant(text: str, wanted: Mapping[str, Any]) -> Any:
     """Return what a text stands for where its property has another type; the text itself where that is not clear."""
-    stripped = text.strip()
+    stripped, kind = text.strip(), wanted.get("type")
+    if "enum" in wanted:
+        return stripped.lower()
     if kind == "array":
         return _names(stripped)
+    if kind == "object":
+        return _decoded(text)
     if kind == "integer" and _WHOLE.fullmatch(stripped):
         return int(stripped)
     if kind == "number" and _DECIMAL.fullmatch(stripped):

@@ -110,9 +110,10 @@ def no_handle(name: str) -> str:
     )
 
 
-def wrong_arguments(tool: str, fault: str) -> str:
-    """Return that a call of one of the three tools does not fit its schema."""
-    return f"{tool} was not called: {fault}. Correct the arguments and call it again."
+def wrong_arguments(tool: str, fault: str, takes: Sequence[str] = ()) -> str:
+    """Return that a call of one of the three tools does not fit its schema; and what it `takes`, if names are wrong."""
+    names = f" {tool} takes {', '.join(takes)}." if takes else ""
+    return f"{tool} was not called: {fault}.{names} Correct the arguments and call it again."
 
 
 def unknown_tool(name: str, known: Sequence[str]) -> str:

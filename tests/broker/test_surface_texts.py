@@ -83,6 +83,9 @@ CASES = {
     "wrong_arguments": lambda name: texts.wrong_arguments(
         "execute_code", f"code: {name[:300]} is not of type 'string'"
     ),
+    "wrong_names": lambda name: texts.wrong_arguments(
+        "execute_code", f"{name[:300]!r} was unexpected", ["code", "timeout", "session"]
+    ),
     "unknown_tool": lambda name: texts.unknown_tool(f"{name}.tool", list(texts.DESCRIPTIONS)),
     "imports": lambda name: texts.imports(["git", "memory"]),  # noqa: ARG005
     "not_described": lambda name: texts.not_described(details(name, ("git.git_log",), 30 if name == HOSTILE else 1)),

@@ -217,9 +217,12 @@ async def test_cancelling_the_request_stops_the_script_and_its_calls(connected, 
 
 
 BAD_ARGUMENTS = {
-    "nothing": ({}, "'code' is a required property"),
+    "nothing": ({}, "'code' is a required property. execute_code takes code, timeout, session. Correct"),
     "a wrong type": ({"code": 5}, "code: 5 is not of type 'string'"),
-    "an unknown argument": ({"code": "1", "cod": "2"}, "'cod' was unexpected"),
+    "an unknown argument": (
+        {"code": "1", "cod": "2"},
+        "'cod' was unexpected). execute_code takes code, timeout, session. Correct",
+    ),
     "a timeout of nothing": ({"code": "1", "timeout": 0}, "timeout: 0 is not a number of seconds up to 600"),
     "no number": ({"code": "1", "timeout": "9 s"}, "timeout: '9 s' is not of type 'number'"),
     "no number that is written plainly": ({"code": "1", "timeout": "9e9"}, "timeout: '9e9' is not of type 'number'"),
@@ -257,7 +260,40 @@ async def test_a_number_in_quotes_is_that_number(connected):
         wrong = await client.call_tool("search_tools", {"query": "", "limit": "1.5"})
     assert ran.content[0].text == "1"
     assert len([line for line in found.content[0].text.splitlines() if line.startswith("desk.")]) == 1
-    assert "limit: '1.5' is not of type 'integer'" in wrong.content[0].text
+    assert "limit: '1.5' is not of type 'integer'. Correct the arguments" in wrong.content[0].text
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        {"query": "add", "server": "", "category": "", "cursor": "", "mode": "", "session": "", "limit": ""},
+        {"query": "add", "limit": 5_000},
+        {"query": "add", "detail": "Brief", "mode": "AUTO"},
+        {"query": "add", "annotations": '{"readOnlyHint": true}'},
+        {"server": "desk"},
+    ],
+)
+async def test_a_search_is_taken_as_it_is_meant(connected, arguments):
+    async with connected() as client:
+        found = await client.call_tool("search_tools", arguments)
+    assert not found.is_error
+    assert ("desk.add" in found.content[0].text) == ("annotations" not in arguments)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        ({"query": "add", "annotations": "read-only"}, "annotations: 'read-only' is not of type 'object'. Correct"),
+        ({"query": "add", "detail": "all"}, "detail: 'all' is not one of"),
+        ({"query": "add", "limit": 0}, "The limit 0 cannot be used. Give a whole number from 1 to 200"),
+        ({"query": "add", "limit": -1}, "The limit -1 cannot be used."),
+    ],
+)
+async def test_a_search_that_can_mean_nothing_is_refused(connected, arguments, said):
+    async with connected() as client:
+        found = await client.call_tool("search_tools", arguments)
+    assert found.is_error
+    assert said in found.content[0].text
 
 
 @pytest.mark.parametrize("seconds", [601, 1e300, 10**400, "900"])
