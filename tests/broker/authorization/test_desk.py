@@ -322,6 +322,17 @@ async def test_a_quota_counts_what_is_allowed_and_refuses_the_rest():
     assert said(await session.for_run("run_2").decide(call("git_add"))) == "allowed by grant"
 
 
+async def test_a_quota_counts_what_is_allowed_by_a_yes_to_the_call_alone():
+    policy = Policy(PolicyConfig.model_validate({"quotas": [{"tools": "git.*", "per_run": 1}]}))
+    person = Scripted([Verdict((0,), allow=True)])
+    desk = at(person, policy=policy)
+    of_run = replace(call("git_add"), caller=desk.caller)
+    assert [said(await desk.decide(of_run)) for _ in range(2)] == [
+        "allowed by answer",
+        "git.git_add was refused: the quota 1 of 1 calls in a run is used up.",
+    ]
+
+
 async def test_a_quota_of_a_minute_says_when_there_is_room_again():
     seconds = [0.0]
     policy = Policy(

@@ -9,8 +9,11 @@ from broker.errors import RunInterruptedError, StoreError
 from broker.recordings.journal.beginning import Beginning
 from broker.recordings.journal.repeating import in_request
 from broker.recordings.journal.run_journal import RunJournal
-from broker.recordings.keeping.transfer import load
+from broker.recordings.keeping.recordings import Recordings
+from broker.recordings.keeping.transfer import export, import_file, load
 from broker.recordings.redaction import Redaction
+from broker.recordings.settings import RecordingSettings
+from broker.store import Store
 from sandbox import Call, Limits, PastStep, Step, WorkerError
 from sandbox.workers import Workers
 
@@ -109,6 +112,21 @@ async def test_a_run_that_cannot_be_begun_leaves_nothing_behind(opened, fill, re
             await session.execute_code(f"{ECHO}\n#{'x' * 30_000}", describe_references=True)
         assert not isinstance(caught.value, RunInterruptedError)
         assert recordings.entries() == []
+
+
+async def test_an_import_that_cannot_be_written_to_its_end_leaves_nothing_behind(opened, recordings, tmp_path):
+    async with opened() as broker:
+        result = await broker.session(grants=[Grant("desk.*")]).execute_code(ECHO, describe_references=True)
+    entry = recordings.find(result.run_id)
+    export(recordings, entry, tmp_path / "run.jsonl")
+    with Store() as elsewhere, Recordings(elsewhere, RecordingSettings()) as others:
+        [[pages]] = elsewhere.execute("PRAGMA page_count")
+        elsewhere.execute(f"PRAGMA max_page_count = {pages + 1}")
+        with pytest.raises(StoreError, match="full"):
+            import_file(others, tmp_path / "run.jsonl")
+        assert others.entries() == []
+        elsewhere.execute("PRAGMA max_page_count = 1000000")
+        assert import_file(others, tmp_path / "run.jsonl")[0].state == "completed"
 
 
 async def test_a_run_without_content_is_said_not_to_go_on(opened, fill):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import jsonschema
@@ -11,7 +12,7 @@ import pytest
 from broker import Denial, Grant
 from broker.errors import RecordingError, RunInterruptedError, StoreError
 from broker.recordings.events import json_schema
-from broker.recordings.files import read_recording
+from broker.recordings.files import read_file, read_recording
 from broker.recordings.keeping.recordings import Recordings
 from broker.recordings.keeping.transfer import export, import_file, load
 from broker.recordings.redaction import Redaction
@@ -101,6 +102,20 @@ async def test_an_exported_recording_comes_back_the_same(run, recordings, tmp_pa
         assert load(others, found).calls == load(recordings, entry).calls
         export(others, found, tmp_path / "again.jsonl")
     assert (tmp_path / "again.jsonl").read_bytes() == (tmp_path / "run.jsonl").read_bytes()
+
+
+async def test_every_value_that_a_line_names_by_digest_is_in_the_file(run, recordings, tmp_path):
+    script = (
+        "from tools import desk\nprint(await desk.echo(text='x' * 5000))\n"
+        "await desk.draw(name='y' * 5000)\n'z' * 5000\n#" + "s" * 5000
+    )
+    await run(script)
+    export(recordings, recordings.find("last"), tmp_path / "run.jsonl")
+    file = read_file(tmp_path / "run.jsonl")
+    named = re.findall(r'"sha256":"([0-9a-f]{64})","characters"', "".join(file.lines))
+    assert set(named) == set(file.values)
+    kinds = ("s" * 5000, "x" * 5000, "y" * 5000, "z" * 5000, '"image"')
+    assert all(any(kind in text for text in file.values.values()) for kind in kinds)
 
 
 async def test_metadata_says_what_was_called_but_not_with_what(run, recorded, store):
@@ -208,6 +223,28 @@ async def test_the_oldest_ended_recordings_make_room(run, recordings, store):
     assert store.execute("SELECT count(*) FROM recording_value") == [(0,)]
 
 
+async def test_no_more_make_room_than_have_to_and_none_that_may_go_on(run, recordings, store):
+    parked, interrupted, large, small = [(await run("1")).run_id for _ in range(4)]
+    for run_id, state, size in (
+        (parked, "parked", 100), (interrupted, "interrupted", 100), (large, "completed", 1048576),
+        (small, "completed", 100),
+    ):  # fmt: skip
+        store.execute("UPDATE recording SET state = ?, bytes = ? WHERE run_id = ?", (state, size, run_id))
+    last = (await run("1", max_mib=1)).run_id
+    assert {entry.run_id for entry in recordings.entries()} == {parked, interrupted, small, last}
+    store.execute("UPDATE recording SET began = 1")
+    newest = (await run("1", max_days=1)).run_id
+    assert {entry.run_id for entry in recordings.entries()} == {parked, interrupted, newest}
+
+
+async def test_a_value_stays_while_a_recording_names_it(run, recordings, recorded):
+    first, second = [(await run(SCRIPT)).run_id for _ in range(2)]
+    answers = {n: recorded().answer(story.answered) for n, story in recorded().calls.items()}
+    recordings.remove([recordings.find(first).id])
+    assert recordings.find("last").run_id == second
+    assert {n: recorded().answer(story.answered) for n, story in recorded().calls.items()} == answers
+
+
 async def test_a_full_disk_stops_new_runs_and_keeps_what_was_written(run, opened, recordings, store, calls):
     before = (await run(SCRIPT)).run_id
     pages = store.execute("PRAGMA page_count")[0][0]
@@ -280,6 +317,7 @@ async def test_lines_that_contradict_each_other_are_refused(exported):
         ([line for line in lines if line != answered], "handed in without an answer"),
         ([line for line in lines if b'"number":0' not in line], "was never made"),
         ([*lines, next(line for line in lines if b'"event":"begun"' in line)], "begins twice"),
+        ([line.replace(b'"id":2,', b'"id":1,') for line in lines], "call 1 is made twice"),
     ]:
         exported.write_bytes(b"".join(spoiled))
         with pytest.raises(RecordingError, match=said):
