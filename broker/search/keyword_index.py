@@ -106,40 +106,36 @@ class KeywordIndex:
             del self._documents[number]
 
     def _gather(self, weights: Mapping[str, float], budget: int | None) -> dict[int, float]:
-        """Add up what documents say of the words, the most telling words first."""
-        asked = [
-            (weight * self._postings.rarity(posting), posting)
-            for word, weight in weights.items()
-            if (posting := self._postings.get(word)) is not None
-        ]
+        """Add up what documents say of the words, the most telling words first.
+
+        The commonest words decide between tools, but do not make one a candidate: they are left to the second pass.
+        """
+        rarity, by_word = self._postings.rarity, self._postings.by_word
+        asked = [(weight * rarity[word], by_word[word]) for word, weight in weights.items()]
         asked.sort(key=lambda pair: -pair[0] * pair[1].peak)
         sums: dict[int, float] = {}
-        found: set[int] = set()
         read = 0
         for worth, posting in asked:
             read += len(posting.documents)
             if sums and budget is not None and read > budget:
-                # The commonest words decide between tools, but do not make one a candidate.
-                found = found or set(_best(sums, self._ranking.candidates))
-                for document, impact in posting.impacts_of(found):
-                    sums[document] += worth * impact
-            else:
-                held = sums.get
-                for document, impact in zip(posting.documents, posting.impacts, strict=True):
-                    sums[document] = held(document, 0.0) + worth * impact
+                break
+            held = sums.get
+            for document, impact in zip(posting.documents, posting.impacts, strict=True):
+                sums[document] = held(document, 0.0) + worth * impact
         return sums
 
     def _known(self, terms: Terms) -> KnownTerms:
         """Put a query into words of the index, with what each is worth."""
+        by_word = self._postings.by_word
         asked = [*terms.weights.items(), *terms.same.items()]
         asked += [(word, self._ranking.joined) for word in terms.joined]
         asked += [(word, 1.0) for prefix in terms.prefixes for word in self._vocabulary.beginning(prefix)]
         for word, weight in terms.weights.items():
-            if word not in self._postings:
+            if word not in by_word:
                 asked += [(near, worth * weight) for near, worth in self._guesses(terms.written[word])]
         weights: dict[str, float] = {}
         for word, weight in asked:
-            if word in self._postings:
+            if word in by_word:
                 weights[word] = max(weights.get(word, 0.0), weight)
         return KnownTerms(weights, terms)
 

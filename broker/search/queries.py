@@ -101,7 +101,7 @@ def _terms(text: str, ranking: Ranking) -> Terms:
 
 def _read(text: str, weight: float, terms: Terms) -> None:
     found = words(text)
-    kept = [(stem(word), word) for word in found if stem(word) not in stop_stems()]
+    kept = [(said, word) for word in found if (said := stem(word)) not in stop_stems()]
     for said, word in kept:
         terms.weights[said] = max(terms.weights.get(said, 0.0), weight)
         terms.written.setdefault(said, word)

@@ -68,34 +68,36 @@ class _Table:
     ) -> None:
         self._documents = documents
         self._ranking = ranking
-        self._rarity: dict[str, float] = {}
-        self._impacts: dict[str, list[tuple[int, float]]] = {}
-        for word in weights:
-            posting = postings.get(word)
-            if posting is not None:
-                self._rarity[word] = postings.rarity(posting)
-                self._impacts[word] = list(posting.impacts_of(documents))
-        self._rarity_of = cache(postings.rarity_of)  # names share their words
+        self._rarity = postings.rarity
+        self._impacts: dict[str, list[tuple[int, float]]] = {word: [] for word in weights}
+        self._named: dict[str, list[int]] = {word: [] for word in weights}
+        self._names: dict[int, float] = {}
+        self._beside = cache(self._side_by_side)  # the whole and a part of it have the same pairs
+        for number, document in documents.items():
+            for word in document.impacts.keys() & weights.keys():
+                self._impacts[word].append((number, document.impacts[word]))
+            for word in document.name_stems & weights.keys():
+                self._named[word].append(number)
+            self._names[number] = sum(map(postings.rarity.__getitem__, document.name_stems))
 
     def scores(self, asked: KnownTerms) -> dict[int, float]:
         scores = dict.fromkeys(self._documents, 0.0)
-        worth = {word: weight * self._rarity[word] for word, weight in asked.weights.items() if word in self._rarity}
+        worth = {word: weight * self._rarity[word] for word, weight in asked.weights.items() if word in self._impacts}
         for group in _groups(worth, asked.terms):
             for number, amount in self._most(group, worth):
                 scores[number] += amount
-        pairs = [
-            (f" {first} {second} ", (self._rarity[first] + self._rarity[second]) / 2 * self._ranking.pair)
-            for first, second in asked.terms.pairs
-            if first in self._rarity and second in self._rarity
-        ]
-        for number, document in self._documents.items():
-            for pair, amount in pairs:
-                if pair in document.head:
+        for first, second in asked.terms.pairs:
+            if first in self._impacts and second in self._impacts:
+                amount = (self._rarity[first] + self._rarity[second]) / 2 * self._ranking.pair
+                for number in self._beside(first, second):
                     scores[number] += amount
-            common = document.name_stems.intersection(worth)
-            if common:
-                scores[number] += self._ranking.name * self._named(document, common, worth)
+        for number, amount in self._naming(worth):
+            scores[number] += self._ranking.name * amount
         return scores
+
+    def _side_by_side(self, first: str, second: str) -> list[int]:
+        pair = f" {first} {second} "
+        return [number for number, document in self._documents.items() if pair in document.head]
 
     def _most(self, group: Sequence[str], worth: Mapping[str, float]) -> Iterable[tuple[int, float]]:
         """What documents say of words that mean the very same: who says two of them says no more."""
@@ -107,11 +109,15 @@ class _Table:
                 most[number] = max(most.get(number, 0.0), worth[word] * impact)
         return most.items()
 
-    def _named(self, document: Document, common: Iterable[str], worth: Mapping[str, float]) -> float:
-        """What of a name was asked for, times the share of the name that it is."""
-        name = sum(map(self._rarity_of, document.name_stems))
-        share = sum(self._rarity[word] for word in common) / name if name else 0.0
-        return share * sum(worth[word] for word in common)
+    def _naming(self, worth: Mapping[str, float]) -> Iterable[tuple[int, float]]:
+        """What of each name was asked for, times the share of the name that it is."""
+        rarity: dict[int, float] = defaultdict(float)
+        asked: dict[int, float] = defaultdict(float)
+        for word in worth:
+            for number in self._named[word]:
+                rarity[number] += self._rarity[word]
+                asked[number] += worth[word]
+        return [(number, asked[number] * some / self._names[number]) for number, some in rarity.items() if some]
 
 
 class _Fit:
@@ -121,7 +127,7 @@ class _Fit:
         self._action = query.action
         self._near = {word: near_stems(word) | {word} for word in query.action.thing}
         self._nearly = frozenset().union(*self._near.values())
-        self._rarity_of = cache(postings.rarity_of)
+        self._rarity = postings.rarity
         self._ranking = ranking
 
     def factor(self, done: Action) -> float:
@@ -141,8 +147,8 @@ class _Fit:
         return self._share(has, self._near) * self._share(thing & self._nearly, thing) if has else 0.0
 
     def _share(self, some: Iterable[str], every: Iterable[str]) -> float:
-        total = sum(map(self._rarity_of, every))
-        return sum(map(self._rarity_of, some)) / total if total else 0.0
+        total = sum(map(self._rarity.__getitem__, every))
+        return sum(map(self._rarity.__getitem__, some)) / total if total else 0.0
 
 
 def _groups(words: Iterable[str], terms: Terms) -> Iterable[list[str]]:

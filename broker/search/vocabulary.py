@@ -52,8 +52,8 @@ class Vocabulary:
         """Note that what is said has changed."""
         self._sorted = None
         self._slipped.clear()
-        if len(self._stems) > _FORMS * (len(self._postings.known()) + 1_000):
-            self._stems = {word: said for word, said in self._stems.items() if said in self._postings}
+        if len(self._stems) > _FORMS * (len(self._postings.by_word) + 1_000):
+            self._stems = {word: said for word, said in self._stems.items() if said in self._postings.by_word}
 
     def spelt(self, word: str) -> tuple[str, ...]:
         """Return the stems of words that one slip makes of this one, the commonest first, at most three.
@@ -64,7 +64,7 @@ class Vocabulary:
 
     def respell(self, word: str) -> str:
         """Return the commonest word that one slip makes of one that no tool says in any form; else the word itself."""
-        return word if stem(word) in self._postings else max(self._near(word), key=self._count, default=word)
+        return word if stem(word) in self._postings.by_word else max(self._near(word), key=self._count, default=word)
 
     def pieces(self, word: str) -> tuple[str, ...]:
         """Return the stems of the fewest known words that make this one together; else of words that begin so."""
@@ -85,7 +85,7 @@ class Vocabulary:
     def beginning(self, prefix: str) -> tuple[str, ...]:
         """Return the stems of words that begin so, at most twelve, the commonest first."""
         if self._sorted is None:
-            self._sorted = sorted(word for word, said in self._stems.items() if said in self._postings)
+            self._sorted = sorted(word for word, said in self._stems.items() if said in self._postings.by_word)
         found = islice(self._sorted, bisect_left(self._sorted, prefix), None)
         return self._commonest(takewhile(lambda word: word.startswith(prefix), found), _PREFIX_WORDS)
 
@@ -100,12 +100,12 @@ class Vocabulary:
 
     def _commonest(self, found: Iterable[str], most: int) -> tuple[str, ...]:
         said = dict.fromkeys(self._stems[word] for word in found)
-        counts = {one: posting.count for one in said if (posting := self._postings.get(one)) is not None}
+        counts = {one: posting.count for one in said if (posting := self._postings.by_word.get(one)) is not None}
         return tuple(sorted(counts, key=lambda one: (-counts[one], one))[:most])
 
     def _count(self, word: str) -> int:
         said = self._stems.get(word)
-        posting = self._postings.get(said) if said is not None else None
+        posting = self._postings.by_word.get(said) if said is not None else None
         return posting.count if posting is not None else 0
 
 

@@ -95,6 +95,20 @@ def test_a_tool_scores_the_same_however_the_index_came_to_be(index):
         }
 
 
+def test_scores_follow_tools_that_come_and_go_between_queries(index):
+    other = KeywordIndex()
+    other.replace("git", TOOLS["git"])
+    other.replace("more", [tool("more", f"delete_{number}", "Deletes a commit.") for number in range(9)])
+    assert names(other, "delete commits")
+    other.replace("more", [])
+    assert set(names(other, "delete commits")) == {"git_log", "git_commit", "gitBranchDelete"}
+    for server in TOOLS:
+        other.replace(server, TOOLS[server])
+    assert {hit.spec: pytest.approx(hit.score) for hit in index.rank("delete commits")} == {
+        hit.spec: hit.score for hit in other.rank("delete commits")
+    }
+
+
 def test_common_words_add_to_tools_that_rare_words_found():
     index = KeywordIndex()
     index.replace("many", [tool("many", f"list_{number}_things", "Lists many things.") for number in range(8_000)])
