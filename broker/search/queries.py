@@ -16,7 +16,7 @@ from broker.search.actions import Action, action_of_query
 from broker.search.phrases import plain
 from broker.search.stop_words import stop_stems, weak_stems
 from broker.search.synonyms import alike_stems, near_stems
-from broker.search.words import stem, words
+from broker.search.words import stem, stems, words
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -67,12 +67,15 @@ class Query:
 
 def read_query(text: str, ranking: Ranking, respell: Callable[[str], str] = str) -> Query:
     """Read a query; only its first 2,000 characters count. `respell` gives a word the spelling that tools use."""
-    text = plain(text[:QUERY_CHARACTERS])
+    written = text[:QUERY_CHARACTERS]
+    text = plain(written)
     pieces = [piece for piece in _BOUNDARY.split(text) if len(piece) > _PART_CHARACTERS][:_PARTS]
     parts = [_terms(piece, ranking) for piece in pieces] if len(pieces) > 1 else []
-    return Query(
-        text, _terms(text, ranking), tuple(part for part in parts if part.weights), action_of_query(text, respell)
-    )
+    whole = _terms(text, ranking)
+    if text != written:  # "go back": a tool may say the phrase itself
+        for word in {*stems(written)} - whole.weights.keys() - stop_stems():
+            whole.same.setdefault(word, ranking.same)
+    return Query(text, whole, tuple(part for part in parts if part.weights), action_of_query(text, respell))
 
 
 def _terms(text: str, ranking: Ranking) -> Terms:

@@ -71,6 +71,12 @@ def test_a_query_in_other_words_finds_the_tool_it_means(query: str, best: str) -
     assert index.rank(query)[0].spec.name == best
 
 
+def test_a_tool_that_says_a_phrase_itself_is_found_by_it() -> None:
+    index = KeywordIndex()
+    index.replace("bot", [tool("bot", "look_at", "Turn the head."), tool("bot", "jump", "Jump.")])
+    assert [hit.spec.name for hit in index.rank("Look at the tower")] == ["look_at"]
+
+
 def test_a_tool_that_says_a_thing_in_two_words_says_it_once() -> None:
     index = KeywordIndex()
     index.replace("one", [tool("one", "a", "folder directory dir"), tool("one", "b", "folder")])
