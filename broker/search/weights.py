@@ -71,9 +71,9 @@ class Ranking:
     pair: float = 0.3
     name: float = 0.15
     action: float = 0.16
-    number: float = 0.15
-    thing: float = 0.4
+    number: float = 0.12
+    thing: float = 0.3
     part: float = 0.7
     server: float = 0.4
     candidates: int = 60
-    postings: int = 3_000
+    postings: int = 2_000
