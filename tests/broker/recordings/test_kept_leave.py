@@ -275,6 +275,18 @@ async def test_a_grant_that_is_revoked_while_a_run_of_another_session_is_parked_
     assert (again.value, calls) == (3, [("echo", "x"), ("add", 1, 2)])
 
 
+async def test_that_a_grant_was_taken_back_is_written_into_a_run_that_waits_and_into_no_other(world):
+    run, crash, recordings = world("run", "crash", "recordings")
+    await run(LOOP, "desk.add")
+    entry = recordings.find("last")
+    before = list(recordings.lines(entry.id))
+    recordings.append_revoked(entry, [0])
+    assert list(recordings.lines(entry.id)) == before
+    crash("answered", 2)
+    recordings.append_revoked(entry, [0])
+    assert load(recordings, entry).revoked == {0}
+
+
 async def test_a_session_grant_that_is_revoked_while_its_run_goes_on_again_is_revoked_in_it(world):
     opened, calls = world("opened", "calls")
     async with opened() as broker:
