@@ -268,7 +268,7 @@ async def test_a_client_is_told_once_that_its_run_cannot_go_on(again, leave_wait
     image = next(recordings.lines(recordings.find(run).id)).partition('"image":"')[2].partition('"')[0]
     store.execute("UPDATE recording_line SET line = replace(line, ?, ?)", (image, "0" * len(image)))
     refused, made = await again()
-    assert (refused.is_error, "cannot go on" in refused.content[0].text, made) == (True, True, [])
+    assert (refused.is_error, "cannot be resumed" in refused.content[0].text, made) == (True, True, [])
     assert (await again())[1] == [0, 1]
     assert recordings.find(run).state == "interrupted"
 
