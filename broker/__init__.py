@@ -2,17 +2,17 @@
 
 Composes `codegen` and `sandbox`, which know nothing of it. docs/embedding.md shows how it is used.
 
-Broker, Session                    the servers of one process; what one agent was told and may do
+Broker, Session                    the servers of one process; what one agent has fetched and may call
 Config, ServerConfig               the `mcpServers` JSON
-Grant, Denial, Predicate           what people allow and refuse; PolicyConfig what the operator does
+Grant, Denial, Predicate           what people allow and refuse; PolicyConfig: what the operator does
 ExecutionResult, ExecutionError    how a run ended, with its CallRecords
 Answerer, Question, Answer         who is asked about calls; Verdict, PendingCall, QuestionBox; Form, FormReply
 tool_definitions, Reply            a model's three tools, and what answers their calls
 BrokerServer, ServeSettings        the same as an MCP server; KeptOutputs
-Catalog, CatalogEntry              the tools; ToolDetails what a model reads of them; ServerStatus how servers are
+Catalog, CatalogEntry              the tools; ToolDetails: what a model reads of them; ServerStatus: a server's state
 CheckedScript, CheckMode           scripts checked without running them
 Extraction, Sampling               what a model is asked, by scripts and by servers
-BrokerError                        of it ConfigError, PatternError, UnknownToolError, UpstreamError
+BrokerError                        the base of ConfigError, PatternError, UnknownToolError, UpstreamError
 
 Each public name is loaded when it is first used: the command line answers `--help` without the MCP SDK or wasmtime.
 """

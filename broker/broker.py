@@ -57,8 +57,8 @@ class Broker:
     """Holds the connections to all servers. Use as an async context manager, on asyncio or trio.
 
     Entering starts every server at once and waits until each is ready or has failed, at most
-    `startup_seconds`; slower ones go on connecting, and whoever needs one of them waits for it. Leaving ends
-    the servers' processes.
+    `startup_seconds`; slower ones keep connecting, and a call that needs one waits for it. Leaving ends the
+    servers' processes.
 
     Example:
         async with Broker.from_config("mcp.json") as broker:
@@ -97,8 +97,8 @@ class Broker:
                 raises to refuse; without one all are refused.
 
         Raises:
-            ConfigError: The embedder of the config cannot be had, or a server has a name that none can have.
-            TypeError: A server is none, or a function cannot be a tool.
+            ConfigError: The embedder of the config cannot be loaded, or a server's name is not allowed.
+            TypeError: A value in `servers` is not a server, or a function cannot be a tool.
         """
         config = Config() if config is None else config
         if not isinstance(config, Config):
@@ -238,11 +238,11 @@ class Broker:
         return self._upstreams.lazy
 
     def server_statuses(self) -> list[ServerStatus]:
-        """How each server is doing now, in the order of the config."""
+        """The state of each server now, in the order of the config."""
         return self._upstreams.statuses()
 
     async def need_all_servers(self, timeout_seconds: float | None = None) -> bool:
-        """Connect the lazy servers too and wait until each is ready or has failed; tell whether that was in time."""
+        """Connect the lazy servers too and wait until each is ready or has failed; return whether all were in time."""
         return await self._upstreams.needed(timeout_seconds)
 
     def rest_lazy_servers(self) -> list[str]:
@@ -250,7 +250,7 @@ class Broker:
         return self._upstreams.rest()
 
     async def wait_until_settled(self, timeout_seconds: float | None = None) -> bool:
-        """Wait until each server is ready or has failed; tell whether that came about in time."""
+        """Wait until each server is ready or has failed; return whether all were in time."""
         return await self._upstreams.settled(timeout_seconds)
 
     def session(
@@ -266,17 +266,17 @@ class Broker:
         """Return a new session.
 
         Args:
-            grants: What may be called beside what the policy allows; a text is read as `codemode run --allow` does.
+            grants: What may be called besides what the policy allows; a text is read as `codemode run --allow` does.
             answerer: Who is asked about other calls; without one they are refused.
             extractor: The model behind `extract` in scripts: gets an `Extraction`, returns JSON data.
-            name: How rules of the policy and the audit name it; one of its own when empty.
-            principal: Who was authenticated, for the same.
-            parks: Without an answerer, park a run that has a question, to be resumed when somebody is there. It has to
-                be recorded for that.
+            name: The name of the session in the policy's rules and in the audit; a new one when empty.
+            principal: Who was authenticated, for the policy's rules and the audit.
+            parks: Without an answerer, park a run that has a question, so that it can be resumed when somebody is
+                there. Needs a store, and recordings in full.
 
         Raises:
             RuntimeError: The broker is not open.
-            PatternError: A text is no grant.
+            PatternError: A text is not a grant.
         """
         self._task_group()
         check_answerer(answerer)
@@ -303,23 +303,23 @@ class Broker:
         )
 
     def shuts_down(self) -> None:
-        """Say that this process is about to end: runs that are interrupted from now on count as those of a crash."""
+        """Say that this process is about to end: runs interrupted from now on count as interrupted by a crash."""
         if self._recordings is not None:
             self._recordings.is_shutting_down = True
 
     def requested_run(self, request: str, within_seconds: float | None = None) -> str | None:
-        """Return the recorded run that a client goes on with who repeats its request.
+        """Return the recorded run that a client continues when it repeats its request.
 
         As of `UnfinishedRuns.requested`.
         """
         return self._recorder.unfinished.requested(request, within_seconds)
 
     def take_up_interrupted(self) -> int:
-        """Go on, in the background, with the runs of this store that a crash interrupted; returns how many.
+        """Resume, in the background, the runs of this store that a crash interrupted; return how many.
 
-        Each goes on for the principal and under the session's name that it began with; one that was stopped on purpose
-        is left alone. Nobody is asked: a run with a question, or with a call of unknown outcome that the config would
-        ask about, is parked.
+        Each is resumed for the principal and under the session's name that it began with; one that was stopped on
+        purpose is left alone. Nobody is asked: a run with a question, or with a call of unknown outcome that the
+        config would ask about, is parked.
         """
         found = self._recorder.unfinished.crashed()
         for run_id in found:

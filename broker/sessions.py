@@ -106,16 +106,16 @@ class Session:
 
     @property
     def grants(self) -> tuple[Grant, ...]:
-        """What may be called now, the answers of people included."""
+        """What may be called now, including what people have allowed."""
         return tuple(held.grant for held in self._desk.book.held)
 
     def is_described(self, entry: CatalogEntry) -> bool:
-        """Tell whether the present definition of a tool was described to this session."""
+        """Tell whether the current definition of a tool was described to this session."""
         return self._disclosure.is_described(entry)
 
     @property
     def lapsed(self) -> dict[str, str]:
-        """Tools that changed since they were described and have to be fetched again, each with what is different."""
+        """Tools that changed since they were described and have to be fetched again, each with what changed."""
         return self._disclosure.lapsed
 
     async def get_tool_details(
@@ -123,7 +123,7 @@ class Session:
     ) -> ToolDetails:
         """Describe tools by their qualified names or their names in scripts; from then on they can be called.
 
-        A name that no tool has is reported in the answer, beside the others.
+        The answer also says which names no tool has.
 
         Args:
             names: Which tools, or the name of one.
@@ -204,7 +204,7 @@ class Session:
         extractor: Extractor | None = None,
         known_answers: Callable[[Call], Completion | None] | None = None,
     ) -> ExecutionResult:
-        """Run a script; whatever it does is in the result.
+        """Run a script; whatever happens in it is in the result.
 
         A script that names tools is first checked against their stubs, which takes a tenth of a second.
 
@@ -215,17 +215,18 @@ class Session:
             on_output: Receives ("stdout" or "stderr", text) while the script prints, on the event loop's thread.
             on_call: Receives each call when it has ended, with the numbers of calls ended and made so far.
             describe_references: Describe the tools that the script names instead of refusing to start it.
-            check: With "error" a script with mistakes is not started, and has raised a `ScriptCheckError` that
-                lists them; with "warn" they are the beginning of its stderr; with "off" nobody looks.
+            check: With "error" a script with mistakes is not started, and the result's error is a `ScriptCheckError`
+                that lists them; with "warn" they come first on its stderr; with "off" nothing is checked.
             stop: Cancelling it stops the script; the result then says so, with what was printed and called.
-            park: Return as soon as there is a question, with outcome `parked`; `resume` goes on from there. The
+            park: Return as soon as there is a question, with outcome `parked`; `resume` continues the run. The
                 session's answerer must be a `QuestionBox`.
-            extractor: The model that this run asks, in the place of the session's.
-            known_answers: Asked first about every call; what it answers is neither judged nor sent, None goes its way.
+            extractor: The model that this run asks instead of the session's.
+            known_answers: Asked first about every call. What it answers is neither authorized nor sent; for None the
+                call goes the usual way.
 
         Raises:
-            ValueError: The script is no text or too long, the limits are none, `check` is none of these, or there is no
-                box for the questions.
+            ValueError: The script is not text or is too long, `limits` is not a `Limits`, `check` is not one of the
+                modes, or `park` is set and the session has no `QuestionBox`.
         """
         check_script(script)
         check_limits(limits)
@@ -246,11 +247,11 @@ class Session:
         return await (work(watching) if parking is None else parking.run(work, watching))
 
     async def resume(self, run_id: str) -> ExecutionResult:
-        """Wait until a parked run ends, or is parked with its next question, also one of before a restart.
+        """Wait until a parked run ends or is parked with its next question; runs parked before a restart too.
 
         Raises:
             KeyError: No such run of the session's principal is parked here, or its result was fetched.
-            RecordingError: It is recorded, and cannot go on here; the text says why.
+            RecordingError: It is recorded, and cannot be resumed here; the text says why.
         """
         if self._parking is None:
             raise KeyError(run_id)
@@ -259,27 +260,27 @@ class Session:
     def take_up_parked(self) -> list[str]:
         """Take up, in the background, the recorded runs that wait, so that their questions are in the session's box.
 
-        For the time after a restart: each goes on when it is answered, and `resume` waits for it. Returns their ids;
+        For use after a restart: each continues when it is answered, and `resume` waits for it. Returns their ids;
         runs of other principals are left alone.
 
         Raises:
-            ValueError: There is no box for the questions.
+            ValueError: The session has no `QuestionBox`.
         """
         if self._parking is None:
             raise ValueError("runs can be taken up only where the session's answerer is a QuestionBox")
         return self._parking.take_up_waiting()
 
     def forget_request(self, run_id: str) -> None:
-        """Take the next request like the one that began a run for a new one: its client knows how that ended."""
+        """Treat the next request like the one that began a run as a new one: its client knows how the run ended."""
         self._recorder.unfinished.forget_request(run_id)
 
     def revoke(self, grant_id: str) -> bool:
-        """Take a grant back, also from runs of the session that are parked. Tell whether it was held.
+        """Revoke a grant, in parked runs of the session too. Return whether the session held it.
 
-        The next call is judged without it.
+        The next call is decided without it.
 
         Raises:
-            StoreError: It is taken back, but that cannot be written into a run that is parked.
+            StoreError: It is revoked, but that cannot be written into a run that is parked.
         """
         held = self._desk.revoke(grant_id)
         if held is not None:
@@ -315,7 +316,7 @@ class Session:
         stop: anyio.CancelScope | None = None,
         extractor: Extractor | None = None,
     ) -> ExecutionResult:
-        """Go on with a recorded run that was interrupted or is parked; what it was allowed then it still is.
+        """Continue a recorded run that was interrupted or is parked; what it was allowed then still holds.
 
         Calls that were answered are not repeated.
 
@@ -323,15 +324,15 @@ class Session:
             run: Its id, or the beginning of it.
             on_output: As of `execute_code`; receives what was not printed before.
             on_call: As of `execute_code`.
-            unknown: What is done about a call that was sent and whose answer is not known: it fails in the script, a
-                person is asked whether to send it again, or it is repeated where the tool is marked idempotent; what
-                the config says if left out.
-            ask_unknown: Who is asked; without, such a call fails.
+            unknown: What to do about a call that was sent and whose answer is not known: `fail` it in the script, `ask`
+                a person whether to send it again, or `repeat` it if a trusted server marks the tool idempotent or
+                read-only; what the config says if left out.
+            ask_unknown: Who is asked; without one such a call fails, or waits if the session parks.
             stop: As of `execute_code`.
             extractor: As of `execute_code`.
 
         Raises:
-            RecordingError: There is no such run, it has ended, or it cannot go on here; the text says why.
+            RecordingError: There is no such run, it has ended, or it cannot be resumed here; the text says why.
         """
         watching = Watching(on_output, on_call, stop, extractor=extractor)
         policy = unknown or self._recorder.unknown_outcome
@@ -339,9 +340,9 @@ class Session:
         return await self._recorder.take_ups.perform(self._recorder.unfinished.id_of(run), work)
 
     async def repeated(self, run_id: str) -> ExecutionResult | None:
-        """Return what a run of the session's principal comes to that is taken up in this process already.
+        """Return the result of a run that this process has already taken up, waiting for it.
 
-        None where it is not, or is parked again: then `take_up` goes on with it. For whoever asks for it once more.
+        None if it is not taken up, or is parked again: then `take_up` continues it. For a client that asks once more.
         """
         return await self._recorder.take_ups.result(run_id)
 
@@ -355,7 +356,7 @@ class Session:
 
         Raises:
             CheckerError: The type checker cannot be run; the script may still be correct.
-            ValueError: The script is no text or too long.
+            ValueError: The script is not text or is too long.
         """
         check_script(script)
         return await self._preparation.check(script, describe_references=describe_references)

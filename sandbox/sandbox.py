@@ -73,15 +73,16 @@ class Sandbox:
             component: The guest image to run: a `.wasm` file, or the name of one that was built with packages; the
                 installed one if not given.
             cache: Folder for compiled images; default is the user's cache folder.
-            compiling: Entered on a thread while the image is compiled, which happens once a machine (5 to 15 s); with
-                why the compiled image can't be kept where that happens each time, else with nothing. Left on the event
-                loop's thread where entering the sandbox is cancelled, which does not wait for the compiler.
+            compiling: Makes a context manager that shows progress; it is entered, on a thread, while the image is
+                compiled (5 to 15 s, once a machine). Gets the reason why the compiled image can't be kept, so that each
+                entering compiles it, or an empty text. Left on the event loop's thread if entering the sandbox is
+                cancelled, which does not wait for the compiler.
             isolation: `"process"` runs guests in confined worker processes, at most one for each core; `"thread"` in
                 this one, where a flaw in wasmtime gives a script what this process has.
             pool: How many instances are kept ready for runs; None makes each when its run begins.
 
         Raises:
-            ValueError: There is no such isolation, or the pool or the limits are none.
+            ValueError: `isolation` is not one of the two, `pool` is not a `Pool`, or `limits` is not a `Limits`.
         """
         if isolation not in get_args(Isolation):
             raise ValueError(f'isolation must be "process" or "thread", not {isolation!r}')
@@ -149,18 +150,18 @@ class Sandbox:
 
         Args:
             script: Python source. Top-level `await` and `return` work.
-            answer: Awaited for each call of a stub, several at a time. What it raises comes out of here. None leaves
-                the call open; a run in which nothing else goes on is parked.
+            answer: Awaited for each call of a stub, several at a time. What it raises, `run` raises. None leaves the
+                call open; a run that waits for nothing but open calls is parked.
             manifest: The stubs the script may import from `tools`; shape in `sandbox/guest/stubs.py`.
             filename: How tracebacks call the script.
             limits: Bounds of this run.
             seed: Where the run's random numbers come from; drawn if not given.
             wall_ns: Unix time at which the run's clock starts, in nanoseconds; now if not given.
             on_output: Receives ("stdout" or "stderr", text) as it is printed, on the event loop's thread: be quick.
-                What it raises ends the run and comes out of here.
+                What it raises ends the run, and `run` raises it.
             stopwatch: The run's wall time, for an `answer` that pauses it while a person is asked.
-            journal: Told everything that the run can be taken again from.
-            past: What is known of this run, which began before; seed, time, script, manifest and limits are the same.
+            journal: Gets everything that is needed to run it again.
+            past: What is known about this run if it is resumed; seed, time, script, manifest and limits are the same.
 
         Raises:
             SandboxClosedError: The sandbox is not entered.
@@ -189,7 +190,7 @@ class Sandbox:
 
     @contextlib.asynccontextmanager
     async def kernel(self, *, limits: Limits | None = None, seed: int | None = None) -> AsyncIterator[Kernel]:
-        """Keeps one instance for the time of the block: each script finds what those before it have defined.
+        """Keeps one instance for the whole block: each script finds what those before it have defined.
 
         Args:
             limits: Bounds of each script that brings none of its own; default are the sandbox's.
@@ -247,7 +248,7 @@ class Sandbox:
 
     @property
     def confinement(self) -> Confinement | None:
-        """What holds the worker processes; None in `"thread"` isolation and outside the `async with` block."""
+        """What confines the worker processes; None in `"thread"` isolation and outside the `async with` block."""
         return None if self._workers is None else self._workers.confinement
 
     async def _isolate(self) -> Isolate:
