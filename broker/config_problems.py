@@ -61,7 +61,8 @@ def shape_problems(document: dict[str, Any], model: type[BaseModel]) -> list[str
             if key not in ServerConfig.model_fields:
                 problems.append(_unknown(key, list(ServerConfig.model_fields), f"server {name!r}: "))
             elif key == "type" and server[key] == "sse":
-                problems.append(f"server {name!r}: type 'sse' is the transport of 2024; give the streamable HTTP 'url'")
+                remedy = "give the streamable HTTP 'url'"
+                problems.append(f"server {name!r}: type 'sse' is the transport of 2024, not supported; {remedy}")
     return problems
 
 

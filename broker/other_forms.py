@@ -36,7 +36,7 @@ ALIASES = {
 }
 """Keys of other programs in small letters, and ours that mean the same; durations here are seconds."""
 
-_OF_POLICY = "what may be called is said by 'policy' or --allow; remove it"
+_OF_POLICY = "'policy' or --allow decides what may be called; remove it"
 _SENTENCES = {
     "alwaysallow": _OF_POLICY,
     "autoapprove": _OF_POLICY,
@@ -45,7 +45,7 @@ _SENTENCES = {
     "dev": "is for an editor; remove it",
     "enabled": """write "disabled": true to leave the server out, else remove it""",
     "source": "is for an editor; remove it",
-    "envfile": "no file of variables is read; write them in 'env', or as ${NAME} there and set them before",
+    "envfile": "no env file is read; put the variables into 'env', or write ${NAME} there and set them before",
 }
 _OF_EDITORS = re.compile(r"workspaceFolder\w*|userHome|pathSeparator|extensionPath|command:.*")
 _COMMENT = re.compile(r"//|/\*|#")
@@ -68,7 +68,7 @@ def of_key(key: str) -> str:
 def of_variable(name: str) -> str:
     """Return what to write in the place of a variable of another program; empty for any other."""
     if _OF_EDITORS.fullmatch(name):
-        return "is known to an editor alone; write the path, or ${CONFIG_DIR} for the folder of this file"
+        return "is known only to an editor; write the path, or ${CONFIG_DIR} for the folder of this file"
     if name.startswith("input:"):
         return "is asked for by an editor; write ${NAME} and set that variable, or keyring://SERVICE/USER"
     return ""

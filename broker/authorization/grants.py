@@ -267,5 +267,5 @@ def _decoded(text: str) -> dict[str, Any]:
     except (ValueError, RecursionError):
         tests = None
     if not isinstance(tests, dict):
-        raise PatternError('what follows the pattern is no JSON object; write {"/argument": {"equals": "value"}}')
+        raise PatternError('what follows the pattern is not a JSON object; write {"/argument": {"equals": "value"}}')
     return tests

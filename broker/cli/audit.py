@@ -164,5 +164,7 @@ def _time(text: str, option: str) -> str:
     try:
         given = datetime.fromisoformat(text)
     except ValueError:
-        raise Problem(f"{option}: {text!r} is no time", "Write an age (30m, 2h, 7d) or a date (2026-11-21).") from None
+        raise Problem(
+            f"{option}: {text!r} is not a time", "Write an age (30m, 2h, 7d) or a date (2026-11-21)."
+        ) from None
     return given.astimezone(UTC).isoformat(timespec="milliseconds")

@@ -75,7 +75,7 @@ class TerminalAnswerer:
 def _heading(groups: Sequence[CallGroup]) -> str:
     """Return what is asked above a menu: the table may be far above it."""
     names = ", ".join(shown_name(group.name, _NAME_CHARACTERS) for group in groups)
-    return f"What may it do with {names}?" if names else "What may it do?"
+    return f"Which calls of {names} do you allow?" if names else "Which calls do you allow?"
 
 
 def _menu_of_all(question: Question) -> list[Entry]:
@@ -103,7 +103,7 @@ async def _about(question: Question, number: int) -> list[Choice]:
         if choice == "show":
             note("\n".join(group.notes[0].definition if group.notes else ()))
         if choice == "note":
-            said = await typed("Words for the script:", "")
+            said = await typed("Note for the script:", "")
             return [Choice(group=number, decision="deny", note=(said or "")[:1_000])]
 
 
@@ -118,7 +118,7 @@ def _menu(group: CallGroup) -> list[Entry]:
         Entry("a", f"Allow calls like {'this' if count == 1 else 'these'} in this run: {like}", "alike"),
         Entry("k", "Always allow calls like that; `codemode grants revoke` undoes it", "always"),
         Entry("c", "Allow a number of calls like that in this run", "count"),
-        Entry("e", "Allow calls whose arguments pass tests that I write, in this run", "edit"),
+        Entry("e", "Allow calls in this run whose arguments pass tests that I write", "edit"),
         Entry("t", f"Allow every call of {tool} in this run", "any"),
         Entry("f", "Show the arguments in full", "full"),
         Entry("d", "Show the tool's definition", "show"),
@@ -151,7 +151,7 @@ async def _edited(group: CallGroup) -> dict[str, Any] | None:
         if text.strip() != _ANY:
             tests[place] = json.loads(text)
     if not tests:
-        note("without a test it would be every call of the tool: choose that, or refuse")
+        note("without a test this allows every call of the tool: choose that instead, or refuse")
         return None
     try:
         Predicate.parse(tests)

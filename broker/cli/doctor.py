@@ -36,7 +36,7 @@ _PARTS = {
     "no_new_privileges": "no_new_privs",
     "resource_limits": "resource limits",
 }
-_ONE_WALL_LESS = "a script that escapes from WebAssembly is held by the rest alone"
+_ESCAPED = "a script that escapes from WebAssembly"
 
 
 @dataclass(frozen=True)
@@ -98,22 +98,23 @@ def _cache_finding(image: Image) -> Finding:
 
 
 async def _workers_finding(image: Image) -> Finding:
-    """What confines the processes that scripts run in: a platform that lacks a part is told of, and not wrong."""
+    """What confines the processes that scripts run in: a platform that lacks a part is named, and not wrong."""
     try:
         confinement = await confinement_here(image.file)
     except WorkerError as error:
         return Finding("workers", is_right=False, found=str(error), what_to_do=instead_of_workers())
     held = [name for part, name in _PARTS.items() if getattr(confinement, part)]
     missing = [name for part, name in _PARTS.items() if not getattr(confinement, part)]
-    found = f"held by {', '.join(held) or 'nothing but the absence of secrets'}"
+    found = f"confined by {', '.join(held)}" if held else "not confined, but without secrets"
     if missing:
-        found += f"; this system has no {', no '.join(missing)}: {_ONE_WALL_LESS}"
+        found += f"; this system has no {', no '.join(missing)}: only the rest holds {_ESCAPED}"
     return Finding("workers", is_right=True, found=found)
 
 
 def _sandbox_finding(settings: SandboxSettings) -> Finding:
     """Where scripts run and within what bounds, by the config."""
-    place = "worker processes" if settings.isolation == "process" else f"the broker's own process: {_ONE_WALL_LESS}"
+    own = f"the broker's own process: nothing there holds {_ESCAPED}"
+    place = "worker processes" if settings.isolation == "process" else own
     limits = settings.limits
     bounds = (
         f"{limits.wall_seconds:g} s by the clock, {limits.cpu_seconds:g} s of processor time, "

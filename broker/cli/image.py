@@ -82,7 +82,7 @@ async def show_images(request: ImagesRequest) -> ExitCode:
     if request.as_json:
         write_result(json.dumps([_described(image) for image in images]))
     elif not images:
-        note("no images beside the one that comes with codemode; codemode image build --with PACKAGE")
+        note("no images except the one that comes with codemode; build one with `codemode image build --with PACKAGE`")
     else:
         rows = [(image.name, ", ".join(f"{wheel.name} {wheel.version}" for wheel in image.wheels)) for image in images]
         write_table(("image", "packages"), rows)
@@ -95,7 +95,7 @@ async def show_compiled(request: ImagesRequest) -> ExitCode:
     if request.as_json:
         write_result(json.dumps([asdict(one) for one in cached]))
     elif not cached:
-        note("nothing is compiled yet; the first script does it")
+        note("no image is compiled yet; the first script compiles one")
     else:
         rows = [(one.key, f"{one.size // MIB} MiB", _day(one.used), one.wasmtime) for one in cached]
         write_table(("compiled", "size", "used", "wasmtime"), rows)

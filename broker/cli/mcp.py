@@ -65,7 +65,7 @@ async def log_out(request: LogoutRequest) -> ExitCode:
 
     settings = _settings(request.server, request.config)
     if KeptTokens(settings.url or "").forget():
-        note(f"logged out of {request.server}: its tokens are forgotten here; the server may still take them")
+        note(f"logged out of {request.server}: its tokens are forgotten here; the server may still accept them")
     else:
         note(f"nobody was logged in to {request.server}")
     return ExitCode.COMPLETED

@@ -112,7 +112,7 @@ async def _pending(config: Config, server: str, tool: str, arguments: dict[str, 
         problem = broker.server_statuses()[0].problem
     if entry is None:
         reason = f"{server} is not available: {problem}" if problem else f"{server} has no such tool"
-        note(f"note: {shown_text(reason, 300)}; judged without what it says of the tool")
+        note(f"note: {shown_text(reason, 300)}; decided without what the server says of the tool")
         return PendingCall(server, tool, "", arguments, ToolFacts(labels=labels), caller)
     facts = ToolFacts.of(entry.spec, trust_annotations=settings.trust_annotations, labels=labels)
     return PendingCall(server, tool, entry.spec.digest, arguments, facts, caller)
@@ -124,7 +124,7 @@ def _arguments(text: str) -> dict[str, Any]:
     except (ValueError, RecursionError):
         arguments = None
     if not isinstance(arguments, dict):
-        raise Problem("--args: is no JSON object", """Write --args '{"path": "notes/a.md"}'.""")
+        raise Problem("--args: not a JSON object", """Write --args '{"path": "notes/a.md"}'.""")
     return arguments
 
 

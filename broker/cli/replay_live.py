@@ -113,7 +113,7 @@ def _policy(path: Path) -> Policy:
         place = f"{path}:{error.lineno}:{error.colno}"
         raise Problem(f"{place}: is not JSON: {error.msg.lower()}", "Correct it there.") from None
     except (ValueError, AttributeError, TypeError):
-        raise Problem(f"{path} is no JSON object", 'Write a policy, as in {"rules": […]}.') from None
+        raise Problem(f"{path} is not a JSON object", 'Write a policy, as in {"rules": […]}.') from None
     try:
         return Policy(PolicyConfig.model_validate(section))
     except ValidationError as error:

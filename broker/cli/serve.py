@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 TOKEN_VARIABLE = "CODEMODE_TOKEN"  # noqa: S105  # the name of a variable
 
-_OTHER_ADDRESS = "Give an address of this machine, as 127.0.0.1:8000."
+_OTHER_ADDRESS = "Give an address of this machine, such as 127.0.0.1:8000."
 _OTHER_PORT = "Choose another port, or 0 for any free one."
 _REMEDIES = {errno.EADDRINUSE: _OTHER_PORT, errno.EACCES: _OTHER_PORT}
 
@@ -88,7 +88,7 @@ def _with_token(settings: ServeSettings) -> ServeSettings:
     if len(token) < TOKEN_CHARACTERS:
         raise Problem(
             f"{TOKEN_VARIABLE} holds {len(token)} characters, and a token has at least {TOKEN_CHARACTERS}",
-            "Set a longer one that nobody guesses, as `openssl rand -hex 16` prints, or unset the variable.",
+            "Set a longer one that is hard to guess, such as `openssl rand -hex 16` prints, or unset the variable.",
         )
     return settings.model_copy(update={"tokens": {**settings.tokens, "default": token}})
 
@@ -154,7 +154,9 @@ async def _serve_http(server: BrokerServer, listening: _Listening, request: Serv
         tasks.start_soon(_report_when_settled, server.broker, request)
         note(f"serving MCP at http://{shown}:{port}{PATH}")
         if not (server.settings.tokens or server.settings.oauth):
-            note(f"without authentication: every program on this machine may use it ({TOKEN_VARIABLE} sets a token)")
+            note(
+                f"no authentication: every program on this machine can use it; set {TOKEN_VARIABLE} to require a token"
+            )
         if address.is_wildcard and not server.settings.allowed_hosts:
             note('other machines are refused until serve.allowed_hosts has the names they use, as "broker.example:*"')
         await http.serve(sockets=[sock])

@@ -182,6 +182,6 @@ def _tests(text: str) -> dict[str, Any]:
     except (ValueError, RecursionError):
         tests = None
     if not isinstance(tests, dict):
-        raise PatternError('they are no JSON object; write {"/name": {"glob": "x*"}}')
+        raise PatternError('they are not a JSON object; write {"/name": {"glob": "x*"}}')
     Predicate.parse(tests)
     return tests

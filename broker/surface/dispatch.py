@@ -73,7 +73,7 @@ class Surface:
             return Reply(texts.unknown_tool(name, list(INPUT_SCHEMAS)), is_error=True)
         given = plain_arguments(arguments, schema)
         if given is None:
-            return Reply(texts.wrong_arguments(name, "its arguments are no JSON object"), is_error=True)
+            return Reply(texts.wrong_arguments(name, "its arguments are not a JSON object"), is_error=True)
         if name == SEARCH:
             given.setdefault("query", "")
         if (fault := first_fault(given, schema)) is not None:

@@ -64,7 +64,7 @@ def explain(
     if connection.reason:
         return Trouble(connection.reason, "Run its command by hand to see why.")
     look = "Run its command by hand" if settings.url is None else "See what the server's log says"
-    return unreachable(error) or Trouble(_unforeseen(causes), f"{look}, or ask its author.")
+    return unreachable(error) or Trouble(_unforeseen(causes), f"{look}, or ask the server's author.")
 
 
 def unreachable(error: BaseException | None) -> Trouble | None:
@@ -81,7 +81,7 @@ def _known(name: str, settings: ServerConfig, cause: Exception) -> Trouble | Non
                 return Trouble("its working directory does not exist", "Correct 'cwd'.")
             remedy = "Install it, or give its full path as 'command'."
             if " " in command:
-                remedy = "'command' is the program alone: write the rest in 'args'."
+                remedy = "'command' takes only the program: put the rest into 'args'."
             return Trouble(f"the command {command!r} was not found", remedy)
         case PermissionError():
             return Trouble(f"the command {command!r} may not be run", "Make the file executable, or correct 'command'.")
@@ -94,7 +94,7 @@ def _known(name: str, settings: ServerConfig, cause: Exception) -> Trouble | Non
         case ReplyError():
             return Trouble(str(cause).rstrip("."), "This is a fault of the server.")
     if _is_about_versions(cause):
-        return Trouble("it speaks no protocol version that we know", "Update the server.")
+        return Trouble("it supports no protocol version that codemode supports", "Update the server.")
     return None
 
 
@@ -129,18 +129,18 @@ def _login(name: str) -> str:
 
 def _unreachable(error: httpx2.HTTPError | httpx2.InvalidURL) -> Trouble:
     if isinstance(error, httpx2.InvalidURL):
-        return Trouble("its 'url' is no URL that can be asked", "Correct 'url'.")
+        return Trouble("its 'url' is not a usable URL", "Correct 'url'.")
     for cause in _chain(error):
         match cause:
             case socket.gaierror():
                 return Trouble("the host name of its URL is not known", "Correct 'url'.")
             case ssl.SSLCertVerificationError():
-                return Trouble("its certificate is not trusted", "Have it issued anew, or correct 'url'.")
+                return Trouble("its certificate is not trusted", "Have it reissued, or correct 'url'.")
             case ssl.SSLError():
-                return Trouble("it speaks no TLS", "Correct 'url': is it http instead of https?")
+                return Trouble("it does not speak TLS", "Correct 'url': is it http instead of https?")
     if isinstance(error, httpx2.ConnectError):
         return Trouble("nothing answers at its URL", "Start the server or correct 'url'.")
-    return Trouble("it broke off before it had answered", "See what the server's log says, or correct 'url'.")
+    return Trouble("it closed the connection before it answered", "See what the server's log says, or correct 'url'.")
 
 
 def _chain(error: BaseException | None) -> Iterator[BaseException]:

@@ -74,7 +74,7 @@ WRONG = {
     ),
     "sse": (
         servers(old={"type": "sse", "url": "http://h/sse"}),
-        "mcp.json: server 'old': type 'sse' is the transport of 2024; give the streamable HTTP 'url'",
+        "mcp.json: server 'old': type 'sse' is the transport of 2024, not supported; give the streamable HTTP 'url'",
     ),
     "wrong url": (
         servers(web={"url": f"ftp://{SECRET}@h"}),
@@ -152,7 +152,7 @@ WRONG = {
     "a variable of an editor": (
         servers(git={"command": "${workspaceFolder}/x"}),
         (
-            "mcp.json: server 'git': command: ${workspaceFolder} is known to an editor alone; write the path, or "
+            "mcp.json: server 'git': command: ${workspaceFolder} is known only to an editor; write the path, or "
             "${CONFIG_DIR} for the folder of this file"
         ),
     ),
@@ -197,8 +197,8 @@ WRONG = {
     "leave that another program gives": (
         servers(git={"command": "x", "alwaysAllow": ["a"]}),
         (
-            "mcp.json: server 'git': unknown key 'alwaysAllow': what may be called is said by 'policy' or "
-            "--allow; remove it"
+            "mcp.json: server 'git': unknown key 'alwaysAllow': 'policy' or --allow decides what may be "
+            "called; remove it"
         ),
     ),
     "name": (

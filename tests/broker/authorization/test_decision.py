@@ -122,7 +122,7 @@ IMPOSSIBLE = {
     ),
     "no JSON": (
         lambda: Grant.parse("git.* {nothing"),
-        'what follows the pattern is no JSON object; write {"/argument": {"equals": "value"}}',
+        'what follows the pattern is not a JSON object; write {"/argument": {"equals": "value"}}',
     ),
     "no pointer": (
         lambda: Grant.parse('git.* {"x": {"equals": 1}}'),

@@ -25,5 +25,5 @@ async def test_an_image_that_cannot_be_kept_is_compiled_once(image, tmp_path, mo
     assert await examine(DoctorRequest(None)) == ExitCode.USAGE
     said = capsys.readouterr().out
     assert "cache: each command compiles the image anew: " in said
-    assert "workers: held by " in said
+    assert "workers: confined by " in said
     assert compiled == [image.digest]

@@ -41,7 +41,7 @@ def test_images_are_listed_and_removed(codemode, placed):
     assert (listed["name"], listed["packages"][0]["name"]) == ("mine", "tabulate")
     assert codemode("image", "rm", "mine").stderr == "removed mine\n"
     assert not placed.exists()
-    assert "no images beside" in codemode("image", "list").stderr
+    assert "no images except" in codemode("image", "list").stderr
     assert codemode("image", "rm", "mine").returncode == 2
 
 

@@ -63,7 +63,7 @@ def test_test_of_a_tool_that_is_not_there_says_so_and_decides(codemode, governed
     [
         (["--call", "odd"], "names no tool"),
         (["--call", "nope.x"], "the config has no server 'nope'"),
-        (["--call", "odd.echo", "--args", "[1]"], "--args: is no JSON object"),
+        (["--call", "odd.echo", "--args", "[1]"], "--args: not a JSON object"),
     ],
 )
 def test_wrong_usage_of_test_is_explained(codemode, governed, options, part):
@@ -122,7 +122,7 @@ def test_what_is_not_on_record_is_explained(codemode, governed):
     unknown = codemode("policy", "explain", "run_none")
     assert (unknown.returncode, unknown.stdout) == (2, "")
     assert "no call of 'run_none' is on record" in unknown.stderr
-    assert "is no time" in codemode("audit", "--since", "yesterday").stderr
+    assert "is not a time" in codemode("audit", "--since", "yesterday").stderr
 
 
 def test_a_store_that_cannot_be_used_is_named_before_anything_runs(codemode, governed, tmp_path):
@@ -169,7 +169,7 @@ def test_allow_takes_tests_on_the_arguments(codemode, config):
     finished = codemode("run", "-", "-c", config, "--allow", allow, stdin=script)
     assert (finished.returncode, finished.stdout) == (4, "note 1\n")
     broken = codemode("run", "-", "-c", config, "--allow", "odd.echo {nonsense", stdin=script)
-    assert (broken.returncode, "is no JSON object" in broken.stderr) == (2, True)
+    assert (broken.returncode, "is not a JSON object" in broken.stderr) == (2, True)
 
 
 def test_the_audit_is_pruned_and_says_so(codemode, config):

@@ -67,7 +67,7 @@ def script(tmp_path):
 
 
 DOWN, ENTER, CTRL_C = b"\x1b[B", b"\r", b"\x03"
-QUESTION = "What may it do?"
+QUESTION = "Which calls do you allow?"
 
 
 def test_pending_calls_are_asked_about_in_one_question(terminal, script, config):
@@ -91,7 +91,7 @@ def test_anything_but_a_yes_refuses_them(terminal, script, config, keys):
 
 
 def test_a_note_reaches_the_script(terminal, script, config):
-    typed = [(QUESTION, b"r" + ENTER), ("Words for the script", b"not on a Sunday" + ENTER)]
+    typed = [(QUESTION, b"r" + ENTER), ("Note for the script", b"not on a Sunday" + ENTER)]
     code, screen = terminal("run", script, "-c", config, typed=typed)
     assert code == 4
     assert "odd.echo was refused: not on a Sunday." in screen
@@ -141,10 +141,10 @@ await asyncio.gather(odd.echo(text='ls' + ' ' * 500 + '; rm -rf /'), odd.fail(te
 def test_arguments_are_shown_in_full_and_each_tool_is_named_above_its_menu(terminal, tmp_path, config):
     (tmp_path / "ask.py").write_text(ASK_TWO)
     typed = [
-        ("What may it do with odd.echo, odd.fail?", b"o" + ENTER),
-        ("What may it do with odd.echo?", b"f" + ENTER),
+        ("Which calls of odd.echo, odd.fail do you allow?", b"o" + ENTER),
+        ("Which calls of odd.echo do you allow?", b"f" + ENTER),
         ("; rm -rf /", b"n" + ENTER),
-        ("What may it do with odd.fail?", b"n" + ENTER),
+        ("Which calls of odd.fail do you allow?", b"n" + ENTER),
     ]
     code, screen = terminal("run", "ask.py", "-c", config, typed=typed)
     assert code == 4, screen

@@ -286,7 +286,7 @@ async def test_only_the_beginning_of_a_query_is_read(desk, faulty):
         ({"query": "x", "mode": "hybrid"}, "search_tools was not called: There is no embedder"),
         ({"query": "x", "mode": "fuzzy"}, "search_tools was not called: mode: 'fuzzy' is not one of"),
         ({"query": "x", "annotations": {"read_only": True}}, "search_tools was not called: The annotation 'read_only'"),
-        ('{"query"', "search_tools was not called: its arguments are no JSON object"),
+        ('{"query"', "search_tools was not called: its arguments are not a JSON object"),
         ({"query": "x", "annotations": {"readOnlyHint": 1}}, "search_tools was not called: The annotation 'readOnly"),
     ],
 )

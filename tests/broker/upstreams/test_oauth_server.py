@@ -119,7 +119,7 @@ def test_one_login_lasts_over_restarts_and_expiry_until_logout(issuer, config, k
     assert run(config).stdout == TOLD
     assert log_of(issuer) == ["register", "code", "refresh"]
     out = codemode("mcp", "logout", "web", "-c", config)
-    assert out.stderr == "logged out of web: its tokens are forgotten here; the server may still take them\n"
+    assert out.stderr == "logged out of web: its tokens are forgotten here; the server may still accept them\n"
     assert json.loads(keyring_file.read_text()) == {}
     assert codemode("mcp", "logout", "web", "-c", config).stderr == "nobody was logged in to web\n"
     assert "it wants a login" in run(config).stderr

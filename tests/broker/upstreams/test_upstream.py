@@ -39,7 +39,7 @@ UNUSABLE = {
         "it exited with code 3; its last words: missing the setting PROJECT",
         "Run its command by hand to see why.",
     ),
-    "bad_version": ("it speaks no protocol version that we know", "Update the server."),
+    "bad_version": ("it supports no protocol version that codemode supports", "Update the server."),
     "not_a_list": ("faulty answered tools/list without a list of tools", "This is a fault of the server."),
 }
 
@@ -79,7 +79,7 @@ MISSING: dict[str, tuple[dict[str, Any], str, str]] = {
     "command with its arguments": (
         {"command": "uvx no-such-program"},
         "the command 'uvx no-such-program' was not found",
-        "'command' is the program alone: write the rest in 'args'.",
+        "'command' takes only the program: put the rest into 'args'.",
     ),
     "folder": (
         {"command": "python3", "cwd": "/no/such/folder"},
@@ -93,7 +93,7 @@ MISSING: dict[str, tuple[dict[str, Any], str, str]] = {
     ),
     "address": (
         {"url": "http://[::1/mcp"},
-        "its 'url' is no URL that can be asked",
+        "its 'url' is not a usable URL",
         "Correct 'url'.",
     ),
     "host": (
@@ -117,7 +117,7 @@ async def test_what_is_missing_is_named(running, missing):
 
 
 @pytest.mark.parametrize(
-    ("scheme", "problem"), [("http", "it broke off before it had answered"), ("https", "it speaks no TLS")]
+    ("scheme", "problem"), [("http", "it closed the connection before it answered"), ("https", "it does not speak TLS")]
 )
 async def test_an_http_server_that_breaks_off_is_told_from_one_that_is_not_there(running, scheme, problem):
     async def break_off(stream):
