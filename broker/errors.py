@@ -118,9 +118,10 @@ class RunInterruptedError(BrokerError):
         self.run_id = run_id
         self.executed = executed
         self.what_to_do = (
-            f"When that is fixed, `codemode resume {run_id}` goes on from there; answered calls are not repeated."
+            f"When that is fixed, `codemode resume {run_id}` continues it; answered calls are not repeated."
             if can_resume
-            else "It was recorded without its content, so it cannot go on: look at what it did before you run it again."
+            else "It was recorded without its content, so it cannot be resumed: check what it did before you run it "
+            "again."
         )
 
 

@@ -104,8 +104,8 @@ class Store:
             version = self._version(tables)
             if version > len(tables.versions):
                 raise StoreError(
-                    f"{self._name}: its part {tables.component!r} is of a newer codemode (version {version}, known is "
-                    f"{len(tables.versions)}); install that, or set CODEMODE_STORE to another file."
+                    f"{self._name}: its part {tables.component!r} was made by a newer codemode (version {version}, "
+                    f"known is {len(tables.versions)}); install that, or set CODEMODE_STORE to another file."
                 )
             for statements in tables.versions[version:]:
                 for statement in statements:

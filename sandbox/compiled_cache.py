@@ -114,7 +114,7 @@ def remove_cached(key: str, cache: Path | None = None, proofs: Path | None = Non
         image.use.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         with _unused(image) as is_unused:
             if not is_unused:
-                raise ImageError(f"the compiled image {key} is used at this moment: end what runs scripts on it first")
+                raise ImageError(f"the compiled image {key} is in use: end what runs scripts on it first")
             image.remove()
     except OSError as error:
         raise ImageError(f"the compiled image {key} can't be removed: {error.strerror}") from None

@@ -143,7 +143,7 @@ def image_folder(name: str, folder: Path | None = None) -> Path:
         ImageError: It is no name.
     """
     if not _NAME.fullmatch(name):
-        raise ImageError(f"{name!r} is no name for an image: use lower-case letters, digits, '-' and '_'")
+        raise ImageError(f"{name!r} is not a name for an image: use lower-case letters, digits, '-' and '_'")
     return _folder(folder) / name
 
 

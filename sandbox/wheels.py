@@ -52,7 +52,9 @@ def resolve(requirements: Sequence[str], scratch: Path) -> tuple[Wheel, ...]:
     """
     for requirement in requirements:
         if not _REQUIREMENT.fullmatch(requirement):
-            raise ImageError(f"{requirement!r} is no package: give a name as on PyPI, like 'pyyaml' or 'jinja2>=3.1'")
+            raise ImageError(
+                f"{requirement!r} is not a package: give a name as on PyPI, like 'pyyaml' or 'jinja2>=3.1'"
+            )
     report = scratch / "report.json"
     choice = ("--dry-run", "--report", str(report), *requirements)
     finished = _pip(scratch, _PURE, choice)
@@ -84,7 +86,7 @@ def unpack(wheels: Sequence[Wheel], folder: Path, scratch: Path) -> tuple[str, .
     finished = _pip(scratch, _ANY, choice)
     if finished.returncode != 0:
         if "DO NOT MATCH THE HASHES" in finished.stderr:
-            raise ImageError("a package has other contents now than when it was locked; nothing was built")
+            raise ImageError("a package has changed since it was locked; nothing was built")
         raise ImageError(_nothing_fits(finished.stderr, scratch))
     folder.mkdir(exist_ok=True)  # pip makes none for no wheels
     return _tidy(folder)

@@ -42,7 +42,7 @@ def offset_of(cursor: str, fingerprint: str) -> int:
         raise SearchError("The cursor cannot be read. Pass the cursor as it came, or none to start at the first page.")
     if made_for != fingerprint:
         raise SearchError(
-            "The cursor is of another search. Repeat query, mode and filters as they were, or pass no cursor."
+            "The cursor belongs to another search. Repeat query, mode and filters as they were, or pass no cursor."
         )
     return int(offset)
 

@@ -50,7 +50,7 @@ class HttpTrail:
 
     async def _before(self, request: httpx2.Request) -> None:
         if self.url.startswith("https:") and request.url.scheme != "https":
-            raise LoginError(f"it sends us to {_place(request)}, which is no https address")
+            raise LoginError(f"it sends us to {_place(request)}, which is not an https address")
         if _is_for_metadata(request):
             self._metadata.pop(place := _place(request), None)
             self._metadata[place] = None

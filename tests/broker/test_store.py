@@ -61,8 +61,8 @@ def test_tables_of_a_newer_version_are_left_alone(path):
         with pytest.raises(StoreError) as caught:
             store.prepare(NOTES)
     assert str(caught.value) == (
-        f"{path}: its part 'notes' is of a newer codemode (version 2, known is 1); install that, or set CODEMODE_STORE "
-        "to another file."
+        f"{path}: its part 'notes' was made by a newer codemode (version 2, known is 1); install that, or set "
+        "CODEMODE_STORE to another file."
     )
 
 

@@ -55,7 +55,7 @@ def test_an_old_image_that_is_used_stays_until_its_user_is_gone(cache):
     os.utime(image.use, (0, 0))
     prune(cache / "cache", cache / "proofs")
     assert keys(cache) == ["old"]
-    with pytest.raises(ImageError, match="used at this moment"):
+    with pytest.raises(ImageError, match="is in use"):
         remove_cached("old", cache / "cache", cache / "proofs")
     del use
     gc.collect()

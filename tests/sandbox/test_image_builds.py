@@ -165,7 +165,7 @@ def test_an_image_is_found_by_name_and_not_by_another(built, folder):
         find_image("rude", folder)
     remedy = "build it with `codemode image build --name rude --with PACKAGE`"
     assert str(caught.value) == f"there is no image 'rude': {remedy}; there are: polite"
-    with pytest.raises(ImageError, match="is no name for an image"):
+    with pytest.raises(ImageError, match="is not a name for an image"):
         find_image("../polite", folder)
 
 
@@ -185,12 +185,12 @@ def test_an_image_of_another_version_says_how_to_build_it_again(folder, monkeypa
         ("source-only", "'source-only' has no wheel for CPython 3.14, only sources: those would run their own build"),
         ("not-there", "there is no package 'not-there': look for its name on PyPI"),
         ("greeting>=2", "'greeting>=2' has no wheel for CPython 3.14"),
-        ("-e .", "'-e .' is no package: give a name as on PyPI"),
-        ("--index-url=https://example.org", "is no package"),
-        ("./greeting", "is no package"),
-        ("greeting @ https://example.org/a.whl", "is no package"),
-        ("git+https://example.org/a", "is no package"),
-        ("", "'' is no package"),
+        ("-e .", "'-e .' is not a package: give a name as on PyPI"),
+        ("--index-url=https://example.org", "is not a package"),
+        ("./greeting", "is not a package"),
+        ("greeting @ https://example.org/a.whl", "is not a package"),
+        ("git+https://example.org/a", "is not a package"),
+        ("", "'' is not a package"),
     ],
 )
 def test_what_can_not_be_built_in_says_why(tmp_path, requirement, said):
@@ -207,7 +207,7 @@ def test_a_wheel_that_is_not_the_locked_one_is_refused(built, tmp_path):
         build_image("changed", lock=lock, folder=tmp_path)
     digests = [wheel.sha256 for wheel in built.wheels]
     lock.write_text(built.lock.read_text().replace(digests[0], "0" * 64))
-    with pytest.raises(ImageError, match="other contents now than when it was locked"):
+    with pytest.raises(ImageError, match="has changed since it was locked"):
         build_image("changed", lock=lock, folder=tmp_path)
 
 

@@ -105,7 +105,9 @@ def check_resumable(recording: Recording, image: str) -> None:
     """
     begun = recording.begun
     if not recording.has_content:
-        raise RecordingError(f"{begun.run_id} was recorded without its content (mode metadata), so it cannot go on.")
+        raise RecordingError(
+            f"{begun.run_id} was recorded without its content (mode metadata), so it cannot be resumed."
+        )
     if begun.image != image:
         raise RecordingError(
             f"{begun.run_id} began on the guest image {begun.image[:12]}…, and this one is {image[:12]}…: the script "

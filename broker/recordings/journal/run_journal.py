@@ -121,7 +121,7 @@ class RunJournal:
         """
         if self._before is None or not is_same_step(self._before, number, returned, printed, self._redaction):
             raise RecordingError(
-                f"step {number} of the run came out differently from what was recorded, so it cannot go on from there; "
+                f"step {number} of the run came out differently from what was recorded, so it cannot be resumed; "
                 "a secret that was taken out of the recording would do that."
             )
 

@@ -32,7 +32,7 @@ def test_packages_are_needed(codemode):
 def test_what_is_no_package_is_refused_before_anything_is_fetched(codemode):
     result = codemode("image", "build", "--with", "--extra-index-url=x")
     assert result.returncode == 2
-    assert "'--extra-index-url=x' is no package" in result.stderr
+    assert "'--extra-index-url=x' is not a package" in result.stderr
 
 
 def test_images_are_listed_and_removed(codemode, placed):

@@ -141,7 +141,7 @@ def test_a_store_of_a_newer_version_is_no_fault_of_ours(codemode, governed, tmp_
         store.execute("UPDATE component SET version = 99")
     finished = codemode(*command, **own)
     assert (finished.returncode, finished.stdout) == (2, "")
-    assert "is of a newer codemode (version 99" in finished.stderr
+    assert "was made by a newer codemode (version 99" in finished.stderr
 
 
 def test_grants_are_listed_and_revoked(codemode, governed, tmp_path):

@@ -86,7 +86,7 @@ def test_a_run_that_cannot_be_written_further_says_how_to_go_on_and_goes_on(
     finished = codemode("run", "script.py", "-c", named, "--allow", "odd.echo", first=files_of(1_500_000))
     assert finished.returncode == 70, finished.stderr
     assert re.search(r"error: run_[0-9a-f]{16} was interrupted\. .*calls had been answered\. ", finished.stderr)
-    [literal] = re.findall(r"`(codemode resume .*)` goes on from there", finished.stderr)
+    [literal] = re.findall(r"`(codemode resume .*)` continues it", finished.stderr)
     [run] = re.findall("run_[0-9a-f]{16}", literal)
     resumed = subprocess.run(  # noqa: S603  # what we told people to type
         ["/bin/sh", "-c", f"{literal} --unknown repeat"],
@@ -219,5 +219,5 @@ def test_doctor_finds_a_store_of_a_newer_version(codemode, written):
         other.execute("UPDATE component SET version = 99 WHERE name = 'recordings'")
     other.close()
     [line] = lines_about_the_store(codemode("doctor"))
-    assert "is of a newer codemode (version 99, known is " in line
+    assert "was made by a newer codemode (version 99, known is " in line
     assert os.access(written, os.W_OK)

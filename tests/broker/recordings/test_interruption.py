@@ -60,7 +60,7 @@ async def test_a_call_that_cannot_be_written_down_is_not_sent_and_the_run_goes_o
         said = "the disk is full; free some space. 1 call had been answered. Nothing else was sent."
         assert str(told).startswith(f"{told.run_id} was interrupted. ")
         assert str(told).endswith(said)
-        assert f"`codemode resume {told.run_id}` goes on from there; answered calls are not repeated" in told.what_to_do
+        assert f"`codemode resume {told.run_id}` continues it; answered calls are not repeated" in told.what_to_do
         assert calls == [("add", 1, 2)]
         free()
         result = await broker.session().take_up(told.run_id)
@@ -132,7 +132,7 @@ async def test_an_import_that_cannot_be_written_to_its_end_leaves_nothing_behind
 async def test_a_run_without_content_is_said_not_to_go_on(opened, fill):
     async with opened(mode="metadata") as broker:
         told = await interrupted(broker, f"{ECHO}\n" * 200, on_call=fill)
-    assert "it cannot go on: look at what it did before you run it again" in told.what_to_do
+    assert "it cannot be resumed: check what it did before you run it again" in told.what_to_do
 
 
 async def test_whoever_repeats_the_request_of_a_run_that_was_cut_off_goes_on_with_it(opened, fill, free):

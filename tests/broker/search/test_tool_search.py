@@ -96,7 +96,7 @@ async def test_a_cursor_that_is_none_of_ours_is_refused(cursor):
 
 async def test_a_cursor_of_another_search_is_refused():
     page = await loaded().search(SearchRequest(query="delete list", limit=1))
-    with pytest.raises(SearchError, match="The cursor is of another search"):
+    with pytest.raises(SearchError, match="The cursor belongs to another search"):
         await loaded().search(SearchRequest(query="weather", limit=1, cursor=page.next_cursor))
 
 

@@ -129,7 +129,7 @@ def test_what_is_not_a_page_is_a_clear_error(catalog, make_tiers, wrong):
 
 def test_a_cursor_of_one_tier_is_of_no_other(corpus, make_tiers):
     tiers = make_tiers(corpus)
-    with pytest.raises(SearchError, match="of another search"):
+    with pytest.raises(SearchError, match="belongs to another search"):
         tiers.hot(tiers.categories().next_cursor)
 
 

@@ -125,7 +125,7 @@ async def test_a_refusal_says_what_to_do_about_it(case):
 
 
 CHALLENGE = 'Bearer resource_metadata="{}://10.0.0.1:9200/reset"'
-SENT = {"http": "it sends us to http://10.0.0.1:9200/…, which is no https address", "https": "it wants a login"}
+SENT = {"http": "it sends us to http://10.0.0.1:9200/…, which is not an https address", "https": "it wants a login"}
 
 
 @pytest.mark.parametrize("scheme", SENT)
