@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
     from broker import Config, ServerStatus
     from broker.sandbox_settings import SandboxSettings
+    from sandbox import Confinement
     from sandbox.image import Image
 
 _LINE_CHARACTERS = 400
@@ -103,12 +104,18 @@ async def _workers_finding(image: Image) -> Finding:
         confinement = await confinement_here(image.file)
     except WorkerError as error:
         return Finding("workers", is_right=False, found=str(error), what_to_do=instead_of_workers())
-    held = [name for part, name in _PARTS.items() if getattr(confinement, part)]
-    missing = [name for part, name in _PARTS.items() if not getattr(confinement, part)]
-    found = f"confined by {', '.join(held)}" if held else "not confined, but without secrets"
-    if missing:
-        found += f"; this system has no {', no '.join(missing)}: only the rest holds {_ESCAPED}"
-    return Finding("workers", is_right=True, found=found)
+    return Finding("workers", is_right=True, found=what_confines(confinement))
+
+
+def what_confines(confinement: Confinement) -> str:
+    """Say what holds a worker process, and what this system lacks."""
+    held = [name for part, name in _PARTS.items() if part not in confinement.missing]
+    missing = [_PARTS[part] for part in confinement.missing]
+    confined = f"confined by {', '.join(held)}" if held else "without secrets, and not confined"
+    if not missing:
+        return confined
+    rest = "only the rest holds" if held else "nothing holds"
+    return f"{confined}; this system has no {', no '.join(missing)}: {rest} {_ESCAPED}"
 
 
 def _sandbox_finding(settings: SandboxSettings) -> Finding:

@@ -1,11 +1,12 @@
-"""`codemode doctor` where the image cannot be kept."""
+"""What `codemode doctor` finds where a system lacks something."""
 
 from __future__ import annotations
 
 import pytest
 
-from broker.cli.doctor import DoctorRequest, examine
+from broker.cli.doctor import DoctorRequest, examine, what_confines
 from broker.cli.exit_codes import ExitCode
+from sandbox import Confinement
 from sandbox import image as images
 
 
@@ -27,3 +28,29 @@ async def test_an_image_that_cannot_be_kept_is_compiled_once(image, tmp_path, mo
     assert "cache: each command compiles the image anew: " in said
     assert "workers: confined by " in said
     assert compiled == [image.digest]
+
+
+ESCAPED = "a script that escapes from WebAssembly"
+
+
+@pytest.mark.parametrize(
+    ("active", "said"),
+    [
+        (
+            {"resource_limits": True, "no_new_privileges": True, "seccomp": True, "landlock": 5},
+            "confined by seccomp, Landlock, no_new_privs, resource limits",
+        ),
+        (
+            {"resource_limits": True, "no_new_privileges": True},
+            "confined by no_new_privs, resource limits; this system has no seccomp, no Landlock: only the rest holds "
+            + ESCAPED,
+        ),
+        (
+            {},
+            "without secrets, and not confined; this system has no resource limits, no no_new_privs, no seccomp, "
+            "no Landlock: nothing holds " + ESCAPED,
+        ),
+    ],
+)
+def test_what_confines_the_workers_and_what_does_not(active, said):
+    assert what_confines(Confinement(**active)) == said
