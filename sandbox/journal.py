@@ -54,7 +54,11 @@ class Past:
 
 
 class Journal(Protocol):
-    """Keeps a run. The methods return when that is done; what they raise ends the run and comes out of it."""
+    """Keeps a run. The methods return when that is done; what they raise ends the run and comes out of it.
+
+    Into how many pieces printed text is cut depends on how fast a step was: only the text of each stream is the same
+    when it is taken again.
+    """
 
     def stepped(self, entered: PastStep, returned: Step, printed: Sequence[Printed]) -> None:
         """A step is over. None of its calls has been made yet."""
