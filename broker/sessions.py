@@ -9,7 +9,6 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from broker.authorization.calls import ToolFacts
 from broker.authorization.question_box import QuestionBox
 from broker.calls.direct_calls import DirectCalls, DirectResult
 from broker.disclosure.disclosure import Disclosure
@@ -139,10 +138,7 @@ class Session:
         entry = self._catalog.find(name)
         if entry is None:
             return None
-        settings = self._upstreams[entry.spec.server].settings
-        labels = self._desk.policy.labels_of(settings.labels)
-        facts = ToolFacts.of(entry.spec, trust_annotations=settings.trust_annotations, labels=labels)
-        return self._desk.outlook(entry.spec, facts)
+        return self._desk.outlook(entry.spec, self._upstreams[entry.spec.server].settings)
 
     async def read_in_full(self, names: Sequence[str], cursor: str | None = None) -> TierPage:
         """Return whole definitions, as many as a page of the last tier holds, and describe those tools.

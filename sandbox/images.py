@@ -74,7 +74,7 @@ def find_image(name: str, folder: Path | None = None) -> Path:
     return image.component
 
 
-def load_selected(
+async def load_selected(
     selected: Path | str | None,
     *,
     cache: Path | None = None,
@@ -82,28 +82,11 @@ def load_selected(
 ) -> Image:
     """Loads an image, given as a `.wasm` file or by name, or the installed one; otherwise as `load_image`.
 
+    A caller who is cancelled does not wait for the compiler; `compiling` is entered on a thread, and then left on that
+    of the caller.
+
     Raises:
         ImageError: There is no such image, or it can't be used.
-    """
-    component = find_image(selected) if isinstance(selected, str) else selected
-    return load_image(component or COMPONENT, cache=cache, compiling=compiling)
-
-
-async def load_aside(
-    selected: Path | str | None,
-    *,
-    cache: Path | None = None,
-    compiling: Callable[[str], AbstractContextManager[object]] = contextlib.nullcontext,
-) -> Image:
-    """Loads as `load_selected` does; a caller who is cancelled does not wait for the compiler.
-
-    Args:
-        selected: As of `load_selected`.
-        cache: As of `load_image`.
-        compiling: As of `load_image`: entered on a thread, left on the caller's where that is cancelled.
-
-    Raises:
-        ImageError: As of `load_selected`.
     """
     with contextlib.ExitStack() as shown:
 
@@ -111,7 +94,11 @@ async def load_aside(
             shown.enter_context(compiling(unkept))
             return shown
 
-        return await run_aside(lambda: load_selected(selected, cache=cache, compiling=show))
+        def load() -> Image:
+            component = find_image(selected) if isinstance(selected, str) else selected
+            return load_image(component or COMPONENT, cache=cache, compiling=show)
+
+        return await run_aside(load)
 
 
 def list_images(folder: Path | None = None) -> tuple[BuiltImage, ...]:

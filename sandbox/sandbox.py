@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 import anyio.to_thread
 
 from sandbox.errors import SandboxClosedError
-from sandbox.images import load_aside
+from sandbox.images import load_selected
 from sandbox.instance import Instance
 from sandbox.isolate import Isolate, ThreadIsolate
 from sandbox.kernel import Kernel
@@ -94,7 +94,7 @@ class Sandbox:
         self._workers: Workers | None = None
         self._spares: Spares | None = None
         self._limits = limits or Limits()
-        self._load = partial(load_aside, component, cache=cache, compiling=compiling)
+        self._load = partial(load_selected, component, cache=cache, compiling=compiling)
         self._image: Image | None = None
         self._threads = WasmThreads(max(4, 2 * (os.cpu_count() or 1)))
 

@@ -28,12 +28,12 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
     from broker.audit import AuditLog
-    from broker.authorization.calls import ToolFacts
     from broker.authorization.grants import Grant, Held
     from broker.authorization.kept_grants import KeptGrants
     from broker.authorization.outlook import Outlook
     from broker.authorization.questions import Answerer
     from broker.calls.call_journal import CallJournal
+    from broker.upstreams.server_config import ServerConfig
     from codegen import ToolSpec
 
 
@@ -83,9 +83,10 @@ class ConsentDesk:
         """Take note of a definition that the session was told of: a grant given before holds for it alone."""
         self.book.definitions.see(spec)
 
-    def outlook(self, spec: ToolSpec, facts: ToolFacts) -> Outlook | None:
+    def outlook(self, spec: ToolSpec, settings: ServerConfig) -> Outlook | None:
         """Return what is certain of every call of a tool that the present request leads to; nothing is decided."""
         answerer = RunAnswerer(self)
+        facts = self.policy.facts_of(spec, settings)
         return outlook(
             PendingCall(spec.server, spec.name, spec.digest, {}, facts, Caller(self.session, self.principal)),
             policy=self.policy,

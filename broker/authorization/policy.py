@@ -7,14 +7,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from broker.authorization.calls import ToolFacts
 from broker.authorization.patterns import matcher
 from broker.authorization.policy_config import Flow, Hints, PolicyConfig, Rule
 from broker.authorization.predicates import Predicate, anything
 
 if TYPE_CHECKING:
     from broker.authorization.argument_checks import Check
-    from broker.authorization.calls import Caller, PendingCall, ToolFacts
+    from broker.authorization.calls import Caller, PendingCall
     from broker.authorization.policy_config import Effect
+    from broker.upstreams.server_config import ServerConfig
+    from codegen import ToolSpec
 
 _MOST_REMEMBERED = 10_000
 """Tools of callers, whose rules need not be looked for again."""
@@ -67,6 +70,11 @@ class Policy:
                 if not rule.arguments and rule.scripts is None:
                     break
         return frozenset(effects)
+
+    def facts_of(self, spec: ToolSpec, settings: ServerConfig) -> ToolFacts:
+        """Return what may be believed about a tool of a server with these settings."""
+        labels = self.labels_of(settings.labels)
+        return ToolFacts.of(spec, trust_annotations=settings.trust_annotations, labels=labels)
 
     def labels_of(self, own: tuple[str, ...] | None) -> frozenset[str]:
         """Return the labels of a server, which has `own` ones or those of the policy."""

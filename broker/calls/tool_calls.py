@@ -149,10 +149,7 @@ class ToolCalls:
         spec = entry.spec
         facts = self._facts.get(spec.digest)
         if facts is None:
-            settings = self._upstreams[spec.server].settings
-            labels = self._desk.labels_of(settings.labels)
-            facts = ToolFacts.of(spec, trust_annotations=settings.trust_annotations, labels=labels)
-            self._facts[spec.digest] = facts
+            facts = self._facts[spec.digest] = self._desk.facts_of(spec, self._upstreams[spec.server].settings)
         return PendingCall(spec.server, spec.name, spec.digest, call.arguments, facts, self._desk.caller)
 
     async def _refusal(self, call: Call, entry: CatalogEntry, attempt: Attempt) -> Failed | None:

@@ -9,7 +9,7 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
 from broker.cli.terminal import Problem, note, notes
 from sandbox import ImageError, SystemLimitError
-from sandbox.images import load_aside
+from sandbox.images import load_selected
 from sandbox.system_limits import check_address_space
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ async def prepare_image(name: str | None) -> Image:
     """
     try:
         check_address_space()
-        return await load_aside(name, compiling=compile_progress)
+        return await load_selected(name, compiling=compile_progress)
     except (ImageError, SystemLimitError) as error:
         raise Problem(str(error)) from None
 

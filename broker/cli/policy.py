@@ -105,7 +105,7 @@ async def explain_run(request: ExplainRequest) -> ExitCode:
 async def _pending(config: Config, server: str, tool: str, arguments: dict[str, Any], caller: Caller) -> PendingCall:
     """Return the call with what its server says of the tool; the other servers are not started."""
     settings = server_of(config, server, "--call: ")
-    labels = Policy(config.policy).labels_of(settings.labels)
+    policy = Policy(config.policy)
     only = config.model_copy(update={"servers": {server: settings.model_copy(update={"lazy": False})}})
     async with open_broker(only) as broker:
         entry = broker.catalog.find(f"{server}.{tool}")
@@ -113,9 +113,8 @@ async def _pending(config: Config, server: str, tool: str, arguments: dict[str, 
     if entry is None:
         reason = f"{server} is not available: {problem}" if problem else f"{server} has no such tool"
         note(f"note: {shown_text(reason, 300)}; decided without what the server says of the tool")
-        return PendingCall(server, tool, "", arguments, ToolFacts(labels=labels), caller)
-    facts = ToolFacts.of(entry.spec, trust_annotations=settings.trust_annotations, labels=labels)
-    return PendingCall(server, tool, entry.spec.digest, arguments, facts, caller)
+        return PendingCall(server, tool, "", arguments, ToolFacts(labels=policy.labels_of(settings.labels)), caller)
+    return PendingCall(server, tool, entry.spec.digest, arguments, policy.facts_of(entry.spec, settings), caller)
 
 
 def _arguments(text: str) -> dict[str, Any]:

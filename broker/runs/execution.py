@@ -31,7 +31,7 @@ from broker.runs.script_check import not_started, warning
 from sandbox import Parked, Raised, Stopped, Stopwatch
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from broker.authorization.desk import ConsentDesk
     from broker.authorization.questions import GivenAnswers
@@ -219,10 +219,11 @@ class Execution:
             calls.restore(recorded.before, desk, prepared.upstreams)
         return calls
 
-    def _recorded_tools(self, found: Sequence[Reference]) -> list[RecordedTool]:
-        """Return the tools that a script names and that are described, as they are written down."""
-        named = self.preparation.named(found)
-        return [self._recorded_tool(entry) for entry in named if self.preparation.disclosure.is_described(entry)]
+    def _recorded_tools(self, found: Sequence[Reference]) -> Iterator[RecordedTool]:
+        """Yield the tools that a script names and that are described, as they are written down."""
+        for entry in self.preparation.named(found):
+            if self.preparation.disclosure.is_described(entry):
+                yield self._recorded_tool(entry)
 
     def _recorded_tool(self, entry: CatalogEntry) -> RecordedTool:
         settings = self.preparation.upstreams[entry.spec.server].settings

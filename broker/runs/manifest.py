@@ -5,7 +5,9 @@ Above: execution.py. Below: the catalog and what is described of it. Its shape i
 
 from __future__ import annotations
 
+import builtins
 import re
+import sys
 from typing import TYPE_CHECKING, Any
 
 from broker.calls.call_texts import fetch_request
@@ -13,7 +15,7 @@ from codegen.normal_form import normalised
 from codegen.plain_text import one_line
 
 if TYPE_CHECKING:
-    from collections.abc import Container, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
     from broker.disclosure.disclosure import Disclosure
     from broker.tools.catalog import Catalog, CatalogEntry
@@ -23,6 +25,8 @@ if TYPE_CHECKING:
 
 _LOOKS = re.compile(r"\b(?:help|inspect|pydoc|signature|get_type_hints)\b|__(?:doc|annotations|signature)__")
 """What a script looks at tools with: then it is told what there is to see."""
+OF_PYTHON = sys.stdlib_module_names | frozenset(dir(builtins))
+"""Names that mean what Python has under them, unless a script imports a server's."""
 _SUMMARY_CHARACTERS = 120
 
 
@@ -32,12 +36,10 @@ def manifest_of(
     catalog: Catalog,
     upstreams: Mapping[str, Upstream],
     disclosure: Disclosure,
-    *,
-    unimported: Container[str],
 ) -> dict[str, Any]:
     """Return the manifest for a script that names what was `found`; it may have to generate stubs.
 
-    Of the servers that it may name `unimported` those which were found are there without an import.
+    The servers that it names are there without an import too, but for those with a name of Python's own.
 
     Servers whose names are not in the script's text are told of with their described tools alone: each function costs
     a guest 5 µs, and a catalog may have ten thousand. A name that the script puts together at run time is then one of
@@ -46,7 +48,7 @@ def manifest_of(
     text = normalised("NFKC", script)
     looks = _LOOKS.search(text) is not None
     takes_all = not found and "tools" in text
-    names = {reference.namespace for reference in found}
+    names = {reference.namespace for reference in found} - OF_PYTHON
     described: dict[str, list[CatalogEntry]] = {}
     for entry in disclosure.described():
         described.setdefault(entry.spec.server, []).append(entry)
@@ -58,7 +60,7 @@ def manifest_of(
         entries = catalog.of_server(server) if is_whole else described.get(server, ())
         functions = {entry.function: _function(entry, disclosure, looks=looks and is_whole) for entry in entries}
         manifest[namespace] = {"doc": f"The tools of the server {server}.", "functions": functions}
-        if namespace in names and namespace in unimported:
+        if namespace in names:
             manifest[namespace]["unimported"] = True
         if not is_whole:
             manifest[namespace]["partial"] = True

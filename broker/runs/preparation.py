@@ -6,9 +6,7 @@ never parses a script; what it names is found inside a guest.
 
 from __future__ import annotations
 
-import builtins
 import re
-import sys
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -18,7 +16,7 @@ import anyio
 from broker.calls.call_texts import script_not_described
 from broker.logging import logger
 from broker.runs.hints import sharpened
-from broker.runs.manifest import manifest_of
+from broker.runs.manifest import OF_PYTHON, manifest_of
 from broker.runs.not_described import NotDescribed
 from broker.runs.script_check import CheckedScript, diagnostics_of, stops, unreadable
 from codegen import CheckerError
@@ -37,7 +35,6 @@ if TYPE_CHECKING:
 
 _WHOLE_SERVER = {None, "*"}
 _WITH_ATTRIBUTE = re.compile(r"(?<![\w.])([^\W\d]\w*)\s*\.")
-_OF_PYTHON = sys.stdlib_module_names | frozenset(dir(builtins))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -107,8 +104,7 @@ class Preparation:
 
     async def manifest(self, script: str, found: Sequence[Reference]) -> dict[str, Any]:
         """Return what the guest is told about the tools."""
-        about = (self.catalog, self.upstreams, self.disclosure)
-        make = partial(manifest_of, script, found, *about, unimported=self._unimported(script))
+        make = partial(manifest_of, script, found, self.catalog, self.upstreams, self.disclosure)
         if all(entry.has_stub for entry in self.disclosure.described()):
             return make()
         # In a thread: a stub that was never made before takes milliseconds.
@@ -135,7 +131,7 @@ class Preparation:
         entries = [entry for server in sorted(servers) for entry in self.catalog.of_server(server)]
         described = [entry for entry in entries if self.disclosure.is_described(entry)]
         listed = {namespace: tuple(entry["functions"]) for namespace, entry in manifest.items()}
-        unimported = self._unimported(script).intersection(reference.namespace for reference in found)
+        unimported = [namespace for namespace, entry in manifest.items() if entry.get("unimported")]
         found_mistakes = await diagnostics_of(script, described, listed, unimported)
         return tuple(sharpened(one, self.catalog) for one in found_mistakes)
 
@@ -145,7 +141,7 @@ class Preparation:
         What Python has under the same name is meant instead.
         """
         named = frozenset(_WITH_ATTRIBUTE.findall(normalised("NFKC", script)))
-        return named.intersection(self.catalog.namespaces.values()) - _OF_PYTHON
+        return named.intersection(self.catalog.namespaces.values()) - OF_PYTHON
 
     async def _settle(self, found: Sequence[Reference]) -> None:
         """Wait for the servers that the script names, and for no other."""

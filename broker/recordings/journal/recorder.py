@@ -24,7 +24,7 @@ from broker.recordings.keeping.transfer import load
 from broker.recordings.redaction import Redaction
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Mapping
 
     from broker.authorization.desk import ConsentDesk
     from broker.recordings.journal.resuming import UnknownOutcome
@@ -63,7 +63,7 @@ class Recorder:
         manifest: Mapping[str, Any],
         limits: Limits,
         image: str,
-        tools: Sequence[RecordedTool],
+        tools: Iterable[RecordedTool],
         desk: ConsentDesk,
     ) -> RecordedRun:
         """Begin a run of a script that may call these tools.
@@ -74,6 +74,7 @@ class Recorder:
         seed, wall_ns = secrets.randbits(64), time.time_ns()
         if self.recordings is None or self.recordings.settings.mode == "off":
             return RecordedRun(run_id=run_id, seed=seed, wall_ns=wall_ns, journal=UnrecordedRun())
+        tools = list(tools)
         beginning = Beginning(
             run_id=run_id,
             filename=filename,

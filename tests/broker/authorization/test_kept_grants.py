@@ -59,7 +59,7 @@ async def decide(session, pending):
     return type(decision).__name__, decision.basis.by
 
 
-async def test_what_was_allowed_for_always_holds_in_later_sessions(store):
+async def test_what_was_allowed_permanently_holds_in_later_sessions(store):
     person = Person()
     assert await decide(desk(store, person), call(path="a")) == ("Allow", "person")
     later = desk(store)

@@ -154,7 +154,7 @@ async def test_a_session_grant_for_a_number_of_calls_is_not_given_back(world, ca
 
 
 @pytest.mark.parametrize("is_revoked", [False, True])
-async def test_a_grant_for_always_holds_for_a_run_that_goes_on_while_the_store_has_it(world, is_revoked):
+async def test_a_permanent_grant_holds_for_a_run_that_goes_on_while_the_store_has_it(world, is_revoked):
     run, resume, crash, calls, store = world("run", "resume", "crash", "calls", "store")
     result = await run(LOOP, answerer=Person(Choice(decision="any", scope="always")), nothing=True)
     assert result.value == list(range(6))
