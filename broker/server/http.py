@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING
 import uvicorn
 from mcp.server.auth.settings import AuthSettings
 from mcp.server.transport_security import TransportSecuritySettings
-from pydantic import AnyHttpUrl
 from starlette.responses import JSONResponse
 from starlette.routing import Route
 
@@ -157,11 +156,14 @@ def _auth(settings: ServeSettings, address: Address) -> AuthSettings:
     oauth = settings.oauth
     # Without an authorization server the SDK wants one all the same, and shows it to nobody.
     issuer = oauth.issuer if oauth is not None else f"http://{address.host}"
-    return AuthSettings(
-        issuer_url=AnyHttpUrl(issuer),
-        resource_server_url=AnyHttpUrl(oauth.resource) if oauth is not None else None,
-        required_scopes=list(oauth.scopes) if oauth is not None else None,
-        validate_token_resource=False,  # the verifier has
+    # As texts: a URL made beforehand ends with a slash that the issuer's name has not, and clients compare them.
+    return AuthSettings.model_validate(
+        {
+            "issuer_url": issuer,
+            "resource_server_url": oauth.resource if oauth is not None else None,
+            "required_scopes": list(oauth.scopes) if oauth is not None else None,
+            "validate_token_resource": False,  # the verifier has
+        }
     )
 
 

@@ -24,7 +24,7 @@ class OAuthSettings(BaseModel):
     Attributes:
         issuer: The authorization server; the `iss` of its tokens.
         resource: The URL under which clients reach this server; the `aud` of its tokens.
-        jwks_url: Where the issuer's keys are; `/.well-known/jwks.json` of the issuer when left out.
+        jwks_url: Where the issuer's keys are, if not where its metadata says.
         scopes: What a token has to have.
         algorithms: Which signatures are believed.
     """

@@ -1,6 +1,7 @@
 """Who may use the HTTP server: bearer tokens of the config, and tokens of an authorization server.
 
-Above: http.py. Below: PyJWT and httpx2. A token that cannot be checked is refused; why is in the log, not the token.
+Above: http.py. Below: issuer_keys.py, PyJWT. A token that cannot be checked is refused; the log says why, without the
+token.
 """
 
 from __future__ import annotations
@@ -8,21 +9,16 @@ from __future__ import annotations
 import hmac
 from typing import TYPE_CHECKING, Any
 
-import anyio
-import httpx2
 import jwt
 from mcp.server.auth.provider import AccessToken, TokenVerifier
 
 from broker.logging import logger
+from broker.server.issuer_keys import IssuerKeys
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from broker.server.settings import OAuthSettings
-
-_KEYS_SECONDS = 3_600.0
-_RETRY_SECONDS = 10.0
-_FETCH_SECONDS = 5.0
 
 
 class StaticTokens(TokenVerifier):
@@ -48,14 +44,12 @@ class IssuedTokens(TokenVerifier):
     def __init__(self, settings: OAuthSettings) -> None:
         """Fetch nothing before the first token comes."""
         self._settings = settings
-        self._keys: dict[str, jwt.PyJWK] = {}
-        self._fetched_at = float("-inf")
-        self._fetching = anyio.Lock()
+        self._keys = IssuerKeys(settings)
 
     async def verify_token(self, token: str) -> AccessToken | None:
         """Return what a token says of its holder, when its signature, issuer, audience, time and scopes are right."""
         try:
-            key = await self._key(str(jwt.get_unverified_header(token).get("kid", "")))
+            key = await self._keys.key(str(jwt.get_unverified_header(token).get("kid", "")))
             if key is None:
                 return None
             claims = jwt.decode(
@@ -85,29 +79,6 @@ class IssuedTokens(TokenVerifier):
             subject=None if subject is None else str(subject),
             claims={"iss": claims["iss"]},
         )
-
-    async def _key(self, key_id: str) -> jwt.PyJWK | None:
-        """Return a key of the issuer; its keys are fetched again when one is unknown, but not for every bad token."""
-        async with self._fetching:
-            age = anyio.current_time() - self._fetched_at
-            if age > _KEYS_SECONDS or (key_id not in self._keys and age > _RETRY_SECONDS):
-                self._fetched_at = anyio.current_time()
-                await self._fetch()
-        if not key_id and len(self._keys) == 1:
-            return next(iter(self._keys.values()))
-        return self._keys.get(key_id)
-
-    async def _fetch(self) -> None:
-        url = self._settings.jwks_url or f"{self._settings.issuer.rstrip('/')}/.well-known/jwks.json"
-        try:
-            async with httpx2.AsyncClient(timeout=_FETCH_SECONDS) as client:
-                response = await client.get(url)
-                response.raise_for_status()
-            keys = jwt.PyJWKSet.from_dict(response.json())
-        except (httpx2.HTTPError, jwt.PyJWTError, ValueError) as error:
-            logger().warning("the issuer's keys cannot be had", reason=type(error).__name__)
-            return
-        self._keys = {key.key_id or "": key for key in keys.keys}
 
 
 class AnyOf(TokenVerifier):

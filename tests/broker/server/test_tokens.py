@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import socket
 import time
 from contextlib import asynccontextmanager
@@ -10,14 +11,17 @@ from typing import Any
 
 import anyio
 import anyio.lowlevel
+import httpx2
 import jwt
 import pytest
+import structlog
 import uvicorn
 from cryptography.hazmat.primitives.asymmetric import rsa
 from starlette.applications import Starlette
 from starlette.responses import JSONResponse
 from starlette.routing import Route
 
+from broker.server.issuer_keys import KeysError, place_of_keys
 from broker.server.settings import OAuthSettings
 from broker.server.tokens import IssuedTokens, StaticTokens
 
@@ -121,3 +125,64 @@ async def test_static_tokens_name_their_holder_and_nobody_else():
     assert ada.client_id == "ada"
     for wrong in ("", "a" * 31, "a" * 33, "A" * 32, "\ud800"):
         assert await verifier.verify_token(wrong) is None
+
+
+def metadata(issuer: str, keys: str) -> dict[str, str]:
+    return {"issuer": issuer, "jwks_uri": keys}
+
+
+ISSUER = "https://login.example.org"
+REALM = f"{ISSUER}/realm"
+KEYS = "https://keys.example.org/certs"
+PLACES = {
+    "OAuth": (ISSUER, "/.well-known/oauth-authorization-server", KEYS),
+    "OpenID Connect": (ISSUER, "/.well-known/openid-configuration", KEYS),
+    "OAuth with a path": (REALM, "/.well-known/oauth-authorization-server/realm", KEYS),
+    "OpenID Connect with a path": (REALM, "/realm/.well-known/openid-configuration", KEYS),
+    "no metadata": (REALM, "/elsewhere", f"{REALM}/.well-known/jwks.json"),
+    "a slash at its end": (f"{ISSUER}/", "/.well-known/openid-configuration", KEYS),
+}
+
+
+def site(answers: dict[str, Any]) -> httpx2.AsyncClient:
+    """A client of an issuer that has these documents."""
+
+    async def answer(request: httpx2.Request) -> httpx2.Response:
+        said = answers.get(request.url.path)
+        return httpx2.Response(404) if said is None else httpx2.Response(200, json=said)
+
+    return httpx2.AsyncClient(transport=httpx2.MockTransport(answer))
+
+
+@pytest.mark.parametrize("case", PLACES)
+async def test_the_keys_are_where_the_metadata_of_the_issuer_says(case):
+    named, path, place = PLACES[case]
+    async with site({path: metadata(named, KEYS)}) as client:
+        assert await place_of_keys(named, client) == place
+
+
+NOT_FOLLOWED = {
+    "of another issuer": (
+        metadata(f"{ISSUER}/", KEYS),
+        f"the issuer is called {ISSUER}/, and serve.oauth.issuer is {ISSUER}",
+    ),
+    "without TLS": (metadata(ISSUER, "http://10.0.0.1/certs"), "http://10.0.0.1/certs, which is not an https address"),
+}
+
+
+@pytest.mark.parametrize("case", NOT_FOLLOWED)
+async def test_metadata_that_is_not_the_issuers_is_not_followed(case):
+    said, problem = NOT_FOLLOWED[case]
+    async with site({"/.well-known/oauth-authorization-server": said}) as client:
+        with pytest.raises(KeysError, match=f"{re.escape(problem)}$"):
+            await place_of_keys(ISSUER, client)
+
+
+async def test_keys_that_cannot_be_had_are_an_error_that_the_operator_reads():
+    with anyio.fail_after(30), structlog.testing.capture_logs() as logs:
+        async with issuer([]) as settings:
+            away = settings.model_copy(update={"jwks_url": f"{settings.issuer}/not-there"})
+            assert await IssuedTokens(away).verify_token(token(away)) is None
+    assert [(entry["log_level"], entry["reason"]) for entry in logs] == [
+        ("error", f"{settings.issuer}/not-there has none")
+    ]

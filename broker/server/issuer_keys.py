@@ -1,0 +1,132 @@
+"""The keys with which an issuer signs its tokens, found where its metadata says.
+
+Above: tokens.py. Below: PyJWT and httpx2. An issuer with TLS is not followed to an address without. That the keys
+cannot be had is an error in the log: until they can, nobody gets in.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
+
+import anyio
+import httpx2
+import jwt
+
+from broker.logging import logger
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from broker.server.settings import OAuthSettings
+
+_KEYS_SECONDS = 3_600.0
+_RETRY_SECONDS = 10.0
+_FETCH_SECONDS = 10.0
+_FOUND = 200
+
+
+class KeysError(Exception):
+    """The keys cannot be had; the text says why."""
+
+
+class IssuerKeys:
+    """The keys of one issuer, fetched when the first is needed, and anew after an hour or for one that is unknown."""
+
+    def __init__(self, settings: OAuthSettings) -> None:
+        """Fetch nothing yet."""
+        self._settings = settings
+        self._keys: dict[str, jwt.PyJWK] = {}
+        self._fetched_at = float("-inf")
+        self._fetching = anyio.Lock()
+
+    async def key(self, key_id: str) -> jwt.PyJWK | None:
+        """Return a key of the issuer; a token that names none is signed with its only one."""
+        if self._is_due(key_id):
+            async with self._fetching:
+                if self._is_due(key_id):
+                    await self._fetch()
+        if not key_id and len(self._keys) == 1:
+            return next(iter(self._keys.values()))
+        return self._keys.get(key_id)
+
+    def _is_due(self, key_id: str) -> bool:
+        """Tell whether to fetch: an unknown key is a reason too, but not for every bad token."""
+        age = anyio.current_time() - self._fetched_at
+        return age > _KEYS_SECONDS or (key_id not in self._keys and age > _RETRY_SECONDS)
+
+    async def _fetch(self) -> None:
+        try:
+            with anyio.fail_after(_FETCH_SECONDS):
+                self._keys = await _keys_of(self._settings)
+        except KeysError as error:
+            self._report(str(error))
+        except TimeoutError:
+            self._report(f"it took longer than {_FETCH_SECONDS:g} s to fetch them")
+        finally:
+            self._fetched_at = anyio.current_time()
+
+    def _report(self, reason: str) -> None:
+        logger().error(
+            "no token can be checked: the keys of the issuer cannot be had",
+            issuer=self._settings.issuer,
+            reason=reason,
+            what_to_do="Correct serve.oauth.issuer, or set serve.oauth.jwks_url.",
+        )
+
+
+async def place_of_keys(issuer: str, client: httpx2.AsyncClient) -> str:
+    """Return where the keys of an issuer are: where its metadata says, else at the address that many have.
+
+    Raises:
+        KeysError: The issuer does not answer, or its metadata is of another one or names no safe place.
+    """
+    for url in _places_of_metadata(issuer):
+        metadata = await _document(url, client)
+        if not (isinstance(metadata, dict) and isinstance(place := metadata.get("jwks_uri"), str)):
+            continue
+        if (named := metadata.get("issuer")) != issuer:
+            raise KeysError(f"at {url} the issuer is called {named}, and serve.oauth.issuer is {issuer}")
+        if urlsplit(issuer).scheme == "https" != urlsplit(place).scheme:
+            raise KeysError(f"{url} names {place}, which is not an https address")
+        return place
+    return f"{issuer.rstrip('/')}/.well-known/jwks.json"
+
+
+def _places_of_metadata(issuer: str) -> Iterable[str]:
+    """Return where the metadata of an issuer may be: as OAuth has it (RFC 8414), then as OpenID Connect."""
+    parts = urlsplit(issuer)
+    origin, path = f"{parts.scheme}://{parts.netloc}/.well-known", parts.path.rstrip("/")
+    places = [
+        f"{origin}/oauth-authorization-server{path}",
+        f"{origin}/openid-configuration{path}",
+        f"{issuer.rstrip('/')}/.well-known/openid-configuration",
+    ]
+    return dict.fromkeys(places)
+
+
+async def _keys_of(settings: OAuthSettings) -> dict[str, jwt.PyJWK]:
+    async with httpx2.AsyncClient(timeout=_FETCH_SECONDS) as client:
+        url = settings.jwks_url or await place_of_keys(settings.issuer, client)
+        document = await _document(url, client)
+    if not isinstance(document, dict):
+        raise KeysError(f"{url} has none")
+    try:
+        return {key.key_id or "": key for key in jwt.PyJWKSet.from_dict(document).keys}
+    except jwt.PyJWTError:
+        raise KeysError(f"{url} has none that can be used") from None
+
+
+async def _document(url: str, client: httpx2.AsyncClient) -> Any:
+    """Return the JSON at an address, None where there is none.
+
+    Raises:
+        KeysError: Nobody answers there.
+    """
+    try:
+        response = await client.get(url)
+        return response.json() if response.status_code == _FOUND else None
+    except (httpx2.HTTPError, httpx2.InvalidURL) as error:
+        raise KeysError(f"{url} does not answer: {type(error).__name__}") from None
+    except ValueError:
+        return None
