@@ -166,6 +166,25 @@ print(key, await desk.echo(text=key), await desk.add(a=4242424242))
     assert recording.load(recording.calls[1].call.arguments) == {"text": "[redacted]"}
 
 
+@pytest.mark.parametrize(
+    ("secret", "text", "cleaned", "count"),
+    [
+        ("hunter22", '["a hunter22, hunter22",{"hunter22":1}]', '["a [redacted], [redacted]",{"[redacted]":1}]', 3),
+        ("pass/word!", '{"url":"https://x/?k=pass%2Fword%21"}', '{"url":"https://x/?k=[redacted]"}', 1),
+        ("pass/word!", f'{{"hex":"{b"pass/word!".hex()}"}}', '{"hex":"[redacted]"}', 1),
+        ('a"b\\ö', '{"short":"a\\"b\\\\ö"}', '{"short":"[redacted]"}', 1),
+        ('a"b\\ö', '{"short":"a\\"b\\\\\\u00f6"}', '{"short":"[redacted]"}', 1),
+        ("123456", '{"a":99123456,"b":123456,"c":1.5,"d":7}', '{"a":"99[redacted]","b":"[redacted]","c":1.5,"d":7}', 2),
+        ("123456", '{"part":1.123456}', '{"part":"1.[redacted]"}', 1),
+        ('","no","', '["yes","no","yes"]', '"[redacted]"', 1),
+        ("hunter22", '{"other": 1}', '{"other": 1}', 0),
+    ],
+)
+def test_a_secret_is_taken_out_of_a_json_text_in_whatever_form(secret, text, cleaned, count):
+    redaction = Redaction([secret, ""])
+    assert (redaction.json_text(text), redaction.count) == (cleaned, count)
+
+
 async def test_a_run_that_was_cut_off_is_interrupted(run, recordings):
     script = "from tools import desk\nimport asyncio\nawait asyncio.wait_for(desk.wait(), 0.01)"
     assert (await run(script)).outcome == "raised"
