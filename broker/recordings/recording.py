@@ -32,7 +32,7 @@ from broker.recordings.writing import outcome_of
 from sandbox import Limits
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Iterator
 
     from broker.recordings.events import Event
     from broker.recordings.parts import CallAnswer, RecordedCall, RecordedDenial, RecordedGrant, Stored
@@ -106,9 +106,7 @@ class Recording:
             RecordingError: They are none; the text names the line.
         """
         events = read_events(lines)
-        first = next(events, None)
-        if not isinstance(first, Begun):
-            raise RecordingError("it does not begin as a recording does")
+        first = beginning_of(events)
         recording = cls(first, value, line_count=1, last_at=first.at, **more)
         recording.grants += first.grants
         recording.denials += first.denials
@@ -275,3 +273,15 @@ class Recording:
                     return f"call {event.call} is answered twice"
                 story.answered = event
         return ""
+
+
+def beginning_of(events: Iterator[Event]) -> Begun:
+    """Take the first line of a recording.
+
+    Raises:
+        RecordingError: It is none.
+    """
+    first = next(events, None)
+    if not isinstance(first, Begun):
+        raise RecordingError("it does not begin as a recording does")
+    return first

@@ -29,8 +29,8 @@ async def take_up_crashed(run_id: str, recorder: Recorder, session_of: Callable[
     """
     await anyio.lowlevel.checkpoint()  # a broker that was closed meanwhile takes up nothing
     try:
-        _, recording = recorder.unfinished.find(run_id)
-        session = session_of(recording.begun.session, recording.begun.principal)
+        begun = recorder.unfinished.begun(run_id)
+        session = session_of(begun.session, begun.principal)
         result = await session.take_up(run_id)
         recorder.take_ups.keep(result)
     except (BrokerError, SandboxError) as error:

@@ -17,10 +17,9 @@ import anyio
 from broker.calls.content_blocks import ContentBlocks
 from broker.calls.script_functions import ScriptFunctions
 from broker.calls.tool_calls import ToolCalls
-from broker.errors import RecordingError
 from broker.recordings.journal.beginning import recorded_tool
-from broker.recordings.journal.resuming import UnknownCalls, check_resumable, give_back
-from broker.recordings.journal.run_journal import RunJournal
+from broker.recordings.journal.recorded_run import ResumedRun
+from broker.recordings.journal.resuming import UnknownCalls, give_back
 from broker.runs.envelope import envelope_of, redacted_outcome
 from broker.runs.hints import with_hint
 from broker.runs.large_values import worked_on
@@ -137,14 +136,11 @@ class Execution:
             RecordingError: It cannot go on here; the text says why.
         """
         sandbox = await self.preparation.sandbox.opened()
-        _, found = self.recorder.unfinished.find(name)
-        check_resumable(found, sandbox.image_digest)
+        found = self.recorder.resumable(name, sandbox.image_digest)
         await self.preparation.disclosure.need({tool.server for tool in found.begun.tools})
         entries = [self.preparation.catalog.by_python_name(tool.function) for tool in found.begun.tools]
         await self.preparation.disclosure.describe([entry for entry in entries if entry is not None])
-        with self.recorder.resume(name, image=sandbox.image_digest, desk=self.desk) as recorded:
-            if recorded.before is None:
-                raise RecordingError(f"{name} has no past")
+        with self.recorder.resume(found, image=sandbox.image_digest, desk=self.desk) as recorded:
             conditions = _Conditions(
                 script=recorded.before.script,
                 filename=recorded.before.begun.filename,
@@ -214,7 +210,7 @@ class Execution:
         )
         functions = ScriptFunctions(blocks, watching.extractor or self.extractor)
         calls = RunCalls(tools=tools, functions=functions, blocks=blocks, known=watching.known_answers)
-        if recorded.before is not None and isinstance(recorded.journal, RunJournal):
+        if isinstance(recorded, ResumedRun):
             give_back(recorded.before, desk, recorded.journal)
             calls.restore(recorded.before, desk, prepared.upstreams)
         return calls

@@ -30,8 +30,7 @@ class RecordedRun:
         seed: Where its random numbers come from.
         wall_ns: Unix time at which its clock starts.
         journal: Told of everything; keeps nothing where the run is not recorded.
-        past: What happened before, in a run that is resumed.
-        before: The whole recording of that.
+        past: What happened before; nothing in a run that begins.
     """
 
     run_id: str
@@ -39,7 +38,6 @@ class RecordedRun:
     wall_ns: int
     journal: RunJournal | UnrecordedRun
     past: Past = field(default_factory=Past)
-    before: Recording | None = None
 
     def __enter__(self) -> Self:
         """Return the run."""
@@ -65,3 +63,15 @@ class RecordedRun:
             fault = fault or (last if error is None else None)
         if fault is not None:
             raise interrupted(self.journal.recordings, self.run_id, fault) from error
+
+
+@dataclass(frozen=True, kw_only=True)
+class ResumedRun(RecordedRun):
+    """A run that goes on.
+
+    Attributes:
+        before: The recording of what happened before.
+    """
+
+    journal: RunJournal
+    before: Recording

@@ -13,13 +13,13 @@ from typing import TYPE_CHECKING, Any
 from broker.errors import RecordingError, StoreError
 from broker.recordings.journal.beginning import Beginning, present_versions
 from broker.recordings.journal.leave import grants_to_record
-from broker.recordings.journal.recorded_run import RecordedRun
+from broker.recordings.journal.recorded_run import RecordedRun, ResumedRun
 from broker.recordings.journal.repeating import present_request
 from broker.recordings.journal.resuming import check_resumable
 from broker.recordings.journal.retracing import past_of
 from broker.recordings.journal.run_journal import RunJournal, UnrecordedRun
 from broker.recordings.journal.take_ups import TakeUps
-from broker.recordings.journal.unfinished_runs import UnfinishedRuns
+from broker.recordings.journal.unfinished_runs import NO_RECORDINGS, UnfinishedRuns
 from broker.recordings.keeping.transfer import load
 from broker.recordings.redaction import Redaction
 
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
     from broker.authorization.desk import ConsentDesk
     from broker.recordings.journal.resuming import UnknownOutcome
+    from broker.recordings.keeping.entries import Entry
     from broker.recordings.keeping.recordings import Recordings
     from broker.recordings.parts import RecordedTool
     from broker.recordings.recording import Recording
@@ -96,35 +97,52 @@ class Recorder:
         journal = RunJournal.begin(self.recordings, Redaction(self.secret_values), beginning)
         return RecordedRun(run_id=run_id, seed=seed, wall_ns=wall_ns, journal=journal)
 
-    def resume(self, name: str, *, image: str, desk: ConsentDesk) -> RecordedRun:
-        """Take up a run that was interrupted or is parked, with the grants of `desk` beside its own.
+    def resumable(self, name: str, image: str) -> Recording:
+        """Return the recording of a run that may go on, on this guest image; nothing is written.
 
         Raises:
-            RecordingError: There is none, it is neither, or it cannot go on here; the text says why.
+            RecordingError: There is none, it has ended, or it cannot go on here; the text says why.
+        """
+        if self.recordings is None:
+            raise RecordingError(NO_RECORDINGS)
+        return _resumable(self.recordings, self.recordings.find_open(name), image)
+
+    def resume(self, recording: Recording, *, image: str, desk: ConsentDesk) -> ResumedRun:
+        """Take up a run that `resumable` has returned, with the grants of `desk` beside its own.
+
+        Where that fails, the run stands as before.
+
+        Raises:
+            RecordingError: It goes on elsewhere or has ended meanwhile, or lacks what it needs; the text says why.
             StoreError: It cannot be written down.
         """
-        entry, recording = self.unfinished.find(name)
         if self.recordings is None:
-            raise RecordingError("this broker keeps no recordings")
-        check_resumable(recording, image)
-        self.recordings.claim(entry)
+            raise RecordingError(NO_RECORDINGS)
+        entry = self.recordings.claim(recording.begun.run_id)
         try:
-            # Read again: until it was claimed, another process may have taken it further.
-            return self._taken_up(self.recordings, load(self.recordings, entry), desk)
+            if (entry.id, self.recordings.line_count(entry.id)) != (recording.entry_id, recording.line_count):
+                # Until it was claimed, another process has taken it further.
+                recording = _resumable(self.recordings, entry, image)
+            return self._taken_up(self.recordings, recording, desk)
         except BaseException:
             with suppress(StoreError):
-                self.recordings.settle(entry.id, "interrupted", entry.calls)
+                self.recordings.release(entry)
             raise
 
-    def _taken_up(self, recordings: Recordings, recording: Recording, desk: ConsentDesk) -> RecordedRun:
-        begun = recording.begun
-        return RecordedRun(
+    def _taken_up(self, recordings: Recordings, recording: Recording, desk: ConsentDesk) -> ResumedRun:
+        begun, past = recording.begun, past_of(recording, goes_on=True)
+        grants = grants_to_record(desk.book, begun.tools)
+        return ResumedRun(
             run_id=begun.run_id,
             seed=begun.seed,
             wall_ns=begun.wall_ns,
-            journal=RunJournal.resume(
-                recordings, Redaction(self.secret_values), recording, grants_to_record(desk.book, begun.tools)
-            ),
-            past=past_of(recording, goes_on=True),
+            journal=RunJournal.resume(recordings, Redaction(self.secret_values), recording, grants),
+            past=past,
             before=recording,
         )
+
+
+def _resumable(recordings: Recordings, entry: Entry, image: str) -> Recording:
+    recording = load(recordings, entry)
+    check_resumable(recording, image)
+    return recording

@@ -13,15 +13,17 @@ from typing import TYPE_CHECKING
 from broker.errors import RecordingError, StoreError
 from broker.logging import logger
 from broker.recordings.journal.leave import numbers_of
-from broker.recordings.keeping.transfer import load
+from broker.recordings.keeping.transfer import load, load_beginning
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable
 
     from broker.authorization.grants import Held
+    from broker.recordings.events import Begun
     from broker.recordings.keeping.entries import Entry
     from broker.recordings.keeping.recordings import Recordings
-    from broker.recordings.recording import Recording
+
+NO_RECORDINGS = "this broker keeps no recordings"
 
 
 @dataclass(frozen=True)
@@ -40,7 +42,13 @@ class UnfinishedRuns:
 
     def is_open(self, run_id: str, principal: str) -> bool:
         """Tell whether a run of a principal is recorded here that was interrupted or is parked."""
-        return any(recording.begun.run_id == run_id for recording in self._open_of(principal))
+        if self.recordings is None:
+            return False
+        try:
+            entry = self.recordings.find_open(run_id)
+            return entry.run_id == run_id and self._is_of(entry, principal)
+        except RecordingError:
+            return False  # there is none, it has ended, or makes no sense
 
     def requested(self, request: str, within_seconds: float | None = None) -> str | None:
         """Return the run that a client goes on with that repeats its request: one that is parked or has crashed.
@@ -74,40 +82,40 @@ class UnfinishedRuns:
             return
         for run_id in runs:
             with suppress(RecordingError):  # it was removed, or cannot go on
-                entry, recording = self.find(run_id)
-                self.recordings.append_revoked(entry, numbers_of(recording, held))
+                entry = self.recordings.find(run_id)
+                self.recordings.append_revoked(entry, numbers_of(load(self.recordings, entry), held))
 
     def waiting(self, principal: str) -> list[str]:
         """Return the runs of a principal that are parked, or waited for somebody when their process died."""
-        found = self._open_of(principal)
-        return [recording.begun.run_id for recording in found if recording.has_content and recording.waits]
+        if self.recordings is None:
+            return []
+        found = []
+        for entry in self.recordings.open_entries():
+            with suppress(RecordingError):  # `codemode runs` says so
+                if self._is_of(entry, principal):
+                    recording = load(self.recordings, entry)
+                    found += [entry.run_id] if recording.has_content and recording.waits else []
+        return found
 
     def crashed(self) -> list[str]:
         """Return the runs that ended with their process, not on purpose, and that can go on."""
         entries = [] if self.recordings is None else self.recordings.entries()
         return [one.run_id for one in entries if one.has_crashed and one.mode == "full" and not one.is_imported]
 
-    def _open_of(self, principal: str) -> Iterator[Recording]:
-        """Yield the recordings of a principal's open runs; an imported one only says whose it is."""
-        if self.recordings is None:
-            return
-        for entry in self.recordings.open_entries():
-            if entry.is_imported:
-                continue
-            try:
-                recording = load(self.recordings, entry)
-            except RecordingError:
-                continue  # `codemode runs` says so
-            if recording.begun.principal == principal:
-                yield recording
-
-    def find(self, name: str) -> tuple[Entry, Recording]:
-        """Return the recording of a run.
+    def begun(self, run_id: str) -> Begun:
+        """Return what a run began with.
 
         Raises:
             RecordingError: There is none, or it makes no sense.
         """
         if self.recordings is None:
-            raise RecordingError("this broker keeps no recordings")
-        entry = self.recordings.find(name)
-        return entry, load(self.recordings, entry)
+            raise RecordingError(NO_RECORDINGS)
+        return load_beginning(self.recordings, self.recordings.find(run_id))
+
+    def _is_of(self, entry: Entry, principal: str) -> bool:
+        """Tell whether a run is one of a principal; an imported one only says whose it is."""
+        return (
+            self.recordings is not None
+            and not entry.is_imported
+            and load_beginning(self.recordings, entry).principal == principal
+        )

@@ -69,6 +69,7 @@ class Recordings:
         `request` is what a client has to repeat to go on with it.
 
         Raises:
+            RecordingError: A run of this id is recorded already.
             StoreError: It cannot be written down; nothing has been run.
         """
         self._settle_cut_off()
@@ -125,19 +126,32 @@ class Recordings:
             (state, calls, time.time_ns(), began, owner, recording, recording, recording),
         )
 
-    def claim(self, entry: Entry) -> None:
-        """Make a run that was interrupted or is parked this process's own.
+    def claim(self, run_id: str) -> Entry:
+        """Make a run that was interrupted or is parked this process's own; return how it stood.
 
         Raises:
             RecordingError: It is neither, or another process has been faster.
+            StoreError: It cannot be written down.
         """
-        self._settle_cut_off()
         with self._store.transaction():
-            self.find_open(entry.run_id)
+            entry = self.find_open(run_id)
             self._store.execute(
                 "UPDATE recording SET state = 'running', owner = ?, ended = NULL, was_taken_up = 1 WHERE id = ?",
                 (self._me().name, entry.id),
             )
+        return entry
+
+    def release(self, entry: Entry) -> None:
+        """Let a run that was claimed stand as before: nothing of it has gone on.
+
+        Raises:
+            StoreError: It cannot be written down; the run is interrupted when this process has ended.
+        """
+        owner = SHUTDOWN if entry.has_crashed else ""
+        self._store.execute(
+            "UPDATE recording SET state = ?, owner = ?, calls = ?, ended = ?, was_taken_up = ? WHERE id = ?",
+            (entry.state, owner, entry.calls, entry.ended, entry.was_taken_up, entry.id),
+        )
 
     def entries(self, limit: int = -1) -> list[Entry]:
         """List the recordings, newest first."""
@@ -216,17 +230,26 @@ class Recordings:
 
         Raises:
             RecordingError: There is none of that name, or it is neither.
+            StoreError: That one of this process was interrupted cannot be written down still.
         """
+        self._settle_cut_off()
         entry = self.find(name)
         if entry.state not in {"interrupted", "parked"}:
             said = "runs in another process" if entry.state == "running" else f"has ended: {entry.state}"
             raise RecordingError(f"{entry.run_id} {said}, so there is nothing to resume.")
         return entry
 
-    def lines(self, recording: int) -> Iterator[str]:
-        """Return the lines of a recording in order."""
-        rows = self._store.execute("SELECT line FROM recording_line WHERE recording = ? ORDER BY number", (recording,))
+    def lines(self, recording: int, *, most: int = -1) -> Iterator[str]:
+        """Return the lines of a recording in order, the first `most` of them if that is not negative."""
+        rows = self._store.execute(
+            "SELECT line FROM recording_line WHERE recording = ? ORDER BY number LIMIT ?", (recording, most)
+        )
         return (line for (line,) in rows)
+
+    def line_count(self, recording: int) -> int:
+        """Return how many lines a recording has."""
+        [[last]] = self._store.execute("SELECT max(number) FROM recording_line WHERE recording = ?", (recording,))
+        return 0 if last is None else int(last) + 1
 
     def value(self, sha256: str) -> str | None:
         """Return the JSON text of a value that is kept by digest."""

@@ -7,15 +7,20 @@ from __future__ import annotations
 
 import os
 import tempfile
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from broker.errors import RecordingError
 from broker.recordings.files import export_lines, read_file
-from broker.recordings.recording import Recording
+from broker.recordings.lines import read_events
+from broker.recordings.recording import Recording, beginning_of
 from broker.recordings.writing import state_of
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from broker.recordings.events import Begun
     from broker.recordings.keeping.entries import Entry
     from broker.recordings.keeping.recordings import Recordings
 
@@ -26,12 +31,20 @@ def load(recordings: Recordings, entry: Entry) -> Recording:
     Raises:
         RecordingError: It makes no sense.
     """
-    try:
+    with _named(entry.run_id):
         return Recording.read(
             recordings.lines(entry.id), recordings.value, entry_id=entry.id, is_imported=entry.is_imported
         )
-    except RecordingError as error:
-        raise RecordingError(f"{entry.run_id}: {error}") from None
+
+
+def load_beginning(recordings: Recordings, entry: Entry) -> Begun:
+    """Read what a run of the store began with, which is its first line alone.
+
+    Raises:
+        RecordingError: It makes no sense.
+    """
+    with _named(entry.run_id):
+        return beginning_of(read_events(recordings.lines(entry.id, most=1)))
 
 
 def export(recordings: Recordings, entry: Entry, path: Path) -> None:
@@ -61,10 +74,8 @@ def import_file(recordings: Recordings, path: Path) -> tuple[Entry, str]:
         StoreError: It cannot be written down.
     """
     file = read_file(path)
-    try:
+    with _named(str(path)):
         recording = Recording.read(file.lines, file.values.get)
-    except RecordingError as error:
-        raise RecordingError(f"{path}: {error}") from None
     begun = recording.begun
     number = recordings.begin(begun.run_id, begun.mode, begun.filename, is_imported=True)
     try:
@@ -78,3 +89,12 @@ def import_file(recordings: Recordings, path: Path) -> tuple[Entry, str]:
     state = "interrupted" if outcome is None else state_of(outcome)
     recordings.settle(number, state, len(recording.calls), began=begun.at)
     return recordings.find(begun.run_id), file.cut
+
+
+@contextmanager
+def _named(what: str) -> Iterator[None]:
+    """Name in an error of a block what it is about."""
+    try:
+        yield
+    except RecordingError as error:
+        raise RecordingError(f"{what}: {error}") from None

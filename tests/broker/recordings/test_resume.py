@@ -6,7 +6,7 @@ import anyio
 import anyio.lowlevel
 import pytest
 
-from broker import Grant, PolicyConfig
+from broker import Grant, PolicyConfig, QuestionBox
 from broker.errors import RecordingError
 from broker.recordings.keeping.recordings import Recordings
 from broker.recordings.keeping.transfer import export, import_file, load
@@ -153,7 +153,7 @@ async def test_only_one_process_takes_up_a_run(run, resume, cut, store):
     result = await run(SCRIPT)
     entry = cut(2)
     with Recordings(store, RecordingSettings()) as other:
-        other.claim(entry)
+        other.claim(entry.run_id)
         with pytest.raises(RecordingError, match="runs in another process, so there is nothing to resume"):
             await resume(result.run_id)
     assert (await resume(result.run_id)).value == result.value
@@ -239,7 +239,7 @@ async def test_a_broker_that_is_closed_at_once_leaves_the_runs_that_it_was_to_ta
 async def test_a_run_that_could_not_be_taken_up_can_be_later(world, monkeypatch):
     run, opened, cut, recordings = world("run", "opened", "cut", "recordings")
     result = await run(SCRIPT)
-    cut(2)
+    before = cut(2)
 
     def broken(*_, **__):
         raise RecordingError("it makes no sense")
@@ -250,8 +250,8 @@ async def test_a_run_that_could_not_be_taken_up_can_be_later(world, monkeypatch)
             patched.setattr("broker.recordings.journal.recorder.past_of", broken)
             with pytest.raises(RecordingError, match="it makes no sense"):
                 await session.take_up(result.run_id)
-        entry = recordings.find(result.run_id)
-        assert (entry.state, entry.has_crashed) == ("interrupted", False)
+        assert recordings.find(result.run_id) == before
+        assert (before.state, before.has_crashed, before.was_taken_up) == ("interrupted", True, False)
         assert (await session.take_up(result.run_id)).value == result.value
 
 
@@ -284,3 +284,72 @@ async def test_a_run_that_goes_on_asks_the_model_that_it_is_given(run, opened, c
         session = broker.session(grants=[Grant("desk.add")])
         resumed = await session.take_up(result.run_id, extractor=model)
     assert resumed.value == 36
+
+
+@pytest.fixture
+def read(store):
+    """What was read of recordings: how many lines at the most, -1 for all of them."""
+    limits: list[int] = []
+
+    def note(statement: str) -> None:
+        if statement.startswith("SELECT line FROM recording_line"):
+            limits.append(int(statement.rpartition(" ")[2]))
+
+    store._connection.set_trace_callback(note)
+    yield limits
+    store._connection.set_trace_callback(None)
+
+
+async def test_a_run_that_is_taken_up_is_read_once(run, resume, cut, read):
+    result = await run(SCRIPT)
+    cut(2)
+    assert (await resume(result.run_id)).value == result.value
+    assert read == [-1]
+
+
+async def test_a_run_that_was_taken_further_before_it_is_claimed_is_read_again(opened, calls):
+    script = "from tools import desk\n[await desk.add(a=1), await desk.echo(text='b')]"
+    async with opened() as broker:
+        image = (await broker._sandbox.opened()).image_digest
+        parked = await broker.session(parks=True).execute_code(script, describe_references=True)
+        session, recorder = broker.session(grants=[Grant("desk.*")], parks=True), broker._recorder
+        found = recorder.resumable(parked.run_id, image)
+        further = await broker.session(grants=[Grant("desk.add")], parks=True).take_up(parked.run_id)
+        assert (further.outcome, calls) == ("parked", [("add", 1, 2)])
+        with recorder.resume(found, image=image, desk=session._desk) as resumed:
+            assert resumed.before.calls[1].answered is not None
+        assert found.calls[1].answered is None
+        assert (await session.take_up(parked.run_id)).value == [3, "b"]
+    assert calls == [("add", 1, 2), ("echo", "b")]
+
+
+async def test_a_parked_run_that_cannot_be_taken_up_stays_parked(opened, recordings, monkeypatch):
+    def broken(*_, **__):
+        raise RecordingError("it makes no sense")
+
+    async with opened() as broker:
+        session = broker.session(parks=True)
+        parked = await session.execute_code("from tools import desk\nawait desk.add(a=1)", describe_references=True)
+        before = recordings.find(parked.run_id), list(recordings.lines(1))
+        monkeypatch.setattr("broker.recordings.journal.recorder.past_of", broken)
+        with pytest.raises(RecordingError, match="it makes no sense"):
+            await session.take_up(parked.run_id)
+    assert before[0].state == "parked"
+    assert (recordings.find(parked.run_id), list(recordings.lines(1))) == before
+
+
+async def test_of_other_runs_that_are_open_nothing_is_read_to_know_whether_one_is(opened, read):
+    script = "from tools import desk\nawait desk.add(a=1)"
+    async with opened() as broker:
+        session = broker.session(answerer=QuestionBox(), principal="ada")
+        others = [broker.session(parks=True, principal=principal) for principal in ("ada", "bob", "ada")]
+        parked = [await other.execute_code(script, describe_references=True) for other in others]
+        read.clear()
+        with pytest.raises(KeyError):
+            await session.resume("run_0123456789abcdef")
+        assert read == []
+        assert (await session.resume(parked[0].run_id)).outcome == "parked"
+        assert read == [1, -1], "whose it is, and then the run"
+        read.clear()
+        assert len(session.take_up_parked()) == 1, "that of Ada which is not taken up yet"
+        assert sorted(read) == [-1, -1, 1, 1, 1]
