@@ -333,14 +333,16 @@ class Session:
         watching = Watching(on_output, on_call, stop, extractor=extractor)
         policy = unknown or self._recorder.unknown_outcome
         work = partial(self._execution.resume, run, watching, policy=policy, ask=ask_unknown)
-        return await self._recorder.take_ups.perform(self._recorder.unfinished.id_of(run), work)
+        run_id, principal = self._recorder.unfinished.id_of(run), self._desk.principal
+        return await self._recorder.take_ups.perform(run_id, principal, work)
 
     async def repeated(self, run_id: str) -> ExecutionResult | None:
-        """Return the result of a run that this process has already taken up, waiting for it.
+        """Return the result of a run that this process has already taken up for the session's principal, once.
 
-        None if it is not taken up, or is parked again: then `take_up` continues it. For a client that asks once more.
+        Waits for it. None if there is no such run, or it is parked again: then `take_up` continues it. For a client
+        that asks once more.
         """
-        return await self._recorder.take_ups.result(run_id)
+        return await self._recorder.take_ups.result(run_id, self._desk.principal)
 
     async def check_code(self, script: str, *, describe_references: bool = False) -> CheckedScript:
         """Check a script against the stubs of the tools that it names, and do not run it.

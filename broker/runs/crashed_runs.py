@@ -32,7 +32,7 @@ async def take_up_crashed(run_id: str, recorder: Recorder, session_of: Callable[
         begun = recorder.unfinished.begun(run_id)
         session = session_of(begun.session, begun.principal)
         result = await session.take_up(run_id)
-        recorder.take_ups.keep(result)
+        recorder.take_ups.keep(result, begun.principal)
     except (BrokerError, SandboxError) as error:
         logger().warning("a run was not taken up", run=run_id, reason=str(error))
     else:

@@ -7,7 +7,7 @@ background, so its result is kept until the client comes that had asked for it.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 import anyio
 
@@ -19,6 +19,9 @@ if TYPE_CHECKING:
 MOST_KEPT = 100
 """Results that nobody has come for; the oldest are dropped."""
 
+_Key: TypeAlias = tuple[str, str]
+"""The run and the principal."""
+
 
 @dataclass(slots=True, eq=False)
 class _TakenUp:
@@ -27,36 +30,39 @@ class _TakenUp:
 
 
 class TakeUps:
-    """The runs that one process takes up."""
+    """The runs that one process takes up, each with the principal for whom it does: nobody else is told of it."""
 
     def __init__(self) -> None:
         """Start with none."""
-        self._live: dict[str, _TakenUp] = {}
-        self._kept: dict[str, ExecutionResult] = {}
+        self._live: dict[_Key, _TakenUp] = {}
+        self._kept: dict[_Key, ExecutionResult] = {}
 
-    async def perform(self, run_id: str, work: Callable[[], Awaitable[ExecutionResult]]) -> ExecutionResult:
+    async def perform(
+        self, run_id: str, principal: str, work: Callable[[], Awaitable[ExecutionResult]]
+    ) -> ExecutionResult:
         """Do the work of a run, for all who come for it meanwhile."""
-        taken_up = _TakenUp()
-        self._live.setdefault(run_id, taken_up)
+        key, taken_up = (run_id, principal), _TakenUp()
+        self._live.setdefault(key, taken_up)
         try:
             taken_up.result = await work()
         finally:
-            if self._live.get(run_id) is taken_up:
-                del self._live[run_id]
+            if self._live.get(key) is taken_up:
+                del self._live[key]
             taken_up.ended.set()
         return taken_up.result
 
-    def keep(self, result: ExecutionResult) -> None:
+    def keep(self, result: ExecutionResult, principal: str) -> None:
         """Keep the result of a run that nobody has waited for."""
-        self._kept[result.run_id] = result
-        for run_id in list(self._kept)[: max(0, len(self._kept) - MOST_KEPT)]:
-            del self._kept[run_id]
+        self._kept[result.run_id, principal] = result
+        for key in list(self._kept)[: max(0, len(self._kept) - MOST_KEPT)]:
+            del self._kept[key]
 
-    async def result(self, run_id: str) -> ExecutionResult | None:
+    async def result(self, run_id: str, principal: str) -> ExecutionResult | None:
         """Return what a run came to that was taken up here, once; None where it was not, or can go on from there."""
-        live = self._live.get(run_id)
+        key = run_id, principal
+        live = self._live.get(key)
         if live is not None:
             await live.ended.wait()
-        kept = self._kept.pop(run_id, None)
+        kept = self._kept.pop(key, None)
         result = kept if live is None or live.result is None else live.result
         return None if result is None or result.outcome == "parked" else result

@@ -353,3 +353,17 @@ async def test_of_other_runs_that_are_open_nothing_is_read_to_know_whether_one_i
         read.clear()
         assert len(session.take_up_parked()) == 1, "that of Ada which is not taken up yet"
         assert sorted(read) == [-1, -1, 1, 1, 1]
+
+
+async def test_what_a_run_came_to_is_told_to_its_principal_alone(run, opened, cut, recordings):
+    result = await run(SCRIPT)
+    cut(2)
+    async with opened(resume="automatic") as broker:
+        broker.take_up_interrupted()
+        while recordings.find("last").state != "completed":
+            await anyio.lowlevel.checkpoint()
+        assert await broker.session(principal="mallory").repeated(result.run_id) is None
+        repeated = await broker.session().repeated(result.run_id)
+        assert repeated is not None
+        assert repeated.value == result.value
+        assert await broker.session().repeated(result.run_id) is None, "it is told once"
