@@ -1,6 +1,6 @@
 """What was attempted, decided and done: one record for each attempt of a script to call a tool, before it is sent.
 
-Above: tool_calls.py writes, the command line reads. Below: audit_chain.py, which chains the records.
+Above: attempts.py writes, the command line reads. Below: audit_chain.py, which chains the records.
 """
 
 from __future__ import annotations

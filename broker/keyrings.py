@@ -1,6 +1,6 @@
 """The system's keyring, where the `keyring` package is installed: passwords read, kept and removed.
 
-Above: variables.py for `keyring://`, and oauth.py for tokens. Below: `keyring`. Nothing here is logged.
+Above: variables.py for `keyring://`, and kept_tokens.py. Below: `keyring`. Nothing here is logged.
 """
 
 from __future__ import annotations

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 import tomllib
 from pathlib import Path
 
@@ -111,3 +112,15 @@ def test_every_package_is_typed_and_shipped():
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())
     assert set(project["tool"]["hatch"]["build"]["targets"]["wheel"]["packages"]) == set(MAY_IMPORT)
     assert all((ROOT / package / "py.typed").exists() for package in MAY_IMPORT)
+
+
+def test_every_module_that_a_docstring_names_is_there():
+    paths = [f"/{path.relative_to(ROOT)}" for package in MAY_IMPORT for path in (ROOT / package).rglob("*.py")]
+    gone = {
+        (path.name, name)
+        for package in MAY_IMPORT
+        for path in sources(package)
+        for name in re.findall(r"(?<![\w*/])[a-z_][\w/]*\.py\b", ast.get_docstring(ast.parse(path.read_text())) or "")
+        if not any(one.endswith(f"/{name}") for one in paths)
+    }
+    assert gone == set()

@@ -1,6 +1,6 @@
 """Whether a call may be made: one function, without I/O, clock or MCP.
 
-Above: desk.py, which asks people where the answer is `Ask`. Below: policy, grants, flow. What nobody has allowed is
+Above: run_desk.py, which asks people where the answer is `Ask`. Below: policy, grants, flow. What nobody has allowed is
 `Ask`, and an `Ask` that nobody answers is a refusal. Of what is said about a call the strictest counts, in this
 order: a person's denial, a rule that denies, a flow that is denied, a quota that is used up; then a rule that allows,
 unless a flow asks; then a grant; then a person.

@@ -1,6 +1,6 @@
 """What pydantic finds wrong with a policy, in sentences that name rule and field.
 
-Above: config.py and predicates.py. Below: pydantic. No sentence holds a value: one may come from a variable.
+Above: config_problems.py and predicates.py. Below: pydantic. No sentence holds a value: one may come from a variable.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """What a run has received, by label and source: the state that flow rules look at.
 
-Above: decision.py reads, tool_calls.py adds. Below: fingerprints.py. Labels say where data came from, whatever the
+Above: decision.py reads, run_desk.py adds. Below: fingerprints.py. Labels say where data came from, whatever the
 script made of it since; the fingerprints see copied text, and miss what was changed.
 """
 

@@ -1,6 +1,6 @@
 """What a guest is told of the catalog before a script starts: the stubs of described tools, and the names of others.
 
-Above: execution.py. Below: the catalog and what is described of it. Its shape is in `sandbox/guest/stubs.py`.
+Above: preparation.py. Below: the catalog and what is described of it. Its shape is in `sandbox/guest/stubs.py`.
 """
 
 from __future__ import annotations

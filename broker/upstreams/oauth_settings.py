@@ -1,6 +1,6 @@
 """What an operator sets about OAuth of one server: `oauth` in its entry.
 
-Above: config.py, and oauth.py, which loads the SDK. Below: pydantic.
+Above: server_config.py, and oauth.py, which loads the SDK. Below: pydantic.
 """
 
 from __future__ import annotations

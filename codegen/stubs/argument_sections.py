@@ -1,6 +1,6 @@
 """The section of a description that lists the arguments, taken apart: its entries belong beside the parameters.
 
-Above: generate.py. Below: plain_text.py. Python servers send a function's docstring as its description, with a section
+Above: generate.py. Below: nothing. Python servers send a function's docstring as its description, with a section
 `Args:` of lines `name (type): text`; beside the parameters a note needs neither name nor type nor heading. A section
 that is not plainly such a list of these parameters stays where it is.
 """

@@ -1,6 +1,6 @@
 """A run that was cut off by a fault of the store or of the sandbox: what of it was executed, by what is written.
 
-Above: recorder.py. Below: the recording.
+Above: recorded_run.py. Below: the recording.
 """
 
 from __future__ import annotations
