@@ -7,6 +7,7 @@ which describes them to the session; a call before that is refused with the URI 
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote, unquote, urlsplit
@@ -33,6 +34,7 @@ MOST_TOOLS = 100
 AVAILABLE = 50
 """How many names an error lists."""
 
+_CHANGES_CHARACTERS = 100
 _URI_CHARACTERS = 50_000
 _SENTENCE_CHARACTERS = 160
 
@@ -45,9 +47,9 @@ WORKFLOW = (
 
 SYSTEM_PROMPT = (
     "Tools of this server are listed with one sentence each. Do not guess their parameters. Work in two steps: "
-    f"1. read the resource {RESOURCE_URI}?tools=NAME1,NAME2 for all the tools that you will need now; "
-    "2. call them with arguments that fit the inputSchema you have read. A call that answers "
-    f"{DESCRIPTION_REQUIRED} was not executed: read the resource_uri that it names, then call again."
+    f"1. read the resource {RESOURCE_URI}?tools=NAME1,NAME2, or call get_tool_details, for all the tools that you will "
+    "need now; 2. call them with arguments that fit the inputSchema you have read. A call that answers "
+    f"{DESCRIPTION_REQUIRED} was not executed: do what its message says, then call again."
 )
 """What a client's system prompt should say."""
 
@@ -106,11 +108,22 @@ def missing_selection(available: Sequence[str]) -> dict[str, Any]:
     return _error(MISSING_SELECTION, message, available_tools=list(available[:AVAILABLE]))
 
 
-def description_required(name: str, session: str | None = None) -> dict[str, Any]:
-    """Return what a call gets before the tool's description was read."""
+def description_required(name: str, session: str | None = None, changed: str = "") -> dict[str, Any]:
+    """Return what a call gets before the tool's description was read, or after what it says has `changed`.
+
+    It names the tool as well as the resource: the models of many clients read no resources. With a `session` that the
+    client itself does not pass on, only the tools that take one are of use.
+    """
     uri = uri_of([name], session)
-    shown = one_line(name, 200)
-    message = f"{shown} was not executed: its description has not been read yet. Read {uri}, then call again."
+    named = {"session": session} if session else {}
+    why = f"it has changed since its description was read ({one_line(changed, _CHANGES_CHARACTERS)})"
+    read = json.dumps({"tools": [name], **named}, ensure_ascii=False)
+    again = json.dumps({"name": name, "arguments": {}, **named}, ensure_ascii=False)
+    message = (
+        f"{one_line(name, 200)} was not executed: {why if changed else 'its description has not been read yet'}. "
+        f"Read {uri} or call get_tool_details with {read}, "
+        f"then call {f'call_tool with {again} and its arguments' if session else 'again'}."
+    )
     return _error(DESCRIPTION_REQUIRED, message, resource_uri=uri)
 
 

@@ -161,7 +161,8 @@ class ToolsMode:
                 return _text(texts.wrong_arguments(name, fault), is_error=True)
         if name == DETAILS:
             names = tuple(dict.fromkeys(arguments["tools"]))
-            return _text(json.dumps(await self.read(session, Selection(names, None)), ensure_ascii=False))
+            answer = _text(json.dumps(await self.read(session, Selection(names, None)), ensure_ascii=False))
+            return answer if handle is None else _with_session(answer, handle)
         if name == CALL:
             name, arguments = arguments["name"], arguments.get("arguments", {})
         await self._broker.wait_until_settled(SETTLE_SECONDS)
@@ -171,7 +172,9 @@ class ToolsMode:
             return _text(str(error), is_error=True)
         except ValueError as error:
             return _text(texts.wrong_arguments(one_line(name, 200), str(error)), is_error=True)
-        return _answer(result, name, handle)
+        if result.failed is not None and result.failed.kind == "ToolDescriptionRequired":
+            return _required(description_required(name, handle, session.lapsed.get(self._qualified(name), "")))
+        return _answer(result)
 
     def unknown(self, error: UnknownToolError) -> str:
         """Return what a call of a name that no tool has gets."""
@@ -251,21 +254,26 @@ def _well_formed(said: dict[str, Any]) -> dict[str, Any]:
     return {**said, "inputSchema": {**said["inputSchema"], "type": "object"}}
 
 
-def _answer(result: DirectResult, name: str, handle: str | None) -> dict[str, Any]:
+def _answer(result: DirectResult) -> dict[str, Any]:
     if result.answer is not None:
         return {"content": [], **result.answer}
-    failed = result.failed
-    if failed is None:
+    if result.failed is None:
         raise RuntimeError("a direct call has an answer or has failed")
-    if failed.kind == "ToolDescriptionRequired":
-        document = description_required(name, handle)
-        text = json.dumps(document, ensure_ascii=False)
-        return {"content": [{"type": "text", "text": text}], "structuredContent": document, "isError": True}
-    return _text(failed.message, is_error=True)
+    return _text(result.failed.message, is_error=True)
+
+
+def _required(document: dict[str, Any]) -> dict[str, Any]:
+    return _text(json.dumps(document, ensure_ascii=False), is_error=True) | {"structuredContent": document}
 
 
 def _text(text: str, *, is_error: bool = False) -> dict[str, Any]:
     return {"content": [{"type": "text", "text": text}], "isError": is_error}
+
+
+def _with_session(answer: dict[str, Any], handle: str) -> dict[str, Any]:
+    """Tell the model of its session as well: many clients do not pass on what they are told in `_meta`."""
+    told = f"{texts.new_session(handle)}. Call these tools through {CALL} with it."
+    return {**answer, "content": [*answer["content"], {"type": "text", "text": told}]}
 
 
 def _inert(on_progress: ProgressFnT | None) -> ProgressFnT | None:

@@ -168,6 +168,24 @@ async def test_a_call_to_a_server_that_is_down_says_so(offered, faulty, name):
         assert (await read(client, name))[name]["error"].startswith("gone is not available")
 
 
+async def test_a_call_without_a_description_says_how_to_get_one_without_reading_resources(offered, brokers):
+    async def refused(name):
+        result = await client.call_tool(name, {"a": 1})
+        assert result.is_error
+        return json.loads(result.content[0].text)["error"]["message"]
+
+    how = f'Read {URI}?tools=add or call get_tool_details with {{"tools": ["add"]}}, then call again.'
+    async with offered() as client:
+        assert await refused("add") == f"add was not executed: its description has not been read yet. {how}"
+        await client.call_tool("get_tool_details", {"tools": ["add"]})
+        assert (await client.call_tool("add", {"a": 1})).structured_content == {"result": 3}
+        catalog = brokers[0].catalog
+        [spec, *others] = [entry.spec for entry in catalog.of_server("desk")]
+        catalog.replace("desk", [replace(spec, description="Adds otherwise."), *others])
+        why = "it has changed since its description was read (changed: its description)"
+        assert await refused("add") == f"add was not executed: {why}. {how}"
+
+
 async def test_an_unknown_tool_is_a_protocol_error_with_the_nearest(offered):
     async with offered() as client:
         with pytest.raises(MCPError, match='There is no tool "ad"') as caught:
