@@ -36,12 +36,13 @@ class ComponentizeError(Exception):
     """componentize-py could not make the component; the text holds what it said."""
 
 
-def build_component(component: Path, packages: Path | None = None) -> None:
+def build_component(component: Path, packages: Path | None = None, *, scratch: Path | None = None) -> None:
     """Builds `component` unless the one there was made from the same sources by the same tools.
 
     Args:
         component: Where the `.wasm` file goes. A `.json` file beside it notes what it is and was made from.
         packages: A folder of pure-Python packages to put into the image, all their modules imported.
+        scratch: Where a folder is made to work in; default is the temporary directory.
 
     Raises:
         ComponentizeError: The build failed.
@@ -50,7 +51,7 @@ def build_component(component: Path, packages: Path | None = None) -> None:
     noted = component.with_suffix(".json")
     if component.exists() and noted.exists() and json.loads(noted.read_text("utf-8"))["inputs"] == inputs:
         return
-    with tempfile.TemporaryDirectory(prefix="codemode-guest-") as folder:
+    with tempfile.TemporaryDirectory(prefix="codemode-guest-", dir=scratch) as folder:
         staging = Path(folder)
         _stage(staging, packages)
         made = staging / "guest.wasm"

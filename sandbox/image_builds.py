@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import importlib.util
 import re
-import tempfile
-from pathlib import Path
 from typing import TYPE_CHECKING
 
+from sandbox.build_folder import build_folder
 from sandbox.compiled import trouble_with, write_private
 from sandbox.componentize import ComponentizeError, build_component
 from sandbox.errors import ImageError
@@ -17,6 +16,7 @@ from sandbox.wheels import EXTRA, resolve, unpack
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
+    from pathlib import Path
 
 TAKEN = ("guest", "tools", "wit_world")
 """Modules of the image itself: a package that brings one could not be used."""
@@ -50,8 +50,8 @@ def build_image(
     if importlib.util.find_spec("componentize_py") is None:
         raise ImageError(f"building an image needs componentize-py: {EXTRA}")
     _make(place.parent)
-    with tempfile.TemporaryDirectory(prefix="codemode-image-") as temporary:
-        scratch, packages = Path(temporary, "pip"), Path(temporary, "packages")
+    with build_folder() as temporary:
+        scratch, packages = temporary / "pip", temporary / "packages"
         scratch.mkdir()
         if lock is None:
             on_progress("Choosing packages")
@@ -66,7 +66,7 @@ def build_image(
         on_progress("Building the image")
         _make(place)
         try:
-            build_component(place / COMPONENT_NAME, packages)
+            build_component(place / COMPONENT_NAME, packages, scratch=temporary)
         except ComponentizeError as error:
             raise ImageError(_import_failure(str(error), left_out)) from None
     write_private(place / LOCK_NAME, text.encode())
