@@ -39,7 +39,7 @@ async def infer_results(request: InferRequest) -> ExitCode:
     """Print what the recorded results say, and store it where that is asked for."""
     try:
         with (
-            Store.in_user_folder(for_reading=not request.keep) as store,
+            Store.in_user_folder(for_reading=True) as store,
             Recordings(store, RecordingSettings()) as recordings,
         ):
             kept = InferredResults(store)

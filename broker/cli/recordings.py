@@ -17,7 +17,7 @@ from broker.errors import BrokerError, RecordingError
 from broker.recordings.events import json_schema
 from broker.recordings.files import export_lines, read_recording
 from broker.recordings.keeping.recordings import Recordings
-from broker.recordings.keeping.transfer import export, import_file, load
+from broker.recordings.keeping.transfer import export, import_file, load_whole
 from broker.recordings.settings import RecordingSettings
 from broker.store import Store
 from codegen.plain_text import counted, one_line
@@ -34,7 +34,7 @@ _NAME_CHARACTERS = 40
 
 @dataclass(frozen=True)
 class ListRequest:
-    """The arguments of `recordings list` and `runs`."""
+    """The arguments of `recordings list`."""
 
     limit: int
     as_json: bool
@@ -42,22 +42,22 @@ class ListRequest:
 
 @dataclass(frozen=True)
 class FilesRequest:
-    """The arguments of `recordings export` and `import`."""
+    """The arguments of `recordings export`, `import` and `rm`."""
 
     names: tuple[str, ...]
     output: Path | None = None
 
 
 @contextmanager
-def open_recordings(*, for_reading: bool = False) -> Iterator[Recordings]:
-    """Open the user's recordings; `for_reading` as of the store.
+def open_recordings(*, makes_store: bool = False) -> Iterator[Recordings]:
+    """Open the user's recordings; where there is no store there are none, unless the command `makes_store`.
 
     Raises:
         Problem: They cannot be used, or what the block asks of them cannot be done.
     """
     try:
         with (
-            Store.in_user_folder(for_reading=for_reading) as store,
+            Store.in_user_folder(for_reading=not makes_store) as store,
             Recordings(store, RecordingSettings()) as recordings,
         ):
             yield recordings
@@ -67,7 +67,7 @@ def open_recordings(*, for_reading: bool = False) -> Iterator[Recordings]:
 
 async def list_recordings(request: ListRequest) -> ExitCode:
     """Print the recordings, newest first."""
-    with open_recordings(for_reading=True) as recordings:
+    with open_recordings() as recordings:
         found = recordings.entries(request.limit)
     if request.as_json:
         write_result(json.dumps([_json(entry) for entry in found], indent=2))
@@ -81,7 +81,7 @@ async def list_recordings(request: ListRequest) -> ExitCode:
 
 async def export_recordings(request: FilesRequest) -> ExitCode:
     """Write recordings to files, or one to stdout."""
-    with open_recordings(for_reading=True) as recordings:
+    with open_recordings() as recordings:
         entries = [recordings.find(name) for name in request.names]
         if request.output is None and len(entries) == 1:
             write_result("".join(export_lines(recordings.lines(entries[0].id), recordings.value)))
@@ -98,7 +98,7 @@ async def export_recordings(request: FilesRequest) -> ExitCode:
 
 async def import_recordings(request: FilesRequest) -> ExitCode:
     """Take recordings over from files."""
-    with open_recordings() as recordings:
+    with open_recordings(makes_store=True) as recordings:
         for name in request.names:
             entry, cut = import_file(recordings, Path(name))
             note(f"{entry.run_id}: {counted(entry.calls, 'call')}, {entry.state}{f'; the file {cut}' if cut else ''}")
@@ -130,13 +130,8 @@ def read_target(name: str) -> Recording:
             return read_recording(Path(name))
         except RecordingError as error:
             raise Problem(str(error)) from None
-    with open_recordings(for_reading=True) as recordings:
-        entry = recordings.find(name)
-        recording = load(recordings, entry)
-        # The store is closed afterwards.
-        values = {digest: recordings.value(digest) for digest in recordings.digests(entry.id)}
-    recording.value = values.get
-    return recording
+    with open_recordings() as recordings:
+        return load_whole(recordings, recordings.find(name))
 
 
 def whole_id(store: Store, name: str) -> str:

@@ -22,7 +22,7 @@ from broker.cli.run import grants_of
 from broker.cli.script_file import read_script
 from broker.cli.terminal import Problem, can_ask, note, notes, print_table, write_result
 from broker.errors import ConfigError, RecordingError
-from broker.recordings.keeping.transfer import load
+from broker.recordings.keeping.transfer import load_whole
 from broker.recordings.replay.compare import compare
 from broker.recordings.replay.policy_replay import judge_recording
 from broker.recordings.replay.rerun import RecordedAnswers, rerun
@@ -77,12 +77,8 @@ async def _live(recording: Recording, script: str, request: ReplayRequest) -> Re
             known_answers=answers,
         )
         report_servers(broker, request)
-    with open_recordings(for_reading=True) as recordings:
-        entry = recordings.find(result.run_id)
-        again = load(recordings, entry)
-        values = {digest: recordings.value(digest) for digest in recordings.digests(entry.id)}
-    again.value = values.get
-    return again
+    with open_recordings() as recordings:
+        return load_whole(recordings, recordings.find(result.run_id))
 
 
 def judged(recordings: Sequence[tuple[str, Recording]], request: ReplayRequest) -> ExitCode:

@@ -52,7 +52,7 @@ class ResumeRequest:
 
 async def list_runs(request: RunsRequest) -> ExitCode:
     """Print the runs that are running, interrupted or parked, and what they wait for."""
-    with open_recordings(for_reading=True) as recordings:
+    with open_recordings() as recordings:
         entries = [one for one in recordings.entries() if one.state in {"running", "interrupted", "parked"}]
         found = []
         for entry in entries:
@@ -72,7 +72,7 @@ async def list_runs(request: RunsRequest) -> ExitCode:
 
 async def resume_run(request: ResumeRequest) -> ExitCode:
     """Go on with a run, and print what it does from there."""
-    with open_recordings(for_reading=True) as recordings:
+    with open_recordings() as recordings:
         run_id = recordings.find_open(request.run).run_id
     config = load_config(request.config)
     grants = grants_of(request.allow)
@@ -106,7 +106,7 @@ async def _ask_again(call: UnknownCall) -> bool:
 
 def _waiting(recording: Recording) -> list[str]:
     """What an open run waits for, as sentences."""
-    open_calls = [story for story in recording.calls.values() if story.answered is None and story.cancelled is None]
+    open_calls = [story for story in recording.calls.values() if not story.is_over]
     said = [f"{_name(recording, story)}: {_state(story)}" for story in open_calls[:_MOST_CALLS]]
     more = len(open_calls) - len(said)
     return said + ([f"and {more} more calls"] if more else [])

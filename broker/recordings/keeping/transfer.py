@@ -37,6 +37,17 @@ def load(recordings: Recordings, entry: Entry) -> Recording:
         )
 
 
+def load_whole(recordings: Recordings, entry: Entry) -> Recording:
+    """Read a recording of the store with its large values, for use when the store is closed.
+
+    Raises:
+        RecordingError: It makes no sense.
+    """
+    recording = load(recordings, entry)
+    recording.value = {digest: recordings.value(digest) for digest in recordings.digests(entry.id)}.get
+    return recording
+
+
 def load_beginning(recordings: Recordings, entry: Entry) -> Begun:
     """Read what a run of the store began with, which is its first line alone.
 

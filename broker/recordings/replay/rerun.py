@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from broker.recordings.journal.beginning import Beginning
 from broker.recordings.journal.run_journal import RunJournal
 from broker.recordings.keeping.recordings import Recordings
-from broker.recordings.keeping.transfer import load
+from broker.recordings.keeping.transfer import load_whole
 from broker.recordings.redaction import Redaction
 from broker.recordings.settings import RecordingSettings
 from broker.store import Store
@@ -80,10 +80,7 @@ async def rerun(sandbox: Sandbox, recording: Recording, script: str) -> Recordin
             stopwatch=SkippingStopwatch(),
             journal=RunJournal.begin(recordings, Redaction(), beginning),
         )
-        made = load(recordings, recordings.find("last"))
-        values = dict(store.execute("SELECT sha256, text FROM recording_value"))
-    made.value = values.get
-    return made
+        return load_whole(recordings, recordings.find("last"))
 
 
 def _key(function: str, arguments: object) -> str:

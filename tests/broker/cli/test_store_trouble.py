@@ -112,6 +112,12 @@ EMPTY = {
     "policy explain last": (2, "nothing was recorded yet"),
     "grants list": (0, "nothing is allowed permanently"),
     "tools infer *": (2, "no result of '*' is recorded"),
+    "tools infer * --store": (2, "no result of '*' is recorded"),
+    "tools infer * --forget": (0, "forgot 0"),
+    "recordings rm last": (2, "nothing is recorded yet"),
+    "audit prune --keep 5": (2, "nothing was recorded yet"),
+    "audit --verify": (2, "nothing was recorded yet"),
+    "grants revoke k_0123abcd": (2, "nothing was recorded yet"),
     "tools list -c mcp.json": (0, ""),
     "tools search echo -c mcp.json": (0, ""),
 }
@@ -119,7 +125,7 @@ EMPTY = {
 
 @pytest.mark.usefixtures("config")
 @pytest.mark.parametrize("command", EMPTY)
-def test_a_command_that_reads_makes_no_store(codemode, tmp_path, command):
+def test_a_command_that_reads_or_removes_makes_no_store(codemode, tmp_path, command):
     code, said = EMPTY[command]
     data = tmp_path / "new" / "data"
     finished = codemode(*command.split(), XDG_DATA_HOME=str(data))
