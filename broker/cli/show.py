@@ -15,7 +15,7 @@ from broker.cli.exit_codes import ExitCode
 from broker.cli.recordings import read_target, when
 from broker.cli.terminal import indented, note, results, write_file, write_result
 from broker.recordings.showing.html_page import html_page
-from broker.recordings.showing.picture import picture_of
+from broker.recordings.showing.picture import picture_of, spelled_seconds
 from codegen.plain_text import counted, one_line, paragraph
 
 if TYPE_CHECKING:
@@ -104,10 +104,10 @@ def _summary(recording: Recording, picture: Picture) -> Text:
         f"  {when(begun.at)}\n",
         (outcome, "green" if picture.is_good else "red"),
         f"\n{counted(len(picture.spans), 'call')}, {counted(len(recording.steps), 'step')}",
-        f", {_seconds(picture.seconds)}",
+        f", {spelled_seconds(picture.seconds)}",
     )
     for at, lain in picture.gaps:
-        text.append(f"\ntaken up again at {_seconds(at)}, after {_seconds(lain)}", "yellow")
+        text.append(f"\ntaken up again at {spelled_seconds(at)}, after {spelled_seconds(lain)}", "yellow")
     if recording.cut:
         text.append(f"\nthe file {recording.cut}", "yellow")
     return text
@@ -123,7 +123,7 @@ def _bars(picture: Picture) -> list[Text]:
         more = [Text(f"and {len(lanes) - MOST_ROWS} more rows", "dim")] if len(lanes) > MOST_ROWS else []
     else:
         rows, more = [_row(span, scale, width, of_names) for span in picture.spans], []
-    ruler = Text(f"{'':{of_names + 6}}0{_seconds(picture.seconds):>{width - 1}}", "dim")
+    ruler = Text(f"{'':{of_names + 6}}0{spelled_seconds(picture.seconds):>{width - 1}}", "dim")
     return [ruler, *rows, *more]
 
 
@@ -144,7 +144,7 @@ def _row(span: Span, scale: float, width: int, of_names: int) -> Text:
     for char in bar:
         text.append(char, _bar_style(char, span))
     said = "" if span.status == "ok" else f" {span.status}"
-    text.append(f" {_seconds(span.seconds)}{said}", STYLES.get(span.status, "dim") if said else "")
+    text.append(f" {spelled_seconds(span.seconds)}{said}", STYLES.get(span.status, "dim") if said else "")
     return text
 
 
@@ -187,7 +187,7 @@ def _script(recording: Recording, picture: Picture) -> list[Text]:
     lines = []
     for number, line in enumerate(recording.script_lines, start=1):
         count, seconds = costs.get(number, (0, 0.0))
-        cost = f"{count:>5} x {_seconds(seconds):>8}" if count else ""
+        cost = f"{count:>5} x {spelled_seconds(seconds):>8}" if count else ""
         text = Text(f"{cost:16} {number:4}  ", "cyan" if count else "dim")
         text.append(indented(line, _LINE_CHARACTERS), "bold" if count else "")
         lines.append(text)
@@ -195,11 +195,7 @@ def _script(recording: Recording, picture: Picture) -> list[Text]:
 
 
 def _output(recording: Recording) -> list[Text]:
-    printed = "".join(str(recording.load(text.text)) for step in recording.steps for text in step.printed)
+    printed = recording.printed
     if not printed:
         return []
     return [Text("printed:", "dim"), Text(paragraph(printed, _OUTPUT_CHARACTERS))]
-
-
-def _seconds(seconds: float) -> str:
-    return f"{seconds:.1f} s" if seconds >= 1 else f"{seconds * 1_000:.0f} ms"

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
     from broker.recordings.events import Event
-    from broker.recordings.parts import CallAnswer, RecordedCall, RecordedDenial, RecordedGrant, Stored
+    from broker.recordings.parts import CallAnswer, RecordedCall, RecordedDenial, RecordedGrant, RecordedText, Stored
     from sandbox import Outcome
 
 
@@ -132,6 +132,23 @@ class Recording:
         """The lines of the script as Python counts them: a form feed and U+2028 end none."""
         lines = re.split(r"\r\n|\r|\n", self.script)
         return lines if lines[-1] else lines[:-1]
+
+    @property
+    def printed(self) -> str:
+        """All that its steps have printed, on both streams.
+
+        Raises:
+            RecordingError: It was not kept, or is not there.
+        """
+        return "".join(self.text_of(step.printed) for step in self.steps)
+
+    def text_of(self, printed: Iterable[RecordedText]) -> str:
+        """Return printed text.
+
+        Raises:
+            RecordingError: It was not kept, or is not there.
+        """
+        return "".join(str(self.load(piece.text)) for piece in printed)
 
     @property
     def limits(self) -> Limits:

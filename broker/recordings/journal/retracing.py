@@ -52,7 +52,7 @@ def past_of(recording: Recording, *, goes_on: bool) -> Past:
         for number, story in recording.calls.items()
         if story.answered is not None and number not in handed_in and story.cancelled is None
     }
-    characters = sum(len(str(recording.load(text.text))) for step in taken for text in step.printed)
+    characters = sum(len(recording.text_of(step.printed)) for step in taken)
     return Past(tuple(steps), waiting, characters, goes_on)
 
 

@@ -169,9 +169,7 @@ def _pairs(old: Sequence[_Made], new: Sequence[_Made]) -> list[tuple[_Made | Non
 
 
 def _others(first: Recording, second: Recording, ignored: Collection[str]) -> Iterator[Difference]:
-    texts = [
-        "".join(str(one.load(text.text)) for step in one.steps for text in step.printed) for one in (first, second)
-    ]
+    texts = first.printed, second.printed
     if texts[0] != texts[1] and "/printed" not in ignored:
         yield Difference("the printed text", 0, *texts)
     then, now = (None if one.outcome is None else outcome_json(one.outcome) for one in (first, second))

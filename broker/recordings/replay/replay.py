@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from broker.recordings.events import Stepped
-    from broker.recordings.parts import RecordedText
     from broker.recordings.recording import Recording
     from sandbox import Call, Completion, Limits, Printed, Sandbox, Step
 
@@ -146,7 +145,7 @@ class _Comparison(NoJournal):
             then_made = [f"{call.function}{_written(load(call.arguments))}" for call in written.calls]
             now_made = [f"{call.function}{_written(call.arguments)}" for call in returned.calls]
             return Difference(f"the calls of step {number}", line, "\n".join(then_made), "\n".join(now_made))
-        then_text, now_text = self._text(written.printed), "".join(piece.text for piece in printed)
+        then_text, now_text = self._recording.text_of(written.printed), "".join(piece.text for piece in printed)
         if then_text != now_text:
             return Difference(f"the printed text of step {number}", line, then_text, now_text)
         return self._ending(number, line, written, returned)
@@ -159,9 +158,6 @@ class _Comparison(NoJournal):
         then = {"timer": written.timer, "cancelled": list(written.cancelled)}
         now = {"timer": returned.timer, "cancelled": list(returned.cancelled)}
         return Difference(f"what step {number} waits for", line, pretty(then), pretty(now))
-
-    def _text(self, printed: Sequence[RecordedText]) -> str:
-        return "".join(str(self._recording.load(piece.text)) for piece in printed)
 
     def _line_before(self, number: int) -> int:
         """The line of the last call made before a step."""

@@ -13,6 +13,7 @@ from importlib import resources
 from typing import TYPE_CHECKING, Any
 
 from broker.errors import RecordingError
+from broker.recordings.showing.picture import spelled_seconds
 from codegen.plain_text import counted, one_line, paragraph
 
 if TYPE_CHECKING:
@@ -48,9 +49,9 @@ def _body(recording: Recording, picture: Picture) -> Iterator[str]:
     outcome = escape(one_line(picture.outcome, _VALUE_CHARACTERS))
     yield f'<p class="{"good" if picture.is_good else "bad"}"><strong>{outcome}</strong></p>'
     size = f"{counted(len(picture.spans), 'call')}, {counted(len(recording.steps), 'step')}"
-    yield f"<p>{size}, {_seconds(picture.seconds)}</p>"
+    yield f"<p>{size}, {spelled_seconds(picture.seconds)}</p>"
     for at, lain in picture.gaps:
-        yield f"<p>Taken up again at {_seconds(at)}, after {_seconds(lain)}.</p>"
+        yield f"<p>Taken up again at {spelled_seconds(at)}, after {spelled_seconds(lain)}.</p>"
     if recording.cut:
         yield f"<p>The file {escape(recording.cut)}.</p>"
     if picture.spans:
@@ -61,8 +62,7 @@ def _body(recording: Recording, picture: Picture) -> Iterator[str]:
     if recording.has_content:
         yield "<h2>Script</h2>"
         yield _script(recording, picture)
-        printed = "".join(str(recording.load(text.text)) for step in recording.steps for text in step.printed)
-        if printed:
+        if printed := recording.printed:
             yield f"<h2>Printed</h2>\n<pre>{escape(paragraph(printed, _TEXT_CHARACTERS))}</pre>"
 
 
@@ -74,7 +74,7 @@ def _call(recording: Recording, span: Span, whole: float) -> str:
     ask = "" if span.waited is None else _mark("ask", *span.waited, whole)
     return (
         f'<details class="{span.status}"><summary><span class="head"><span class="name">{name}</span>{said}'
-        f'<span class="number">{line}</span><span class="number">{_seconds(span.seconds)}</span></span>'
+        f'<span class="number">{line}</span><span class="number">{spelled_seconds(span.seconds)}</span></span>'
         f'<span class="track" style="display:block">{bar}{ask}</span></summary>{_values(recording, span)}</details>'
     )
 
@@ -109,13 +109,9 @@ def _script(recording: Recording, picture: Picture) -> str:
     cells = []
     for number, line in enumerate(recording.script_lines, start=1):
         count, seconds = costs.get(number, (0, 0.0))
-        cost = f"{count} x {_seconds(seconds)}" if count else ""
+        cost = f"{count} x {spelled_seconds(seconds)}" if count else ""
         calls = ' class="calls"' if count else ""
         indent = " " * (len(line) - len(line.lstrip()))
         text = escape(indent + one_line(line, _VALUE_CHARACTERS))
         cells.append(f'<div class="cost">{cost}</div><div class="at">{number}</div><div{calls}>{text}</div>')
     return f'<div class="script">{"".join(cells)}</div>'
-
-
-def _seconds(seconds: float) -> str:
-    return f"{seconds:.1f} s" if seconds >= 1 else f"{seconds * 1_000:.0f} ms"

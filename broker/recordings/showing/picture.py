@@ -107,6 +107,11 @@ def picture_of(recording: Recording) -> Picture:
     return Picture(end, spans, clock.gaps, said, is_good)
 
 
+def spelled_seconds(seconds: float) -> str:
+    """Return `1.2 s`, or `345 ms` of less than a second."""
+    return f"{seconds:.1f} s" if seconds >= 1 else f"{seconds * 1_000:.0f} ms"
+
+
 class _Clock:
     def __init__(self, began: int, gaps: Sequence[tuple[int, int]]) -> None:
         """Take the gaps in order; none begins before the one ahead of it has ended."""
