@@ -104,6 +104,14 @@ def _is_about_versions(cause: Exception) -> bool:
     return isinstance(cause, RuntimeError) and "protocol version" in str(cause)
 
 
+def token_refused(status: int) -> str:
+    """Put into words that a server does not accept a token that was made for it."""
+    return (
+        f"it answered HTTP {status} to a token that it was just given: the token may be for another address, or lack a "
+        "scope. Compare 'url' and the 'scopes' of its 'oauth' with what it wants; its log may say more"
+    )
+
+
 def _refused(name: str, settings: ServerConfig, trail: HttpTrail) -> Trouble:
     """Put a refusal over HTTP into words."""
     missing = trail.missing_metadata

@@ -19,7 +19,7 @@ from mcp.client.streamable_http import streamable_http_client
 from mcp.shared.auth import OAuthClientInformationFull
 
 from broker.errors import LoginError
-from broker.upstreams.explain import unreachable
+from broker.upstreams.explain import token_refused, unreachable
 from broker.upstreams.http_trail import HttpTrail
 from broker.upstreams.kept_tokens import KeptTokens
 from broker.upstreams.oauth import client_metadata
@@ -35,6 +35,7 @@ if TYPE_CHECKING:
 LOGIN_SECONDS = 300.0
 """How long a person has to log in."""
 
+_UNAUTHORIZED = 401
 _REQUEST_BYTES = 16_384
 _ANSWER = "HTTP/1.1 200 OK\r\nContent-Type: text/plain; charset=utf-8\r\nConnection: close\r\n\r\n"
 
@@ -56,6 +57,7 @@ async def login(settings: ServerConfig, show: Callable[[str], None]) -> None:
     async with await anyio.create_tcp_listener(local_host="127.0.0.1", local_port=oauth.redirect_port) as listener:
         port = listener.extra(SocketAttribute.local_port)  # noqa: S610  # of anyio
         callback = _Callback(f"http://127.0.0.1:{port}/callback", show)
+        trail = HttpTrail(url)
         provider = _Provider(
             url,
             client_metadata(oauth, callback.url),
@@ -63,21 +65,23 @@ async def login(settings: ServerConfig, show: Callable[[str], None]) -> None:
             redirect_handler=callback.show,
             callback_handler=callback.result,
         )
+        provider.trail = trail
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(listener.serve, callback.serve)
-            problem = await _list_tools(url, settings, provider)
+            problem = await _list_tools(url, settings, provider, trail)
             tasks.cancel_scope.cancel()
-    # What goes wrong after a login is for the connection to find out.
     if await storage.get_tokens() is None:
         raise callback.problem or problem or LoginError("the server asked for no login, and gave no token")
+    # What else goes wrong after a login is for the connection to find out.
+    if trail.refused is not None:
+        raise LoginError(token_refused(trail.refused))
 
 
-async def _list_tools(url: str, settings: ServerConfig, provider: _Provider) -> LoginError | None:
+async def _list_tools(url: str, settings: ServerConfig, provider: _Provider, trail: HttpTrail) -> LoginError | None:
     """Ask for the tools, as the broker will: some servers want a login, or one that is good for more, only then.
 
     Returns why the login did not come about, if it did not.
     """
-    trail = HttpTrail(url)
     try:
         with anyio.fail_after(LOGIN_SECONDS):
             async with (
@@ -93,7 +97,17 @@ async def _list_tools(url: str, settings: ServerConfig, provider: _Provider) -> 
 
 
 class _Provider(OAuthClientProvider):
-    """The SDK's, which binds to their authorization server only the clients that it has registered itself."""
+    """The SDK's, which binds to their authorization server only the clients that it has registered itself.
+
+    Where the server refuses a token that it was just given, the person would only be sent to get the same again.
+    """
+
+    trail: HttpTrail
+
+    async def _perform_authorization(self) -> httpx2.Request:
+        if self.context.current_tokens is not None and self.trail.refused == _UNAUTHORIZED:
+            raise LoginError(token_refused(_UNAUTHORIZED))
+        return await super()._perform_authorization()
 
     async def _handle_token_response(self, response: httpx2.Response) -> None:
         client = self.context.client_info
@@ -114,7 +128,8 @@ class _Callback:
         self._parameters: dict[str, str] = {}
 
     async def show(self, url: str) -> None:
-        """Send the person to the authorization server."""
+        """Send the person to the authorization server; a second time for a login that is good for more."""
+        self._came = anyio.Event()
         self._show(url)
 
     async def result(self) -> AuthorizationCodeResult:

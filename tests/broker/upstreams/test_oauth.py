@@ -94,7 +94,7 @@ class Issuer(OAuthAuthorizationServerProvider[AuthorizationCode, RefreshToken, A
 
 
 @asynccontextmanager
-async def serving(issuer):
+async def serving(issuer, scopes=()):
     sock = socket.socket()
     sock.bind(("127.0.0.1", 0))
     base = f"http://127.0.0.1:{sock.getsockname()[1]}"
@@ -106,6 +106,7 @@ async def serving(issuer):
             validate_token_resource=False,
             resource_server_url=AnyHttpUrl(f"{base}/mcp"),
             client_registration_options=ClientRegistrationOptions(enabled=True),
+            required_scopes=list(scopes),
         ),
     )
 
@@ -242,6 +243,55 @@ async def test_a_login_that_is_refused_is_explained_and_keeps_nothing():
         with pytest.raises(LoginError, match="the authorization server refused: access_denied"):
             await login(settings, show)
         assert await KeptTokens(settings.url or "").get_tokens() is None
+
+
+class SteppingIssuer(Issuer):
+    """Gives the first time a token that is good for nothing."""
+
+    given = 0
+
+    async def exchange_authorization_code(self, client, authorization_code):
+        self.given += 1
+        token = await super().exchange_authorization_code(client, authorization_code)
+        return token if self.given > 1 else token.model_copy(update={"access_token": "token-without-scopes"})
+
+    async def load_access_token(self, token):
+        return AccessToken(token=token, client_id="any", scopes=["more"] if token == TOKEN else [])
+
+
+async def test_a_server_that_wants_more_scopes_after_a_login_gets_a_second_one():
+    shown, issuer = [], SteppingIssuer()
+    async with serving(issuer, ["more"]) as settings, browser() as show:
+
+        def note_and_show(url):
+            shown.append(url)
+            show(url)
+
+        await login(settings, note_and_show)
+        tokens = await KeptTokens(settings.url or "").get_tokens()
+    assert tokens is not None
+    assert (tokens.access_token, len(shown), issuer.given) == (TOKEN, 2, 2)
+
+
+class DistrustedIssuer(Issuer):
+    """Gives tokens that are not for its server."""
+
+    async def load_access_token(self, _token):
+        return None
+
+
+async def test_a_login_whose_token_the_server_does_not_take_says_so_at_once():
+    shown = []
+    async with serving(DistrustedIssuer()) as settings, browser() as show:
+
+        def note_and_show(url):
+            shown.append(url)
+            show(url)
+
+        with pytest.raises(LoginError, match="it answered HTTP 401 to a token that it was just given") as failed:
+            await login(settings, note_and_show)
+    assert "Compare 'url' and the 'scopes' of its 'oauth' with what it wants" in str(failed.value)
+    assert len(shown) == 1
 
 
 async def test_a_login_outlasts_what_is_no_request():
