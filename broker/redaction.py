@@ -1,8 +1,9 @@
 """Keeps the secrets of a config out of everything that leaves: results, output, errors, logs, records.
 
-Above: whatever hands text on. Below: redacted_places.py. A secret is found as it is, in percent encoding (also in
-part), hexadecimal and base64 (wherever it stands in what was encoded), and across the pieces of a stream. Whoever has
-it in other forms, as reversed or one letter at a time, gets it through: this guards against accidents and plain tricks.
+Above: whatever hands text on. Below: redacted_places.py. A secret is found as it is, in percent encoding (also in part,
+and as in a form), hexadecimal and base64 (wherever it stands in what was encoded), and across the pieces of a stream.
+Whoever has it in other forms, as reversed or one letter at a time, gets it through: this guards against accidents and
+plain tricks.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ import re
 from collections import deque
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
-from urllib.parse import quote
+from urllib.parse import quote, quote_plus
 
 from broker.redacted_places import MARK, Unescaped, octets, overlap, places, without
 
@@ -178,7 +179,8 @@ def _forms(secret: str) -> Iterator[str]:
     data = _data(secret)
     yield secret
     yield data.decode("utf-8", "replace")
-    encoded = [quote(data, safe=""), quote(data), data.hex(), data.hex().upper(), json.dumps(secret)[1:-1]]
+    encoded = [quote(data, safe=""), quote(data), quote_plus(data)]
+    encoded += [data.hex(), data.hex().upper(), json.dumps(secret)[1:-1]]
     # In base64 a byte's place decides how it is written: three ways, of which the ends depend on what is beside.
     for skipped in range(3):
         whole = base64.b64encode(b"\0" * skipped + data).decode("ascii").rstrip("=")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import itertools
 import json
-from urllib.parse import quote
+from urllib.parse import quote, quote_plus
 
 import pytest
 from hypothesis import given
@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from broker.redacted_places import MARK
 from broker.redaction import MOST_LEARNT, Redactor
 
-SECRET = "s3cr3t/Key+with=chars"  # noqa: S105  # what must not be seen
+SECRET = "s3cr3t/Key+with=two words"  # noqa: S105  # what must not be seen
 REDACT = Redactor([SECRET])
 
 
@@ -29,7 +29,8 @@ FORMS = {
     "percent, slashes kept": quote(SECRET),
     "percent, every character": percent(SECRET),
     "percent, small letters": percent(SECRET, upper=False),
-    "percent, some characters": "s3c%723t/Ke%79+with=char%73",
+    "percent, some characters": "s3c%723t/Ke%79+with=two word%73",
+    "percent, as in a form": quote_plus(SECRET),
     "hexadecimal": SECRET.encode().hex(),
     "in JSON": json.dumps(SECRET),
 }
