@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import shutil
 import statistics
 import subprocess
@@ -102,7 +103,7 @@ def _some_python() -> None:
 def measure_peer(name: str, repeats: int, interpreter: str) -> dict[str, float] | str:
     """Returns a peer's rows, or why there are none. uv installs it into an environment that is thrown away."""
     requirement, program = PEERS[name]
-    uv = shutil.which("uv")
+    uv = os.environ.get("UV") or shutil.which("uv")  # `uv run` says where it is itself
     if uv is None:
         return "uv is not installed"
     with tempfile.TemporaryDirectory(prefix="codemode-peer-") as folder:
