@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import ctypes
 import functools
 import threading
 import time
 
 import wasmtime
-from wasmtime import _ffi as ffi
+
+from sandbox import c_api
 
 TICK_SECONDS = 0.01
 """How often a running guest is asked whether it may go on."""
@@ -34,13 +34,8 @@ def configuration() -> wasmtime.Config:
     config.max_wasm_stack = MAX_WASM_STACK
     config.wasm_threads = False
     config.wasm_memory64 = False
-    _set_async_stack_size(config.ptr(), FIBER_STACK)
+    c_api.set_async_stack_size(config.ptr(), FIBER_STACK)
     return config
-
-
-_set_async_stack_size = ffi.dll.wasmtime_config_async_stack_size_set  # wasmtime-py does not bind it
-_set_async_stack_size.restype = None
-_set_async_stack_size.argtypes = [ctypes.POINTER(ffi.wasm_config_t), ctypes.c_uint64]
 
 
 CONFIGURATION = f"cranelift epoch cow stack={MAX_WASM_STACK} threads=off memory64=off"

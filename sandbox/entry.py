@@ -1,8 +1,6 @@
 """One call into a guest, on a fiber of its own, so that it can pause at a tick and go on on another thread.
 
-wasmtime-py binds neither calls on fibers nor calls without a look-up of their types, so this speaks to the C API.
-
-Above: `Instance`, which decides at each tick whether the guest may go on. Below: wasmtime.
+Above: `Instance`, which decides at each tick whether the guest may go on. Below: c_api.py.
 """
 
 from __future__ import annotations
@@ -13,6 +11,8 @@ from typing import TYPE_CHECKING
 
 import wasmtime
 from wasmtime import _ffi as ffi
+
+from sandbox import c_api
 
 if TYPE_CHECKING:
     from sandbox.instance import Instance
@@ -51,8 +51,8 @@ class Entry:
         self._argument = argument.encode()  # lives as long as the fiber, which may read it late
         crossing.argument.size = len(self._argument)
         crossing.argument.data = self._argument
-        self._error = _ErrorPointer()
-        self._future = _call_async(
+        self._error = c_api.ErrorPointer()
+        self._future = c_api.call_async(
             ctypes.byref(function),
             instance.store._context(),  # noqa: SLF001  # the C handle
             crossing.parameter,
@@ -66,7 +66,7 @@ class Entry:
         """Runs the guest until it returns, or for about one tick; True once `answer` is there."""
         began = self._instance.arm()
         try:
-            is_over = ffi.wasmtime_call_future_poll(self._future)
+            is_over: bool = c_api.call_future_poll(self._future)
         finally:
             self._instance.disarm(began)
         if is_over:
@@ -74,12 +74,12 @@ class Entry:
         return is_over
 
     def _finish(self) -> str | Raised | Stopped:
-        ffi.wasmtime_call_future_delete(self._future)
+        c_api.call_future_delete(self._future)
         self._crossing.argument.data = None
         if self._error:  # type: ignore[truthy-bool]  # False for a null pointer
             return self._instance.ending(str(wasmtime.WasmtimeError._from_ptr(self._error))) or ""  # noqa: SLF001
         text = self._read()
-        ffi.wasmtime_component_val_delete(self._crossing.to_result)
+        c_api.component_val_delete(self._crossing.to_result)
         if len(text) > self._instance.limits.step_bytes:
             _give_back_memory()
         return self._instance.ending(None) or text
@@ -98,17 +98,3 @@ def _give_back_memory() -> None:
 
 
 _malloc_trim = getattr(ctypes.CDLL(None), "malloc_trim", None) if sys.platform == "linux" else None
-
-_ErrorPointer = ctypes.POINTER(ffi.wasmtime_error_t)
-
-_call_async = ffi.dll.wasmtime_component_func_call_async
-_call_async.restype = ctypes.POINTER(ffi.wasmtime_call_future_t)
-_call_async.argtypes = [
-    ctypes.POINTER(ffi.wasmtime_component_func_t),
-    ctypes.POINTER(ffi.wasmtime_context_t),
-    ctypes.POINTER(ffi.wasmtime_component_val_t),
-    ctypes.c_size_t,
-    ctypes.POINTER(ffi.wasmtime_component_val_t),
-    ctypes.c_size_t,
-    ctypes.POINTER(_ErrorPointer),
-]

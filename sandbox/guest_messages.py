@@ -10,8 +10,7 @@ from __future__ import annotations
 import json
 import math
 import re
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from sandbox.errors import ProtocolError
 from sandbox.inert import inert_text, inert_value, is_inert_json
@@ -40,8 +39,7 @@ MAX_TEXT = 20_000
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
-@dataclass(frozen=True, slots=True)
-class Step:
+class Step(NamedTuple):
     """What the guest said when it returned.
 
     Attributes:
@@ -58,7 +56,7 @@ class Step:
     timer: float | None = None
     outcome: Completed | Raised | Stopped | None = None
     line: int = 0
-    characters: int = field(default=0, compare=False)
+    characters: int = 0
 
 
 def protocol_failure(message: str) -> Raised:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import wasmtime
 from wasmtime import _ffi as ffi
 
+from sandbox import c_api
 from sandbox.clock import LogicalClock
 from sandbox.engine import engine
 from sandbox.entry import Crossing, Entry
@@ -21,6 +22,7 @@ from sandbox.errors import ImageError
 from sandbox.guest_messages import protocol_failure
 from sandbox.host_functions import MAX_WRITE, entered
 from sandbox.outcome import Raised, Stopped
+from sandbox.pace import QUICK_SECONDS
 from sandbox.terms import BEFORE_ANY_RUN
 from sandbox.traps import trapped
 
@@ -47,6 +49,7 @@ class Instance:
         self.crossing = Crossing()
         self.take_on(BEFORE_ANY_RUN, _drop)
         self._stopped: Raised | Stopped | None = None
+        self._turn_began = 0.0
         self._deadline = 0.0
         self._cpu_deadline = 0.0
         ffi.wasmtime_store_epoch_deadline_callback(self.store.ptr(), _ON_TICK, None, _NO_FINALIZER)
@@ -75,7 +78,7 @@ class Instance:
     def enter(self, export: str, argument: str, seconds: float) -> Entry:
         """Begins a call of an export that takes a string and returns one, to be over within `seconds`."""
         self._deadline = time.monotonic() + seconds
-        self.store.set_epoch_deadline(1)
+        c_api.set_epoch_deadline(self.store._context(), 1)  # noqa: SLF001  # the C handle
         return Entry(self, self._exports.get(export) or self._find(export), argument)
 
     def close(self) -> None:
@@ -116,6 +119,7 @@ class Instance:
     def arm(self) -> float:
         """Notes that this thread goes into the guest; returns its processor time so far."""
         entered.guest = self
+        self._turn_began = time.monotonic()
         began = time.thread_time()
         self._cpu_deadline = began + self.limits.cpu_seconds - self.cpu_seconds
         return began
@@ -135,6 +139,10 @@ class Instance:
             elif time.thread_time() >= self._cpu_deadline:
                 self._stopped = Stopped("cpu_seconds", self.limits.cpu_seconds)
         return self._stopped is None
+
+    def has_had_its_turn(self) -> bool:
+        """Asked at a tick that it may go on after: whether this thread has others to see to first."""
+        return time.monotonic() - self._turn_began >= QUICK_SECONDS
 
     def _warm(self) -> None:
         entry = self.enter("warm", "", self.limits.wall_seconds)
@@ -159,6 +167,7 @@ def _drop(_output: int, _text: str) -> None:
     pass
 
 
+_CONTINUE = 0  # WASMTIME_UPDATE_DEADLINE_CONTINUE
 _YIELD = 1  # WASMTIME_UPDATE_DEADLINE_YIELD: pause the fiber
 
 _ON_TICK_TYPE = ctypes.CFUNCTYPE(
@@ -171,12 +180,12 @@ _ON_TICK_TYPE = ctypes.CFUNCTYPE(
 
 
 def _on_tick(_context: object, _data: object, delta: Any, kind: Any) -> int:
-    """Called by wasmtime when a guest reaches its epoch deadline: pauses it until the next `advance`, or ends it."""
+    """Called by wasmtime when a guest reaches its epoch deadline: it goes on, pauses until `advance`, or ends."""
     try:
         guest = entered.guest
         if isinstance(guest, Instance) and guest.may_go_on():
             delta[0] = 1
-            kind[0] = _YIELD
+            kind[0] = _YIELD if guest.has_had_its_turn() else _CONTINUE
             return 0
     except BaseException:  # noqa: BLE001, S110  # nothing may cross into wasmtime; the guest ends below
         pass

@@ -7,9 +7,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Protocol
 
-import anyio.lowlevel
-
 from sandbox.host_messages import encode_references, encode_resume, encode_start
+from sandbox.pace import Pace
 from sandbox.step_reading import is_whole, read_references, step_of
 from sandbox.terms import BEFORE_ANY_RUN
 from sandbox.threads import AGAIN
@@ -65,7 +64,7 @@ class ThreadIsolate:
     """A guest in this process.
 
     A step begins on the event loop's own thread, because handing it to another one costs more than most steps take;
-    a step that is not over at the next tick goes on on a thread, and so does the one after it.
+    a step that is not over when its time is up goes on on a thread, and so does the one after it.
     """
 
     def __init__(self, instance: Instance, threads: WasmThreads, spares: Spares) -> None:
@@ -76,6 +75,7 @@ class ThreadIsolate:
         self._spares = spares
         self._terms = BEFORE_ANY_RUN
         self._is_quick = True
+        self._pace = Pace()
 
     @property
     def elapsed_ns(self) -> int:
@@ -125,7 +125,8 @@ class ThreadIsolate:
         self.is_whole = False
         entry = self._instance.enter(export, argument, seconds)
         if self._is_quick and entry.advance():
-            await anyio.lowlevel.checkpoint()
+            if self._pace.is_due:
+                await self._pace.give_way()
         else:
             turns = _Turns(entry)
             await self._threads.run(turns.take, self._interrupt)

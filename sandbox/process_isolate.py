@@ -21,6 +21,7 @@ from sandbox.frames import Entering, Kind, Reading, decode_reading, encode_enter
 from sandbox.guest_messages import MAX_VALUES, Step, decode_references, protocol_failure
 from sandbox.host_messages import encode_references, encode_resume, encode_start
 from sandbox.outcome import Raised, Reference, Stopped
+from sandbox.pace import QUICK_SECONDS
 from sandbox.step_reading import is_whole, read_references, step_of
 from sandbox.terms import BEFORE_ANY_RUN, Terms
 from sandbox.worker_line import WorkerLostError
@@ -155,17 +156,18 @@ class ProcessIsolate:
         except anyio.get_cancelled_exc_class():
             with contextlib.suppress(ProtocolError):
                 if seat.answer is not None:
-                    self._use(seat.answer)
+                    self._use(seat.answer, seat)
             raise
         try:
-            return self._read(answered.kind, self._use(answered))
+            return self._read(answered.kind, self._use(answered, seat))
         except ProtocolError as error:
             worker.kill()
             return protocol_failure(str(error))
 
-    def _use(self, answered: Frame) -> Reading:
-        """Notes what the run has used by now."""
+    def _use(self, answered: Frame, seat: Seat) -> Reading:
+        """Notes what the run has used by now, and in this step."""
         reading = decode_reading(answered.payload)
+        seat.is_quick = reading.cpu_seconds - self.cpu_seconds < QUICK_SECONDS
         self.elapsed_ns, self.cpu_seconds = reading.elapsed_ns, reading.cpu_seconds
         return reading
 

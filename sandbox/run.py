@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import collections
 import math
-from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -174,7 +173,7 @@ class Run:
         still_open = tuple(call for call in calls.values() if call.id not in past.answered)
         if past.goes_on:
             await self._catch_up()
-        return replace(step, calls=still_open, cancelled=())
+        return step._replace(calls=still_open, cancelled=())
 
     async def _enter(self, entered: PastStep, step: Callable[[float], Awaitable[Step]]) -> Step:
         """Lets the guest compute until it returns, and pays for the time it slept."""

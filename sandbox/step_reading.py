@@ -6,7 +6,6 @@ interpreter's lock other runs still wait for the parts that are one call into C,
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import anyio.to_thread
@@ -44,7 +43,7 @@ def read_step(answer: str | Raised | Stopped, terms: Terms) -> Step:
         return Step(outcome=protocol_failure(str(error)))
     if step.timer is None or terms.origin_ns == 0:
         return step
-    return replace(step, timer=step.timer - terms.origin_ns / 1e9)
+    return step._replace(timer=step.timer - terms.origin_ns / 1e9)
 
 
 def is_whole(answer: str | Raised | Stopped, step: Step) -> bool:

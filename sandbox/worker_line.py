@@ -16,15 +16,13 @@ import anyio
 
 from sandbox.errors import ProtocolError
 from sandbox.frames import Frame, FrameReader, Kind
+from sandbox.pace import QUICK_SECONDS
 
 if TYPE_CHECKING:
     import socket
     from collections.abc import Callable
 
     from sandbox.seat import Seat
-
-QUICK_SECONDS = 0.001
-"""How long the event loop may stand still for a step whose run took less the last time."""
 
 RECEIVE_BYTES = 256 * 1024
 
@@ -74,13 +72,13 @@ class WorkerLine:
         self._outgoing += frame
         self._flush()
 
-    def answers_at_once(self, seat: Seat) -> bool:
+    def answer_at_once(self, seat: Seat) -> Frame | None:
         """Waits for a moment without the event loop: most steps take less than going round through it does."""
         if self._has_listener or self._outgoing or not seat.is_quick:
-            return False
+            return None
         if self._poll.poll(QUICK_SECONDS * 1_000):
             self._receive()
-        return seat.answer is not None
+        return seat.answer
 
     def look(self) -> None:
         """Receives what has come, unless somebody is listening anyway."""

@@ -10,19 +10,18 @@ import contextlib
 import json
 import os
 import socket
-import time
 from typing import TYPE_CHECKING
 
 import anyio
-import anyio.lowlevel
 
 from sandbox.confinement import Confinement
 from sandbox.errors import WorkerError
 from sandbox.frames import COMPUTING, Frame, Kind, encode_frame
+from sandbox.pace import Pace
 from sandbox.seat import Seat
 from sandbox.spawn import shared_page, spawn_worker
 from sandbox.system_limits import tight_limits
-from sandbox.worker_line import QUICK_SECONDS, WorkerLine, WorkerLostError
+from sandbox.worker_line import WorkerLine, WorkerLostError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -66,6 +65,7 @@ class WorkerProcess:
         self.seats: dict[int, Seat] = {}
         self._starting = anyio.Lock()
         self._hello = Seat(0, lambda _output, _text: None)
+        self._pace = Pace()
         self._page = shared_page()
         ours, theirs = socket.socketpair()
         try:
@@ -149,11 +149,13 @@ class WorkerProcess:
         """
         seat.answer = None
         self._line.open_steps[seat.number] = seat
-        began = time.monotonic()
         try:
             self._line.post(frame)
-            if self._line.answers_at_once(seat):
-                await anyio.lowlevel.checkpoint()
+            answer = self._line.answer_at_once(seat)
+            if answer is not None:
+                if self._pace.is_due:
+                    await self._pace.give_way()
+                return answer
             with anyio.move_on_after(seconds + GRACE_SECONDS):
                 return await self._line.exchange(seat)
         except anyio.get_cancelled_exc_class():
@@ -161,7 +163,6 @@ class WorkerProcess:
             raise
         finally:
             self._line.open_steps.pop(seat.number, None)
-            seat.is_quick = time.monotonic() - began < QUICK_SECONDS
         self.kill(is_late=True)
         raise WorkerLostError
 

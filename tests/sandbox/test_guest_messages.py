@@ -111,7 +111,7 @@ def test_references_are_references_or_a_protocol_error(message):
 
 def test_a_step_holds_calls_timer_and_cancellations():
     text = step(calls=[{"id": 7, "function": "a.b", "arguments": {"x": [1]}}], cancelled=[3], timer=2)
-    assert decode_step(text, LIMITS) == Step((Call(7, "a.b", {"x": [1]}),), (3,), 2.0, None)
+    assert decode_step(text, LIMITS) == Step((Call(7, "a.b", {"x": [1]}),), (3,), 2.0, characters=len(text))
 
 
 def test_a_value_comes_out_inert():

@@ -8,7 +8,7 @@ import anyio.lowlevel
 import anyio.to_thread
 import pytest
 
-from sandbox import Completed, Failed, Limits, Raised, Returned, SkippingStopwatch, Stopped
+from sandbox import Completed, Failed, Limits, Raised, Returned, SkippingStopwatch, Stopped, pace
 from sandbox.limits import MIB
 
 pytestmark = pytest.mark.anyio
@@ -255,6 +255,28 @@ async def test_a_computing_guest_ends_when_its_run_is_cancelled(sandbox, run):
             await anyio.to_thread.run_sync(started.wait)
             tasks.cancel_scope.cancel()
     assert (await run("1 + 1")).outcome == Completed(2)
+
+
+async def test_a_script_whose_calls_are_answered_at_once_gives_way_to_others(run, monkeypatch):
+    monkeypatch.setattr(pace, "QUICK_SECONDS", 0)  # each step's turn is over at once
+    turns = 0
+    seen = []
+
+    async def take_turns() -> None:
+        nonlocal turns
+        while True:
+            await anyio.lowlevel.checkpoint()
+            turns += 1
+
+    async def answer(_call):
+        seen.append(turns)
+        return Returned(None)
+
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(take_turns)
+        await run("from tools import good\nfor _ in range(200):\n    await good.echo(text='x')", answer=answer)
+        tasks.cancel_scope.cancel()
+    assert len(set(seen)) >= 100  # trio takes those who are ready in any order
 
 
 async def test_what_answer_raises_comes_out_of_run(sandbox, manifest):

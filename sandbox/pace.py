@@ -1,0 +1,32 @@
+"""When a script lets others have the event loop.
+
+Above: the isolates, which ask after each step. A turn of the event loop costs about as much as a quick step does, so
+not every step gives one.
+"""
+
+from __future__ import annotations
+
+import time
+
+import anyio.lowlevel
+
+QUICK_SECONDS = 0.001
+"""How long the event loop may stand still for a script: a step that takes less begins and ends on its thread."""
+
+
+class Pace:
+    """The turns that quick steps take one after the other, whose calls are answered without waiting."""
+
+    def __init__(self) -> None:
+        """Begins a turn."""
+        self._began = time.monotonic()
+
+    @property
+    def is_due(self) -> bool:
+        """Whether it is somebody else's turn."""
+        return time.monotonic() - self._began >= QUICK_SECONDS
+
+    async def give_way(self) -> None:
+        """Lets everybody else have a turn, and is where a cancellation is raised."""
+        await anyio.lowlevel.checkpoint()
+        self._began = time.monotonic()
