@@ -141,7 +141,7 @@ class Instance:
         return self._stopped is None
 
     def has_had_its_turn(self) -> bool:
-        """Asked at a tick that it may go on after: whether this thread has others to see to first."""
+        """Asked at a tick, if it may go on: whether it has computed for so long that others come first."""
         return time.monotonic() - self._turn_began >= QUICK_SECONDS
 
     def _warm(self) -> None:

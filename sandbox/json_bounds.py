@@ -17,6 +17,7 @@ _NO_STRUCTURE = bytes(set(range(256)) - set(b'[]{}"'))
 
 def has_more_values(text: str, most: int) -> bool:
     """Whether JSON holds more values than so many; a list or an object counts as four."""
+    # No character counts for more than four: a short text needs no look at it.
     return 4 * len(text) > most and _weight(text) > most and _weight(_STRING.sub("", text)) > most
 
 
