@@ -188,6 +188,14 @@ def unavailable(server: str, problem: str) -> str:
     return f"{server} is not available: {problem}. Nothing was sent."
 
 
+def refused_by_http(server: str, status: int) -> str:
+    """Return that a server did not let a call in: its credentials are those of the operator."""
+    return (
+        f"{server} is not available: it refused the call with HTTP {status}. The operator has to log in or correct its "
+        "credentials. Nothing was executed."
+    )
+
+
 def not_found(function: str, near: Sequence[str]) -> str:
     """Return that there is no such tool."""
     hint = f" Did you mean {' or '.join(near)}?" if near else ""

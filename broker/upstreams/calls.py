@@ -17,9 +17,17 @@ from pydantic import ValidationError
 
 from broker.calls import call_texts
 from broker.calls.tool_results import is_error
-from broker.errors import CallTimeoutError, InputRefusedError, OutcomeUnknownError, ReplyError, ToolRejectedError
+from broker.errors import (
+    CallTimeoutError,
+    InputRefusedError,
+    OutcomeUnknownError,
+    ReplyError,
+    ToolRejectedError,
+    UnavailableError,
+)
 from broker.logging import logger
 from broker.upstreams.child_messages import LINE_BYTES
+from broker.upstreams.connection import HttpRefusedError
 from broker.upstreams.upstream_requests import OpenCall, RefusedError, UpstreamRequests
 
 if TYPE_CHECKING:
@@ -91,6 +99,8 @@ class Calls:
             raise CallTimeoutError(self._server, call_texts.no_answer(self._server, seconds)) from None
         except RefusedError as error:
             raise InputRefusedError(self._server, call_texts.input_refused(self._server, str(error))) from None
+        except HttpRefusedError as error:
+            raise UnavailableError(self._server, call_texts.refused_by_http(self._server, error.status)) from None
         except MCPError as error:
             raise self._error(connection, error) from None
         except (ValidationError, RuntimeError, RecursionError) as error:

@@ -16,7 +16,7 @@ from mcp import ClientSession, MCPError
 from mcp.client.subscriptions import listen
 from mcp.types.version import MODERN_PROTOCOL_VERSIONS
 
-from broker.upstreams.http_trail import HttpTrail
+from broker.upstreams.http_trail import HttpTrail, sending
 from broker.upstreams.raw_dispatcher import RAW, RawDispatcher
 from broker.upstreams.upstream_requests import RefusedError
 
@@ -29,6 +29,19 @@ if TYPE_CHECKING:
 
 _RESOURCE_PAGES = 5
 _REFUSED = t.ErrorData(code=t.INVALID_REQUEST, message="Refused.")
+
+
+_NO_ANSWER = frozenset({t.CONNECTION_CLOSED, t.INTERNAL_ERROR})
+"""What the SDK says where no answer of the protocol came."""
+
+
+class HttpRefusedError(Exception):
+    """A server refused a request with this status, 401 or 403."""
+
+    def __init__(self, status: int) -> None:
+        """Keep the status."""
+        self.status = status
+        super().__init__(status)
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,6 +125,7 @@ class Connection:
 
         Raises:
             MCPError: The server answered with an error, or the connection ended.
+            HttpRefusedError: It refused the request: nothing was executed.
         """
         # Not through the session's models: they would check what is ours, and an answer that is judged elsewhere.
         params: dict[str, Any] = {"name": name, "arguments": arguments}
@@ -127,7 +141,16 @@ class Connection:
         self.session._stamp({"method": "tools/call", "params": params}, options)  # noqa: SLF001
         if not may_ask:
             _take_back_elicitation(params.get("_meta", {}))
-        return await self._dispatcher.send_raw_request("tools/call", params, options)
+        with sending() as sent:
+            try:
+                return await self._dispatcher.send_raw_request("tools/call", params, options)
+            except MCPError as error:
+                # With replies it is the rest of a call that has begun.
+                if sent.refused is None or replies is not None or error.code not in _NO_ANSWER:
+                    raise
+                if error.code == t.CONNECTION_CLOSED:
+                    self.end(f"it answered HTTP {sent.refused}")
+                raise HttpRefusedError(sent.refused) from None
 
     async def list_resources(self) -> list[t.Resource]:
         """Return the resources of the first pages, none where the server has none.

@@ -1,12 +1,14 @@
-"""What is seen of a server behind HTTP on the way to a connection: its refusal, and what its OAuth metadata came to.
+"""What is seen of a server behind HTTP below the protocol: its refusals, and what its OAuth metadata came to.
 
-Above: connecting.py and login.py, whose requests it watches, and explain.py, which tells of it. Below: httpx2. Where
-metadata is was said by the server. A server with TLS that names an address without is not followed there: it would
-choose to whom on our network requests go.
+Above: connecting.py and login.py, whose requests it watches, connection.py, and explain.py, which tells of it. Below:
+httpx2. Where metadata is was said by the server. A server with TLS that names an address without is not followed there:
+it would choose to whom on our network requests go.
 """
 
 from __future__ import annotations
 
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
@@ -15,11 +17,44 @@ from broker.authorization.shown import shown_name
 from broker.errors import LoginError
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     import httpx2
 
 _REFUSALS = frozenset({401, 403})
 _FOUND = 200
 _WELL_KNOWN = "/.well-known/"
+
+
+@dataclass(slots=True)
+class SentCall:
+    """One call on its way.
+
+    Attributes:
+        refused: 401 or 403, where that is all that the server has answered to it.
+    """
+
+    refused: int | None = None
+    _is_accepted: bool = False
+
+    def note(self, status: int) -> None:
+        """Take the status of an answer; whatever comes after one that was no refusal is not about the call itself."""
+        self._is_accepted = self._is_accepted or status not in _REFUSALS
+        self.refused = None if self._is_accepted else status
+
+
+_call: ContextVar[SentCall | None] = ContextVar("call", default=None)
+
+
+@contextmanager
+def sending() -> Iterator[SentCall]:
+    """Note what is answered to the call sent in the block: the SDK makes its request in the sender's context."""
+    sent = SentCall()
+    token = _call.set(sent)
+    try:
+        yield sent
+    finally:
+        _call.reset(token)
 
 
 @dataclass(slots=True)
@@ -60,6 +95,8 @@ class HttpTrail:
             self._metadata[_place(response.request)] = response.status_code
         elif _is_for_server(response.request):
             self.refused = response.status_code if response.status_code in _REFUSALS else None
+            if (sent := _call.get()) is not None:
+                sent.note(response.status_code)
 
 
 def _is_for_server(request: httpx2.Request) -> bool:

@@ -151,6 +151,24 @@ async def test_tokens_are_refreshed_while_the_broker_runs(issuer, config):
     assert log_of(issuer)[:3] == ["register", "code", "refresh"]
 
 
+@pytest.mark.usefixtures("environment", "keyring_file")
+async def test_a_call_that_a_server_refuses_for_its_token_was_not_executed(issuer, config):
+    await anyio.to_thread.run_sync(log_in, config)
+    with anyio.fail_after(60):
+        async with Broker(Config.load(config), startup_seconds=30) as broker:
+            session = broker.session(grants=[Grant("web.tell")])
+            assert (await session.execute_code(SCRIPT, describe_references=True)).stdout == TOLD
+            async with httpx2.AsyncClient(timeout=60) as client:
+                await client.post(f"{issuer}/revoke")
+            refused = await session.execute_code(SCRIPT, describe_references=True)
+    assert [call.status for call in refused.calls] == ["unavailable"]
+    assert refused.error is not None
+    assert refused.error.message == (
+        "web is not available: it refused the call with HTTP 401. The operator has to log in or correct its "
+        "credentials. Nothing was executed."
+    )
+
+
 @asynccontextmanager
 async def account(issuer, tmp_path, secret="robot-secret-1"):  # noqa: S107  # of a server of the test
     oauth = {"grant": "client_credentials", "client_id": "robot", "client_secret": "env://ROBOT", "issuer": issuer}

@@ -11,7 +11,7 @@ from mcp.shared.auth import OAuthToken
 
 from broker import Broker, Config
 from broker.errors import LoginError
-from broker.upstreams.http_trail import HttpTrail
+from broker.upstreams.http_trail import HttpTrail, SentCall
 from broker.upstreams.kept_tokens import KeptTokens
 from broker.upstreams.login import login
 from broker.upstreams.oauth import authentication
@@ -147,3 +147,21 @@ async def test_a_server_with_tls_chooses_no_address_without_it(scheme):
         with pytest.raises(LoginError, match=SENT[scheme]):
             await http.get(url, headers={"Accept": "text/event-stream"})
     assert ("https 10.0.0.1" in seen, "http 10.0.0.1" in seen) == (scheme == "https", False)
+
+
+ANSWERS = {
+    "refused": ([401], 401),
+    "refused again with a new token": ([401, 403], 403),
+    "accepted with a new token": ([401, 200], None),
+    "accepted, and its stream not resumed": ([200, 401], None),
+    "never answered": ([], None),
+}
+
+
+@pytest.mark.parametrize("case", ANSWERS)
+def test_a_call_was_refused_if_nothing_but_refusals_came(case):
+    statuses, refused = ANSWERS[case]
+    sent = SentCall()
+    for status in statuses:
+        sent.note(status)
+    assert sent.refused == refused
