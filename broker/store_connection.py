@@ -29,7 +29,7 @@ _TROUBLE = {
     sqlite3.SQLITE_PERM: "it may not be opened; check who owns the file",
     sqlite3.SQLITE_AUTH: "it may not be opened; check who owns the file",
     sqlite3.SQLITE_CORRUPT: "it is damaged; move it away, and a new one is made",
-    sqlite3.SQLITE_NOTADB: "it is no database of ours; move it away, and a new one is made",
+    sqlite3.SQLITE_NOTADB: "it is not a database of codemode; move it away, and codemode makes a new one",
     sqlite3.SQLITE_BUSY: f"another process has kept it locked for {BUSY_SECONDS:g} s; end that process",
     sqlite3.SQLITE_LOCKED: f"another process has kept it locked for {BUSY_SECONDS:g} s; end that process",
     sqlite3.SQLITE_IOERR: "it cannot be read or written; check the disk, or choose a folder on a local one",

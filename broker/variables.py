@@ -66,7 +66,7 @@ class Expansion:
     def _from_keyring(self, place: str, path: tuple[str, ...]) -> str:
         service, slash, user = place.rpartition("/")
         if not slash or not service or not user:
-            self.problems.append((path, "is no place in a keyring; write keyring://SERVICE/USER"))
+            self.problems.append((path, "is not a place in a keyring; write keyring://SERVICE/USER"))
             return ""
         try:
             value = password(service, user)

@@ -25,7 +25,7 @@ def checked_url(url: Any) -> str:
         ValueError: It is none; the text says why.
     """
     if not isinstance(url, str) or not _URL.fullmatch(url):
-        raise ValueError(f"its address is no https one of at most {URL_CHARACTERS} ASCII characters")
+        raise ValueError(f"its address is not an https address of at most {URL_CHARACTERS} ASCII characters")
     try:
         parts = urlsplit(url)
         _ = parts.port

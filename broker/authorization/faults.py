@@ -30,7 +30,7 @@ _SENTENCES = {
     "tuple_type": "must be a list",
 }
 _BY_PATTERN = {
-    "^(/": "is no JSON pointer; write '/name' for the argument 'name', '/name/0' for what is in it",
+    "^(/": "is not a JSON pointer; write '/name' for the argument 'name', '/name/0' for its first item",
     "^sha256:": "must be sha256: and 64 hexadecimal digits",
     "^[a-z]": "must be a word in small letters, as 'private'",
 }

@@ -190,7 +190,7 @@ class Recording:
                 try:
                     return json.loads(text)
                 except (ValueError, RecursionError):
-                    raise RecordingError(f"the value {digest[:12]}… is no JSON that we can read") from None
+                    raise RecordingError(f"the value {digest[:12]}… is not JSON that can be read") from None
             case Omitted():
                 raise RecordingError("it holds metadata only: what was called, not with what")
 

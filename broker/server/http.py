@@ -62,7 +62,7 @@ class Address:
         host = host.strip("[]") or "127.0.0.1"
         is_port = port.isascii() and port.isdigit() and int(port) <= 65_535  # noqa: PLR2004  # the largest one
         if "/" in host or not is_port:
-            raise ValueError(f"{text!r} is no HOST:PORT, as in 127.0.0.1:8000")
+            raise ValueError(f"{text!r} is not HOST:PORT, as in 127.0.0.1:8000")
         return cls(host, int(port))
 
     @property

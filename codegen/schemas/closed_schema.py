@@ -236,7 +236,7 @@ class Closing:
             if subschema is False or (isinstance(subschema, dict) and subschema.get("not") in ({}, True)):
                 continue
             if not is_text(key):
-                self._degrade(words, "a key is no text: it has half of a surrogate pair")
+                self._degrade(words, "a key is not valid text: it has half of a surrogate pair")
                 continue
             closed = self._closed(subschema, (*words, identifier(key)), depth + 1)
             token = tokens.setdefault(repr(closed), f"p{len(tokens)}")

@@ -83,13 +83,11 @@ def import_hint(error: BaseException) -> str | None:
     if root in sys.stdlib_module_names:
         return f"{root} needs what a script does not have (files, network, a screen or C libraries), so it is left out"
     if root in _CLIENTS:
-        return f"{root} is not there, and {_NETWORK}"
+        return f"{root} is not available, and {_NETWORK}"
     if root in _LOOPS:
-        return (
-            f"{root} is not there and not needed: a script runs in asyncio's event loop, and `await` works at its top"
-        )
+        return f"{root} is not available and not needed: a script can `await` at its top level, in asyncio's event loop"
     here = ", ".join(["Python's standard library", *sorted(packages.names)])
-    return f"a script can import {here} and its tools, and {root} is not among them"
+    return f"{root} is not available: a script can import only {here} and `tools`"
 
 
 class Lock:

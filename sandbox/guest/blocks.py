@@ -69,7 +69,7 @@ def install(bridge) -> None:
         try:
             return expected_types.build(found, expected)
         except (TypeError, ValueError) as error:
-            raise tool_errors.ToolResultError(f"extract() got something that is no {expected}: {error}") from None
+            raise tool_errors.ToolResultError(f"extract() got a value that is not {expected}: {error}") from None
 
     builtins.__dict__.update(zip(FUNCTIONS, (display, read_bytes, extract), strict=True))
 

@@ -60,7 +60,7 @@ def _last_expression(source, filename):
 
 def _no_value(last):
     if type(last) is ast.Expr:
-        raise SyntaxError("an expression that is no line of its own")
+        raise SyntaxError("an expression that does not begin its line")
     return 0, None
 
 

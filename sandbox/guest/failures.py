@@ -93,7 +93,7 @@ def _described(error, filenames):
 def _as_far_as_known(error, failure, filenames):
     """Tells of an exception without asking it: where it comes from, and what it raised when it was asked."""
     kind = _qualname(type(error))
-    message = f"what it says can't be told: asked for it, it raised {_qualname(type(failure))}"
+    message = f"its message can't be read: reading it raised {_qualname(type(failure))}"
     lines, place = [], _traceback(error)
     while place is not None:
         if place.tb_frame.f_code.co_filename in filenames:
@@ -126,8 +126,8 @@ def _pruned(group):
             return node
         message = node.message
         if len(kept) < len(node.exceptions):
-            message = f"{message} [{len(kept)} of {len(node.exceptions)} told]"
-        told = BaseExceptionGroup(message, kept or [RuntimeError("not told: too many exceptions")])
+            message = f"{message} [{len(kept)} of {len(node.exceptions)} shown]"
+        told = BaseExceptionGroup(message, kept or [RuntimeError("not shown: too many exceptions")])
         return told.with_traceback(node.__traceback__)
 
     return prune(group)

@@ -84,7 +84,7 @@ class WitWorld(wit_world.WitWorld):
 
 _STOPPED = '{"calls":[],"cancelled":[],"timer":null,"outcome":{"stopped":"memory_bytes"}}'
 _RAISED = """{"calls":[],"cancelled":[],"timer":null,"outcome":{"raised":{"type":"RuntimeError","message":"the script \
-changed or used up something that the interpreter needs, so how it ended can't be told","traceback":""}}}"""
+changed or used up something that the interpreter needs, so it is not known how it ended","traceback":""}}}"""
 
 
 def _last_resort(error):

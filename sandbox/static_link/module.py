@@ -145,7 +145,7 @@ def _table_type(reader: Reader) -> bytes:
 
 def _global(reader: Reader) -> Global:
     if reader.byte() != _NUMBER_32:
-        raise UnsupportedModuleError("a global that is no number of 32 bits")
+        raise UnsupportedModuleError("a global that is not a 32-bit number")
     return Global(reader.byte() == 1, _sum(reader))
 
 
@@ -175,7 +175,7 @@ def _elements(reader: Reader) -> Elements:
 
 def _reference(reader: Reader) -> int:
     if reader.byte() != FUNCTION_REFERENCE:
-        raise UnsupportedModuleError("an entry of a table that is no function")
+        raise UnsupportedModuleError("a table entry that is not a function")
     index = reader.number()
     reader.byte()
     return index

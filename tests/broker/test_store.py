@@ -313,7 +313,7 @@ def test_a_file_that_changes_while_it_is_taken_for_unchanging_is_not_believed(fo
 def test_a_file_that_is_no_database_is_named(path):
     path.parent.mkdir()
     path.write_bytes(b"something else entirely " * 100)
-    assert refused(path) == f"{path}: it is no database of ours; move it away, and a new one is made."
+    assert refused(path) == f"{path}: it is not a database of codemode; move it away, and codemode makes a new one."
 
 
 def test_a_damaged_file_is_named(path):

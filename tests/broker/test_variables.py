@@ -59,7 +59,7 @@ WRONG = {
         "keyring://hub/you",
         "the keyring holds no password of you for hub; put it there with: keyring set hub you",
     ),
-    "no place": ("keyring://hub", "is no place in a keyring; write keyring://SERVICE/USER"),
+    "no place": ("keyring://hub", "is not a place in a keyring; write keyring://SERVICE/USER"),
     "locked": ("keyring://locked/me", "the keyring cannot be read (KeyringLocked); unlock it"),
 }
 

@@ -126,7 +126,7 @@ IMPOSSIBLE = {
     ),
     "no pointer": (
         lambda: Grant.parse('git.* {"x": {"equals": 1}}'),
-        "arguments: x: is no JSON pointer; write '/name' for the argument 'name', '/name/0' for what is in it",
+        "arguments: x: is not a JSON pointer; write '/name' for the argument 'name', '/name/0' for its first item",
     ),
 }
 

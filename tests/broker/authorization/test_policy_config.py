@@ -83,7 +83,10 @@ FAULTS = {
     ),
     "no pointer": (
         {"rules": [{"tools": "*", "effect": "deny", "arguments": {"a": {"equals": 1}}}]},
-        "rule 1: arguments: a: is no JSON pointer; write '/name' for the argument 'name', '/name/0' for what is in it",
+        (
+            "rule 1: arguments: a: is not a JSON pointer; write '/name' for the argument 'name', "
+            "'/name/0' for its first item"
+        ),
     ),
     "no hint": (
         {"rules": [{"tools": "*", "effect": "deny", "annotations": {}}]},

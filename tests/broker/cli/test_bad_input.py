@@ -207,7 +207,7 @@ def test_a_script_that_is_too_long_is_no_fault_of_codemode(codemode, command):
         (("replay", "run_0", "nosuch.jsonl"), "there is no recording 'run_0'"),
         (("replay", "last", "--live"), "nothing is recorded yet"),
         (("resume", "last"), "nothing is recorded yet"),
-        (("serve", "--http", "here:there"), "--http: 'here:there' is no HOST:PORT"),
+        (("serve", "--http", "here:there"), "--http: 'here:there' is not HOST:PORT"),
         (("serve", "--http", "0.0.0.0:0"), "0.0.0.0 can be reached from other machines"),
     ],
 )

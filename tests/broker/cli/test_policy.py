@@ -129,7 +129,7 @@ def test_a_store_that_cannot_be_used_is_named_before_anything_runs(codemode, gov
     (tmp_path / "broken").write_text("something else " * 100)
     finished = codemode("run", "-", "-c", governed, stdin="print(1)", CODEMODE_STORE=str(tmp_path / "broken"))
     assert (finished.returncode, finished.stdout) == (2, "")
-    assert "it is no database of ours" in finished.stderr
+    assert "it is not a database of codemode" in finished.stderr
 
 
 @pytest.mark.parametrize("command", [("audit",), ("audit", "prune", "--keep", "1"), ("grants", "list")])

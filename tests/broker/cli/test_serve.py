@@ -288,7 +288,7 @@ def test_an_address_that_is_not_ours_is_told_from_a_port_in_use(codemode):
 def test_an_address_that_is_none_is_named(codemode, address):
     finished = codemode("serve", "--http", address)
     assert finished.returncode == 2
-    assert f"--http: '{address}' is no HOST:PORT, as in 127.0.0.1:8000" in finished.stderr
+    assert f"--http: '{address}' is not HOST:PORT, as in 127.0.0.1:8000" in finished.stderr
 
 
 async def test_a_run_is_stopped_with_its_outcome_when_the_server_ends(serving, configure):

@@ -199,7 +199,7 @@ def test_doctor_finds_damage_and_its_commands_mend_it(codemode, store, tmp_path,
 def test_doctor_finds_a_file_that_is_none_of_ours(codemode, store):
     store.write_text("something else entirely " * 100)
     [line] = lines_about_the_store(codemode("doctor"))
-    assert "it is no database of ours; move it away, and a new one is made. -> " in line
+    assert "it is not a database of codemode; move it away, and codemode makes a new one. -> " in line
 
 
 def test_doctor_finds_that_others_may_write_beside_the_store(codemode, written):

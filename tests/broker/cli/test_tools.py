@@ -67,7 +67,7 @@ def test_a_store_that_cannot_be_used_stops_scripts_and_not_a_listing(codemode, c
     store.write_bytes(b"something else entirely " * 100)
     listed = codemode("tools", "list", "-c", config, CODEMODE_STORE=str(store))
     assert (listed.returncode, "odd.echo" in listed.stdout) == (0, True)
-    assert "it is no database of ours; move it away" in listed.stderr
+    assert "it is not a database of codemode; move it away" in listed.stderr
     ran = codemode("run", "-", "-c", config, stdin="1", CODEMODE_STORE=str(store))
     assert ran.returncode == 2
-    assert "it is no database of ours; move it away" in ran.stderr
+    assert "it is not a database of codemode; move it away" in ran.stderr

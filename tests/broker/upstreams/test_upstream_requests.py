@@ -146,7 +146,7 @@ REFUSED = {
     "too many options": ("many options", FILLED, {}, "at most 100 options"),
     "a name that looks like another": ("odd name", FILLED, {}, "has no plain name"),
     "an address without encryption": ("plain url", FILLED, {}, "is not an https one"),
-    "an address that is a script": ("script url", FILLED, {}, "is no https one"),
+    "an address that is a script": ("script url", FILLED, {}, "is not an https address"),
     "an address that hides its host": ("misleading url", FILLED, {}, "hides where it leads"),
     "a model": ("sampling", FILLED, {}, "no model was given"),
     "folders of the host": ("roots", FILLED, {}, "of this kind are refused"),

@@ -13,7 +13,7 @@ NETWORK = "a script has no network: call a server's tools instead"
 PROCESSES = "a script can't start processes: call a server's tools instead"
 THREADS = "a script has no threads: use asyncio.gather or asyncio.TaskGroup to do things at the same time"
 ENVIRONMENT = "a script has no environment: servers have their own credentials, so none are needed here"
-OWN_LOOP = "a script runs in asyncio's event loop, and `await` works at its top"
+OWN_LOOP = "a script can `await` at its top level, in asyncio's event loop"
 LOOP = (
     "the script already runs in an event loop: write `await ...` instead, in functions that are `async def` and are "
     "awaited themselves"
@@ -48,9 +48,13 @@ sqlite3.connect(":memory:").execute(f"{count} select n from t order by -n").fetc
         (
             "import anyio",
             "ModuleNotFoundError",
-            f"No module named 'anyio'\nanyio is not there and not needed: {OWN_LOOP}",
+            f"No module named 'anyio'\nanyio is not available and not needed: {OWN_LOOP}",
         ),
-        ("import requests", "ModuleNotFoundError", f"No module named 'requests'\nrequests is not there, and {NETWORK}"),
+        (
+            "import requests",
+            "ModuleNotFoundError",
+            f"No module named 'requests'\nrequests is not available, and {NETWORK}",
+        ),
         ("import socket\nsocket.socket()", "PermissionError", NETWORK),
         ("import socket\nsocket.getaddrinfo('localhost', 80)", "PermissionError", NETWORK),
         ("import socket\nsocket.gethostbyname('localhost')", "PermissionError", NETWORK),

@@ -38,8 +38,8 @@ FORGOTTEN = "from tools import good\ngood.echo(text='x')\n"
     ("script", "kind", "message"),
     [
         (LIES, "E", "x"),
-        (NO_ATTRIBUTES, "E", "what it says can't be told: asked for it, it raised SystemExit"),
-        (NO_EXCEPTIONS, "G", "what it says can't be told: asked for it, it raised TypeError"),
+        (NO_ATTRIBUTES, "E", "its message can't be read: reading it raised SystemExit"),
+        (NO_EXCEPTIONS, "G", "its message can't be read: reading it raised TypeError"),
         (NO_CODE, "E", "3"),
         ("class M(MemoryError):\n    args = property(lambda _: 1 / 0)\nraise M('m')", "M", "m"),
         ("e = ValueError('m')\ne.__notes__ = 5\nraise e", "ValueError", "m\n5"),
@@ -107,7 +107,7 @@ async def test_a_mistake_that_is_found_after_parsing_is_shown_in_its_line(raised
 
 async def test_a_group_says_how_many_of_its_exceptions_are_told(raised):
     told = await raised("raise ExceptionGroup('g', [ValueError(n) for n in range(5000)])")
-    assert told.message == "g [200 of 5000 told] (200 sub-exceptions)"
+    assert told.message == "g [200 of 5000 shown] (200 sub-exceptions)"
 
 
 async def test_a_value_that_is_nested_too_deep_is_said_to_be_the_value(raised):

@@ -335,7 +335,7 @@ async def test_a_wait_for_nothing_says_where(raised):
 async def test_a_missing_module_says_what_there_is(raised):
     assert (await raised("import numpy")).message == (
         "No module named 'numpy'\n"
-        "a script can import Python's standard library and its tools, and numpy is not among them"
+        "numpy is not available: a script can import only Python's standard library and `tools`"
     )
     assert "ctypes needs what a script does not have" in (await raised("import ctypes")).message
 
