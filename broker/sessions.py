@@ -9,6 +9,9 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+import anyio
+import anyio.to_thread
+
 from broker.authorization.question_box import QuestionBox
 from broker.calls.direct_calls import DirectCalls, DirectResult
 from broker.disclosure.disclosure import Disclosure
@@ -25,7 +28,6 @@ from sandbox.perform import check_script
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    import anyio
     from anyio.abc import TaskGroup
     from mcp.shared.dispatcher import ProgressFnT
 
@@ -43,7 +45,7 @@ if TYPE_CHECKING:
     from broker.runs.shared_sandbox import SharedSandbox
     from broker.search import SearchPage
     from broker.surface import Reply
-    from broker.tiers import TierPage
+    from broker.tiers import HeldStubs, TierPage
     from broker.tools.catalog import CatalogEntry
     from broker.tools.tool_shelf import ToolShelf
     from broker.upstreams.upstream import Upstream
@@ -153,6 +155,15 @@ class Session:
         whole = {item["name"] for item in page.items if "inputSchema" in item}
         await self._disclosure.describe(entry for entry in entries if entry.qualified_name in whole)
         return page
+
+    async def stubs_of_a_page(self, names: Sequence[str]) -> HeldStubs:
+        """Return which of some tools a page of the last tier holds as stubs; describes nothing.
+
+        Raises:
+            UnknownToolError: There is no tool of one of these names.
+        """
+        entries = await self._disclosure.completed([self._catalog.lookup(name) for name in names])
+        return await anyio.to_thread.run_sync(self.tiers.stubs, entries)
 
     async def search(self, request: SearchRequest | str) -> SearchPage:
         """Find tools of all servers, or of those that the request names; lazy ones are connected where it helps.

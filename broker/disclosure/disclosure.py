@@ -144,7 +144,7 @@ class Disclosure:
 
         Left out are tools of which no more than a line is known and whose server does not describe them now.
         """
-        described = [entry for entry in await self._completed(list(entries)) if entry.is_complete]
+        described = [entry for entry in await self.completed(list(entries)) if entry.is_complete]
         self._mark(described)
         return described
 
@@ -154,8 +154,11 @@ class Disclosure:
             if self._on_described is not None:
                 self._on_described(entry.spec)
 
-    async def _completed(self, entries: list[CatalogEntry]) -> list[CatalogEntry]:
-        """Read the definitions of tools that were listed with a line each, from the servers that do so."""
+    async def completed(self, entries: list[CatalogEntry]) -> list[CatalogEntry]:
+        """Read the definitions of tools that were listed with a line each, from the servers that do so.
+
+        Nothing is described by it.
+        """
         partial: dict[str, list[str]] = {}
         for entry in entries:
             if not entry.is_complete:

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 
     from broker.disclosure.tool_details import ToolDetails
     from broker.runs.not_described import NotDescribed
+    from broker.search import SearchPage
     from broker.sessions import Session
     from sandbox import Limits
 
@@ -104,13 +105,22 @@ class Surface:
         except SearchError as error:
             return Reply(texts.wrong_arguments(SEARCH, str(error).rstrip(".")), is_error=True)
         if page.to_describe:
-            return await self._details(list(page.to_describe))
-        lines, cursor = [": ".join(filter(None, entry.values())) for entry in page.entries()], page.next_cursor
+            return await self._in_full(request, page)
+        lines, shown = [": ".join(filter(None, entry.values())) for entry in page.entries()], len(page.tools)
         if request.browses_category:
             lines = [summary_line(item) for item in self.session.summaries(page).items]
-            cursor = cursor if len(lines) == len(page.tools) else request.cursor_after(len(lines))
-        lines += [*page.notes, *([texts.next_page(cursor)] if cursor else [])]
-        return self._reply("\n".join(lines) or texts.nothing_found(given["query"]))
+            shown = len(lines)
+        return self._reply("\n".join([*lines, *_below(request, page, shown)]) or texts.nothing_found(request.query))
+
+    async def _in_full(self, request: SearchRequest, page: SearchPage) -> Reply:
+        """Describe the tools of a page, as many as its budget holds; one that is larger is named."""
+        held = await self.session.stubs_of_a_page(page.to_describe)
+        details = await self.session.get_tool_details(held.names)
+        too_long = [texts.too_long(held.too_long)] if held.too_long else []
+        below = "\n".join([*too_long, *_below(request, page, len(held.names) + len(held.too_long))])
+        return self._reply(
+            "\n\n".join(filter(None, [_stubs(details), below])), is_error=not (details.described or held.too_long)
+        )
 
     async def _details(self, names: list[str]) -> Reply:
         if not names:
@@ -187,6 +197,12 @@ class Surface:
     def _reply(self, text: str, *, is_error: bool = False) -> Reply:
         handle = f"\n{texts.new_session(self.handle)}" if self.handle is not None else ""
         return Reply(text + handle, is_error=is_error)
+
+
+def _below(request: SearchRequest, page: SearchPage, shown: int) -> list[str]:
+    """Return what is said below the first tools of a page: what went otherwise than asked, and where the next are."""
+    cursor = page.next_cursor if shown == len(page.tools) else request.cursor_after(shown)
+    return [*page.notes, *([texts.next_page(cursor)] if cursor else [])]
 
 
 def _stubs(details: ToolDetails) -> str:

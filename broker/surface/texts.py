@@ -174,6 +174,11 @@ def nothing_found(query: str) -> str:
     return f'No tool matches {json.dumps(query[:80])}. Try other words, or search_tools({{"query": ""}}) for all.'
 
 
+def too_long(names: Sequence[str]) -> str:
+    """Return that the stubs of some tools do not fit on a page of a search."""
+    return f"Too long for this page: {_plainly(names)}. get_tool_details fetches them one by one."
+
+
 def next_page(cursor: str) -> str:
     """Return how to get the next page of a search."""
     return f'More tools: repeat the search with cursor="{cursor}".'

@@ -3,11 +3,12 @@
 from broker.tiers.pages import Tier, TierPage
 from broker.tiers.scores import TierScores, ToolScore
 from broker.tiers.statistics import CallStatistics, ToolStatistics
-from broker.tiers.tiers import Tiers
+from broker.tiers.tiers import HeldStubs, Tiers
 from broker.tiers.tokens import TokenCounter, token_counter
 
 __all__ = [
     "CallStatistics",
+    "HeldStubs",
     "Tier",
     "TierPage",
     "TierScores",

@@ -7,8 +7,10 @@ Above: sessions and the HTTP API. Below: items.py, pages.py, scores.py. A tier i
 from __future__ import annotations
 
 import heapq
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from broker.disclosure.tool_details import stub_text
 from broker.errors import SearchError
 from broker.search.cursors import cursor_at, fingerprint_of, offset_of
 from broker.tiers.items import category_item, full_item, hot_item, summary_item, too_long_item
@@ -30,6 +32,15 @@ PAGE_SIZE = 50
 _MOST_PER_PAGE = 500
 _PAGE_LIMIT = 1_000_000
 _ENVELOPE_TOKENS = 100
+_AROUND_STUBS_TOKENS = 1_500
+
+
+@dataclass(frozen=True, slots=True)
+class HeldStubs:
+    """The first of some tools, by qualified name: those whose stubs a page holds, and those larger than a page."""
+
+    names: tuple[str, ...]
+    too_long: tuple[str, ...]
 
 
 class Tiers:
@@ -143,6 +154,26 @@ class Tiers:
 
         names = [entry.qualified_name for entry in entries]
         return self._page(Tier.FULL, item, len(entries), len(entries), cursor, of=compact(names))
+
+    def stubs(self, entries: Sequence[CatalogEntry]) -> HeldStubs:
+        """Return which of these tools a page of stubs holds, in 12,000 tokens with what stands around them.
+
+        Stubs that were never made before take up to a tenth of a second each.
+        """
+        room = BUDGETS[Tier.FULL] - _AROUND_STUBS_TOKENS
+        left = room
+        names: list[str] = []
+        too_long: list[str] = []
+        for entry in entries:
+            tokens = self.counter.count(stub_text([entry]))
+            if tokens > room:
+                too_long.append(entry.qualified_name)
+                continue
+            left -= tokens
+            if left < 0:
+                break
+            names.append(entry.qualified_name)
+        return HeldStubs(tuple(names), tuple(too_long))
 
     def fit(self, entries: Sequence[CatalogEntry], tokens: int) -> bool:
         """Tell whether the whole definitions of these tools have at most so many tokens."""

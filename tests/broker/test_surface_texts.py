@@ -93,6 +93,7 @@ CASES = {
     "outlook": lambda name: texts.outlook([f"{name}.{number}" for number in range(40)], [name, "git.git_push"]),
     "too_many_tools": lambda name: texts.too_many_tools(9_900, 100),  # noqa: ARG005
     "nothing_found": texts.nothing_found,
+    "too_long": lambda name: texts.too_long([name, "git.git_log"]),
     "next_page": lambda name: texts.next_page("abc"),  # noqa: ARG005
     "no_resource": texts.no_resource,
     "interrupted": lambda name: run_texts.interrupted("run_0123456789abcdef", f"2 calls had been answered. {name}"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import anyio
 import pytest
@@ -11,8 +12,9 @@ from hypothesis import strategies as st
 from mcp.server import MCPServer
 
 from broker import Broker
+from broker.disclosure.tool_details import stub_text
 from broker.errors import SearchError, UnknownToolError
-from broker.tiers import CallStatistics, Tiers, TierScores, token_counter
+from broker.tiers import CallStatistics, Tiers, TierScores, TokenCounter, token_counter
 from broker.tiers.items import full_item
 from broker.tiers.pages import BUDGETS, Tier, compact
 from broker.tiers.tokens import ESTIMATE, estimate
@@ -68,6 +70,19 @@ def test_each_tier_says_as_much_as_it_should(catalog, make_tiers):
         "returns": "commits, more",
     }
     assert tiers.full([catalog.lookup("srv.log")]).items[0]["inputSchema"]["required"] == ["path"]
+
+
+def test_a_page_of_stubs_ends_with_its_budget_and_names_what_is_larger(make_tiers):
+    catalog = Catalog(["srv"])
+    sizes = {"a": 1, "b": 200, "c": 1, "d": 40, "e": 40}
+    schemas = {name: {f"{name}{place}": {"type": "string"} for place in range(size)} for name, size in sizes.items()}
+    catalog.replace("srv", [replace(spec(name), input_schema={"properties": one}) for name, one in schemas.items()])
+    characters = TokenCounter("five a character", lambda text: 5 * len(text))
+    tiers = make_tiers(catalog, characters)
+    held = tiers.stubs(catalog.tools)
+    assert (held.names, held.too_long) == (("srv.a", "srv.c", "srv.d"), ("srv.b",))
+    assert tiers.stubs(catalog.tools[4:]).names == ("srv.e",)
+    assert 5 * len(stub_text([catalog.lookup(name) for name in held.names])) <= BUDGETS[Tier.FULL]
 
 
 @pytest.mark.parametrize("counter", [ESTIMATE, token_counter()], ids=["estimate", "tokenizer"])

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
+from inspect import Parameter, Signature
+from itertools import pairwise
 
 import pytest
 from mcp import types as t
@@ -12,7 +15,7 @@ from broker import Broker, Config, Grant, ServerConfig
 from broker.disclosure.disclosure_config import DisclosureConfig
 from broker.errors import ConfigError, SearchError
 from broker.search import Detail, Filters, Mode, SearchRequest
-from broker.tiers import Tier
+from broker.tiers import Tier, token_counter
 from broker.tiers.pages import BUDGETS
 from broker.tools.catalog import Catalog
 from broker.tools.categories import Categories
@@ -21,6 +24,11 @@ from codegen import ToolAnnotations, ToolSpec
 pytestmark = [pytest.mark.anyio, pytest.mark.usefixtures("deadline")]
 
 TOOL = ToolSpec("desk", "t", None, "Does it.", {}, None, ToolAnnotations())
+
+
+@pytest.fixture
+def counter():
+    return token_counter()
 
 
 @pytest.fixture
@@ -311,6 +319,44 @@ async def test_detail_detailed_is_full(desk):
         ]
         assert replies[0] == replies[1]
         assert "async def add(" in replies[1].text
+
+
+async def test_a_search_at_detail_full_describes_as_many_tools_as_a_page_holds_and_goes_on(counter):
+    def wide(number: int):
+        def tool(**_: str) -> None:
+            """Takes much."""
+
+        names = [f"parameter_number_{number}_{place}" for place in range(60)]
+        tool.__name__ = f"tool_{number}"
+        signature = Signature([Parameter(one, Parameter.KEYWORD_ONLY, annotation=str) for one in names])
+        tool.__signature__ = signature  # type: ignore[attr-defined]  # what `inspect.signature` looks for
+        return tool
+
+    async with Broker(servers={"wide": [wide(number) for number in range(40)]}) as broker:
+        session = broker.session()
+        pages: list[str] = []
+        seen: list[int] = []
+        cursor: str | None = None
+        while cursor is not None or not pages:
+            sent = {"query": "", "detail": "full", "limit": 40} | ({"cursor": cursor} if cursor else {})
+            pages.append((await session.dispatch("search_tools", sent)).text)
+            seen.append(len([entry for entry in broker.catalog.tools if session.is_described(entry)]))
+            following = re.search(r'with cursor="(\S+)"\.$', pages[-1])
+            cursor = following[1] if following else None
+    assert [text.count("async def ") for text in pages] == [seen[0], *(b - a for a, b in pairwise(seen))]
+    assert seen[-1] == 40
+    assert len(pages) > 1
+    assert all(counter.count(text) <= BUDGETS[Tier.FULL] for text in pages)
+
+
+async def test_a_search_at_detail_full_says_what_went_otherwise(desk):
+    async with Broker(servers={"desk": desk}) as broker:
+        sent = {"query": "add numbers", "detail": "full", "category": "none"}
+        wrong = await broker.session().dispatch("search_tools", sent)
+        first = await broker.session().dispatch("search_tools", {"query": "", "detail": "full", "limit": 1})
+    assert "There is no category 'none'." in wrong.text
+    assert "async def add(" in first.text
+    assert "More tools: repeat the search with cursor=" in first.text
 
 
 async def test_a_fetch_of_no_tool_and_of_ten_thousand_says_what_to_change(desk):
