@@ -29,8 +29,8 @@ def _object(required: list[str], **properties: Any) -> dict[str, Any]:
 
 INPUT_SCHEMAS: Mapping[str, dict[str, Any]] = {
     SEARCH: _object(
-        ["query"],
-        query=_STRING,
+        [],
+        query={"type": "string", "default": ""},
         detail={"enum": ["name", "brief", "full", "detailed"], "default": "brief"},
         mode={"enum": ["auto", "keyword", "regex", "embedding", "hybrid"]},
         server=_STRING,

@@ -75,8 +75,6 @@ class Surface:
         given = plain_arguments(arguments, schema)
         if given is None:
             return Reply(texts.wrong_arguments(name, "its arguments are not a JSON object"), is_error=True)
-        if name == SEARCH:
-            given.setdefault("query", "")
         if (fault := first_fault(given, schema)) is not None:
             has_right_names = set(schema["required"]) <= given.keys() <= schema["properties"].keys()
             takes = [] if has_right_names else list(schema["properties"])
@@ -90,7 +88,7 @@ class Surface:
     async def _search(self, given: dict[str, Any]) -> Reply:
         try:
             request = SearchRequest(
-                query=given["query"],
+                query=given.get("query", ""),
                 detail=Detail.parse(given.get("detail", "brief")),
                 mode=Mode(given.get("mode", Mode.AUTO)),
                 filters=Filters(
