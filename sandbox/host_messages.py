@@ -22,9 +22,9 @@ if TYPE_CHECKING:
 _ENCODER = json.JSONEncoder(separators=(",", ":"), allow_nan=False)
 
 
-def encode_references(script: str, servers: Iterable[str]) -> str:
-    """Writes the message that asks which tools a script names; `servers` are those that it may name unimported."""
-    return json.dumps({"script": script, "servers": sorted(servers)}, separators=(",", ":"))
+def encode_references(script: str, unimported: Iterable[str]) -> str:
+    """Writes the message that asks which tools a script names; `unimported` are names that need no import."""
+    return json.dumps({"script": script, "unimported": sorted(unimported)}, separators=(",", ":"))
 
 
 def encode_start(script: str, filename: str, manifest: Mapping[str, Any], terms: Terms) -> str:

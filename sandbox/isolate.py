@@ -47,8 +47,8 @@ class Isolate(Protocol):
     def take_on(self, terms: Terms, on_output: Callable[[int, str], None]) -> None:
         """Makes it the guest of a run."""
 
-    async def references(self, script: str, servers: Iterable[str]) -> tuple[Reference, ...] | Raised | Stopped:
-        """Returns which tools the script names, instead of running it; of these `servers` also unimported."""
+    async def references(self, script: str, unimported: Iterable[str]) -> tuple[Reference, ...] | Raised | Stopped:
+        """Returns which tools the script names, instead of running it; with these names also without an import."""
 
     async def start(self, script: str, filename: str, manifest: Mapping[str, Any], seconds: float) -> Step:
         """Begins the script; the guest has `seconds` until it must have returned."""
@@ -97,9 +97,10 @@ class ThreadIsolate:
         self._terms = terms
         self._instance.take_on(terms, on_output)
 
-    async def references(self, script: str, servers: Iterable[str]) -> tuple[Reference, ...] | Raised | Stopped:
+    async def references(self, script: str, unimported: Iterable[str]) -> tuple[Reference, ...] | Raised | Stopped:
         """Returns which tools the script names."""
-        answer = await self._enter("references", encode_references(script, servers), self._terms.limits.wall_seconds)
+        asked = encode_references(script, unimported)
+        answer = await self._enter("references", asked, self._terms.limits.wall_seconds)
         return read_references(answer, self._terms.limits)
 
     async def start(self, script: str, filename: str, manifest: Mapping[str, Any], seconds: float) -> Step:

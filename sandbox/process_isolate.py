@@ -82,9 +82,10 @@ class ProcessIsolate:
             worker, seat = self._place
             worker.take_on(seat, terms)
 
-    async def references(self, script: str, servers: Iterable[str]) -> tuple[Reference, ...] | Raised | Stopped:
+    async def references(self, script: str, unimported: Iterable[str]) -> tuple[Reference, ...] | Raised | Stopped:
         """Returns which tools the script names."""
-        answer = await self._enter("references", encode_references(script, servers), 0, self._terms.limits.wall_seconds)
+        asked = encode_references(script, unimported)
+        answer = await self._enter("references", asked, 0, self._terms.limits.wall_seconds)
         return read_references(answer, self._terms.limits)
 
     async def start(self, script: str, filename: str, manifest: Mapping[str, Any], seconds: float) -> Step:

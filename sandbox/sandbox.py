@@ -213,12 +213,15 @@ class Sandbox:
             kernel.end()
             isolate.close()
 
-    async def references(self, script: str, *, servers: Iterable[str] = ()) -> tuple[Reference, ...] | Raised | Stopped:
+    async def references(
+        self, script: str, *, unimported: Iterable[str] = ()
+    ) -> tuple[Reference, ...] | Raised | Stopped:
         """Returns which tools a script names, parsed inside a guest: the host never parses a script.
 
         Args:
             script: Python source.
-            servers: Namespaces that the script may name without an import; one that it binds itself is its own.
+            unimported: Names that count as tools without an import: a namespace with an attribute, or what is called.
+                One that the script binds itself is its own.
 
         Raises:
             SandboxClosedError: The sandbox is not entered.
@@ -228,7 +231,7 @@ class Sandbox:
         isolate = await self._isolate()
         isolate.take_on(Terms(self._limits, seed=0, wall_ns=0), lambda _output, _text: None)
         try:
-            return await isolate.references(script, servers)
+            return await isolate.references(script, unimported)
         finally:
             isolate.close()
 

@@ -182,6 +182,13 @@ class Disclosure:
         """Wait for the servers that these names begin with, in whatever spelling."""
         await self.need({server for name in names for server in self._servers_of(name)})
 
+    def names_of_tools(self, names: Iterable[str]) -> frozenset[str]:
+        """Return those of some names which may be a tool's in another program's spelling, if its server is down too."""
+        servers = tuple(filter(None, map(bare_letters, self._upstreams)))
+        return frozenset(
+            name for name in names if bare_letters(name).startswith(servers) or self._catalog.meant(name) is not None
+        )
+
     def _servers_of(self, name: str) -> Iterable[str]:
         prefix = name.partition(".")[0]
         server = self._catalog.server_of(prefix) or prefix

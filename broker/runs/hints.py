@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from broker.calls import call_texts
 from broker.calls.call_failures import text_for
+from broker.tools.spellings import MODULES
 from sandbox import Raised
 
 if TYPE_CHECKING:
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 
 _UNDEFINED = re.compile(r"name '(\w+)' is not defined")
 _NO_MODULE = re.compile(r"No module named '(\w+)'")
-_NO_SERVER = re.compile(r"there is no server `(\w+)` in tools")
+_UNKNOWN = re.compile(r"there is no server `(\w+)` in tools|`(\w+)` is not defined")
 _MODULE_WITHOUT = re.compile(r"module '(\w+)' has no attribute '(\w+)'")
 _NO_SYNTAX = frozenset({"SyntaxError", "IndentationError", "TabError"})
 _MARKDOWN = re.compile(r"(?m)^[ \t]*(?:```|~~~)")
@@ -65,7 +66,7 @@ _ANYWHERE = (
     (re.compile(r"TypeError: 'NoneType' object can't be awaited"), call_texts.NOT_AWAITED),
     (re.compile(r"RuntimeError: await wasn't used with future"), call_texts.AWAIT_IT),
 )
-_OF_CLIENTS = frozenset({"call_tool", "mcp", "client", "session", "tools"})
+_OF_CLIENTS = MODULES | {"call_tool", "mcp", "client", "session", "tools"}
 
 
 def with_hint(outcome: Outcome, script: str, catalog: Catalog, *, has_called: bool) -> Outcome:
@@ -86,9 +87,9 @@ def with_hint(outcome: Outcome, script: str, catalog: Catalog, *, has_called: bo
 
 
 def sharpened(diagnostic: Diagnostic, catalog: Catalog) -> Diagnostic:
-    """Return a mistake, with where the tool is that a script imports as if it were a server."""
-    named = _NO_SERVER.match(diagnostic.message)
-    hint = _tool_hint(named[1], catalog) if named is not None else ""
+    """Return a mistake, with where the tool is that a script imports or calls by another name."""
+    named = _UNKNOWN.match(diagnostic.message)
+    hint = _tool_hint(named[1] or named[2], catalog) if named is not None else ""
     return replace(diagnostic, hint=hint) if hint else diagnostic
 
 
@@ -120,13 +121,8 @@ def _tool_hint(name: str, catalog: Catalog) -> str:
         return call_texts.import_it(name)
     if (home := _home(name, catalog)) is not None:
         return call_texts.import_server(home, name)
-    # Names of many hosts: `mcp__git__git_log`, `git_git_log`.
-    _, _, rest = name.partition("__")
-    spelt = [rest.replace("__", ".", 1)]
-    spelt += [f"{one}.{name[len(one) + 1 :]}" for one in catalog.namespaces.values() if name.startswith(f"{one}_")]
-    for one in spelt:
-        if (entry := catalog.by_python_name(one)) is not None:
-            return call_texts.import_server(entry.namespace, entry.function)
+    if (meant := catalog.meant(name)) is not None:
+        return call_texts.import_server(meant.namespace, meant.function)
     return call_texts.HOW_TO_CALL if name in _OF_CLIENTS else ""
 
 

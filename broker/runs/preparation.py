@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from functools import partial
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 import anyio
@@ -19,6 +20,7 @@ from broker.runs.hints import sharpened
 from broker.runs.manifest import OF_PYTHON, manifest_of
 from broker.runs.not_described import NotDescribed
 from broker.runs.script_check import CheckedScript, diagnostics_of, stops, unreadable
+from broker.tools.spellings import MODULES
 from codegen import CheckerError
 from codegen.normal_form import normalised
 from sandbox import Raised, Stopped
@@ -35,6 +37,8 @@ if TYPE_CHECKING:
 
 _WHOLE_SERVER = {None, "*"}
 _WITH_ATTRIBUTE = re.compile(r"(?<![\w.])([^\W\d]\w*)\s*\.")
+_CALLED = re.compile(r"(?<![\w.])([^\W\d]\w*)\s*\(")
+_MOST_CALLED = 1_000
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -53,7 +57,7 @@ class Preparation:
             CheckerError: The type checker cannot be run.
         """
         sandbox = await self.sandbox.opened()
-        found = await sandbox.references(script, servers=self._unimported(script))
+        found = await sandbox.references(script, unimported=self._unimported(script))
         if isinstance(found, Raised | Stopped):
             return CheckedScript((unreadable(found, script),))
         await self._settle(found)
@@ -74,7 +78,7 @@ class Preparation:
         if "tools" not in script and not unimported:
             return ()
         sandbox = await self.sandbox.opened()
-        found = await sandbox.references(script, servers=unimported)
+        found = await sandbox.references(script, unimported=unimported)
         if isinstance(found, Raised | Stopped):
             return _with_filename(found, filename)
         await self._settle(found)
@@ -136,16 +140,19 @@ class Preparation:
         return tuple(sharpened(one, self.catalog) for one in found_mistakes)
 
     def _unimported(self, script: str) -> frozenset[str]:
-        """Return the namespaces that a script may name without an import: an attribute of such a name is in its text.
+        """Return the names that may stand for servers and tools in a script without an import.
 
-        What Python has under the same name is meant instead.
+        Namespaces of which the script's text has an attribute, and what it calls that may be a tool as another program
+        spells it. What Python has under the same name is meant instead.
         """
-        named = frozenset(_WITH_ATTRIBUTE.findall(normalised("NFKC", script)))
-        return named.intersection(self.catalog.namespaces.values()) - OF_PYTHON
+        text = normalised("NFKC", script)
+        modules = MODULES.union(self.catalog.namespaces.values()).intersection(_WITH_ATTRIBUTE.findall(text))
+        called = islice(dict.fromkeys(_CALLED.findall(text)), _MOST_CALLED)
+        return modules.union(self.disclosure.names_of_tools(called)) - OF_PYTHON
 
     async def _settle(self, found: Sequence[Reference]) -> None:
         """Wait for the servers that the script names, and for no other."""
-        await self.disclosure.need({self.catalog.server_of(reference.namespace) or "" for reference in found})
+        await self.disclosure.settle(map(_written, found))
 
     def _change_of(self, entry: CatalogEntry) -> str:
         text = self.disclosure.changed(entry)
@@ -178,10 +185,14 @@ def _with_filename(outcome: Raised | Stopped, filename: str) -> Raised | Stopped
     return Raised(outcome.type, outcome.message, renamed)
 
 
+def _written(reference: Reference) -> str:
+    return ".".join(filter(None, (reference.namespace, reference.function)))
+
+
 def _place(entry: CatalogEntry, reference: Reference | None) -> str:
     """Return a tool with where a script names it, and as what, if that is not its name."""
     if reference is None:
         return entry.python_name
-    written = ".".join(filter(None, (reference.namespace, reference.function)))
+    written = _written(reference)
     spelt = "" if written == entry.python_name else f", where it is written {written}"
     return f"{entry.python_name} (line {reference.line}{spelt})"

@@ -1,8 +1,8 @@
 """The tool that a name means which is spelled as another program would spell it.
 
-Above: the catalog, disclosure.py. Below: nothing. Models know tools as `mcp__git__git_log`, `functions.git_log`,
-`git.gitLog` or `git/git-log`: prefixes, separators and capitals are all that differs, and where one tool alone is left,
-it is the one that is meant. For finding a description only: grants and calls go by exact names.
+Above: the catalog, disclosure.py, preparation.py. Below: nothing. Models know tools as `mcp__git__git_log`,
+`functions.git_log`, `git.gitLog` or `git/git-log`: prefixes, separators and capitals are all that differs, and where
+one tool alone is left, it is the one that is meant. For finding a description only: grants and calls go by exact names.
 """
 
 from __future__ import annotations
@@ -15,7 +15,10 @@ if TYPE_CHECKING:
 
     from broker.tools.catalog import CatalogEntry
 
-_PREFIX = re.compile(r"(?:functions\.|tools\.|mcp(?=__|\.))+")
+MODULES = frozenset({"functions", "default_api"})
+"""What other programs put before the name of any tool, as if it were a module."""
+
+_PREFIX = re.compile(rf"(?:(?:{'|'.join(sorted(MODULES))}|tools)\.|mcp(?=[_.]))+")
 _SEPARATOR = re.compile(r"[\W_]+")
 
 

@@ -59,7 +59,7 @@ class WitWorld(wit_world.WitWorld):
         """Returns the tools a script names, or how it fails to parse."""
         try:
             asked = protocol.decode(message)
-            return protocol.encode({"references": references.find(asked["script"], "script.py", asked["servers"])})
+            return protocol.encode({"references": references.find(asked["script"], "script.py", asked["unimported"])})
         except BaseException as error:
             return protocol.encode({"raised": failures.describe(error, {"script.py"})})
 

@@ -57,7 +57,7 @@ def practise(component) -> None:
     """Runs every script several times through the component's own exports, as a host would."""
     for seed in range(ROUNDS):
         for text in _SCRIPTS:
-            component.references(json.dumps({"script": text, "servers": ["practice"]}))
+            component.references(json.dumps({"script": text, "unimported": ["practice"]}))
             message = {"script": text, "filename": "practice.py", "seed": seed, "manifest": _MANIFEST, "kernel": False}
             step = json.loads(component.start(json.dumps(message)))
             while step["outcome"] is None:

@@ -1,6 +1,6 @@
 """The JSON messages between guest and host, as this side reads and writes them.
 
-Asked:   `{"script", "servers"}`, which tools a script names; of these servers also those that it does not import
+Asked:   `{"script", "unimported"}`, which tools a script names; with these names also without an import
 Start:   `{"script", "filename", "seed", "manifest", "kernel"}`; in a kernel all but the first ignore the seed
 Resume:  `{"completions": [{"id", "value"} | {"id", "error": {"kind", "message", "details"}}]}`
 Step:    `{"calls": [{"id", "function", "line", "arguments"}], "cancelled": [id], "timer": seconds or null,

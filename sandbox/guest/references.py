@@ -1,9 +1,9 @@
 """Which tools a script names, read from its syntax without running it.
 
 Understood: `from tools import git` (with `as`), `from tools.git import git_log`, `import tools`, `import tools.git`
-(with `as`), and attributes of those names; where the caller names `servers`, also those of a server that the script
-neither imports nor binds. Names reached in other ways (`getattr`, strings) are found when
-the script runs.
+(with `as`), and attributes of those names. Of the names that need no import, those that the script binds nowhere: their
+attributes, and themselves where they are called. Names reached in other ways (`getattr`, strings) are found when the
+script runs.
 """
 
 import ast
@@ -11,8 +11,13 @@ import bisect
 import collections
 import re
 
+from . import blocks, tool_errors
 
-def find(source: str, filename: str, servers: list) -> list[dict]:
+_OURS = frozenset({*blocks.FUNCTIONS, *tool_errors.TREE})
+_STAR_IMPORT = re.compile(r"\bimport\s*\(?\s*\*")
+
+
+def find(source: str, filename: str, unimported: list) -> list[dict]:
     """Returns `{"namespace", "function" or None, "line"}` for each distinct reference, in order of appearance.
 
     Raises:
@@ -20,10 +25,17 @@ def find(source: str, filename: str, servers: list) -> list[dict]:
     """
     tree = ast.parse(source, filename)
     modules, references = _imports(_nodes(tree, _lines_with(["tools"], source)))
-    if servers:
-        bound = {name for node in _nodes(tree, _lines_with(servers, source)) for name in _bound(node)}
-        modules |= {name: ["tools", name] for name in servers if name not in bound}
+    callable_names = frozenset()
+    if unimported:
+        bound = {name for node in _nodes(tree, _lines_with(unimported, source)) for name in _bound(node)}
+        unbound = [name for name in unimported if name not in bound]
+        modules |= {name: ["tools", name] for name in unbound}
+        if not _STAR_IMPORT.search(source):  # which may bind any name
+            callable_names = frozenset(unbound) - _OURS
     for node in _nodes(tree, _lines_with(modules, source)):
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in callable_names:
+            references.append((node.func.id, None, node.lineno))
+            continue
         path = _dotted(node)
         if path is None:
             continue

@@ -15,7 +15,7 @@ MISTAKES = {
     "a server that was not imported": ("await time.now()", "write `from tools import time` first"),
     "a tool by its bare name": (
         "await add(a=1)",
-        "desk.add is a tool: write `from tools import desk` and `await desk.add(...)`",
+        "`add` is not imported (write `from tools.desk import add`)",
     ),
     "a server imported as a module": ("import desk", "write `from tools import desk` first"),
     "a tool imported as a server": (
@@ -39,6 +39,22 @@ MISTAKES = {
     "data of an image": (
         "from tools import desk\n{**(await desk.boxed())}['data']",
         "`await read_bytes(block)` returns its bytes",
+    ),
+    "data of an image by attribute": (
+        "from tools import desk\n[*await desk.pictured()][1].data",
+        "`await read_bytes(block)` returns its bytes",
+    ),
+    "data of an image that is None": (
+        "import base64\nfrom tools import desk\nbase64.b64decode((await desk.pictured())[1].get('data'))",
+        "`await read_bytes(block)` returns its bytes",
+    ),
+    "the type of an image as MCP spells it": (
+        "from tools import desk\n(await desk.pictured())[1]['mimeType']",
+        "it has type, mime_type, size and id",
+    ),
+    "a key as an attribute": (
+        "from tools import desk\n[*await desk.pictured()][1].size",
+        'write value["key"], not value.key',
     ),
     "a client's method": ("await call_tool('add', {'a': 1})", "tools are functions of their servers: "),
     "prose around the code": ("Here it is:\n```python\n1\n```\n", "send the code alone, without Markdown around it"),
@@ -211,6 +227,12 @@ async def test_a_server_without_an_import_is_described_and_checked_as_any_other(
         ("from tools import desk\nawait desk.Add(a=1)", "desk.add (line 2, where it is written desk.Add)"),
         ("from tools import add\nawait add(a=1)", "desk.add (line 1, where it is written add)"),
         ("import tools\nawait tools.mcp__desk__add(a=1)", "desk.add (line 2, where it is written mcp__desk__add)"),
+        ("await mcp__desk__add(a=1)", "desk.add (line 1, where it is written mcp__desk__add)"),
+        ("x = 1\nawait mcp_desk_add(a=x)", "desk.add (line 2, where it is written mcp_desk_add)"),
+        ("await desk__add(a=1)", "desk.add (line 1, where it is written desk__add)"),
+        ("print(await add(a=1))", "desk.add (line 1, where it is written add)"),
+        ("await functions.add(a=1)", "desk.add (line 1, where it is written functions.add)"),
+        ("print(default_api.add(a=1))", "desk.add (line 1, where it is written default_api.add)"),
     ],
 )
 async def test_a_tool_that_is_spelt_otherwise_is_described_at_once(session, script, place):
@@ -220,6 +242,30 @@ async def test_a_tool_that_is_spelt_otherwise_is_described_at_once(session, scri
     described = await session.dispatch("execute_code", {"code": script})
     assert "ScriptCheckError" in described.text
     assert "No tool was called." in described.text
+
+
+@pytest.mark.parametrize(
+    ("script", "value"),
+    [
+        ("def add(a): return a\nadd(a=5)", 5),
+        ("from operator import *\nadd(1, 4)", 5),
+        ("exec('add = len')\nadd('abcde')", 5),
+        ("functions = {'add': 5}\nfunctions.get('add')", 5),
+        ("'await mcp__desk__add(a=1)'[:0] or 5", 5),
+    ],
+)
+async def test_a_name_that_a_script_gives_a_value_is_no_tool(session, script, value):
+    await session.get_tool_details(["desk.add"])
+    reply = await session.dispatch("execute_code", {"code": script})
+    assert (reply.text, reply.is_error) == (str(value), False)
+
+
+@pytest.mark.parametrize("name", ["note", "mcp__note", "mcp__desk__notes", "deskk_add"])
+async def test_a_name_that_may_be_of_several_tools_or_of_none_describes_nothing(session, name):
+    reply = await session.dispatch("execute_code", {"code": f"await {name}()"})
+    assert f"`{name}` is not defined" in reply.text or f"name '{name}' is not defined" in reply.text
+    assert "No tool was called." in reply.text
+    assert "not been described" in (await session.dispatch("execute_code", {"code": "await desk.note()"})).text
 
 
 async def test_a_fetch_takes_bare_names_and_says_what_else_to_do(session):

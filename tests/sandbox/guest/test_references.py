@@ -48,6 +48,14 @@ async def test_references_are_found_in_every_way_of_importing(sandbox, script, f
     [
         ("await git.git_log(a=1)\nfs.read()", [("git", "git_log", 1), ("fs", "read", 2)]),
         ("print(git)", []),
+        ("await mcp__git__git_log(a=1)", [("mcp__git__git_log", None, 1)]),
+        ("x = f'{await mcp__git__git_log()}'", [("mcp__git__git_log", None, 1)]),
+        ("f = mcp__git__git_log", []),
+        ("'mcp__git__git_log()'", []),
+        ("display(1)", []),
+        ("from nowhere import *\nmcp__git__git_log()\ngit.git_log()", [("git", "git_log", 3)]),
+        ("def mcp__git__git_log(): pass\nmcp__git__git_log()", []),
+        ("from a import mcp__git__git_log\nmcp__git__git_log()", []),
         ("def f():\n    return git.git_log", [("git", "git_log", 2)]),
         ("import git\ngit.git_log", []),
         ("import git.repo\ngit.git_log", []),
@@ -85,7 +93,7 @@ async def test_references_are_found_in_every_way_of_importing(sandbox, script, f
 )
 async def test_a_server_that_is_neither_imported_nor_bound_is_found_where_it_is_looked_for(sandbox, script, found):
     with anyio.fail_after(60):
-        references = await sandbox.references(script, servers=["git", "fs"])
+        references = await sandbox.references(script, unimported=["git", "fs", "mcp__git__git_log", "display"])
     assert list(references) == [Reference(*one) for one in found]
 
 
