@@ -173,6 +173,28 @@ class Place:
         return self.script[max(0, self.end - _LONGEST_UPDATE) : self.end]
 
     @property
+    def arguments(self) -> list[str]:
+        """That text and the arguments that follow it in its call, each as it is written; none where that is not plain.
+
+        Strings of several lines, comments and backslashes are not followed.
+        """
+        found, begin, depth, quote = [], self.start, 0, ""
+        for at in range(self.start, min(len(self.script), self.start + _LONGEST_UPDATE)):
+            character = self.script[at]
+            if character in ("\n\r\\" if quote else "#\\"):
+                return []
+            if quote or character in "\"'":
+                quote = "" if character == quote else quote or character
+                continue
+            depth += (character in "([{") - (character in ")]}")
+            if depth < 0 or (depth == 0 and character == ","):
+                found.append(self.script[begin:at].strip())
+                begin = at + 1
+            if depth < 0:
+                return [argument for argument in found if argument]
+        return []
+
+    @property
     def after(self) -> str:
         """Some of what follows."""
         return self.script[self.end : self.end + 40]

@@ -55,7 +55,7 @@ def wrong_call(finding: Finding, place: Place, known: Known) -> Mistake | None:
         return Mistake(f"{function} has no parameter `{unknown[1]}`", nearest(unknown[1], takes, "it takes"))
     by_position = _GIVEN.search(finding.message)
     if by_position is not None and int(by_position[1]) <= len(takes):
-        return Mistake(finding.message, _by_name(function, int(by_position[1]), takes, place.text))
+        return Mistake(finding.message, _by_name(function, int(by_position[1]), takes, place))
     return Mistake(finding.message, f"it takes: {listed(takes)}")
 
 
@@ -88,14 +88,19 @@ def said_once(judged: Sequence[Judged]) -> list[Judged]:
     return [one for one in judged if one[0].rule != "missing-argument" or not _accounted_for(one[0], others)]
 
 
-def _by_name(function: str, count: int, takes: Sequence[str], first: str) -> str:
-    """Return how a call is written whose first arguments are given by position, or all of them in one dict."""
-    shown = first if len(first) <= _SHOWN_CHARACTERS and "\n" not in first else "..."
-    if count == 1 and first.startswith("{"):
-        return f"give every argument by name: {function}(**{'{...}' if shown == '...' else shown})"
-    values = [shown, *["..."] * (count - 1)]
-    given = ", ".join(f"{name}={value}" for name, value in zip(takes, values, strict=False))
-    return f"give every argument by name: {function}({given})"
+def _by_name(function: str, count: int, takes: Sequence[str], place: Place) -> str:
+    """Return how a call is written whose first arguments are given by position, or all of them in one dict.
+
+    Which parameter is which is only proposed: properties of a JSON object have no order, and neither has a digest.
+    """
+    whole = place.arguments
+    if sum(map(len, whole)) > _SHOWN_CHARACTERS or not count <= len(whole) or any(one[0] == "*" for one in whole):
+        whole = [place.text if len(place.text) <= _SHOWN_CHARACTERS and "\n" not in place.text else "..."]
+    if count == 1 and place.text.startswith("{"):
+        return f"give every argument by name: {function}(**{'{...}' if whole[0] == '...' else whole[0]})"
+    values = [*whole[:count], *["..."] * (count - len(whole))]
+    named = [f"{name}={value}" for name, value in zip(takes, values, strict=False)]
+    return f"give every argument by name: {function}({', '.join([*named, *whole[count:]])})"
 
 
 def _given(place: Place, called: tuple[str, str, str], known: Known) -> Mistake | None:

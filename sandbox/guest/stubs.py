@@ -21,6 +21,9 @@ from . import arguments, blocks, protocol, stub_sources, tool_errors
 MOST_SHOWN = 100
 """Tools of a server that `help` tells of."""
 
+MOST_CHARACTERS = 100
+"""Of an argument that is written down in an error."""
+
 _unimported = set()
 
 
@@ -219,7 +222,7 @@ class _Described(_Stub):
     def __call__(self, *positional, **given):
         if positional:
             raise tool_errors.ToolArgumentsError(
-                f"{self._path}() takes keyword arguments only: {_usage(self._path, self._entry)}"
+                f"{self._path}() takes keyword arguments only: {self._by_name(positional, given)}"
             )
         missing = [parameter for parameter in self._required if parameter not in given]
         if missing:
@@ -233,6 +236,16 @@ class _Described(_Stub):
             for parameter, value in given.items()
         }
         return self._bridge.call(self._path, given_by_key)
+
+    def _by_name(self, positional, given):
+        """The call as it is probably meant, where its values are short; how any call is written where they are not."""
+        if len(positional) == 1 and type(positional[0]) is dict and not given:
+            return f"await {self._path}(**arguments)"
+        names = [parameter for parameter in self._keys if parameter not in given]
+        shown = [f"{name}={_literal(value)}" for name, value in zip(names, positional, strict=False)]
+        shown += [f"{name}={_literal(value)}" for name, value in given.items()]
+        fits = len(positional) <= len(names) and all(len(one) <= MOST_CHARACTERS for one in shown)
+        return f"await {self._path}({', '.join(shown)})" if fits else _usage(self._path, self._entry)
 
     def _extra(self, parameter):
         if parameter in self._keys:
@@ -251,6 +264,10 @@ class _Listed(_Stub):
             server=self.__module__.partition(".")[2],
             tool=self.__name__,
         )
+
+
+def _literal(value):
+    return repr(value) if type(value) in (str, int, float, bool, type(None)) else "..."
 
 
 def _usage(path, entry):

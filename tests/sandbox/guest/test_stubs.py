@@ -63,7 +63,22 @@ async def test_a_call_carries_the_tools_own_keys_and_omits_what_was_not_given(ru
 @pytest.mark.parametrize(
     ("script", "kind", "message"),
     [
-        ("good.echo('a')", "ToolArgumentsError", "good.echo() takes keyword arguments only: await good.echo(text=...)"),
+        *(
+            (
+                f"good.{call}",
+                "ToolArgumentsError",
+                f"good.{call[: call.index('(')]}() takes keyword arguments only: {usage}",
+            )
+            for call, usage in (
+                ("echo('a')", "await good.echo(text='a')"),
+                ("echo({'text': 1})", "await good.echo(**arguments)"),
+                ("echo([1])", "await good.echo(text=...)"),
+                ("echo('a' * 200)", "await good.echo(text=...)"),
+                ("echo('a', 'b')", "await good.echo(text=...)"),
+                ("add(1, b=2.5)", "await good.add(a=1, b=2.5)"),
+                ("add(1, a=2)", "await good.add(b=1, a=2)"),
+            )
+        ),
         ("good.add()", "ToolArgumentsError", "good.add() misses a: await good.add(a=..., [b=...])"),
         (
             "good.echo(text='a', texts=1)",
