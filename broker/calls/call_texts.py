@@ -36,8 +36,13 @@ HOW_TO_CALL = "tools are functions of their servers: `from tools import SERVER`,
 WITHOUT_MARKDOWN = "send the code alone, without Markdown around it"
 REAL_LINE_ENDS = r"the code has the two characters \n where its lines should end: send real newlines"
 RESULTS_ARE_VALUES = "results of tools are Python values already, as their stubs say: leave out json.loads()"
+RESULTS_ARE_DICTS = 'results of tools are plain dicts and lists: write value["key"], not value.key'
 RESULTS_HAVE_NO_PARTS = "a call returns the tool's result itself, as its stub says, not an object around it"
-NO_DATA = "data of images, audio and files stays outside the script: `await read_bytes(block)` returns its bytes"
+NO_DATA = (
+    "if this is an image, audio or a file: it has type, mime_type, size and id; its data stays outside the script. "
+    "`await read_bytes(block)` returns its bytes, `base64.b64encode(await read_bytes(block)).decode()` its base64 "
+    "text; display(block) shows it"
+)
 WITHOUT_PROMPTS = "send the code alone, without the prompts of an interactive session"
 WITHOUT_MARKUP = "send the code alone, without the markup around it"
 NO_ENTITIES = "the code holds HTML entities: send <, >, & and quotes as they are"

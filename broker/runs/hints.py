@@ -40,10 +40,20 @@ _UNREAD = (
 _RESULT_TAKEN_WRONG = (
     (re.compile(r"TypeError: the JSON object must be str, .* not (?:dict|list)"), call_texts.RESULTS_ARE_VALUES),
     (
-        re.compile(r"AttributeError: '(?:str|dict|list)' object has no attribute '(?:content|text|data)'"),
+        re.compile(
+            r"KeyError: '(?:data|blob|base64|mimeType)'"
+            r"|AttributeError: 'dict' object has no attribute '(?:data|blob|base64|mime_?[tT]ype)'"
+            r"|TypeError: argument should be a bytes-like object or ASCII string, not 'NoneType'"
+        ),
+        call_texts.NO_DATA,
+    ),
+    (
+        re.compile(
+            r"AttributeError: '(?:str|dict|list)' object has no attribute '(?:content|text|data|structured\w*)'"
+        ),
         call_texts.RESULTS_HAVE_NO_PARTS,
     ),
-    (re.compile(r"KeyError: 'data'"), call_texts.NO_DATA),
+    (re.compile(r"AttributeError: 'dict' object has no attribute "), call_texts.RESULTS_ARE_DICTS),
     (
         re.compile(r"TypeError: .*(?:must be str|expected str|a bytes-like object).* '?(?:dict|list)\b"),
         call_texts.TAKE_THE_TEXT,

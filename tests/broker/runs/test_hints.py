@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from mcp.server.mcpserver import Image
 
 from broker import Broker, Grant
 from broker.surface.sent_code import plain_code
@@ -134,6 +135,11 @@ def add(a: int) -> int:
     return a + 1
 
 
+def pictured() -> Any:
+    """Returns text and an image."""
+    return ["a picture", Image(data=b"\x89PNG\r\n\x1a\n", format="png")]
+
+
 def rows() -> Any:
     """Returns rows as some servers write them."""
     return str([{"name": "Ada"}])
@@ -151,7 +157,9 @@ def boxed() -> dict[str, int]:
 
 @pytest.fixture
 async def session():
-    async with Broker(servers={"desk": [note, add, boxed, rows], "side-desk": [note], "time": [now]}) as broker:
+    async with Broker(
+        servers={"desk": [note, add, boxed, pictured, rows], "side-desk": [note], "time": [now]}
+    ) as broker:
         yield broker.session(grants=[Grant("*")])
 
 
