@@ -40,10 +40,8 @@ def undefined(finding: Finding, place: Place, known: Known) -> Mistake | None:
 
 def unknown_tool(module: str, name: str, place: Place, known: Known) -> Mistake | None:
     """Judge a server or tool that there is not; `module` is `tools` or one of its modules."""
-    if place.mentions("hasattr"):
-        return None
-    if name.startswith("__"):
-        return None  # Python's own, such as `__all__`, which stubs do not spell out
+    if place.mentions("hasattr") or name.startswith("__"):
+        return None  # Python's own, such as `__all__`, are not spelt out in stubs
     if module == "tools":
         meant = ERROR_NAMES.intersection(re.findall(r"\w+", place.rest_of_line.partition(" import ")[2]))
         if meant:
@@ -54,6 +52,8 @@ def unknown_tool(module: str, name: str, place: Place, known: Known) -> Mistake 
     namespace = module.removeprefix("tools.")
     functions = known.functions.get(namespace, ())
     missing = f"there is no tool `{name}` in {module}"
+    if name in ERROR_NAMES:
+        return Mistake(missing, f"`{name}` itself needs no server and no import")
     if namespace in sys.stdlib_module_names and near_name(name, functions) is None:
         own = f"`from tools import {namespace} as {namespace}_server`"
         return Mistake(missing, f"for Python's own {namespace} beside the server write {own} and `import {namespace}`")

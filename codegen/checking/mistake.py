@@ -7,6 +7,7 @@ Below: near_names.py.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from difflib import SequenceMatcher
 from typing import TYPE_CHECKING
 
 from codegen.near_names import near_name
@@ -18,6 +19,8 @@ if TYPE_CHECKING:
 AWAIT = "write `await` before the call"
 AWAIT_FIRST = "put `await` and the call in parentheses: `(await call)[...]`"
 _LISTED = 12
+_SLIP = 0.75
+"""How like a name is what it was meant to be: `titel` is 0.8 like `title`, and `time` 0.67 like `timezone`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,12 +32,13 @@ class Mistake:
 
 
 def nearest(name: str, names: Iterable[str], otherwise: str, *, quote: str = "`") -> str:
-    """Return the nearest of the names as a question, else all of them after a word."""
+    """Return the nearest of the names as a question, and unless it is a slip of spelling all of them after a word."""
     choices = list(names)
     near = near_name(name, choices)
-    if near is not None:
-        return f"did you mean {quote}{near}{quote}?"
-    return f"{otherwise}: {listed(choices)}" if otherwise else ""
+    meant = f"did you mean {quote}{near}{quote}?" if near is not None else ""
+    if not otherwise or (near is not None and SequenceMatcher(None, name, near).ratio() >= _SLIP):
+        return meant
+    return f"{meant} {otherwise}: {listed(choices)}".lstrip()
 
 
 def listed(names: Iterable[str]) -> str:

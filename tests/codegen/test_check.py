@@ -6,6 +6,7 @@ import pytest
 
 from codegen import Diagnostic, ToolAnnotations, ToolSpec, check, generate_stub
 from codegen.checking import finding_cache
+from codegen.checking.mistake import nearest
 from tests.codegen.script_cases import ScriptCase, broken_scripts, correct_scripts
 from tests.codegen.world import stubs
 
@@ -43,6 +44,13 @@ def test_columns_count_characters_of_the_script() -> None:
             hint='did you mean "title"?',
         )
     ]
+
+
+def test_a_name_that_is_not_very_like_another_one_is_told_with_all_of_them() -> None:
+    keys = ["timezone", "datetime"]
+    assert nearest("timezon", keys, "its keys") == "did you mean `timezone`?"
+    assert nearest("time", keys, "its keys") == "did you mean `timezone`? its keys: timezone, datetime"
+    assert nearest("when", keys, "its keys") == "its keys: timezone, datetime"
 
 
 @pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
