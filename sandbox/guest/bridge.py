@@ -5,6 +5,7 @@ namespaces or parameters (`stubs`), and nothing of JSON texts (`main`).
 """
 
 import asyncio
+import inspect
 import sys
 
 from . import tool_errors
@@ -29,8 +30,9 @@ class Bridge:
 
     def call(self, function: str, arguments: dict):
         """Returns the coroutine that makes this call once it is awaited."""
-        call = {"id": 0, "function": function, "line": sys._getframe(2).f_lineno, "arguments": arguments}
-        self._never_awaited[id(call)] = call
+        caller = sys._getframe(2)
+        call = {"id": 0, "function": function, "line": caller.f_lineno, "arguments": arguments}
+        self._never_awaited[id(call)] = call, caller.f_code
         coroutine = self._perform(call)
         coroutine.__qualname__ = f"tools.{function}"
         return coroutine
@@ -45,7 +47,7 @@ class Bridge:
         self._outgoing[call_id] = {"id": call_id, "function": function, "line": line, "arguments": arguments}
 
     async def _perform(self, call):
-        if self._never_awaited.pop(id(call), None) is not call:
+        if self._never_awaited.pop(id(call), (None,))[0] is not call:
             call["line"] = 0  # an earlier script of a kernel wrote it
         if self._closed:
             raise tool_errors.ToolError(f"{call['function']} was not called: the script has already ended")
@@ -105,12 +107,22 @@ class Bridge:
         return bool(self._posted)
 
     def unsent(self) -> list:
-        """Returns (function, line) of every call that a task has made and that the host has not been told of."""
+        """Returns every call that a task has made and that the host has not been told of, as `close` does."""
         return [
-            (call["function"], call["line"]) for call_id, call in self._outgoing.items() if call_id not in self._posted
+            (call["function"], call["line"], "")
+            for call_id, call in self._outgoing.items()
+            if call_id not in self._posted
         ]
 
     def close(self) -> list:
-        """Refuses further calls; returns (function, line) of every call that was written but never awaited."""
+        """Refuses further calls; returns those that were written but never awaited.
+
+        Each as (function, line, plain function of the script around it or "").
+        """
         self._closed = True
-        return [(call["function"], call["line"]) for call in self._never_awaited.values()]
+        return [(call["function"], call["line"], _plain_function(code)) for call, code in self._never_awaited.values()]
+
+
+def _plain_function(code):
+    """The name of the function that code is of, if that cannot await; empty for any other code."""
+    return "" if code.co_flags & inspect.CO_COROUTINE or not code.co_name.isidentifier() else code.co_name

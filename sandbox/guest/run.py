@@ -117,7 +117,7 @@ class Run:
         if error is None:
             forgotten.update(unsent)  # of tasks that the script has not waited for
             for place, count in forgotten.items():
-                print(f"{self._filename}:{place[1]}: {_forgotten(place[0], count, has_tasks)}", file=sys.stderr)
+                print(f"{self._filename}:{place[1]}: {_forgotten(place, count, has_tasks)}", file=sys.stderr)
             value = self._task.result()
             if value is None and not self._is_kernel and not self._bridge.was_used():
                 with contextlib.suppress(Exception):  # what it defines may be the script's own code to look at
@@ -126,9 +126,7 @@ class Run:
             return self._complete(value)
         if failures.is_good_exit(error):
             return self._complete(None)
-        notes = [
-            f"line {line}: {_forgotten(function, count, has_tasks)}" for (function, line), count in forgotten.items()
-        ]
+        notes = [f"line {place[1]}: {_forgotten(place, count, has_tasks)}" for place, count in forgotten.items()]
         with contextlib.suppress(BaseException):  # the attributes of an exception may be the script's own code
             notes += [stubs.import_hint(error), absent.import_hint(error)]
         failures.add_notes(error, notes)
@@ -184,8 +182,14 @@ class Run:
         return {"type": "RuntimeError", "message": message, "traceback": f"RuntimeError: {message}\n"}
 
 
-def _forgotten(function, count, has_tasks):
+def _forgotten(place, count, has_tasks):
+    function, _, around = place
     times = f" ({count} times)" if count > 1 else ""
+    if around:
+        return (
+            f"{function}(...) was never awaited{times}, so it was not called: make {around} an `async def` that "
+            f"awaits it, and write `await {around}(...)`"
+        )
     or_task = ", or `await` the task or gather that it was given to" if has_tasks else ""
     return f"{function}(...) was never awaited{times}, so it was not called: write `await {function}(...)`{or_task}"
 

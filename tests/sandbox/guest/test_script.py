@@ -325,6 +325,14 @@ async def test_a_call_that_is_not_awaited_yet_is_shown_as_the_tools(run):
     assert (await run(script)).stdout.startswith("<coroutine object tools.good.echo at 0x")
 
 
+@pytest.mark.parametrize("end", ["print(type(r.f()))", "r.f().upper()"])
+async def test_a_call_that_a_plain_function_returns_is_told_with_that_function(run, end):
+    script = "from tools import good\nclass R:\n    def f(self):\n        return good.echo(text='a')\nr = R()\n" + end
+    outcome = await run(script)
+    told = "was not called: make f an `async def` that awaits it, and write `await f(...)`"
+    assert told in outcome.stderr + getattr(outcome.outcome, "message", "")
+
+
 async def test_a_wait_for_nothing_says_where(raised):
     outcome = await raised("import asyncio\n\nasync def f():\n    await asyncio.Event().wait()\nawait f()")
     assert outcome.message == (
