@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from broker.calls import call_texts
 from broker.calls.call_failures import text_for
-from broker.tools.spellings import MODULES
+from broker.tools.spellings import STAND_INS
 from sandbox import Raised
 
 if TYPE_CHECKING:
@@ -73,10 +73,11 @@ _ANYWHERE = (
     (re.compile(r"TypeError: '(?:list|tuple|set|dict|generator)' object can't be awaited"), call_texts.GATHER_THEM),
     (re.compile(r"TypeError: 'async_generator' object (?:is not iterable|can't be awaited)"), call_texts.MAKE_A_LIST),
     (re.compile(r"TypeError: .*'coroutine'"), call_texts.CALL_AND_AWAIT),
-    (re.compile(r"TypeError: 'NoneType' object can't be awaited"), call_texts.NOT_AWAITED),
+    (re.compile(r"TypeError: '(?:NoneType|bool|bytes|float|int|str)' object can't be awaited"), call_texts.NOT_AWAITED),
+    (re.compile(r"AttributeError: 'Tool\w+' object has no attribute "), call_texts.PARTS_OF_ERRORS),
     (re.compile(r"RuntimeError: await wasn't used with future"), call_texts.AWAIT_IT),
 )
-_OF_CLIENTS = MODULES | {"call_tool", "mcp", "client", "session", "tools"}
+_OF_CLIENTS = STAND_INS | {"call", "client", "invoke", "mcp", "mcp_client", "session", "tools"}
 
 
 def with_hint(outcome: Outcome, script: str, catalog: Catalog, *, has_called: bool) -> Outcome:

@@ -20,7 +20,7 @@ from broker.runs.hints import sharpened
 from broker.runs.manifest import OF_PYTHON, manifest_of
 from broker.runs.not_described import NotDescribed
 from broker.runs.script_check import CheckedScript, diagnostics_of, stops, unreadable
-from broker.tools.spellings import MODULES
+from broker.tools.spellings import STAND_INS
 from codegen import CheckerError
 from codegen.normal_form import normalised
 from sandbox import Raised, Stopped
@@ -38,7 +38,8 @@ if TYPE_CHECKING:
 _WHOLE_SERVER = {None, "*"}
 _WITH_ATTRIBUTE = re.compile(r"(?<![\w.])([^\W\d]\w*)\s*\.")
 _CALLED = re.compile(r"(?<![\w.])([^\W\d]\w*)\s*\(")
-_MOST_CALLED = 1_000
+_IMPORTED = re.compile(r"(?m)^[ \t]*(?:from|import)[ \t]+([^\W\d]\w*)")
+_MOST_NAMED = 1_000
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -142,13 +143,13 @@ class Preparation:
     def _unimported(self, script: str) -> frozenset[str]:
         """Return the names that may stand for servers and tools in a script without an import.
 
-        Namespaces of which the script's text has an attribute, and what it calls that may be a tool as another program
-        spells it. What Python has under the same name is meant instead.
+        Namespaces of which the script's text has an attribute, and what it calls or imports that may be a server or a
+        tool as another program spells it. What Python has under the same name is meant instead.
         """
         text = normalised("NFKC", script)
-        modules = MODULES.union(self.catalog.namespaces.values()).intersection(_WITH_ATTRIBUTE.findall(text))
-        called = islice(dict.fromkeys(_CALLED.findall(text)), _MOST_CALLED)
-        return modules.union(self.disclosure.names_of_tools(called)) - OF_PYTHON
+        named = dict.fromkeys([*_IMPORTED.findall(text), *_CALLED.findall(text)])
+        known = STAND_INS.union(self.catalog.namespaces.values()).intersection([*named, *_WITH_ATTRIBUTE.findall(text)])
+        return known.union(self.disclosure.names_of_tools(islice(named, _MOST_NAMED))) - OF_PYTHON
 
     async def _settle(self, found: Sequence[Reference]) -> None:
         """Wait for the servers that the script names, and for no other."""

@@ -15,10 +15,11 @@ if TYPE_CHECKING:
 
     from broker.tools.catalog import CatalogEntry
 
-MODULES = frozenset({"functions", "default_api"})
-"""What other programs put before the name of any tool, as if it were a module."""
+_MODULES = ("default_api", "functions")
+STAND_INS = frozenset({"call_tool", *_MODULES})
+"""What other programs give a script for all tools: modules that have them as functions, and one that calls any."""
 
-_PREFIX = re.compile(rf"(?:(?:{'|'.join(sorted(MODULES))}|tools)\.|mcp(?=[_.]))+")
+_PREFIX = re.compile(rf"(?:(?:{'|'.join(_MODULES)}|tools)\.|mcp(?=[_.]))+")
 _SEPARATOR = re.compile(r"[\W_]+")
 
 

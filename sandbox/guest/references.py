@@ -2,16 +2,18 @@
 
 Understood: `from tools import git` (with `as`), `from tools.git import git_log`, `import tools`, `import tools.git`
 (with `as`), and attributes of those names. Of the names that need no import, those that the script binds nowhere: their
-attributes, and themselves where they are called. Names reached in other ways (`getattr`, strings) are found when the
-script runs.
+attributes, and themselves where they are called; `call_tool` names what it is given. Such a name counts also where it
+is imported as a module, unless there is that module. Names reached in other ways (`getattr`, strings) are found when
+the script runs.
 """
 
 import ast
 import bisect
 import collections
 import re
+import sys
 
-from . import blocks, tool_errors
+from . import blocks, packages, tool_errors
 
 _OURS = frozenset({*blocks.FUNCTIONS, *tool_errors.TREE})
 _STAR_IMPORT = re.compile(r"\bimport\s*\(?\s*\*")
@@ -24,7 +26,8 @@ def find(source: str, filename: str, unimported: list) -> list[dict]:
         SyntaxError: The script is not Python.
     """
     tree = ast.parse(source, filename)
-    modules, references = _imports(_nodes(tree, _lines_with(["tools"], source)))
+    importable = [name for name in unimported if name not in sys.stdlib_module_names and name not in packages.names]
+    modules, references = _imports(_nodes(tree, _lines_with(["tools", *importable], source)), importable)
     callable_names = frozenset()
     if unimported:
         bound = {name for node in _nodes(tree, _lines_with(unimported, source)) for name in _bound(node)}
@@ -34,7 +37,7 @@ def find(source: str, filename: str, unimported: list) -> list[dict]:
             callable_names = frozenset(unbound) - _OURS
     for node in _nodes(tree, _lines_with(modules, source)):
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in callable_names:
-            references.append((node.func.id, None, node.lineno))
+            references.append((*_called(node), node.lineno))
             continue
         path = _dotted(node)
         if path is None:
@@ -76,21 +79,30 @@ def _is_on(statement, lines):
     return place < len(lines) and lines[place] <= statement.end_lineno
 
 
-def _imports(nodes):
+def _called(call):
+    """What a call names that is of a tool in another program's spelling: its function, or its first argument."""
+    match call:
+        case ast.Call(func=ast.Name("call_tool"), args=[ast.Constant(str(name)), *_]):
+            namespace, _, function = name.partition(".")
+            return namespace, function or None
+    return call.func.id, None
+
+
+def _imports(nodes, importable):
     modules = {"tools": ["tools"]}
     references = []
     for node in nodes:
         if isinstance(node, ast.Import):
             for alias in node.names:
-                path = alias.name.split(".")
+                path = _path(alias.name, importable)
                 if path[0] != "tools":
                     continue
-                if alias.asname:
-                    modules[alias.asname] = path
+                first, *further = alias.name.split(".")
+                modules[alias.asname or first] = path if alias.asname else path[: len(path) - len(further)]
                 if len(path) > 1:
                     references.append((path[1], None, node.lineno))
         elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
-            path = node.module.split(".")
+            path = _path(node.module, importable)
             if path[0] != "tools":
                 continue
             for alias in node.names:
@@ -101,6 +113,11 @@ def _imports(nodes):
                 elif len(path) > 1:
                     references.append((path[1], "*", node.lineno))
     return modules, references
+
+
+def _path(module, importable):
+    path = module.split(".")
+    return ["tools", *path] if path[0] in importable else path
 
 
 def _bound(node):

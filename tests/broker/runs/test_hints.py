@@ -241,6 +241,8 @@ async def test_a_server_without_an_import_is_described_and_checked_as_any_other(
         ("print(await add(a=1))", "desk.add (line 1, where it is written add)"),
         ("await functions.add(a=1)", "desk.add (line 1, where it is written functions.add)"),
         ("print(default_api.add(a=1))", "desk.add (line 1, where it is written default_api.add)"),
+        ("from mcp__desk import add\nawait add(a=1)", "desk.add (line 1, where it is written mcp__desk.add)"),
+        ("await call_tool('add', {'a': 1})", "desk.add (line 1, where it is written add)"),
     ],
 )
 async def test_a_tool_that_is_spelt_otherwise_is_described_at_once(session, script, place):
@@ -248,7 +250,27 @@ async def test_a_tool_that_is_spelt_otherwise_is_described_at_once(session, scri
     assert f"not been described yet: {place}." in lacking.text
     assert "async def add(" in lacking.text
     described = await session.dispatch("execute_code", {"code": script})
-    assert "ScriptCheckError" in described.text
+    assert described.structured["error"]["type"] in {"ScriptCheckError", "ModuleNotFoundError"}
+    assert "No tool was called." in described.text
+
+
+async def test_what_a_script_does_not_fit_is_said_with_the_descriptions_that_it_lacked(session):
+    script = "from tools import desk\nawait desk.add(b=1)\nawait mcp__desk__boxed()"
+    wrong = await session.dispatch("execute_code", {"code": script})
+    assert wrong.text.index("does not fit them: correct it by the stubs below") < wrong.text.index("async def add(")
+    assert "2:16: add has no parameter `b`" in wrong.text
+    assert "3:7: `mcp__desk__boxed` is not defined (desk.boxed is a tool: write `from tools import desk`" in wrong.text
+    assert wrong.structured["error"]["message"].count("async def") == 2
+    fitting = await session.dispatch("execute_code", {"code": "from tools import desk\nawait desk.note()"})
+    assert "check that the script fits the stubs below, and run it again.\nNo tool was called." in fitting.text
+
+
+@pytest.mark.parametrize("script", ["import desk\nawait desk.add(a=1)", "from desk import add\nawait add(a=1)"])
+async def test_a_tool_of_a_server_that_is_imported_as_a_module_is_described_at_once(session, script):
+    lacking = await session.dispatch("execute_code", {"code": script})
+    assert "async def add(" in lacking.text
+    described = await session.dispatch("execute_code", {"code": script})
+    assert "write `from tools import desk` first" in described.text
     assert "No tool was called." in described.text
 
 

@@ -57,8 +57,17 @@ async def test_references_are_found_in_every_way_of_importing(sandbox, script, f
         ("def mcp__git__git_log(): pass\nmcp__git__git_log()", []),
         ("from a import mcp__git__git_log\nmcp__git__git_log()", []),
         ("def f():\n    return git.git_log", [("git", "git_log", 2)]),
-        ("import git\ngit.git_log", []),
-        ("import git.repo\ngit.git_log", []),
+        ("import git\ngit.git_log", [("git", "git_log", 2)]),
+        ("import git as g\ng.git_log", [("git", "git_log", 2)]),
+        ("import git.repo\ngit.git_log", [("git", "git_log", 2)]),
+        ("from git import git_log as log", [("git", "git_log", 1)]),
+        ("from .git import git_log", []),
+        ("import json, struct", []),
+        ("await call_tool('git.git_log', {})", [("git", "git_log", 1)]),
+        ("await call_tool('git_log')", [("git_log", None, 1)]),
+        ("await call_tool(name)", [("call_tool", None, 1)]),
+        ("x.call_tool('git.git_log')", []),
+        ("def call_tool(x): pass\ncall_tool('git.git_log')", []),
         ("import gitpython as git\ngit.git_log", []),
         ("from tools import git\ngit.git_log", [("git", "git_log", 2)]),
         ("from tools import fs as git\ngit.git_log", [("fs", "git_log", 2)]),
@@ -93,7 +102,9 @@ async def test_references_are_found_in_every_way_of_importing(sandbox, script, f
 )
 async def test_a_server_that_is_neither_imported_nor_bound_is_found_where_it_is_looked_for(sandbox, script, found):
     with anyio.fail_after(60):
-        references = await sandbox.references(script, unimported=["git", "fs", "mcp__git__git_log", "display"])
+        references = await sandbox.references(
+            script, unimported=["git", "fs", "mcp__git__git_log", "call_tool", "display", "json"]
+        )
     assert list(references) == [Reference(*one) for one in found]
 
 
