@@ -32,6 +32,7 @@ EXTRACT_TAKES = "extract() takes a value, a type and instructions, as in extract
 MODEL_NOT_ASKED = (
     "extract() failed: the model could not be asked. Nothing else happened; print the text and read it yourself."
 )
+PARTS_OF_ERRORS = "a ToolError has server, tool, message, content and structured_content; str(error) is its message"
 HOW_TO_CALL = "tools are functions of their servers: `from tools import SERVER`, then `await SERVER.TOOL(argument=...)`"
 WITHOUT_MARKDOWN = "send the code alone, without Markdown around it"
 REAL_LINE_ENDS = r"the code has the two characters \n where its lines should end: send real newlines"
@@ -68,6 +69,9 @@ NO_FILE = (
     "a script has no file or folder of its own: write the paths that tools need into it, as their servers know them"
 )
 NOW_DESCRIBED = "They are described now: check that the script fits the stubs below, and run it again."
+NOT_FITTING = (
+    "They are described now, and the script does not fit them: correct it by the stubs below, and run it again."
+)
 STARTS_ANEW = "each script starts anew: define what it uses"
 CONVERT_TO_INT = "Write int(...) around it"
 CONVERT_TO_FLOAT = "Write float(...) around it"

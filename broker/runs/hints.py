@@ -66,7 +66,7 @@ _RESULT_TAKEN_WRONG = (
 
 _ANYWHERE = (
     (
-        re.compile(r"TypeError: '(?:guest\.stubs\.)?_(?:Tools|Namespace|Described|Listed)' object "),
+        re.compile(r"(?:Type|Attribute)Error: '(?:guest\.stubs\.)?_(?:Tools|Namespace|Described|Listed)' object "),
         call_texts.HOW_TO_CALL,
     ),
     (re.compile(r"was expected, got _(?:Described|Listed)"), call_texts.HELP_SHOWS),

@@ -6,9 +6,16 @@ Above: preparation.py, which finds that out, and whoever answers such a script. 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-from broker.calls.call_texts import NOW_DESCRIBED, fetch_them
+from broker.calls.call_texts import NOT_FITTING, NOW_DESCRIBED, fetch_them
+from broker.runs.script_check import found
 from sandbox import Raised
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from codegen import Diagnostic
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,10 +35,9 @@ class NotDescribed:
         """How the run of such a script ends, before it has begun."""
         return self._raised(fetch_them(self.names))
 
-    @property
-    def outcome_with_stubs(self) -> Raised:
-        """The same for whoever is given the descriptions with it."""
-        return self._raised(NOW_DESCRIBED)
+    def outcome_with_stubs(self, mistakes: Sequence[Diagnostic]) -> Raised:
+        """The same for whoever is given the descriptions with it, and the `mistakes` that they show in the script."""
+        return self._raised(f"{NOT_FITTING}\n{found(mistakes)}" if mistakes else NOW_DESCRIBED)
 
     def _raised(self, next_step: str) -> Raised:
         message = f"{self.reason} {next_step}"

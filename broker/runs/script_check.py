@@ -81,13 +81,13 @@ def stops(diagnostics: Sequence[Diagnostic]) -> bool:
 
 def not_started(diagnostics: Sequence[Diagnostic]) -> Raised:
     """Return the outcome of a script that was stopped by its mistakes."""
-    message = f"The script was not started, nothing was executed. The check found {_listed(diagnostics)}"
+    message = f"The script was not started, nothing was executed. {found(diagnostics)}"
     return Raised("ScriptCheckError", message, f"ScriptCheckError: {message}\n")
 
 
 def warning(diagnostics: Sequence[Diagnostic]) -> str:
     """Return what a script that is run in spite of its mistakes has on stderr."""
-    return f"The check found {_listed(diagnostics)}\n"
+    return f"{found(diagnostics)}\n"
 
 
 def spelled(diagnostic: Diagnostic) -> str:
@@ -133,8 +133,9 @@ def _margin(script: str, line: int) -> int:
     return sum(len(one) - len(one.lstrip(" \f")) for one in text)
 
 
-def _listed(diagnostics: Sequence[Diagnostic]) -> str:
+def found(diagnostics: Sequence[Diagnostic]) -> str:
+    """Return the mistakes, a line each."""
     count = len(diagnostics)
     many = "1 mistake" if count == 1 else f"{count} mistakes"
     head = f"at least {many}" if count >= MAX_DIAGNOSTICS else many
-    return "\n".join([f"{head}, as line:column:", *(f"  {spelled(one)}" for one in diagnostics)])
+    return "\n".join([f"The check found {head}, as line:column:", *(f"  {spelled(one)}" for one in diagnostics)])

@@ -14,6 +14,7 @@ from broker.disclosure.tool_details import HINTS
 from broker.errors import RecordingError, RunInterruptedError, SearchError, StoreError
 from broker.logging import logger
 from broker.runs.envelope import ExecutionError, ExecutionResult
+from broker.runs.script_check import stops
 from broker.runs.watching import Watching
 from broker.search import Detail, Filters, Mode, SearchRequest
 from broker.search.pages import MOST
@@ -24,16 +25,18 @@ from broker.surface.replies import OUTPUT_TOKENS, Reply, reply_of
 from broker.surface.sent_arguments import plain_arguments
 from broker.surface.sent_code import plain_code
 from broker.tiers.items import summary_line
+from codegen import CheckerError
 from codegen.plain_text import one_line
 from sandbox import SandboxError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from broker.disclosure.tool_details import ToolDetails
     from broker.runs.not_described import NotDescribed
     from broker.search import SearchPage
     from broker.sessions import Session
+    from codegen import Diagnostic
     from sandbox import Limits
 
 LONGEST_SECONDS = 600.0
@@ -162,19 +165,31 @@ class Surface:
             if self.resumes is not None:
                 self.session.forget_request(self.resumes)
             return Reply(run_texts.not_resumed(str(error)), is_error=True)
-        return await self._with_stubs(result, result.not_described) if result.not_described else self._ran(result)
+        lacking = result.not_described
+        return await self._with_stubs(code, result, lacking) if lacking is not None else self._ran(result)
 
-    async def _with_stubs(self, result: ExecutionResult, lacking: NotDescribed) -> Reply:
-        """Reply to a script that lacked descriptions with those: its author could do nothing else than fetch them."""
+    async def _with_stubs(self, code: str, result: ExecutionResult, lacking: NotDescribed) -> Reply:
+        """Reply to a script that lacked descriptions with those: its author could do nothing else than fetch them.
+
+        What the script does not fit in them is said at once.
+        """
         details = await self.session.get_tool_details(lacking.names[:_MOST_TOOLS])
         if not details.described:
             return self._ran(result)
-        raised = lacking.outcome_with_stubs if len(details.described) == len(lacking.names) else lacking.outcome
+        is_whole = len(details.described) == len(lacking.names)
+        raised = lacking.outcome_with_stubs(await self._mistakes(code)) if is_whole else lacking.outcome
         stubs = _stubs(details)
         # Some clients show their model the envelope alone.
         error = ExecutionError(type=raised.type, message=f"{raised.message}\n\n{stubs}", traceback=raised.traceback)
         reply = self._ran(result.model_copy(update={"error": error}))
         return replace(reply, text=f"{reply.text}\n\n{stubs}")
+
+    async def _mistakes(self, code: str) -> Sequence[Diagnostic]:
+        try:
+            diagnostics = (await self.session.check_code(code)).diagnostics
+        except (CheckerError, SandboxError):  # the run that follows says so, if it still is so
+            return ()
+        return diagnostics if stops(diagnostics) else ()
 
     async def _take_up(self, run: str, watching: Watching) -> ExecutionResult:
         """Go on with the run of a request that is repeated, or wait for it where it goes on already."""

@@ -57,6 +57,15 @@ MISTAKES = {
         "from tools import desk\n[*await desk.pictured()][1].size",
         'write value["key"], not value.key',
     ),
+    "an attribute of an error": (
+        "from tools import desk\ntry:\n    await desk.fail()\nexcept Exception as error:\n    error.code",
+        "a ToolError has server, tool, message, content and structured_content",
+    ),
+    "a method of a tool": (
+        "from tools import desk\nawait desk.note.ainvoke({})",
+        "`from tools import SERVER`, then `await SERVER.TOOL(argument=...)`",
+    ),
+    "a number that is awaited": ("await len('a')", "functions that are not `async`"),
     "a client's method": ("await call_tool('add', {'a': 1})", "tools are functions of their servers: "),
     "prose around the code": ("Here it is:\n```python\n1\n```\n", "send the code alone, without Markdown around it"),
     "fences in a text": ("~~~py\n1\n~~~\nDone.", "send the code alone, without Markdown around it"),
@@ -135,6 +144,11 @@ def add(a: int) -> int:
     return a + 1
 
 
+def fail() -> str:
+    """Fails."""
+    raise ValueError("no")
+
+
 def pictured() -> Any:
     """Returns text and an image."""
     return ["a picture", Image(data=b"\x89PNG\r\n\x1a\n", format="png")]
@@ -158,7 +172,7 @@ def boxed() -> dict[str, int]:
 @pytest.fixture
 async def session():
     async with Broker(
-        servers={"desk": [note, add, boxed, pictured, rows], "side-desk": [note], "time": [now]}
+        servers={"desk": [note, add, boxed, fail, pictured, rows], "side-desk": [note], "time": [now]}
     ) as broker:
         yield broker.session(grants=[Grant("*")])
 
