@@ -11,7 +11,7 @@ import json
 from dataclasses import dataclass, replace
 from datetime import datetime
 from fnmatch import fnmatchcase
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from broker.authorization.grants import Denial, Grant
 from broker.authorization.patterns import exact_pattern, is_exact
@@ -122,6 +122,15 @@ def grant_of(recorded: RecordedGrant) -> Grant:
     )
 
 
+def denial_of(recorded: RecordedDenial, scope: Literal["run", "session"]) -> Denial:
+    """Return a denial that was written down; one that could not hold is of every tool: without it, more is allowed."""
+    try:
+        arguments = None if recorded.arguments is None else Predicate.parse(recorded.arguments)
+        return Denial(recorded.pattern, recorded.note, arguments, scope)
+    except PatternError:
+        return Denial("*", recorded.note, None, scope)
+
+
 def grants_given_back(recording: Recording) -> Iterator[GivenBack]:
     """Yield the grants that hold again; what a recording from elsewhere says was allowed counts for nothing here.
 
@@ -152,10 +161,4 @@ def grants_given_back(recording: Recording) -> Iterator[GivenBack]:
 
 def denials_given_back(recording: Recording) -> Iterator[Denial]:
     """Yield the denials that hold again, for the run."""
-    for recorded in recording.denials:
-        try:
-            arguments = None if recorded.arguments is None else Predicate.parse(recorded.arguments)
-            yield Denial(recorded.pattern, recorded.note, arguments, "run")
-        except PatternError:
-            # None of ours; to leave it out would allow more.
-            yield Denial("*", recorded.note, None, "run")
+    return (denial_of(recorded, "run") for recorded in recording.denials)

@@ -14,7 +14,7 @@ from broker.authorization.flow import FlowState
 from broker.authorization.grants import GrantBook
 from broker.authorization.quotas import Quotas
 from broker.errors import PatternError
-from broker.recordings.journal.leave import grant_of
+from broker.recordings.journal.leave import denial_of, grant_of
 
 if TYPE_CHECKING:
     from broker.authorization.grants import Grant
@@ -52,13 +52,13 @@ class Verdict:
 
 
 def judge_recording(recording: Recording, policy: Policy) -> list[Verdict]:
-    """Judge the recorded calls in order, with the grants that were given before the run.
+    """Judge the recorded calls in order, with what people had allowed and refused before the run.
 
     Raises:
         RecordingError: The recording does not hold the arguments of its calls.
     """
     tools = {tool.function: tool for tool in recording.begun.tools}
-    book = GrantBook.of(_grants(recording))
+    book = GrantBook.of(_grants(recording), [denial_of(one, "session") for one in recording.begun.denials])
     flow = FlowState()
     made_at = 0.0
     quotas = Quotas(policy, clock=lambda: made_at)

@@ -1,0 +1,53 @@
+"""What another policy would have decided about recorded calls, with what people had said before."""
+
+from __future__ import annotations
+
+import pytest
+
+from broker import Denial, Grant, PolicyConfig
+from broker.authorization.policy import Policy
+from broker.recordings.replay.policy_replay import judge_recording
+
+pytestmark = pytest.mark.anyio
+
+ADD = "from tools import desk, ToolError\ntry:\n    await desk.add(a=1)\nexcept ToolError:\n    pass"
+
+
+def policy(**section) -> Policy:
+    return Policy(PolicyConfig.model_validate(section))
+
+
+ALLOWING = policy(rules=[{"tools": "*", "effect": "allow"}])
+
+
+class Refusing:
+    async def answer(self, _question):
+        return [Denial("desk.add", "not today")]
+
+
+@pytest.mark.parametrize(
+    ("session", "now", "basis"),
+    [({"answerer": Refusing()}, "denied", "denial desk.add"), ({"grants": [Grant("desk.add")]}, "allowed", "rule 1")],
+)
+async def test_what_a_person_refused_before_the_run_is_refused_under_any_policy(opened, recorded, session, now, basis):
+    async with opened() as broker:
+        asked = broker.session(**session)
+        for _ in range(2):  # the second run begins with what was said in the first
+            await asked.execute_code(ADD, describe_references=True)
+    [verdict] = judge_recording(recorded(), ALLOWING)
+    assert (verdict.then, verdict.now, verdict.basis, verdict.is_same) == (now, now, basis, True)
+
+
+@pytest.mark.parametrize(
+    ("effect", "now", "is_same"), [("allow", "allowed", True), ("ask", "asked", True), ("deny", "denied", False)]
+)
+async def test_a_question_counts_as_any_answer_to_it_and_a_denial_does_not(run, recorded, effect, now, is_same):
+    await run(ADD, policy=PolicyConfig.model_validate({"rules": [{"tools": "*", "effect": "allow"}]}), nothing=True)
+    [verdict] = judge_recording(recorded(), policy(rules=[{"tools": "*", "effect": effect}]))
+    assert (verdict.then, verdict.now, verdict.is_same) == ("allowed", now, is_same)
+
+
+async def test_calls_count_in_the_quotas_of_the_other_policy(run, recorded):
+    await run("from tools import desk\nfor n in range(3):\n    await desk.add(a=n)")
+    limited = policy(rules=[{"tools": "*", "effect": "allow"}], quotas=[{"tools": "desk.*", "per_run": 2}])
+    assert [verdict.now for verdict in judge_recording(recorded(), limited)] == ["allowed", "allowed", "denied"]
