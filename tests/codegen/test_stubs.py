@@ -215,6 +215,13 @@ def test_recursive_references_become_recursive_types() -> None:
     assert "class LookNode(TypedDict, total=False):\n children: list[LookNode]" in made.source
 
 
+def test_an_object_with_keys_that_are_not_names_may_hold_a_list_of_itself() -> None:
+    schema = {"type": "object", "properties": {"sub-items": {"type": "array", "items": {"$ref": "#"}}}}
+    module: dict[str, Any] = {}
+    exec(render_module("files", [result(schema)]), module)  # noqa: S102  # as whoever imports it
+    assert module["LookSubItem"].__annotations__.keys() == {"sub-items"}
+
+
 def test_a_remote_reference_is_any_with_a_reason() -> None:
     made = stub({"a": {"$ref": "https://example.com/schema.json"}})
     assert signature(made) == "async def look(*, a: Any=...) -> Any:"
@@ -229,6 +236,15 @@ def test_an_input_schema_that_is_not_of_an_object_leaves_the_tool_usable(schema:
     assert signature(made) == "async def look(**extra: Any) -> Any:"
     assert made.accepts_extra
     assert made.degradations
+
+
+@pytest.mark.parametrize(
+    "text", ['Says "hi"', '"', 'In """three"""', '""""', "C:\\dir\\", 'A \\"', "One.\n\n  Two", "é \N{SNOWMAN}"]
+)
+def test_a_description_is_read_back_from_the_docstring_as_it_is(text: str) -> None:
+    function = ast.parse(stub(description=text).source).body[-1]
+    assert isinstance(function, ast.AsyncFunctionDef)
+    assert ast.get_docstring(function) == text.replace("\n  ", "\n")
 
 
 def test_annotations_are_one_word() -> None:

@@ -166,6 +166,24 @@ async def test_a_grant_for_the_run_ends_with_it():
     assert session.book.held == ()
 
 
+async def test_what_was_said_for_a_run_holds_when_another_run_of_the_session_ends():
+    answerer = Scripted([Grant("git.git_add", scope="run"), Denial("git.git_push", "not now", scope="run")], [])
+    policy = Policy(PolicyConfig.model_validate({"rules": [{"tools": "git.git_push", "effect": "allow"}]}))
+    session = ConsentDesk((), answerer, policy=policy)
+    staying, ending = session.for_run("run_1"), session.for_run("run_2")
+    add, push = (replace(call(tool), caller=staying.caller) for tool in ("git_add", "git_push"))
+    assert said(await staying.decide(add)) == "allowed by grant"
+    assert said(await ending.decide(replace(push, caller=ending.caller))) == "allowed by rule"
+    ending.close()
+    assert [said(await staying.decide(one)) for one in (add, push)] == [
+        "allowed by grant",
+        "git.git_push was refused: not now.",
+    ]
+    staying.close()
+    again = session.for_run("run_1")
+    assert [said(await again.decide(one)) for one in (add, push)] == ["git.git_add was refused.", "allowed by rule"]
+
+
 async def test_a_grant_that_is_revoked_refuses_the_next_call():
     session = ConsentDesk([Grant("git.*")])
     desk = session.for_run("run_1")
