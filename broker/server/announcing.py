@@ -40,11 +40,14 @@ class Announcer:
         self._tools = tools
         self._bus = InMemorySubscriptionBus()
         self._older: dict[str, Any] = {}
+        self._told: str | None = None
         self.listen = ListenHandler(self._bus)
         """Answers `subscriptions/listen`."""
 
     def note(self, ctx: ServerRequestContext[Any, Any]) -> None:
-        """Remember who asked for the listing, where that client cannot subscribe."""
+        """Remember who was just given the listing, where that client cannot subscribe; the first one begins it all."""
+        if self._told is None:
+            self._told = self._fingerprint()
         if ctx.protocol_version in MODERN_PROTOCOL_VERSIONS:
             return
         name = connection_of(ctx)
@@ -54,13 +57,11 @@ class Announcer:
             del self._older[next(iter(self._older))]
 
     async def run(self) -> None:
-        """Announce changes until cancelled."""
-        told = self._fingerprint()
+        """Announce changes until cancelled. What came before anybody listed, as servers get ready, is none."""
         while True:
             changed = self._catalog.changed  # taken before looking: what changes after that is not missed
-            now = self._fingerprint()
-            if now != told:
-                told = now
+            if self._told is not None and (now := self._fingerprint()) != self._told:
+                self._told = now
                 await self._tell()
             await changed.wait()
             await anyio.sleep(PAUSE_SECONDS)

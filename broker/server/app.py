@@ -130,11 +130,11 @@ class BrokerServer:
         self, ctx: ServerRequestContext[_State, Any], params: t.PaginatedRequestParams | None
     ) -> t.ListToolsResult:
         if self._announcer is not None:
-            self._announcer.note(ctx)
             try:
                 tools, cursor = await self._tools.listing(params.cursor if params is not None else None)
             except SearchError as error:
                 raise MCPError(t.INVALID_PARAMS, str(error)) from None
+            self._announcer.note(ctx)
             return t.ListToolsResult(tools=[t.Tool.model_validate(tool) for tool in tools], next_cursor=cursor)
         definitions = definitions_for(ctx, self.settings.structured_content)
         return t.ListToolsResult(tools=[t.Tool.model_validate(tool) for tool in definitions])
