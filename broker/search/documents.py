@@ -8,14 +8,14 @@ typical lengths, not with averages of the catalog: a tool scores the same whatev
 from __future__ import annotations
 
 import re
-from collections import Counter
+from collections import defaultdict
 from dataclasses import dataclass
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from broker.search.actions import Action, action_of_tool
 from broker.search.stop_words import stop_stems
-from codegen.schemas.keywords import properties_of
+from codegen.schemas.keywords import properties_of, required_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -46,6 +46,8 @@ class Document:
         name_stems: The stems of its name.
         head: The stems of name, title and first sentence in order, between spaces, to find neighbours in.
         action: What it does to what.
+        takes: The stems of its parameters' names.
+        needs: Those of each parameter that it requires.
     """
 
     spec: ToolSpec
@@ -53,6 +55,8 @@ class Document:
     name_stems: frozenset[str]
     head: str
     action: Action
+    takes: frozenset[str]
+    needs: tuple[frozenset[str], ...]
 
 
 def read_tool(spec: ToolSpec, fields: Fields, stems: Callable[[str], list[str]]) -> Document:
@@ -62,27 +66,29 @@ def read_tool(spec: ToolSpec, fields: Fields, stems: Callable[[str], list[str]])
     summary, description = _sentences(spec.description[:DESCRIPTION_CHARACTERS])
     first = stems(summary)
     parameters = dict(_parameters(spec.input_schema))
-    sums: Counter[str] = Counter()
+    takes = stems(" ".join(parameters))
+    silent = stop_stems()
+    sums: defaultdict[str, float] = defaultdict(float)
     for field, found in (
         (fields.name, name),
         (fields.title, title),
         (fields.server, stems(spec.server[:NAME_CHARACTERS])),
         (fields.summary, first),
         (fields.description, stems(description)),
-        (fields.parameters, stems(" ".join(parameters))),
+        (fields.parameters, takes),
         (fields.parameter_texts, stems(" ".join(parameters.values()))),
     ):
         worth = field.weight / (1 - field.length_share + field.length_share * len(found) / field.typical_words)
         for word in found:
-            sums[word] += worth  # type: ignore[assignment]  # a Counter adds floats as well
+            sums[word] += worth
     return Document(
         spec,
         {word: worth / (fields.saturation + worth) for word, worth in sums.items()},
         frozenset(name),
-        " | ".join(
-            " ".join(["", *(word for word in part if word not in stop_stems()), ""]) for part in (name, title, first)
-        ),
+        " | ".join(" ".join(["", *(word for word in part if word not in silent), ""]) for part in (name, title, first)),
         action_of_tool(spec.name[:NAME_CHARACTERS], summary),
+        frozenset(takes),
+        tuple(frozenset(stems(name)) for name in required_of(spec.input_schema) if name in parameters),
     )
 
 

@@ -2,9 +2,9 @@
 
 Above: tool_search.py. Below: postings, documents, queries. Ranking has two passes. The first adds up BM25F over the
 inverted index and keeps the best sixty. The second looks at those alone: words side by side as in the query, how much
-of a tool's name was asked for, whether it does what is asked, each sentence of a long query by itself, and servers of
-which several tools fit. SQLite's FTS5 was measured as the engine of the first pass: at 100,000 tools a long query took
-it 290 ms (p95), since it scores every row that has any of the words.
+of a tool's name was asked for, whether it does what is asked with the parameters that were named, each sentence of a
+long query by itself, and servers of which several tools fit. SQLite's FTS5 was measured as the engine of the first
+pass: at 100,000 tools a long query took it 290 ms (p95), since it scores every row that has any of the words.
 """
 
 from __future__ import annotations
@@ -80,7 +80,7 @@ class KeywordIndex:
         held = found if admits is None and not self._postings.removed else self._admitted(found, admits)
         top = _best(held, self._ranking.candidates)
         documents = {number: self._documents[number] for number in top}
-        known = KnownQuery(whole, [self._known(part) for part in read.parts], read.action)
+        known = KnownQuery(whole, [self._known(part) for part in read.parts], read.action, read.given)
         scores = look_again(known, documents, self._postings, self._ranking)
         ranked = sorted(scores, key=lambda document: (-scores[document], self._documents[document].spec.qualified_name))
         if count is None or count > len(ranked):

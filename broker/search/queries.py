@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
-from itertools import pairwise
+from itertools import islice, pairwise
 from typing import TYPE_CHECKING
 
 from broker.search.actions import Action, action_of_query
@@ -26,9 +26,11 @@ if TYPE_CHECKING:
 QUERY_CHARACTERS = 2_000
 _PART_CHARACTERS = 8
 _PARTS = 12
+_VALUES = 12
+_BEFORE_CHARACTERS = 40
 
 _BOUNDARY = re.compile(r"(?<=[.!?;])\s+|\n+|,? and then |, then ")
-_PLACEHOLDER = re.compile(r"<[^<>]{1,60}>")
+_VALUE = re.compile(r"<([^<>]{1,60})>|\B\"[^\"]{1,60}\"|\B'[^']{1,60}'\B")
 _PREFIX = re.compile(r"(\w{2,})\*")
 
 
@@ -57,12 +59,21 @@ class Terms:
 
 @dataclass(frozen=True, slots=True)
 class Query:
-    """A query read once: all of it, and its parts when it has several."""
+    """A query read once: all of it, and its parts when it has several.
+
+    Attributes:
+        text: The query in plain words.
+        whole: All that it asks for.
+        parts: What each of its sentences asks for.
+        action: What it wants done.
+        given: The stems of what it gives values for: "the queue 'orders'", "in <region>".
+    """
 
     text: str
     whole: Terms
     parts: tuple[Terms, ...]
     action: Action
+    given: frozenset[str]
 
 
 def read_query(text: str, ranking: Ranking, respell: Callable[[str], str] = str) -> Query:
@@ -75,20 +86,22 @@ def read_query(text: str, ranking: Ranking, respell: Callable[[str], str] = str)
     if text != written:  # "go back": a tool may say the phrase itself
         for word in {*stems(written)} - whole.weights.keys() - stop_stems():
             whole.same.setdefault(word, ranking.same)
-    return Query(text, whole, tuple(part for part in parts if part.weights), action_of_query(text, respell))
+    asked = tuple(part for part in parts if part.weights)
+    return Query(text, whole, asked, action_of_query(text, respell), _given(text))
 
 
 def _terms(text: str, ranking: Ranking) -> Terms:
     terms = Terms()
-    end = 0
-    for match in _PLACEHOLDER.finditer(text):
-        _read(text[end : match.start()], 1.0, terms)
-        _read(match.group(), ranking.placeholder, terms)
-        end = match.end()
-    _read(text[end:], 1.0, terms)
+    found = words(text)
+    kept = [(said, word) for word in found if (said := stem(word)) not in stop_stems()]
+    terms.weights = {said: 1.0 for said, _ in kept}
+    for said, word in kept:
+        terms.written.setdefault(said, word)
+    terms.pairs = set(pairwise(said for said, _ in kept))
+    terms.joined = {stem(first + second) for first, second in pairwise(found)}
     terms.prefixes = {prefix.lower() for prefix in _PREFIX.findall(text)}
     if not terms.weights:
-        terms.written = {stem(word): word for word in words(text)}
+        terms.written = {stem(word): word for word in found}
         terms.weights = dict.fromkeys(terms.written, 1.0)
     weak = weak_stems().intersection(terms.weights)
     if len(weak) < len(terms.weights):
@@ -102,11 +115,9 @@ def _terms(text: str, ranking: Ranking) -> Terms:
     return terms
 
 
-def _read(text: str, weight: float, terms: Terms) -> None:
-    found = words(text)
-    kept = [(said, word) for word in found if (said := stem(word)) not in stop_stems()]
-    for said, word in kept:
-        terms.weights[said] = max(terms.weights.get(said, 0.0), weight)
-        terms.written.setdefault(said, word)
-    terms.pairs.update(pairwise(said for said, _ in kept))
-    terms.joined.update(stem(first + second) for first, second in pairwise(found))
+def _given(text: str) -> frozenset[str]:
+    found: set[str] = set()
+    for value in islice(_VALUE.finditer(text), _VALUES):
+        before = text[max(0, value.start() - _BEFORE_CHARACTERS) : value.start()]
+        found.update(stems(value[1] or ""), stems(before)[-1:])
+    return frozenset(found) - stop_stems()

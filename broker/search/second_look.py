@@ -34,11 +34,12 @@ class KnownTerms:
 
 @dataclass(frozen=True, slots=True)
 class KnownQuery:
-    """A query in words that the index knows, with what it wants done."""
+    """A query in words that the index knows, with what it wants done, and what it gives values for."""
 
     whole: KnownTerms
     parts: Sequence[KnownTerms]
     action: Action
+    given: frozenset[str]
 
 
 def look_again(
@@ -52,7 +53,7 @@ def look_again(
         for document, score in scores.items():
             scores[document] = (1 - ranking.part) * score + ranking.part * max(part[document] for part in best)
     fit = _Fit(query, postings, ranking)
-    fitting = {document: score * fit.factor(documents[document].action) for document, score in scores.items()}
+    fitting = {document: score * fit.factor(documents[document]) for document, score in scores.items()}
     return _with_neighbours(fitting, documents, ranking.server)
 
 
@@ -121,17 +122,22 @@ class _Table:
 
 
 class _Fit:
-    """How well what a tool does fits what is asked to be done."""
+    """How well what a tool does, and what it needs for that, fits what is asked."""
 
     def __init__(self, query: KnownQuery, postings: Postings, ranking: Ranking) -> None:
         self._action = query.action
+        self._words = frozenset(query.whole.weights)
+        self._given = query.given
         self._near = {word: near_stems(word) | {word} for word in query.action.thing}
         self._nearly = frozenset().union(*self._near.values())
         self._rarity = postings.rarity
+        self._asked = self._sum(self._near)
+        self._values = self._sum(query.given)
         self._ranking = ranking
 
-    def factor(self, done: Action) -> float:
+    def factor(self, document: Document) -> float:
         """What to multiply a tool's score by."""
+        done = document.action
         agrees = self._action.kinds_agree(done)
         named = self._named(done.thing)
         factor = 1 + self._ranking.thing * named
@@ -139,16 +145,25 @@ class _Fit:
             factor += self._ranking.action if agrees else -self._ranking.action
         if agrees and named and (agrees := self._action.numbers_agree(done)) is not None:
             factor += self._ranking.number if agrees else -self._ranking.number
-        return factor
+        return factor * (1 + self._ranking.parameters * self._suited(document))
+
+    def _suited(self, document: Document) -> float:
+        """How much of what a tool requires the query names, plus how much of what the query gives it takes."""
+        needs = document.needs
+        met = 1 - sum(map(self._words.isdisjoint, needs)) / len(needs) if needs else 1.0
+        return met + self._sum(self._given & document.takes) / self._values if self._values else met
 
     def _named(self, thing: frozenset[str]) -> float:
         """How much of the thing asked for is in a name, times how much of the name it is."""
-        has = {word for word in self._near if not thing.isdisjoint(self._near[word])}
-        return self._share(has, self._near) * self._share(thing & self._nearly, thing) if has else 0.0
+        both = thing & self._nearly
+        if not both or not self._asked:
+            return 0.0
+        has = [word for word, near in self._near.items() if not both.isdisjoint(near)]
+        every = self._sum(thing)
+        return self._sum(has) / self._asked * self._sum(both) / every if every else 0.0
 
-    def _share(self, some: Iterable[str], every: Iterable[str]) -> float:
-        total = sum(map(self._rarity.__getitem__, every))
-        return sum(map(self._rarity.__getitem__, some)) / total if total else 0.0
+    def _sum(self, words: Iterable[str]) -> float:
+        return sum(map(self._rarity.__getitem__, words))
 
 
 def _groups(words: Iterable[str], terms: Terms) -> Iterable[list[str]]:

@@ -45,7 +45,6 @@ class Ranking:
     Attributes:
         same: A word for a near thing to one of the query, against that word itself.
         alike: A word that means the very same.
-        placeholder: A word in angle brackets: it names a value rather than a wish.
         weak: A word that people put around what they want.
         joined: Two words of the query, written as one by the tool.
         spelt: A word of which one slip makes a word of the query that no tool says.
@@ -55,6 +54,7 @@ class Ranking:
         action: Doing what is asked, as a share of the score; taken away for doing something else.
         number: Reading many things where many are asked for, or one where one is; taken away for the other.
         thing: Having the thing that is asked for, and nothing else, in its name.
+        parameters: Requiring only what the query names, and taking what it gives a value for.
         part: The best sentence of the query, against the whole of it.
         server: The three best tools of the same server, against the tool itself.
         candidates: How many tools the second pass looks at.
@@ -63,7 +63,6 @@ class Ranking:
 
     same: float = 0.2
     alike: float = 0.5
-    placeholder: float = 0.7
     weak: float = 0.7
     joined: float = 0.35
     spelt: float = 0.9
@@ -73,6 +72,7 @@ class Ranking:
     action: float = 0.16
     number: float = 0.12
     thing: float = 0.3
+    parameters: float = 0.1
     part: float = 0.7
     server: float = 0.4
     candidates: int = 60

@@ -40,6 +40,18 @@ def test_any_text_can_be_put_into_plain_words(text: str) -> None:
     assert isinstance(plain(f"Turn {text} off, \u017fet up {text}"), str)
 
 
+@pytest.mark.parametrize(
+    ("query", "given"),
+    [
+        ("Delete the queue 'orders' in <region_name>.", {"queue", "region", "name"}),
+        ('Find the tickets of "Ann", whatever the others\' state', set()),
+        ("Don't close what the user's script closes", set()),
+    ],
+)
+def test_what_a_query_gives_values_for_is_read_beside_them(query: str, given: set[str]) -> None:
+    assert read_query(query, Ranking()).given == given
+
+
 NOTES = [
     tool("notes", "delete_note", "Delete a note."),
     tool("notes", "get_note", "Get a note."),

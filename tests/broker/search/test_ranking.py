@@ -25,11 +25,10 @@ RAISED = [
     ("action", 0.0, "delete the house", "erase_it", HOUSES),
     ("number", 0.0, "list houses", "list_houses", HOUSES),
     ("thing", 0.0, "create a house", "create_house", HOUSES),
+    ("parameters", 0.0, "house", "x", HOUSES),
     ("server", 0.0, "house", "x", HOUSES),
 ]
 LOWERED = [
-    ("placeholder", 1.0, "<house>", "x", HOUSES),
-    ("placeholder", 1.0, "<huose>", "x", HOUSES),
     ("weak", 1.0, "good house", "x", "Good."),
     ("action", 0.0, "delete the house", "create_it", HOUSES),
     ("number", 0.0, "list houses", "get_house", "One of the houses."),
@@ -72,6 +71,24 @@ def test_of_two_like_tools_that_of_the_server_with_more_that_fits_is_first() -> 
     index.replace("a", [tool("a", "x", HOUSES)])
     index.replace("b", [tool("b", "x", HOUSES), tool("b", "y", HOUSES)])
     assert [found.spec.qualified_name for found in index.rank("house")] == ["b.x", "b.y", "a.x"]
+
+
+def test_of_like_tools_that_which_requires_only_what_the_query_names_is_first() -> None:
+    index = KeywordIndex()
+    required = {"w": ["window"], "x": ["house_number", "window"], "y": ["house_number"], "z": []}
+    parameters = ["house_number", "window"]
+    index.replace("one", [tool("one", n, HOUSES, parameters=parameters, required=r) for n, r in required.items()])
+    assert [found.spec.name for found in index.rank("the house")] == ["y", "z", "x", "w"]
+
+
+def test_of_like_tools_that_which_takes_what_the_query_gives_is_first() -> None:
+    index = KeywordIndex()
+    index.replace(
+        "one", [tool("one", name, HOUSES, parameters=[takes]) for name, takes in (("x", "age"), ("y", "hue"))]
+    )
+    index.replace("filling", [tool("filling", "nothing", "An age. A hue.")])
+    assert [found.spec.name for found in index.rank('the house of hue "red"')][:2] == ["y", "x"]
+    assert [found.spec.name for found in index.rank('the house of age "9"')][:2] == ["x", "y"]
 
 
 def test_a_slip_in_a_short_word_counts_less_than_one_in_a_long_word() -> None:

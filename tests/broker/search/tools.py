@@ -4,9 +4,10 @@ from codegen import ToolAnnotations, ToolSpec
 
 
 def tool(
-    server: str, name: str, description: str = "", *, title: str | None = None, parameters=(), **hints
+    server: str, name: str, description: str = "", *, title: str | None = None, parameters=(), required=(), **hints
 ) -> ToolSpec:
-    schema = {"type": "object", "properties": {parameter: {"type": "string"} for parameter in parameters}}
+    properties = {parameter: {"type": "string"} for parameter in parameters}
+    schema = {"type": "object", "properties": properties, "required": list(required)}
     return ToolSpec(server, name, title, description, schema, None, ToolAnnotations(**hints))
 
 
