@@ -98,7 +98,8 @@ class Broker:
 
         Raises:
             ConfigError: The embedder of the config cannot be loaded, or a server's name is not allowed.
-            TypeError: A value in `servers` is not a server, or a function cannot be a tool.
+            StoreError: The store cannot be used.
+            TypeError: `config` is not a `Config`, a value in `servers` is not a server, or a function cannot be a tool.
         """
         config = Config() if config is None else config
         if not isinstance(config, Config):
@@ -150,6 +151,7 @@ class Broker:
 
         Raises:
             ConfigError: The file cannot be read, or it or the data is wrong; the text lists every problem.
+            TypeError: `config` is none of these.
         """
         if isinstance(config, Mapping):
             config = Config.of_data(config)
@@ -277,6 +279,8 @@ class Broker:
         Raises:
             RuntimeError: The broker is not open.
             PatternError: A text is not a grant.
+            TypeError: `grants` holds something else, or `answerer` has no `answer`.
+            StoreError: The permanent grants cannot be read.
         """
         self._task_group()
         check_answerer(answerer)
@@ -320,6 +324,10 @@ class Broker:
         Each is resumed for the principal and under the session's name that it began with; one that was stopped on
         purpose is left alone. Nobody is asked: a run with a question, or with a call of unknown outcome that the
         config would ask about, is parked.
+
+        Raises:
+            RuntimeError: The broker is not open.
+            StoreError: The recordings cannot be read.
         """
         found = self._recorder.unfinished.crashed()
         for run_id in found:

@@ -193,6 +193,7 @@ class Session:
         Raises:
             UnknownToolError: There is no such tool; nothing was sent.
             UnavailableError: Its server cannot be used, and no tool of it is known; nothing was sent.
+            ValueError: The arguments cannot be written as JSON; nothing was sent.
         """
         return await self._direct_calls.call(name, arguments, on_progress)
 
@@ -234,6 +235,9 @@ class Session:
         Raises:
             ValueError: The script is not text or is too long, `limits` is not a `Limits`, `check` is not one of the
                 modes, or `park` is set and the session has no `QuestionBox`.
+            StoreError: It cannot be written down, and was not started.
+            RunInterruptedError: The store or the sandbox failed while it ran; says what of it was executed.
+            SandboxError: The sandbox cannot be opened, or fails where nothing is recorded.
         """
         check_script(script)
         check_limits(limits)
@@ -259,6 +263,9 @@ class Session:
         Raises:
             KeyError: No such run of the session's principal is parked here, or its result was fetched.
             RecordingError: It is recorded, and cannot be resumed here; the text says why.
+            StoreError: It cannot be written down, and stays as it is.
+            RunInterruptedError: The store or the sandbox failed while it ran; says what of it was executed.
+            SandboxError: The sandbox cannot be opened.
         """
         if self._parking is None:
             raise KeyError(run_id)
@@ -340,6 +347,9 @@ class Session:
 
         Raises:
             RecordingError: There is no such run, it has ended, or it cannot be resumed here; the text says why.
+            StoreError: It cannot be written down, and stays as it is.
+            RunInterruptedError: The store or the sandbox failed while it ran; says what of it was executed.
+            SandboxError: The sandbox cannot be opened.
         """
         watching = Watching(on_output, on_call, stop, extractor=extractor)
         policy = unknown or self._recorder.unknown_outcome
@@ -365,6 +375,7 @@ class Session:
 
         Raises:
             CheckerError: The type checker cannot be run; the script may still be correct.
+            SandboxError: The sandbox cannot be opened.
             ValueError: The script is not text or is too long.
         """
         check_script(script)

@@ -63,16 +63,17 @@ class Kernel:
 
         Args:
             script: As of `Sandbox.run`, like all that is not named here.
-            answer: Awaited for each call of this script.
+            answer: Awaited for each call of this script. What it raises, `run` raises, and the kernel is gone.
             manifest: The stubs for this script, and from now on for functions that earlier ones have defined.
             filename: How tracebacks call it; `script-N.py` if not given. Two scripts of one name mix up their lines.
             limits: Bounds of this script; default are the kernel's.
-            on_output: Receives what this script prints.
+            on_output: Receives what this script prints. What it raises, `run` raises, and the kernel is gone.
             stopwatch: This script's wall time.
 
         Raises:
             KernelGoneError: The kernel is gone; the text says why.
-            ValueError: The script is too long.
+            SandboxError: There is no worker process for it any more; the kernel is gone.
+            ValueError: The script is not text or is too long, or `limits` is not a `Limits`.
         """
         check_script(script)
         check_limits(limits)

@@ -89,7 +89,13 @@ class Execution:
         describe_references: bool,
         check_mode: CheckMode,
     ) -> ExecutionResult:
-        """Run a script; whatever it does is in the result."""
+        """Run a script; whatever it does is in the result.
+
+        Raises:
+            StoreError: It cannot be written down, and was not started.
+            RunInterruptedError: The store or the sandbox failed while it ran.
+            SandboxError: The sandbox cannot be opened.
+        """
         sandbox = await self.preparation.sandbox.opened()
         began = time.monotonic()
         run_id = f"run_{secrets.token_hex(8)}"
@@ -134,6 +140,9 @@ class Execution:
 
         Raises:
             RecordingError: It cannot go on here; the text says why.
+            StoreError: It cannot be written down, and stays as it is.
+            RunInterruptedError: The store or the sandbox failed while it ran.
+            SandboxError: The sandbox cannot be opened.
         """
         sandbox = await self.preparation.sandbox.opened()
         found = self.recorder.resumable(name, sandbox.image_digest)
