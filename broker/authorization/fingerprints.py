@@ -46,13 +46,8 @@ class Copy:
 
 @dataclass(slots=True, eq=False)
 class Fingerprints:
-    """The results of one run, by hash.
+    """The results of one run, by hash; those beyond `MOST_HASHES` are not kept."""
 
-    Attributes:
-        is_partial: Whether results were too many or too long to be kept whole.
-    """
-
-    is_partial: bool = False
     # Each piece with two servers that gave it, the first ones: one of them is another than the server of any call.
     _first: dict[int, _Origin] = field(default_factory=dict)
     _second: dict[int, _Origin] = field(default_factory=dict)
@@ -63,7 +58,6 @@ class Fingerprints:
         for _, text in _texts(value, RESULT_CHARACTERS):
             normal = _normal(text)
             if len(self._first) + len(self._second) > MOST_HASHES:
-                self.is_partial = True
                 return
             if LEAST_CHARACTERS <= len(normal) <= SHINGLE_CHARACTERS + STRIDE:
                 self._keep(normal, origin)

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from broker.calls.call_failures import failure
 from broker.calls.host_paths import HostPaths
 from broker.calls.tool_calls import ToolCalls
-from broker.calls.tool_results import is_error
+from broker.calls.tool_results import MOST_BLOCKS, is_error
 from broker.disclosure.asked_tools import problem_behind
 from broker.errors import UnavailableError
 from sandbox import Call, Completion, Failed, Returned, Stopwatch
@@ -31,8 +31,6 @@ if TYPE_CHECKING:
     from broker.redaction import Redactor
     from broker.tools.catalog import Catalog, CatalogEntry
     from broker.upstreams.upstream import Upstream
-
-_BLOCKS = 1_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +97,7 @@ def _as_sent(raw: dict[str, Any], entry: CatalogEntry) -> Completion:
     """Let through what the protocol allows a server to answer; a question to a person is not among it."""
     content = raw.get("content", [])
     is_whole = raw.get("resultType", "complete") == "complete"
-    if not is_whole or not isinstance(content, list) or len(content) > _BLOCKS:
+    if not is_whole or not isinstance(content, list) or len(content) > MOST_BLOCKS:
         text = f"{entry.python_name} sent an answer that cannot be passed on. It may have acted."
         return failure("ToolResultError", text, entry)
     answer = {key: raw[key] for key in ("content", "structuredContent") if key in raw}

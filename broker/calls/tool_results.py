@@ -33,7 +33,9 @@ if TYPE_CHECKING:
     from broker.calls.content_blocks import ContentBlocks
     from broker.tools.catalog import CatalogEntry
 
-_BLOCKS = 1_000
+MOST_BLOCKS = 1_000
+"""Content blocks of one result."""
+
 _NAME_CHARACTERS = 130
 _ABSENT = object()
 
@@ -61,8 +63,8 @@ def _completion(raw: dict[str, Any], tool: CatalogEntry, blocks: ContentBlocks |
     if kind != "complete":
         raise UnfitResultError("has a resultType that we do not know")
     content = raw.get("content", [])
-    if not isinstance(content, list) or len(content) > _BLOCKS:
-        raise UnfitResultError(f"has no list of at most {_BLOCKS} content blocks")
+    if not isinstance(content, list) or len(content) > MOST_BLOCKS:
+        raise UnfitResultError(f"has no list of at most {MOST_BLOCKS} content blocks")
     structured = raw.get("structuredContent", _ABSENT)
     if is_error(raw):
         return _tool_error(content, structured, tool)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
 from rich.table import Table
@@ -170,12 +170,7 @@ def _details(tool: CatalogEntry) -> dict[str, Any]:
         "digest": spec.digest,
         "input_schema": spec.input_schema,
         "output_schema": spec.output_schema,
-        "annotations": {
-            "read_only": spec.annotations.read_only,
-            "destructive": spec.annotations.destructive,
-            "idempotent": spec.annotations.idempotent,
-            "open_world": spec.annotations.open_world,
-        },
+        "annotations": asdict(spec.annotations),
     }
 
 

@@ -78,7 +78,7 @@ def imports_of(definitions: Iterable[Model | Alias], signature: Signature) -> tu
         elif not all(one.required for one in definition.fields):
             needed.add("NotRequired")
     text = " ".join(map(written, types))
-    needed |= {name for name in ("Any", "Literal") if f"{name}" in text.replace("[", " ").replace("]", " ").split()}
+    needed |= {name for name in ("Any", "Literal") if name in text.replace("[", " ").replace("]", " ").split()}
     return tuple(sorted(needed))
 
 

@@ -146,9 +146,9 @@ def _quoted_type(text: str, node: ast.AST) -> None:
 
 
 def _value(node: ast.expr) -> None:
-    """Accept literals: constants, negative numbers, lists and dictionaries of them."""
+    """Accept literals: constants, negative numbers, lists of them."""
     match node:
-        case ast.Constant(value=value) if value is ... or not isinstance(value, bytes | complex):
+        case ast.Constant(value=value) if not isinstance(value, bytes | complex):
             pass
         case ast.UnaryOp(op=ast.USub(), operand=ast.Constant(value=int() | float())):
             pass
