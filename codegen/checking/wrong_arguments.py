@@ -123,8 +123,19 @@ def _given(place: Place, called: tuple[str, str, str], known: Known) -> Mistake 
         hint = f"one of: {listed(map(repr, sorted(choices)))}" if choices else ""
         if found == "None" and (function, parameter) in known.optional:
             hint = "leave it out"
-        return Mistake(f"`{parameter}` of {function} must be {expected}, not {found}", hint)
+        return Mistake(
+            f"`{parameter}` of {function} must be {expected}, not {found}", hint or _as_text(found, expected, known)
+        )
     return None
+
+
+def _as_text(found: str, expected: str, known: Known) -> str:
+    """Return how an object or a list becomes the text that is expected: by one of its keys, or as JSON."""
+    if expected != "str":
+        return ""
+    if found in known.objects:
+        return f"its keys: {listed(known.keys[found])}"
+    return "`json.dumps(...)` makes JSON text of it" if found.startswith(("dict[", "list[")) else ""
 
 
 def _parsed(found: str, value: str, place: Place, known: Known) -> Mistake | None:
