@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 
-from broker.authorization.definitions import difference
+from broker.authorization.definitions import Definitions, difference
 from codegen import ToolAnnotations, ToolSpec
 
 
@@ -26,3 +26,18 @@ def test_a_change_behind_many_equal_lines_is_shown():
     assert difference(spec([*same, 1]), spec([*same, 2])) == ("-   1", "+   2")
     assert difference(spec(same, "Old"), spec(same, "New"))[:1] == ('- "description": "Old",',)
     assert difference(spec(same), spec(same)) == ()
+
+
+def test_a_moment_keeps_the_definition_that_stood_then():
+    definitions, old, new = Definitions(), spec([1]), spec([2])
+    unseen = definitions.sequence
+    definitions.see(old)
+    at_old = definitions.sequence
+    definitions.see(new)
+    at_new = definitions.sequence
+    assert [definitions.pinned("s.t", moment) for moment in (unseen, at_old, at_new)] == [
+        old.digest,
+        old.digest,
+        new.digest,
+    ]
+    assert definitions.pinned("s.other", at_new) is None

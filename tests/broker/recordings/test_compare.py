@@ -174,3 +174,15 @@ def test_a_time_in_a_run_with_gaps_is_what_it_was_without_them(times, at):
 def test_a_run_that_was_taken_up_very_often_can_be_shown():
     clock = _Clock(0, [(10 * n, 10 * n + 5) for n in range(MANY)])
     assert clock.gaps[-1] == (10 * MANY / 2 / 1e9 - 5e-9, 5e-9)
+
+
+def test_values_that_python_holds_equal_differ_by_their_kind():
+    assert tuple(fields({"a": 1}, {"a": True}, ())) == (("/a", "1", "true"),)
+    assert tuple(fields([1], [1.0], ())) == (("/0", "1", "1.0"),)
+
+
+def test_a_place_that_is_ignored_is_ignored_at_its_own_depth():
+    then, now = {"a": {"b": 1}, "c": 1}, {"a": {"b": 2}, "c": 2}
+    assert tuple(fields(then, now, ("/*",))) == ()
+    assert tuple(fields(then, now, ("/a/*",))) == (("/c", "1", "2"),)
+    assert tuple(fields(then, now, ("/*/b", "/c/b/d"))) == (("/c", "1", "2"),)
