@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from broker.authorization.calls import PendingCall
@@ -155,3 +157,23 @@ async def test_the_last_call_of_a_count_is_used_by_one_of_two_processes(store):
             False,
             False,
         ]
+
+
+async def test_a_grant_for_a_definition_that_has_changed_since_is_not_kept(store):
+    session = desk(store)
+    session.see(spec("Deletes."))
+    session.give(Grant("files.wr[*]te", spec().digest, scope="always"), run="run_1", by="person")
+    assert KeptGrants(store).every() == []
+    assert (await decide(session, call(path="a")))[0] == "Allow"
+    assert (await decide(session, call(spec("Deletes."), path="a")))[0] == "Deny"
+
+
+def test_a_server_that_is_configured_otherwise_is_another_one():
+    configs = [
+        ServerConfig(command="files"),
+        ServerConfig(command="other"),
+        ServerConfig(command="files", args=("--all",)),
+        ServerConfig(command="files", cwd=Path("/srv")),
+        ServerConfig(url="https://files.example/mcp"),
+    ]
+    assert len({server_identity(config) for config in configs}) == len(configs)
