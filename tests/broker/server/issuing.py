@@ -35,6 +35,20 @@ KEY = ec.generate_private_key(ec.SECP256R1())
 SCOPES = ["codemode", "read"]
 
 
+def code_for(client, params):
+    """Make the code that a client gets at once for what it asks."""
+    return AuthorizationCode(
+        code=secrets.token_hex(20),
+        scopes=params.scopes or [],
+        expires_at=time.time() + 60,
+        client_id=client.client_id,
+        code_challenge=params.code_challenge,
+        redirect_uri=params.redirect_uri,
+        redirect_uri_provided_explicitly=params.redirect_uri_provided_explicitly,
+        resource=params.resource,
+    )
+
+
 class Issuer(OAuthAuthorizationServerProvider[AuthorizationCode, RefreshToken, AccessToken]):
     """What it gives: `changed` are claims of the next token, and `given` the claims of all so far."""
 
@@ -53,16 +67,7 @@ class Issuer(OAuthAuthorizationServerProvider[AuthorizationCode, RefreshToken, A
         self._clients[client_info.client_id] = client_info
 
     async def authorize(self, client, params):
-        code = AuthorizationCode(
-            code=secrets.token_hex(20),
-            scopes=params.scopes or [],
-            expires_at=time.time() + 60,
-            client_id=client.client_id,
-            code_challenge=params.code_challenge,
-            redirect_uri=params.redirect_uri,
-            redirect_uri_provided_explicitly=params.redirect_uri_provided_explicitly,
-            resource=params.resource,
-        )
+        code = code_for(client, params)
         self._codes[code.code] = code
         return construct_redirect_uri(str(params.redirect_uri), code=code.code, state=params.state, iss=self.url)
 

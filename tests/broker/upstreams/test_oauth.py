@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import socket
-import time
 from contextlib import asynccontextmanager
 from pathlib import Path
 from urllib.parse import parse_qs, urlsplit
@@ -32,6 +31,7 @@ from broker.upstreams.login import login
 from broker.upstreams.oauth import authentication
 from broker.upstreams.oauth_settings import OAuthClient
 from broker.upstreams.server_config import ServerConfig
+from tests.broker.server.issuing import code_for
 
 TOKEN = "access-token-of-the-tests"  # noqa: S105  # of a server in this process
 
@@ -61,16 +61,7 @@ class Issuer(OAuthAuthorizationServerProvider[AuthorizationCode, RefreshToken, A
     async def authorize(self, client, params):
         if self.refuses:
             return construct_redirect_uri(str(params.redirect_uri), error="access_denied", state=params.state)
-        code = AuthorizationCode(
-            code="c" * 40,
-            scopes=params.scopes or [],
-            expires_at=time.time() + 60,
-            client_id=client.client_id,
-            code_challenge=params.code_challenge,
-            redirect_uri=params.redirect_uri,
-            redirect_uri_provided_explicitly=params.redirect_uri_provided_explicitly,
-            resource=params.resource,
-        )
+        code = code_for(client, params)
         self.codes[code.code] = code
         return construct_redirect_uri(str(params.redirect_uri), code=code.code, state=params.state)
 
