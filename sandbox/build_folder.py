@@ -55,12 +55,11 @@ def _held(folder: Path) -> Iterator[None]:
 
 def _is_left_behind(folder: Path) -> bool:
     """Whether a folder is one that a process of this user held which has ended; of Windows nothing is known."""
-    if sys.platform == "win32":
-        return False
-    with suppress(OSError):
-        found = folder.lstat()
-        if stat.S_ISDIR(found.st_mode) and found.st_uid == os.getuid():
-            with (folder / LOCK_NAME).open("rb") as lock:
-                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                return True
+    if sys.platform != "win32":
+        with suppress(OSError):
+            found = folder.lstat()
+            if stat.S_ISDIR(found.st_mode) and found.st_uid == os.getuid():
+                with (folder / LOCK_NAME).open("rb") as lock:
+                    fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                    return True
     return False

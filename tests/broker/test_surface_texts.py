@@ -128,6 +128,7 @@ CALLS = {
     "taken_back": lambda name: call_texts.taken_back("git.log"),  # noqa: ARG005
     "input_refused": lambda name: call_texts.input_refused("git", "nobody is there"),  # noqa: ARG005
     "unavailable": lambda name: call_texts.unavailable("git", f"it ended at once: {one_line(name, 200)}"),
+    "refused_by_http": lambda name: call_texts.refused_by_http("git", 403),  # noqa: ARG005
     "not_found": lambda name: call_texts.not_found(f"git.{name}", ["git.git_log", "git.git_show"]),
     "not_written_down": lambda name: call_texts.not_written_down("git.log"),  # noqa: ARG005  # none in it
     "no_answer": lambda name: call_texts.no_answer("git", 60),  # noqa: ARG005
