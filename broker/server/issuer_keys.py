@@ -128,5 +128,5 @@ async def _document(url: str, client: httpx2.AsyncClient) -> Any:
         return response.json() if response.status_code == _FOUND else None
     except (httpx2.HTTPError, httpx2.InvalidURL) as error:
         raise KeysError(f"{url} does not answer: {type(error).__name__}") from None
-    except ValueError:
+    except (ValueError, RecursionError):  # it is no JSON, or nested so deep that nobody means it
         return None

@@ -18,7 +18,7 @@ import structlog
 import uvicorn
 from cryptography.hazmat.primitives.asymmetric import rsa
 from starlette.applications import Starlette
-from starlette.responses import JSONResponse
+from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 from broker.server.issuer_keys import KeysError, place_of_keys
@@ -46,9 +46,12 @@ async def issuer(fetched: list[str]):
         public = json.loads(jwt.algorithms.RSAAlgorithm.to_jwk(KEY.public_key()))
         return JSONResponse({"keys": [{**public, "kid": "one", "use": "sig", "alg": "RS256"}]})
 
+    async def deep(_request) -> Response:
+        return Response("[" * 100_000)
+
     with socket.socket() as sock:
         sock.bind(("127.0.0.1", 0))
-        app = Starlette(routes=[Route("/.well-known/jwks.json", keys)])
+        app = Starlette(routes=[Route("/.well-known/jwks.json", keys), Route("/deep", deep)])
         http = uvicorn.Server(uvicorn.Config(app, log_level="critical", timeout_graceful_shutdown=1))
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(http.serve, [sock])
@@ -178,11 +181,10 @@ async def test_metadata_that_is_not_the_issuers_is_not_followed(case):
             await place_of_keys(ISSUER, client)
 
 
-async def test_keys_that_cannot_be_had_are_an_error_that_the_operator_reads():
+@pytest.mark.parametrize("path", ["/not-there", "/deep"])
+async def test_keys_that_cannot_be_had_are_an_error_that_the_operator_reads(path):
     with anyio.fail_after(30), structlog.testing.capture_logs() as logs:
         async with issuer([]) as settings:
-            away = settings.model_copy(update={"jwks_url": f"{settings.issuer}/not-there"})
+            away = settings.model_copy(update={"jwks_url": f"{settings.issuer}{path}"})
             assert await IssuedTokens(away).verify_token(token(away)) is None
-    assert [(entry["log_level"], entry["reason"]) for entry in logs] == [
-        ("error", f"{settings.issuer}/not-there has none")
-    ]
+    assert [(entry["log_level"], entry["reason"]) for entry in logs] == [("error", f"{settings.issuer}{path} has none")]
