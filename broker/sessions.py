@@ -323,6 +323,7 @@ class Session:
         self,
         run: str,
         *,
+        any_principal: bool = False,
         on_output: Callable[[str, str], None] | None = None,
         on_call: Callable[[CallRecord, int, int], None] | None = None,
         unknown: UnknownOutcome | None = None,
@@ -336,6 +337,8 @@ class Session:
 
         Args:
             run: Its id, or the beginning of it.
+            any_principal: Take up a run whoever began it, also an imported one, which only says whose it is; for the
+                person at the machine. Otherwise the session's principal has to have begun it.
             on_output: As of `execute_code`; receives what was not printed before.
             on_call: As of `execute_code`.
             unknown: What to do about a call that was sent and whose answer is not known: `fail` it in the script, `ask`
@@ -351,10 +354,11 @@ class Session:
             RunInterruptedError: The store or the sandbox failed while it ran; says what of it was executed.
             SandboxError: The sandbox cannot be opened.
         """
+        principal = self._desk.principal
+        run_id = self._recorder.unfinished.id_of(run, None if any_principal else principal)
         watching = Watching(on_output, on_call, stop, extractor=extractor)
         policy = unknown or self._recorder.unknown_outcome
-        work = partial(self._execution.resume, run, watching, policy=policy, ask=ask_unknown)
-        run_id, principal = self._recorder.unfinished.id_of(run), self._desk.principal
+        work = partial(self._execution.resume, run_id, watching, policy=policy, ask=ask_unknown)
         return await self._recorder.take_ups.perform(run_id, principal, work)
 
     async def repeated(self, run_id: str) -> ExecutionResult | None:

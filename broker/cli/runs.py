@@ -82,6 +82,7 @@ async def resume_run(request: ResumeRequest) -> ExitCode:
             session = broker.session(grants=grants, answerer=answerer, parks=True)
             result = await session.take_up(
                 run_id,
+                any_principal=True,
                 on_output=None if request.as_json else show_output,
                 unknown=request.unknown,
                 ask_unknown=_ask_again if answerer is not None else None,

@@ -14,6 +14,7 @@ from broker.errors import RecordingError, StoreError
 from broker.logging import logger
 from broker.recordings.journal.leave import numbers_of
 from broker.recordings.keeping.transfer import load, load_beginning
+from codegen.plain_text import one_line
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -32,13 +33,23 @@ class UnfinishedRuns:
 
     recordings: Recordings | None
 
-    def id_of(self, name: str) -> str:
-        """Return the whole id of a run.
+    def id_of(self, name: str, principal: str | None) -> str:
+        """Return the whole id of a run of a principal, or of anybody when None.
 
         Raises:
-            RecordingError: There is none of that name.
+            RecordingError: The principal has none of that name; of others' runs nothing is said.
         """
-        return name if self.recordings is None else self.recordings.find(name).run_id
+        if self.recordings is None:
+            return name
+        if principal is None:
+            return self.recordings.find(name).run_id
+        with suppress(RecordingError):
+            entry = self.recordings.find(name)
+            if self._is_of(entry, principal):
+                return entry.run_id
+        raise RecordingError(
+            f"this principal has recorded no run {one_line(name, 80)!r} here; `codemode recordings list` has all."
+        )
 
     def is_open(self, run_id: str, principal: str) -> bool:
         """Tell whether a run of a principal is recorded here that was interrupted or is parked."""

@@ -41,7 +41,7 @@ async def answer() -> None:
     with Store.in_user_folder() as store:
         async with Broker(config, store=store) as broker, anyio.create_task_group() as tasks:
             tasks.start_soon(server.serve, [sock])
-            session = broker.session(answerer=box)
+            session = broker.session(answerer=box, principal="ada")
             if what == "begin":
                 parked = await session.execute_code(text, describe_references=True, park=True)
                 runs = [parked.run_id]

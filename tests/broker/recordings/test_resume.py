@@ -192,9 +192,9 @@ async def test_what_an_imported_recording_allowed_is_not_allowed_here(world):
     recordings.remove([entry.id])
     import_file(recordings, tmp_path / "run.jsonl")
     calls.clear()
-    resumed = await resume(result.run_id, parks=True)
+    resumed = await resume(result.run_id, parks=True, any_principal=True)
     assert (resumed.outcome, calls) == ("parked", [])
-    assert (await resume(result.run_id, "desk.add")).value == result.value
+    assert (await resume(result.run_id, "desk.add", any_principal=True)).value == result.value
 
 
 async def test_a_broker_takes_up_interrupted_runs_by_itself_and_parks_what_nobody_can_answer(world):
@@ -304,7 +304,7 @@ async def test_a_run_that_is_taken_up_is_read_once(run, resume, cut, read):
     result = await run(SCRIPT)
     cut(2)
     assert (await resume(result.run_id)).value == result.value
-    assert read == [-1]
+    assert read == [1, -1], "whose it is, and then the run"
 
 
 async def test_a_run_that_was_taken_further_before_it_is_claimed_is_read_again(opened, calls):
@@ -336,6 +336,41 @@ async def test_a_parked_run_that_cannot_be_taken_up_stays_parked(opened, recordi
             await session.take_up(parked.run_id)
     assert before[0].state == "parked"
     assert (recordings.find(parked.run_id), list(recordings.lines(1))) == before
+
+
+@pytest.mark.parametrize("state", ["interrupted", "parked", "completed"])
+async def test_a_session_takes_up_no_run_of_another_principal_and_is_told_nothing_of_it(opened, cut, calls, state):
+    async with opened() as broker:
+        ada = broker.session(principal="ada", parks=True, grants=[] if state == "parked" else [Grant("desk.add")])
+        ran = await ada.execute_code("from tools import desk\nawait desk.add(a=1)", describe_references=True)
+    if state == "interrupted":
+        cut(2)
+    calls.clear()
+    async with opened() as broker:
+        everything = [Grant("desk.*")]
+        for principal in ("mallory", ""):
+            session = broker.session(principal=principal, grants=everything)
+            for name in (ran.run_id, ran.run_id[:10], "last", "run_0123456789abcdef"):
+                with pytest.raises(RecordingError) as refused:
+                    await session.take_up(name)
+                assert str(refused.value).startswith(f"this principal has recorded no run '{name}' here; ")
+        assert calls == []
+        if state != "completed":
+            ada = broker.session(principal="ada", grants=everything)
+            assert ((await ada.take_up(ran.run_id)).value, calls) == (3, [("add", 1, 2)])
+
+
+@pytest.mark.parametrize("is_imported", [False, True])
+async def test_a_run_is_taken_up_whoever_began_it_where_the_caller_says_so(opened, store, calls, is_imported):
+    async with opened() as broker:
+        ada = broker.session(principal="ada", parks=True)
+        parked = await ada.execute_code("from tools import desk\nawait desk.add(a=1)", describe_references=True)
+        store.execute("UPDATE recording SET is_imported = ?", (is_imported,))
+        for principal in ["mallory", *(["ada"] if is_imported else [])]:
+            with pytest.raises(RecordingError, match="this principal has recorded no run 'run_"):
+                await broker.session(principal=principal).take_up(parked.run_id)
+        operator = broker.session(grants=[Grant("desk.add")])
+        assert ((await operator.take_up(parked.run_id, any_principal=True)).value, calls) == (3, [("add", 1, 2)])
 
 
 async def test_of_other_runs_that_are_open_nothing_is_read_to_know_whether_one_is(opened, read):
