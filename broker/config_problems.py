@@ -1,7 +1,7 @@
 """What is wrong with a config, in sentences that name server and key and say what to write instead.
 
-Above: config.py. Below: pydantic, and `authorization/faults.py` for the policy. No sentence holds a value: those of
-`env` and `headers` are secrets.
+Above: config.py. Below: pydantic, value_faults.py, and `authorization/faults.py` for the policy. No sentence holds a
+value: those of `env` and `headers` are secrets.
 """
 
 from __future__ import annotations
@@ -15,8 +15,10 @@ from pydantic import ValidationError
 from broker import other_forms
 from broker.authorization.faults import policy_problems
 from broker.authorization.policy_config import PolicyConfig
-from broker.upstreams import carried_text
+from broker.server.settings import OAuthSettings
+from broker.upstreams import carried_text, oauth_settings
 from broker.upstreams.server_config import ServerConfig
+from broker.value_faults import words_for
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator
@@ -160,7 +162,7 @@ def _seen(error: ErrorDetails, document: dict[str, Any]) -> bool:
     if location[0] == "policy":
         return True
     if error["type"] == "extra_forbidden":
-        return location[0] == "mcpServers" or len(location) <= 2  # noqa: PLR2004  # a section and its key
+        return len(location) <= (3 if location[0] == "mcpServers" else 2)  # a server's key, or a section's
     if location[0] != "mcpServers":
         return False
     server = (document.get("mcpServers") or {}).get(location[1], {}) if len(location) > 1 else {}
@@ -171,22 +173,20 @@ def _sentence(error: ErrorDetails) -> str:
     location = tuple(str(part) for part in error["loc"])
     if location[-1] == "[key]":
         location = location[:-1]
-    if error["type"] == "transport":
-        return f"{place(location)[:-2]} {error['msg']}"
-    if error["type"] in {"sandbox_limits", carried_text.KIND}:
-        return f"{place(location)}{error['msg']}"
-    if error["type"] == "string_unicode":
-        return f"{place(location)}{carried_text.HALF_A_PAIR}"
-    if error["type"] == "extra_forbidden":
-        return f"{place(location)}is not known; remove it"
-    message = error["msg"].removeprefix("Input should be ")
-    if error["type"] == "string_pattern_mismatch":
-        is_url = location[-1] == "url"
-        message = "a URL that begins with http:// or https://" if is_url else f"as {error['ctx']['pattern']} describes"
-    if error["type"] in {"model_type", "model_attributes_type", "dict_type"}:
-        message = "a JSON object"
-    elif error["type"] == "tuple_type":
-        message = 'a list, as in ["--verbose"]' if location[-1] == "args" else "a list"
-    elif error["type"] == "string_type":
-        message = "text; what follows the program goes into 'args'" if location[-1] == "command" else 'text, as in "80"'
-    return f"{place(location)}must be {message.removeprefix('a valid ')}"
+    match error["type"]:
+        case "transport":
+            return f"{place(location)[:-2]} {error['msg']}"
+        case "extra_forbidden":  # below a section or a server there is only `oauth`
+            model = oauth_settings.OAuthClient if location[0] == "mcpServers" else OAuthSettings
+            return _unknown(location[-1], list(model.model_fields), place(location[:-1]))
+        case "sandbox_limits" | oauth_settings.INCOMPLETE | carried_text.KIND:
+            words = error["msg"]
+        case "string_unicode":
+            words = carried_text.HALF_A_PAIR
+        case "string_type" if location[-1] == "command":
+            words = "must be text; what follows the program goes into 'args'"
+        case "tuple_type" if location[-1] == "args":
+            words = 'must be a list, as in ["--verbose"]'
+        case _:
+            words = words_for(error)
+    return f"{place(location)}{words}"

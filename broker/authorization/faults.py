@@ -1,6 +1,7 @@
 """What pydantic finds wrong with a policy, in sentences that name rule and field.
 
-Above: config_problems.py and predicates.py. Below: pydantic. No sentence holds a value: one may come from a variable.
+Above: config_problems.py and predicates.py. Below: pydantic, value_faults.py. No sentence holds a value: one may come
+from a variable.
 """
 
 from __future__ import annotations
@@ -8,32 +9,14 @@ from __future__ import annotations
 import difflib
 from typing import TYPE_CHECKING, Any
 
+from broker.value_faults import words_for
+
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator
 
     from pydantic import BaseModel, ValidationError
     from pydantic_core import ErrorDetails
 
-_SENTENCES = {
-    "missing": "is missing",
-    "too_short": "is empty; an empty list matches nothing",
-    "string_too_short": "is empty",
-    "bool_type": "must be true or false",
-    "bool_parsing": "must be true or false",
-    "int_type": "must be a whole number",
-    "float_type": "must be a number",
-    "finite_number": "must be a finite number",
-    "string_type": "must be a text",
-    "dict_type": "must be a JSON object",
-    "model_type": "must be a JSON object",
-    "model_attributes_type": "must be a JSON object",
-    "tuple_type": "must be a list",
-}
-_BY_PATTERN = {
-    "^(/": "is not a JSON pointer; write '/name' for the argument 'name', '/name/0' for its first item",
-    "^sha256:": "must be sha256: and 64 hexadecimal digits",
-    "^[a-z]": "must be a word in small letters, as 'private'",
-}
 _ITEMS = {"rules": "rule", "quotas": "quota", "flows": "flow"}
 
 
@@ -74,17 +57,15 @@ def _name(document: Any, items: str, index: int) -> str:
 
 
 def _sentence(fault: ErrorDetails, model: type[BaseModel] | None) -> str:
-    kind = fault["type"]
-    context: Mapping[str, Any] = fault.get("ctx", {})
-    if kind == "impossible":
-        return fault["msg"]
-    if kind == "string_pattern_mismatch":
-        return next(text for start, text in _BY_PATTERN.items() if str(context["pattern"]).startswith(start))
-    if kind == "extra_forbidden":
-        return f"is unknown{_nearest(str(fault['loc'][-1]), model)}"
-    if kind in _SENTENCES:
-        return _SENTENCES[kind]
-    return "must be " + fault["msg"].removeprefix("Input should be ").removeprefix("a valid ")
+    match fault["type"]:
+        case "impossible":
+            return fault["msg"]
+        case "extra_forbidden":
+            return f"is unknown{_nearest(str(fault['loc'][-1]), model)}"
+        case "too_short":
+            return "is empty; an empty list matches nothing"
+        case _:
+            return words_for(fault)
 
 
 def _nearest(key: str, model: type[BaseModel] | None) -> str:

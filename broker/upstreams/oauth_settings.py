@@ -10,6 +10,9 @@ from typing import Annotated, Literal
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 from pydantic_core import PydanticCustomError
 
+INCOMPLETE = "incomplete_client"
+"""Of the error raised here: it is a whole sentence."""
+
 
 class OAuthClient(BaseModel):
     """How to get tokens for a server behind HTTP.
@@ -38,5 +41,5 @@ class OAuthClient(BaseModel):
         if self.grant == "client_credentials":
             given = {"client_id": self.client_id, "client_secret": self.client_secret, "issuer": self.issuer}
             if missing := [name for name, value in given.items() if value is None]:
-                raise PydanticCustomError("transport", f"oauth: client_credentials needs {', '.join(missing)}")
+                raise PydanticCustomError(INCOMPLETE, f"client_credentials needs {', '.join(missing)}")
         return self

@@ -6,13 +6,15 @@ import re
 import sys
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any
+from typing import Annotated, Any
 
 import pytest
+from pydantic import Field, TypeAdapter, ValidationError
 
 from broker.config import Config
 from broker.errors import ConfigError
 from broker.upstreams.server_config import ServerConfig
+from broker.value_faults import words_for
 
 FOLDER = Path("/etc/codemode")
 SECRET = "s3cr3t-v4lue"  # noqa: S105  # made up
@@ -131,6 +133,61 @@ WRONG = {
         servers(git={"command": "x", "call_timeout_seconds": 0}),
         "mcp.json: server 'git': call_timeout_seconds: must be greater than 0",
     ),
+    "numbers as words": (
+        {"mcpServers": {}, "serve": {"sessions": "many", "grace_seconds": "2s"}, "recordings": {"max_mib": 1.5}},
+        (
+            "mcp.json: 3 problems\n"
+            "  - recordings.max_mib: must be a whole number\n"
+            "  - serve.sessions: must be a whole number\n"
+            "  - serve.grace_seconds: must be a number"
+        ),
+    ),
+    "neither true nor false": (
+        servers(git={"command": "x", "lazy": "sometimes"}),
+        "mcp.json: server 'git': lazy: must be true or false",
+    ),
+    "a short token": (
+        {"mcpServers": {}, "serve": {"tokens": {"ada": SECRET}}},
+        "mcp.json: serve.tokens.ada: must have at least 16 characters",
+    ),
+    "an issuer alone": (
+        {"mcpServers": {}, "serve": {"oauth": {"issuer": "login.example"}}},
+        (
+            "mcp.json: 2 problems\n"
+            "  - serve.oauth.issuer: must be a URL that begins with http:// or https://\n"
+            "  - serve.oauth.resource: is missing"
+        ),
+    ),
+    "empty texts": (
+        servers(git={"command": "", "about": ""}),
+        "mcp.json: 2 problems\n  - server 'git': command: is empty\n  - server 'git': about: is empty",
+    ),
+    "a folder that is no text": (servers(git={"command": "x", "cwd": 3}), "mcp.json: server 'git': cwd: must be text"),
+    "no name of an image": (
+        {"mcpServers": {}, "image": "My image"},
+        "mcp.json: image: must be the name of an image: small letters, digits, '-' and '_'",
+    ),
+    "no name of a class": (
+        {"mcpServers": {}, "disclosure": {"embedder": "mine.Embedder"}},
+        "mcp.json: disclosure.embedder: must name a class as package.module:Name",
+    ),
+    "a label of two words": (
+        servers(git={"command": "x", "labels": ["very private"]}),
+        "mcp.json: server 'git': labels.0: must be a word in small letters, as 'private'",
+    ),
+    "unknown keys of oauth": (
+        servers(web={"url": "http://h/mcp", "oauth": {"clientid": "x"}})
+        | {"serve": {"oauth": {"issuer": "https://h", "resource": "https://h", "jwks": "https://h"}}},
+        (
+            "mcp.json: 2 problems\n"
+            "  - server 'web': oauth: unknown key 'clientid'; did you mean 'client_id'?\n"
+            "  - serve.oauth: unknown key 'jwks'; did you mean 'jwks_url'?"
+        ),
+    ),
+    "half an account": (
+        servers(web={"url": "http://h/mcp", "oauth": {"grant": "client_credentials", "client_id": "me"}}),
+        "mcp.json: server 'web': oauth: client_credentials needs client_secret, issuer",
+    ),
     "unset variable": (
         servers(git={"command": "x", "env": {"TOKEN": "${GIT_TOKEN}"}}),
         (
@@ -221,6 +278,17 @@ def test_a_wrong_config_says_what_to_change(document, message):
         parse(document)
     assert str(caught.value) == message
     assert SECRET not in str(caught.value)
+
+
+@pytest.mark.filterwarnings("ignore:Default value:pydantic.json_schema.PydanticJsonSchemaWarning")
+def test_each_form_that_a_text_must_have_is_said_in_words():
+    found = re.findall(r'"pattern": ("(?:[^"\\]|\\.)*")', json.dumps(Config.model_json_schema()))
+    assert len(set(found)) > 3
+    for pattern in map(json.loads, set(found)):
+        adapter = TypeAdapter(Annotated[str, Field(pattern=pattern)])
+        with pytest.raises(ValidationError) as caught:
+            adapter.validate_python("\n")
+        assert re.fullmatch("(must|is not) .*", words_for(caught.value.errors()[0]))
 
 
 @pytest.mark.parametrize("value", ["", SECRET, f"Bearer {SECRET}", "a\tb", "~"])
