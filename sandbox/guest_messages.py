@@ -30,6 +30,12 @@ PROTOCOL_ERROR = "ProtocolError"
 
 MAX_LINE = 10_000_000
 
+MAX_ID = 2**63 - 1
+"""Of a call: what a database and a journal can hold."""
+
+MAX_FUNCTION = 1_000
+"""Characters of the name that a call is of; stubs have shorter ones."""
+
 WRITTEN_BYTES = 12
 """What a character takes at most as JSON, as two escapes: what was read from a shorter message needs no counting."""
 
@@ -82,7 +88,7 @@ def decode_step(text: str, limits: Limits) -> Step:
         raise ProtocolError("two calls of a step have the same id")
     return Step(
         calls=calls,
-        cancelled=tuple(_integer(item) for item in _list(message, "cancelled")),
+        cancelled=tuple(map(_id, _list(message, "cancelled"))),
         timer=_timer(message.get("timer")),
         outcome=None if outcome is None else _outcome(outcome, text, limits),
         line=_line(message.get("line")),
@@ -172,6 +178,13 @@ def _integer(value: object) -> int:
     return value
 
 
+def _id(value: object) -> int:
+    number = _integer(value)
+    if not 0 < number <= MAX_ID:
+        raise ProtocolError("a call's id is out of range")
+    return number
+
+
 def _text(message: dict[str, Any], key: str) -> str:
     value = message.get(key)
     if not isinstance(value, str):
@@ -184,7 +197,9 @@ def _call(item: object) -> Call:
     if isinstance(item, dict):
         function, arguments = item.get("function"), item.get("arguments")
         if isinstance(function, str) and isinstance(arguments, dict) and "id" in item:
-            return Call(_integer(item["id"]), function[:MAX_TEXT], arguments, _line(item.get("line")))
+            if len(function) > MAX_FUNCTION:
+                raise ProtocolError(f"a call's function has more than {MAX_FUNCTION} characters")
+            return Call(_id(item["id"]), inert_text(function), arguments, _line(item.get("line")))
     raise ProtocolError("the guest sent something that is not a call")
 
 

@@ -15,7 +15,7 @@ import anyio
 from sandbox.guest_messages import WRITTEN_BYTES, Step, argument_bytes, protocol_failure
 from sandbox.host_messages import encode_completion
 from sandbox.journal import Past, PastStep
-from sandbox.outcome import Outcome, Parked, Raised, Stopped
+from sandbox.outcome import Outcome, Parked, Stopped
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -163,7 +163,7 @@ class Run:
         with self._stopwatch.paused():
             for number, entered in enumerate(past.steps):
                 resume = partial(self._isolate.resume, entered.completions.values(), entered.now_ns)
-                step = await (resume if number else start)(self._remaining())
+                step = self._followed(await (resume if number else start)(self._remaining()))
                 self._journal.retraced(number, step, self._take_printed())
                 step = self._counted(step)
                 for call_id in (*entered.completions, *step.cancelled):
@@ -180,7 +180,7 @@ class Run:
         if self.steps >= self._limits.steps:
             return Step(outcome=Stopped("steps", self._limits.steps, self._waits_at))
         self._waits_at = None
-        made = await step(self._remaining())
+        made = self._followed(await step(self._remaining()))
         self._journal.stepped(entered, made, self._take_printed())
         if not isinstance(made.outcome, Stopped):
             await self._catch_up()
@@ -192,17 +192,21 @@ class Run:
         if ahead > CLOCK_SLACK_SECONDS:
             await self._stopwatch.wait(ahead)
 
+    def _followed(self, step: Step) -> Step:
+        """Ends the run at a step whose calls do not follow the ones before; no journal holds two calls of one id."""
+        for call in step.calls:
+            if call.id <= self._last_id:
+                return Step(outcome=protocol_failure("a call's id does not follow the ones before it"))
+            self._last_id = call.id
+        return step
+
     def _counted(self, step: Step) -> Step:
         """Counts a step and what it asks for; one that asks for too much ends the run."""
         self.steps += 1
         exceeded = None if step.outcome is not None else self._exceeded(step)
         return step if exceeded is None else Step(outcome=exceeded)
 
-    def _exceeded(self, step: Step) -> Raised | Stopped | None:
-        for call in step.calls:
-            if call.id <= self._last_id:
-                return protocol_failure("a call's id does not follow the ones before it")
-            self._last_id = call.id
+    def _exceeded(self, step: Step) -> Stopped | None:
         self.calls += len(step.calls)
         if self.calls > self._limits.calls:
             one_too_many = step.calls[self._limits.calls - self.calls]

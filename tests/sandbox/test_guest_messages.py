@@ -119,6 +119,13 @@ def test_a_value_comes_out_inert():
     assert found.outcome == Completed({"\\x1b": ["\\x0d"]})
 
 
+def test_the_largest_id_and_the_longest_name_come_through_and_a_name_is_inert():
+    name = "\ud800\u202e" + "x" * 998
+    assert decode_step(one_call(id=2**63 - 1, function=name), LIMITS).calls == (
+        Call(2**63 - 1, "\\ud800\\u202e" + "x" * 998, {}),
+    )
+
+
 def test_an_exception_comes_out_inert_and_short():
     raised = {"type": "E\x1b", "message": "m" * 50_000, "traceback": "\u202e"}
     outcome = decode_step(step(outcome={"raised": raised}), LIMITS).outcome
@@ -141,6 +148,10 @@ def test_an_exception_comes_out_inert_and_short():
         (one_call(arguments=[]), "the guest sent something that is not a call"),
         (one_call(function=5), "the guest sent something that is not a call"),
         (one_call(id=1.0), "a call's id is not an integer"),
+        (one_call(id=0), "a call's id is out of range"),
+        (one_call(id=2**63), "a call's id is out of range"),
+        (step(cancelled=[10**400]), "a call's id is out of range"),
+        (one_call(function="x" * 1_001), "a call's function has more than 1000 characters"),
         (one_call(arguments={"a": "\ud800"}), "a call's arguments hold half of a surrogate pair"),
         (one_call(arguments={"\udfff": 1}), "a call's arguments hold half of a surrogate pair"),
         (one_call(arguments={"a": float("inf")}), "the guest sent something that is not JSON"),

@@ -57,6 +57,40 @@ async def test_a_recording_holds_everything_that_happened_in_order(run, recorded
     assert {story.sent.digest for story in recording.calls.values()} == set(tools.values())
 
 
+FORGE = """
+import sys
+bridge = sys.modules["guest.main"]._run._bridge
+def forge(number, function):
+    future = bridge._waiting[number] = bridge._loop.create_future()
+    bridge._outgoing[number] = {"id": number, "function": function, "line": 1, "arguments": {"a": 1}}
+    return future
+"""
+
+
+@pytest.mark.parametrize(
+    ("code", "error", "called"),
+    [
+        ("await forge(7, 'desk.add')", "", [7]),
+        ("await forge(2**63, 'desk.add')", "a call's id is out of range", []),
+        (
+            "await forge(7, 'desk.add')\nawait forge(7, 'desk.add')",
+            "a call's id does not follow the ones before it",
+            [7],
+        ),
+        ("await forge(7, 'desk.' + 'x' * 1_000)", "a call's function has more than 1000 characters", []),
+        ("await forge(7, '\\ud800.\\u202e')", r"There is no tool \ud800.\u202e.", [7]),
+        ("await forge(7, '\\ud800')", r"There is no function \ud800.", [7]),
+    ],
+)
+async def test_what_a_script_forges_can_be_read_in_its_envelope_and_its_recording(run, recorded, code, error, called):
+    result = await run("from tools import desk\n" + FORGE + code)
+    assert json.loads(result.model_dump_json())["outcome"] == ("raised" if error else "completed")
+    assert (result.error.message if result.error else "") == error
+    recording = recorded()
+    assert list(recording.calls) == called
+    assert type(recording.outcome).__name__.lower() == result.outcome
+
+
 async def test_equal_large_values_are_kept_once(run, store):
     await run(SCRIPT)
     kept = [len(text) for (text,) in store.execute("SELECT text FROM recording_value")]
