@@ -77,6 +77,11 @@ async def _findings(request: DoctorRequest) -> AsyncIterator[Finding]:
         return
     for idle in idle_parts(config.policy, config.servers):
         yield Finding("policy", is_right=False, found=idle, what_to_do="Correct it, or remove it.")
+    if config.serve.oauth is not None:
+        from broker.cli.doctor_oauth import oauth_findings  # noqa: PLC0415  # loads cryptography
+
+        async for finding in oauth_findings(config.serve.oauth):
+            yield finding
     async with open_broker(config) as broker:
         for status in broker.server_statuses():
             yield _server_finding(status)

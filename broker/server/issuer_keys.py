@@ -1,7 +1,7 @@
 """The keys with which an issuer signs its tokens, found where its metadata says.
 
-Above: tokens.py. Below: PyJWT and httpx2. An issuer with TLS is not followed to an address without. That the keys
-cannot be had is an error in the log: until they can, nobody gets in.
+Above: tokens.py, `codemode doctor`. Below: PyJWT and httpx2. An issuer with TLS is not followed to an address without.
+That the keys cannot be had is an error in the log: until they can, nobody gets in.
 """
 
 from __future__ import annotations
@@ -22,12 +22,16 @@ if TYPE_CHECKING:
 
 _KEYS_SECONDS = 3_600.0
 _RETRY_SECONDS = 10.0
-_FETCH_SECONDS = 10.0
+FETCH_SECONDS = 10.0
 _FOUND = 200
 
 
 class KeysError(Exception):
     """The keys cannot be had; the text says why."""
+
+
+class NoAnswerError(KeysError):
+    """Nobody answers where they should be."""
 
 
 class IssuerKeys:
@@ -57,12 +61,13 @@ class IssuerKeys:
 
     async def _fetch(self) -> None:
         try:
-            with anyio.fail_after(_FETCH_SECONDS):
-                self._keys = await _keys_of(self._settings)
+            with anyio.fail_after(FETCH_SECONDS):
+                async with httpx2.AsyncClient(timeout=FETCH_SECONDS) as client:
+                    self._keys = await fetch_keys(self._settings, client)
         except KeysError as error:
             self._report(str(error))
         except TimeoutError:
-            self._report(f"it took longer than {_FETCH_SECONDS:g} s to fetch them")
+            self._report(f"it took longer than {FETCH_SECONDS:g} s to fetch them")
         finally:
             self._fetched_at = anyio.current_time()
 
@@ -75,13 +80,13 @@ class IssuerKeys:
         )
 
 
-async def place_of_keys(issuer: str, client: httpx2.AsyncClient) -> str:
-    """Return where the keys of an issuer are: where its metadata says, else at the address that many have.
+async def issuer_metadata(issuer: str, client: httpx2.AsyncClient) -> tuple[str, dict[str, Any]] | None:
+    """Return where the metadata of an issuer is, and what it says; None where there is none that names keys.
 
     Raises:
         KeysError: The issuer does not answer, or its metadata is of another one or names no safe place.
     """
-    for url in _places_of_metadata(issuer):
+    for url in places_of_metadata(issuer):
         metadata = await _document(url, client)
         if not (isinstance(metadata, dict) and isinstance(place := metadata.get("jwks_uri"), str)):
             continue
@@ -89,11 +94,37 @@ async def place_of_keys(issuer: str, client: httpx2.AsyncClient) -> str:
             raise KeysError(f"at {url} the issuer is called {named}, and serve.oauth.issuer is {issuer}")
         if urlsplit(issuer).scheme == "https" != urlsplit(place).scheme:
             raise KeysError(f"{url} names {place}, which is not an https address")
-        return place
-    return f"{issuer.rstrip('/')}/.well-known/jwks.json"
+        return url, metadata
+    return None
 
 
-def _places_of_metadata(issuer: str) -> Iterable[str]:
+async def place_of_keys(issuer: str, client: httpx2.AsyncClient) -> str:
+    """Return where the keys of an issuer are: where its metadata says, else at the address that many have.
+
+    Raises:
+        KeysError: As of `issuer_metadata`.
+    """
+    found = await issuer_metadata(issuer, client)
+    return f"{issuer.rstrip('/')}/.well-known/jwks.json" if found is None else str(found[1]["jwks_uri"])
+
+
+async def fetch_keys(settings: OAuthSettings, client: httpx2.AsyncClient) -> dict[str, jwt.PyJWK]:
+    """Return the keys of an issuer by their ids, an empty id for a key without one.
+
+    Raises:
+        KeysError: They cannot be had.
+    """
+    url = settings.jwks_url or await place_of_keys(settings.issuer, client)
+    document = await _document(url, client)
+    if not isinstance(document, dict):
+        raise KeysError(f"{url} has none")
+    try:
+        return {key.key_id or "": key for key in jwt.PyJWKSet.from_dict(document).keys}
+    except jwt.PyJWTError:
+        raise KeysError(f"{url} has none that can be used") from None
+
+
+def places_of_metadata(issuer: str) -> Iterable[str]:
     """Return where the metadata of an issuer may be: as OAuth has it (RFC 8414), then as OpenID Connect."""
     parts = urlsplit(issuer)
     origin, path = f"{parts.scheme}://{parts.netloc}/.well-known", parts.path.rstrip("/")
@@ -105,28 +136,16 @@ def _places_of_metadata(issuer: str) -> Iterable[str]:
     return dict.fromkeys(places)
 
 
-async def _keys_of(settings: OAuthSettings) -> dict[str, jwt.PyJWK]:
-    async with httpx2.AsyncClient(timeout=_FETCH_SECONDS) as client:
-        url = settings.jwks_url or await place_of_keys(settings.issuer, client)
-        document = await _document(url, client)
-    if not isinstance(document, dict):
-        raise KeysError(f"{url} has none")
-    try:
-        return {key.key_id or "": key for key in jwt.PyJWKSet.from_dict(document).keys}
-    except jwt.PyJWTError:
-        raise KeysError(f"{url} has none that can be used") from None
-
-
 async def _document(url: str, client: httpx2.AsyncClient) -> Any:
     """Return the JSON at an address, None where there is none.
 
     Raises:
-        KeysError: Nobody answers there.
+        NoAnswerError: Nobody answers there.
     """
     try:
         response = await client.get(url)
         return response.json() if response.status_code == _FOUND else None
     except (httpx2.HTTPError, httpx2.InvalidURL) as error:
-        raise KeysError(f"{url} does not answer: {type(error).__name__}") from None
+        raise NoAnswerError(f"{url} does not answer: {type(error).__name__}") from None
     except (ValueError, RecursionError):  # it is no JSON, or nested so deep that nobody means it
         return None

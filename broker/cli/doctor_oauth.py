@@ -1,0 +1,115 @@
+"""What `codemode doctor` says of the issuer in `serve.oauth`: can clients log in there, and tokens be checked here.
+
+Above: doctor.py. Below: issuer_keys.py, with which the server looks for the same. No token is asked for.
+"""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
+from typing import TYPE_CHECKING, Any
+
+import anyio
+import httpx2
+
+from broker.cli.findings import Finding
+from broker.server.issuer_keys import (
+    FETCH_SECONDS,
+    KeysError,
+    NoAnswerError,
+    fetch_keys,
+    issuer_metadata,
+    places_of_metadata,
+)
+from codegen.plain_text import counted
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Awaitable
+
+    from broker.server.settings import OAuthSettings
+
+CLOCK_SECONDS = 10
+"""How far two clocks may differ. HTTP tells whole seconds, and a token counts from the second it names."""
+
+_ISSUER, _KEYS, _CLOCK = "oauth issuer", "oauth keys", "oauth clock"
+_CORRECT = "Correct serve.oauth.issuer: it is the name that the issuer gives itself, to the last slash."
+_KEYS_PLACE = "Set serve.oauth.jwks_url to the address of the issuer's keys."
+_REACH = "Correct it in serve.oauth, or let this machine reach it."
+
+
+class _Clock:
+    """How far the clock of the issuer is ahead of this machine's, by its last answer."""
+
+    def __init__(self) -> None:
+        self.ahead: float | None = None
+
+    async def note(self, response: httpx2.Response) -> None:
+        try:
+            told = parsedate_to_datetime(response.headers["date"])
+            kept = int(response.headers.get("age", 0))
+        except (KeyError, ValueError):
+            return
+        if told.tzinfo is not None:
+            self.ahead = (told - datetime.now(UTC)).total_seconds() + kept
+
+
+async def oauth_findings(settings: OAuthSettings) -> AsyncIterator[Finding]:
+    """Yield what is found; each thing that is wrong, with what to do."""
+    clock = _Clock()
+    async with httpx2.AsyncClient(timeout=FETCH_SECONDS, event_hooks={"response": [clock.note]}) as client:
+        issuer = await _found(_ISSUER, _issuer_finding(settings, client), _CORRECT)
+        yield issuer
+        keys = await _found(_KEYS, _keys_finding(settings, client), _KEYS_PLACE)
+        if keys.found != issuer.found:
+            yield keys
+    if clock.ahead is not None and abs(clock.ahead) > CLOCK_SECONDS:
+        yield _clock_finding(clock.ahead)
+
+
+async def _found(subject: str, looking: Awaitable[Finding], remedy: str) -> Finding:
+    try:
+        with anyio.fail_after(FETCH_SECONDS):
+            return await looking
+    except NoAnswerError as error:
+        return Finding(subject, is_right=False, found=str(error), what_to_do=_REACH)
+    except KeysError as error:
+        return Finding(subject, is_right=False, found=str(error), what_to_do=remedy)
+    except TimeoutError:
+        return Finding(subject, is_right=False, found=f"no answer within {FETCH_SECONDS:g} s", what_to_do=_REACH)
+
+
+async def _issuer_finding(settings: OAuthSettings, client: httpx2.AsyncClient) -> Finding:
+    found = await issuer_metadata(settings.issuer, client)
+    if found is None:
+        places = ", ".join(places_of_metadata(settings.issuer))
+        raise KeysError(f"no metadata that names keys, so that no client can log in; looked at {places}")
+    return _metadata_finding(settings, *found)
+
+
+def _metadata_finding(settings: OAuthSettings, url: str, metadata: dict[str, Any]) -> Finding:
+    """What clients will make of the metadata."""
+    methods = metadata.get("code_challenge_methods_supported")
+    if not (isinstance(methods, list) and "S256" in methods):
+        problem = f"{url} does not list S256 in code_challenge_methods_supported, without which clients do not log in"
+        return Finding(_ISSUER, is_right=False, found=problem, what_to_do="Turn on PKCE with S256 at the issuer.")
+    registers = metadata.get("registration_endpoint") or metadata.get("client_id_metadata_document_supported")
+    by_hand = "" if registers else "; clients cannot register there by themselves, and each needs a client id"
+    return Finding(
+        _ISSUER, is_right=True, found=f"{settings.issuer}, whose tokens are for {settings.resource}{by_hand}"
+    )
+
+
+async def _keys_finding(settings: OAuthSettings, client: httpx2.AsyncClient) -> Finding:
+    keys = await fetch_keys(settings, client)
+    names = sorted({key.algorithm_name for key in keys.values()})
+    found = f"{counted(len(keys), 'key')}, for {', '.join(names)}"
+    if not set(names) & set(settings.algorithms):
+        problem = f"{found}, and serve.oauth.algorithms has {', '.join(settings.algorithms) or 'none'}"
+        return Finding(_KEYS, is_right=False, found=problem, what_to_do="Name there what the issuer signs with.")
+    return Finding(_KEYS, is_right=True, found=found)
+
+
+def _clock_finding(ahead: float) -> Finding:
+    relation, effect = ("behind", "are not valid yet") if ahead > 0 else ("ahead of", "have expired early")
+    found = f"the clock here is {abs(ahead):.0f} s {relation} that of the issuer: its tokens {effect}"
+    return Finding(_CLOCK, is_right=False, found=found, what_to_do="Set the clock of this machine.")
