@@ -20,6 +20,7 @@ from starlette.responses import JSONResponse
 from starlette.routing import Route
 
 from broker.errors import ConfigError
+from broker.server.challenge import challenge_with_reasons
 from broker.server.connections import Connections
 from broker.server.slow_requests import TimedProtocol
 from broker.server.tokens import AnyOf, IssuedTokens, StaticTokens
@@ -134,6 +135,7 @@ def http_app(server: BrokerServer, address: Address, routes: Sequence[Route] = (
             *routes,
         ],
     )
+    challenge_with_reasons(app)
     manager = server.mcp.session_manager
     manager.asgi_app.app = Connections(manager, server.sessions, most=settings.sessions)
     return app

@@ -1,7 +1,7 @@
 """Who may use the HTTP server: bearer tokens of the config, and tokens of an authorization server.
 
-Above: http.py. Below: issuer_keys.py, PyJWT. A token that cannot be checked is refused; the log says why, without the
-token.
+Above: http.py. Below: issuer_keys.py, PyJWT. A token that cannot be checked is refused; the log and the challenge say
+why, without the token.
 """
 
 from __future__ import annotations
@@ -13,12 +13,26 @@ import jwt
 from mcp.server.auth.provider import AccessToken, TokenVerifier
 
 from broker.logging import logger
+from broker.server.challenge import say_why
 from broker.server.issuer_keys import IssuerKeys
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from broker.server.settings import OAuthSettings
+
+
+_REASONS: dict[type[Exception], str] = {
+    jwt.ExpiredSignatureError: "The token has expired",
+    jwt.ImmatureSignatureError: "The token is not valid yet by the clock here",
+    jwt.InvalidAlgorithmError: "The token is signed with an algorithm that is not accepted here",
+    jwt.InvalidAudienceError: "The audience of the token is not {settings.resource}",
+    jwt.InvalidIssuerError: "The issuer of the token is not {settings.issuer}",
+    jwt.InvalidKeyError: "The token is signed with a key that is unknown or cannot be used here",
+    jwt.InvalidSignatureError: "The signature of the token is wrong",
+    jwt.MissingRequiredClaimError: "The token lacks the claim {error.claim}",
+}
+"""Audience and issuer as they should be are in the metadata that anybody can read."""
 
 
 class StaticTokens(TokenVerifier):
@@ -34,6 +48,7 @@ class StaticTokens(TokenVerifier):
         given = token.encode("utf-8", "replace")
         found = [name for name, known in self._tokens.items() if hmac.compare_digest(known, given)]
         if not found:
+            say_why("The token is not known here")
             return None
         return AccessToken(token=token, client_id=found[0], scopes=self._scopes, subject=found[0])
 
@@ -49,21 +64,30 @@ class IssuedTokens(TokenVerifier):
     async def verify_token(self, token: str) -> AccessToken | None:
         """Return what a token says of its holder, when its signature, issuer, audience, time and scopes are right."""
         try:
-            key = await self._keys.key(str(jwt.get_unverified_header(token).get("kid", "")))
-            if key is None:
-                return None
-            claims = jwt.decode(
-                token,
-                key,
-                algorithms=list(self._settings.algorithms),
-                audience=self._settings.resource,
-                issuer=self._settings.issuer,
-                options={"require": ["exp", "iss", "aud"]},
-            )
+            return self._access(token, await self._claims(token))
         except (jwt.PyJWTError, ValueError) as error:
-            logger().info("a token was refused", reason=type(error).__name__)
+            reason = self._reason(error)
+            logger().info("a token was refused", reason=reason)
+            say_why(reason)
             return None
-        return self._access(token, claims)
+
+    async def _claims(self, token: str) -> dict[str, Any]:
+        key = await self._keys.key(str(jwt.get_unverified_header(token).get("kid", "")))
+        if key is None:
+            raise jwt.InvalidKeyError
+        claims: dict[str, Any] = jwt.decode(
+            token,
+            key,
+            algorithms=list(self._settings.algorithms),
+            audience=self._settings.resource,
+            issuer=self._settings.issuer,
+            options={"require": ["exp", "iss", "aud"]},
+        )
+        return claims
+
+    def _reason(self, error: Exception) -> str:
+        said = _REASONS.get(type(error), "The token is not known here, and no JSON web token that makes sense")
+        return said.format(settings=self._settings, error=error)
 
     def _access(self, token: str, claims: dict[str, Any]) -> AccessToken:
         scope = claims.get("scope", claims.get("scp", ""))

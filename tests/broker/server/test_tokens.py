@@ -21,6 +21,7 @@ from starlette.applications import Starlette
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
+from broker.server.http import Address, http_app
 from broker.server.issuer_keys import KeysError, place_of_keys
 from broker.server.settings import OAuthSettings
 from broker.server.tokens import IssuedTokens, StaticTokens
@@ -83,25 +84,80 @@ async def test_a_token_of_the_issuer_is_who_it_says():
     assert (access.subject, access.client_id, access.scopes) == ("ada", "app", ["codemode", "read"])
 
 
-REFUSED: dict[str, dict[str, Any]] = {
-    "signed by another": {"key": OTHER},
-    "for another resource": {"aud": "https://other.example.org/mcp"},
-    "of another issuer": {"iss": "https://other.example.org"},
-    "expired": {"exp": 1_000},
-    "without an end": {"exp": None},
-    "without an audience": {"aud": None},
-    "with an unknown key": {"kid": "two"},
-    "signed with a shared secret": {"key": "s" * 64, "algorithm": "HS256"},
+UNKNOWN = "The token is not known here"
+SENSELESS = "The token is not known here, and no JSON web token that makes sense"
+ALGORITHM = "The token is signed with an algorithm that is not accepted here"
+REFUSED: dict[str, tuple[dict[str, Any], str]] = {
+    "signed by another": ({"key": OTHER}, "The signature of the token is wrong"),
+    "signed by another and all else wrong too": (
+        {"key": OTHER, "aud": "https://other.example.org/mcp", "exp": 1_000, "iss": None},
+        "The signature of the token is wrong",
+    ),
+    "for another resource": ({"aud": "https://other.example.org/mcp"}, f"The audience of the token is not {RESOURCE}"),
+    "of another issuer": ({"iss": "https://other.example.org"}, "The issuer of the token is not {issuer}"),
+    "expired": ({"exp": 1_000}, "The token has expired"),
+    "for later": ({"nbf": 9_999_999_999}, "The token is not valid yet by the clock here"),
+    "without an end": ({"exp": None}, "The token lacks the claim exp"),
+    "without an audience": ({"aud": None}, "The token lacks the claim aud"),
+    "with an unknown key": ({"kid": "two"}, "The token is signed with a key that is unknown or cannot be used here"),
+    "signed with a shared secret": ({"key": "s" * 64, "algorithm": "HS256"}, ALGORITHM),
 }
 
 
 @pytest.mark.parametrize("case", REFUSED)
-async def test_a_token_that_is_not_right_is_refused(case):
-    with anyio.fail_after(30):
+async def test_a_token_that_is_not_right_is_refused_and_the_log_says_why(case):
+    changed, reason = REFUSED[case]
+    with anyio.fail_after(30), structlog.testing.capture_logs() as logs:
         async with issuer([]) as settings:
             verifier = IssuedTokens(settings)
-            assert await verifier.verify_token(token(settings, **REFUSED[case])) is None
+            assert await verifier.verify_token(token(settings, **changed)) is None
             assert await verifier.verify_token(token(settings)) is not None
+    assert [entry["reason"] for entry in logs] == [reason.replace("{issuer}", settings.issuer)]
+
+
+@pytest.mark.parametrize("case", REFUSED)
+async def test_the_challenge_says_why(served, case):
+    changed, reason = REFUSED[case]
+    async with issuer([]) as settings, served(oauth=settings) as server:
+        app = http_app(server, Address("127.0.0.1", 0))
+        transport = httpx2.ASGITransport(app)
+        async with httpx2.AsyncClient(transport=transport, base_url="http://127.0.0.1") as client:
+            bearer = {"authorization": f"Bearer {token(settings, **changed)}"}
+            for path in ("/mcp", "/api/v1/tools/hot"):
+                response = await client.get(path, headers=bearer)
+                said = reason.replace("{issuer}", settings.issuer)
+                assert response.status_code == 401
+                assert response.json() == {"error": "invalid_token", "error_description": said}
+                assert f'error_description="{said}"' in response.headers["www-authenticate"]
+            bearer = {"authorization": f"Bearer {token(settings)}"}
+            assert (await client.get("/api/v1/tools/hot", headers=bearer)).status_code == 200
+            narrow = {"authorization": f"Bearer {token(settings, scope='read')}"}
+            response = await client.get("/api/v1/tools/hot", headers=narrow)
+            assert (response.status_code, response.json()["error_description"]) == (403, "Required scope: codemode")
+
+
+@pytest.mark.parametrize("static", [True, False])
+async def test_of_a_token_that_is_none_no_more_is_said_and_of_none_what_is_wanted(served, listening, static):
+    async with (
+        issuer([]) as settings,
+        served(oauth=None if static else settings, tokens={"ada": "a" * 32}) as server,
+        listening(server) as url,
+        httpx2.AsyncClient() as client,
+    ):
+        for given, said in (("b" * 32, UNKNOWN if static else SENSELESS), (None, "Authentication required")):
+            response = await client.get(url, headers={"authorization": f"Bearer {given}"} if given else {})
+            assert (response.status_code, response.json()["error_description"]) == (401, said)
+
+
+@pytest.mark.parametrize("resource", ['https://a"b\\c/\u00e9', f"https://{'x' * 9_000}"])
+async def test_a_reason_has_the_characters_and_the_length_of_a_header(served, resource):
+    async with issuer([]) as settings, served(oauth=settings.model_copy(update={"resource": resource})) as server:
+        transport = httpx2.ASGITransport(http_app(server, Address("127.0.0.1", 0)))
+        async with httpx2.AsyncClient(transport=transport, base_url="http://127.0.0.1") as client:
+            bearer = {"authorization": f"Bearer {token(settings)}"}
+            said = (await client.get("/mcp", headers=bearer)).json()["error_description"]
+    assert re.fullmatch(r'The audience of the token is not https://[^"\\\x7f-\U0010ffff]{1,300}', said)
+    assert len(said) <= 300
 
 
 @pytest.mark.parametrize("text", ["", "x", "a.b.c", "eyJhbGciOiJub25lIn0.e30.", "\x00" * 100])
@@ -187,4 +243,7 @@ async def test_keys_that_cannot_be_had_are_an_error_that_the_operator_reads(path
         async with issuer([]) as settings:
             away = settings.model_copy(update={"jwks_url": f"{settings.issuer}{path}"})
             assert await IssuedTokens(away).verify_token(token(away)) is None
-    assert [(entry["log_level"], entry["reason"]) for entry in logs] == [("error", f"{settings.issuer}{path} has none")]
+    assert [(entry["log_level"], entry["reason"]) for entry in logs] == [
+        ("error", f"{settings.issuer}{path} has none"),
+        ("info", REFUSED["with an unknown key"][1]),
+    ]
