@@ -23,8 +23,9 @@ if TYPE_CHECKING:
     from broker import ServerConfig
     from sandbox import Isolation
 
-LISTING_SECONDS = 30.0
-"""How long a command that shows tools waits for slow servers."""
+LISTING_SECONDS = 35.0
+"""How long a command that shows tools waits for slow servers: until one that does not come up has said why, if its
+`connect_timeout_seconds` is the default."""
 
 _PROBLEM_CHARACTERS = 400
 _NO_CONFIG = "no config: nothing says which MCP servers there are"

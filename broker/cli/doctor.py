@@ -38,6 +38,7 @@ _PARTS = {
     "resource_limits": "resource limits",
 }
 _ESCAPED = "a script that escapes from WebAssembly"
+_STILL_CONNECTING = "It has its connect_timeout_seconds. Run its command by hand to see whether it starts."
 
 
 @dataclass(frozen=True)
@@ -82,9 +83,8 @@ async def _findings(request: DoctorRequest) -> AsyncIterator[Finding]:
 
         async for finding in oauth_findings(config.serve.oauth):
             yield finding
-    async with open_broker(config) as broker:
-        for status in broker.server_statuses():
-            yield _server_finding(status)
+    async for finding in _server_findings(config):
+        yield finding
 
 
 def _read_config(given: Path | None) -> tuple[Config | None, Finding]:
@@ -137,6 +137,16 @@ def _sandbox_finding(settings: SandboxSettings) -> Finding:
     )
 
 
+async def _server_findings(config: Config) -> AsyncIterator[Finding]:
+    """The state of each server, or what of the config is found out when it is used."""
+    try:
+        async with open_broker(config) as broker:
+            for status in broker.server_statuses():
+                yield _server_finding(status)
+    except Problem as problem:
+        yield Finding("config", is_right=False, found=problem.what, what_to_do=problem.what_to_do)
+
+
 def _server_finding(status: ServerStatus) -> Finding:
     subject = f"server {status.name}"
     if status.state == "ready":
@@ -146,7 +156,7 @@ def _server_finding(status: ServerStatus) -> Finding:
     if status.state == "disabled":
         return Finding(subject, is_right=True, found="disabled in the config")
     found = status.problem or f"still connecting after {LISTING_SECONDS:g} seconds"
-    return Finding(subject, is_right=False, found=found, what_to_do=status.what_to_do or "Look at what it logs.")
+    return Finding(subject, is_right=False, found=found, what_to_do=status.what_to_do or _STILL_CONNECTING)
 
 
 def _line(finding: Finding, request: DoctorRequest) -> Text:

@@ -37,6 +37,8 @@ _ADVICE = {
     "worker": "The script brought its worker process down; nothing else was hurt.",
 }
 
+_LACKS_TOOLS = {"ScriptCheckError", "NameError", "ImportError", "ModuleNotFoundError"}
+
 
 @dataclass(frozen=True)
 class RunRequest:
@@ -76,7 +78,7 @@ async def run_script(request: RunRequest) -> ExitCode:
         write_result(result.model_dump_json())
     else:
         report(result, request)
-    if result.error is not None and result.error.type == "ScriptCheckError":
+    if result.error is not None and result.error.type in _LACKS_TOOLS:
         report_no_config(request.config)
     return exit_code(result)
 

@@ -8,6 +8,9 @@ import sys
 
 import pytest
 
+from broker import ServerConfig
+from broker.cli.configured import LISTING_SECONDS
+
 CALL_ECHO = "from tools import odd\nprint(await odd.echo(text='still here'))"
 
 
@@ -49,6 +52,14 @@ def test_scripts_without_a_config_have_no_tools_and_that_is_said(codemode, confi
     assert "no config: nothing says which MCP servers there are. Pass --config FILE" in bare.stderr
     assert "no config" not in configured.stderr
     assert "no config" not in codemode("run", "-", stdin="1").stderr
+
+
+@pytest.mark.parametrize(
+    "script", ["await git.git_log(repo_path='.')", "import git", "import tools\ntools.git.git_log"]
+)
+def test_a_script_that_lacks_a_server_is_told_that_there_is_no_config(codemode, script):
+    assert "no config: nothing says which MCP servers there are" in codemode("run", "-", stdin=script).stderr
+    assert "no config" not in codemode("run", "-", stdin="1 / 0").stderr
 
 
 @pytest.mark.parametrize(("pattern", "is_named"), [("od.*", True), ("odd.*", False), ("o*.echo", False)])
@@ -139,6 +150,19 @@ def test_doctor_names_what_is_wrong_and_what_to_do(codemode, write_config, odd):
     assert " -> " in wrong
     for subject in ("image", "cache", "config", "server odd"):
         assert any(line.startswith("ok") and subject in line for line in lines), subject
+
+
+def test_doctor_names_what_of_a_config_is_found_out_with_the_servers(codemode, tmp_path, odd):
+    document = {"mcpServers": {"odd": odd}, "disclosure": {"embedder": "no.such.module:Embedder"}}
+    (tmp_path / "mcp.json").write_text(json.dumps(document))
+    finished = codemode("doctor", "-c", "mcp.json")
+    assert finished.returncode == 2
+    assert "wrong  config: disclosure.embedder: no.such.module:Embedder cannot be used" in finished.stdout
+    assert finished.stderr == ""
+
+
+def test_commands_that_list_wait_until_a_server_has_said_why_it_does_not_come_up():
+    assert ServerConfig(command="x").connect_timeout_seconds < LISTING_SECONDS
 
 
 def test_doctor_without_anything_wrong_exits_0(codemode, config):
