@@ -50,26 +50,33 @@ class ConfigError(BrokerError):
             super().__init__(f"{source}: {len(self.problems)} problems{listed}")
 
 
+WITHDRAWN = " any more: its server has withdrawn it"
+
+
 class UnknownToolError(BrokerError):
     """No tool of this name is in the catalog.
 
     Attributes:
         name: The name that was asked for.
         suggestions: Names of the catalog that look like it, best first.
+        is_withdrawn: Whether its server offered it before.
     """
 
-    def __init__(self, name: str, suggestions: Sequence[str], *, note: str = "", is_ambiguous: bool = False) -> None:
-        """Say what was asked for and what comes near; `note` explains, as a sentence.
+    def __init__(
+        self, name: str, suggestions: Sequence[str], *, is_ambiguous: bool = False, is_withdrawn: bool = False
+    ) -> None:
+        """Say what was asked for and what comes near.
 
         With `is_ambiguous` the suggestions are the tools of several servers that all have this name.
         """
         self.name = name
         self.suggestions = tuple(suggestions)
+        self.is_withdrawn = is_withdrawn
         if is_ambiguous:
             super().__init__(f"Several servers have a tool {name!r}. Say which: {', '.join(self.suggestions)}.")
             return
         hint = f" Did you mean {' or '.join(self.suggestions)}?" if suggestions else ""
-        super().__init__(f"There is no tool {name!r}.{hint}{' ' + note if note else ''}")
+        super().__init__(f"There is no tool {name!r}{WITHDRAWN if is_withdrawn else ''}.{hint}")
 
 
 class PatternError(BrokerError):

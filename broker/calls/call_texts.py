@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING
 
+from broker.errors import WITHDRAWN
 from codegen.plain_text import few, one_line
 
 if TYPE_CHECKING:
@@ -205,10 +206,10 @@ def refused_by_http(server: str, status: int) -> str:
     )
 
 
-def not_found(function: str, near: Sequence[str]) -> str:
+def not_found(function: str, near: Sequence[str], *, is_withdrawn: bool = False) -> str:
     """Return that there is no such tool."""
     hint = f" Did you mean {' or '.join(near)}?" if near else ""
-    return f"There is no tool {one_line(function, _NAME_CHARACTERS)}.{hint}"
+    return f"There is no tool {one_line(function, _NAME_CHARACTERS)}{WITHDRAWN if is_withdrawn else ''}.{hint}"
 
 
 def not_written_down(name: str) -> str:

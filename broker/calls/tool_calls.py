@@ -248,7 +248,8 @@ class ToolCalls:
             return Failed("ToolUnavailableError", call_texts.unavailable(record.server, problem), details)
         self._unknown += 1
         near = self._catalog.suggest(call.function) if self._unknown <= MOST_NAMES else ()
-        return Failed("ToolNotFoundError", call_texts.not_found(call.function, near), details)
+        said = call_texts.not_found(call.function, near, is_withdrawn=self._catalog.has_withdrawn(call.function))
+        return Failed("ToolNotFoundError", said, details)
 
 
 def _received(completion: Completion) -> Any:

@@ -137,6 +137,7 @@ class Disclosure:
             definitions(described) if with_definitions else {},
             changed,
             namespaces=tuple(sorted({entry.namespace for entry in described})),
+            withdrawn=tuple(filter(self._catalog.has_withdrawn, asked.unknown)),
         )
 
     async def describe(self, entries: Iterable[CatalogEntry]) -> list[CatalogEntry]:

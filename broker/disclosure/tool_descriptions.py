@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote, unquote, urlsplit
 
+from broker.errors import WITHDRAWN
 from codegen.plain_text import one_line, sentences
 
 if TYPE_CHECKING:
@@ -133,11 +134,12 @@ def too_many_fetches(seconds: float) -> dict[str, Any]:
     return _error(TOO_MANY_FETCHES, message, retry_after_seconds=round(seconds, 1))
 
 
-def unknown_entry(name: str, near: Sequence[str], available: Sequence[str]) -> dict[str, Any]:
+def unknown_entry(name: str, near: Sequence[str], available: Sequence[str], *, is_withdrawn: bool) -> dict[str, Any]:
     """Return the entry of a name that no tool has; `available` are names that there are, the nearest first."""
     hint = f" Did you mean {' or '.join(near)}?" if near else ""
     names = dict.fromkeys([*near, *available])
-    return {"error": f"There is no tool {one_line(name, 200)!r}.{hint}", "available_tools": list(names)[:AVAILABLE]}
+    error = f"There is no tool {one_line(name, 200)!r}{WITHDRAWN if is_withdrawn else ''}.{hint}"
+    return {"error": error, "available_tools": list(names)[:AVAILABLE]}
 
 
 def error_code(answer: Any) -> str | None:

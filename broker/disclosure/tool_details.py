@@ -39,6 +39,7 @@ class ToolDetails:
         source: Stub text, one module for each server; written for a model or a type checker.
         described: Qualified names of the tools that are described to the session from now on.
         unknown: Names that no tool has, each with the nearest ones.
+        withdrawn: Those of them that a tool had before.
         ambiguous: Bare names that tools of several servers have, each with their qualified names.
         unavailable: Names of tools that cannot be fetched now, each with what is wrong with the server.
         definitions: Where JSON was asked for, the definition of each described tool by its qualified name.
@@ -58,6 +59,7 @@ class ToolDetails:
     changed: Mapping[str, str] = field(default_factory=dict)
     retry_after_seconds: float = 0.0
     namespaces: tuple[str, ...] = ()
+    withdrawn: tuple[str, ...] = ()
     outlooks: Mapping[str, Outlook] = field(default_factory=dict)
 
 

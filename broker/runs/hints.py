@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from broker.calls import call_texts
 from broker.calls.call_failures import text_for
+from broker.errors import WITHDRAWN
 from broker.tools.spellings import STAND_INS
 from sandbox import Raised
 
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 
 _UNDEFINED = re.compile(r"name '(\w+)' is not defined")
 _NO_MODULE = re.compile(r"No module named '(\w+)'")
+_NO_TOOL = re.compile(r"there is no tool `(\w+)` in tools\.(\w+)\Z")
 _UNKNOWN = re.compile(r"there is no server `(\w+)` in tools|`(\w+)` is not defined")
 _MODULE_WITHOUT = re.compile(r"module '(\w+)' has no attribute '(\w+)'")
 _NO_SYNTAX = frozenset({"SyntaxError", "IndentationError", "TabError"})
@@ -98,7 +100,10 @@ def with_hint(outcome: Outcome, script: str, catalog: Catalog, *, has_called: bo
 
 
 def sharpened(diagnostic: Diagnostic, catalog: Catalog) -> Diagnostic:
-    """Return a mistake, with where the tool is that a script imports or calls by another name."""
+    """Return a mistake, with where the tool is that a script imports or calls by another name, or that it is gone."""
+    tool = _NO_TOOL.match(diagnostic.message)
+    if tool is not None and catalog.has_withdrawn(f"{tool[2]}.{tool[1]}"):
+        return replace(diagnostic, message=f"{diagnostic.message}{WITHDRAWN}")
     named = _UNKNOWN.match(diagnostic.message)
     hint = _tool_hint(named[1] or named[2], catalog) if named is not None else ""
     return replace(diagnostic, hint=hint) if hint else diagnostic

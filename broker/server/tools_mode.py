@@ -25,7 +25,7 @@ from broker.disclosure.tool_descriptions import (
     unknown_entry,
 )
 from broker.disclosure.tool_details import definition, hints_of
-from broker.errors import UnavailableError
+from broker.errors import WITHDRAWN, UnavailableError
 from broker.search.cursors import cursor_at, offset_of
 from broker.surface import texts
 from broker.surface.definitions import DETAILS, INPUT_SCHEMAS, SEARCH
@@ -131,7 +131,12 @@ class ToolsMode:
                 document[name] = {"error": details.unavailable[qualified], "available_tools": []}
             else:
                 near = details.ambiguous.get(qualified) or details.unknown.get(qualified, ())
-                document[name] = unknown_entry(name, [offered.get(one, one) for one in near], available)
+                document[name] = unknown_entry(
+                    name,
+                    [offered.get(one, one) for one in near],
+                    available,
+                    is_withdrawn=qualified in details.withdrawn,
+                )
         left = selection.tools[MOST_TOOLS:]
         return document | {name: {"error": f"At most {MOST_TOOLS} tools are read at a time."} for name in left}
 
@@ -180,7 +185,8 @@ class ToolsMode:
         """Return what a call of a name that no tool has gets."""
         near = " or ".join(json.dumps(self._offered().get(one, one)) for one in error.suggestions[:AVAILABLE])
         hint = f" Did you mean {near}?" if near else ""
-        return f"There is no tool {json.dumps(one_line(error.name, 200))}. Nothing was executed.{hint}"
+        gone = WITHDRAWN if error.is_withdrawn else ""
+        return f"There is no tool {json.dumps(one_line(error.name, 200))}{gone}. Nothing was executed.{hint}"
 
     def _offered(self) -> Mapping[str, str]:
         """Return the names by which tools are listed, by qualified name.

@@ -138,6 +138,7 @@ def not_described(details: ToolDetails) -> str:
         lines.append(f"{problem}. {_some(names)} {'was' if len(names) == 1 else 'were'} not fetched.")
     for name, several in details.ambiguous.items():
         lines.append(f"Several servers have {_quoted(name)}: take one of {_fetch(several[:_NEAR])}.")
+    lines += [f"The server of {_quoted(name)} has withdrawn it." for name in details.withdrawn]
     meant = {name: near for name, near in details.unknown.items() if near}
     if meant:
         first = next(iter(meant.values())) if len(meant) == 1 else dict.fromkeys(near[0] for near in meant.values())

@@ -27,6 +27,8 @@ if TYPE_CHECKING:
     from codegen import Stub
 
 _CANDIDATES = 20
+_MOST_WITHDRAWN = 3_000
+"""Names of tools that are gone; the oldest are forgotten. A server may list others again and again."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,6 +94,7 @@ class Catalog:
         self._server_of = {namespace: server for server, namespace in self.namespaces.items()}
         self._by_qualified: dict[str, CatalogEntry] = {}
         self._by_python: dict[str, CatalogEntry] = {}
+        self._withdrawn: dict[str, None] = {}
         self._sorted: tuple[CatalogEntry, ...] | None = None
         self._near = NearNames()
         self._spellings = Spellings()
@@ -152,6 +155,7 @@ class Catalog:
         self._by_server[server] = now
         self._by_qualified |= {entry.qualified_name: entry for entry in now.values()}
         self._by_python |= {entry.python_name: entry for entry in now.values()}
+        self._note_withdrawn(before, now)
         self._sorted = None
         self._unread.add(server)
         self._near.forget()
@@ -160,6 +164,15 @@ class Catalog:
         self.changed.set()
         self.changed = anyio.Event()
         return tuple(_changes(before, now))
+
+    def _note_withdrawn(self, before: dict[str, CatalogEntry], now: dict[str, CatalogEntry]) -> None:
+        for entry in now.values():
+            for name in _names(entry):
+                self._withdrawn.pop(name, None)
+        for gone in before.keys() - now.keys():
+            self._withdrawn |= dict.fromkeys(_names(before[gone]))
+        for name in list(self._withdrawn)[: max(0, len(self._withdrawn) - _MOST_WITHDRAWN)]:
+            del self._withdrawn[name]
 
     def complete(self, server: str, specs: Iterable[ToolSpec]) -> None:
         """Put full definitions in the place of those that were a line each; others are left alone."""
@@ -191,8 +204,17 @@ class Catalog:
         if tool is None:
             several = self.bearing(name)
             is_ambiguous = len(several) > 1
-            raise UnknownToolError(name, several if is_ambiguous else self.suggest(name), is_ambiguous=is_ambiguous)
+            raise UnknownToolError(
+                name,
+                several if is_ambiguous else self.suggest(name),
+                is_ambiguous=is_ambiguous,
+                is_withdrawn=self.has_withdrawn(name),
+            )
         return tool
+
+    def has_withdrawn(self, name: str) -> bool:
+        """Tell whether a tool of this name, qualified, of scripts or bare, was listed and is not any more."""
+        return name in self._withdrawn
 
     def bearing(self, name: str) -> tuple[str, ...]:
         """Return the qualified names of the tools that bear a bare name; twenty at most."""
@@ -225,6 +247,12 @@ class Catalog:
     def entries_of(self, specs: Iterable[ToolSpec]) -> tuple[CatalogEntry, ...]:
         """Return the entries of tools that a search has found."""
         return tuple(self._by_server[spec.server][spec.name] for spec in specs)
+
+
+def _names(entry: CatalogEntry) -> tuple[str, ...]:
+    # A server could give a tool the qualified name of another's.
+    bare = () if "." in entry.spec.name else (entry.spec.name,)
+    return entry.qualified_name, entry.python_name, *bare
 
 
 def _same(before: dict[str, CatalogEntry], listed: dict[str, ToolSpec], partial: frozenset[str]) -> bool:

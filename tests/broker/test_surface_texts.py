@@ -49,6 +49,7 @@ def details(name: str, near: tuple[str, ...], count: int = 1) -> ToolDetails:
         ambiguous={f"{name}bare": near},
         unavailable={f"{name}down.x": f"down is not available: {name}"},
         changed={f"{name}.changed": name},
+        withdrawn=(f"{name}0",),
     )
 
 
@@ -130,6 +131,7 @@ CALLS = {
     "unavailable": lambda name: call_texts.unavailable("git", f"it ended at once: {one_line(name, 200)}"),
     "refused_by_http": lambda name: call_texts.refused_by_http("git", 403),  # noqa: ARG005
     "not_found": lambda name: call_texts.not_found(f"git.{name}", ["git.git_log", "git.git_show"]),
+    "not_found any more": lambda name: call_texts.not_found(f"git.{name}", [], is_withdrawn=True),
     "not_written_down": lambda name: call_texts.not_written_down("git.log"),  # noqa: ARG005  # none in it
     "no_answer": lambda name: call_texts.no_answer("git", 60),  # noqa: ARG005
     "reported_timeout": lambda name: call_texts.reported_timeout("git"),  # noqa: ARG005

@@ -268,6 +268,32 @@ async def test_a_tool_that_is_spelt_otherwise_is_described_at_once(session, scri
     assert "No tool was called." in described.text
 
 
+async def test_of_a_tool_that_its_server_has_withdrawn_that_is_said(session):
+    fetched = await session.dispatch("get_tool_details", {"tools": ["desk.add", "desk.note"]})
+    assert not fetched.is_error
+    catalog = session._catalog
+    catalog.replace("desk", [entry.spec for entry in catalog.of_server("desk") if entry.spec.name != "add"])
+    checked = await session.dispatch("execute_code", {"code": "from tools import desk\nawait desk.add(a=1)"})
+    assert checked.structured["error"]["type"] == "ScriptCheckError"
+    assert "there is no tool `add` in tools.desk any more: its server has withdrawn it (" in checked.text
+    fetched = await session.dispatch("get_tool_details", {"tools": ["desk.add"]})
+    assert fetched.text.startswith('The server of "desk.add" has withdrawn it.\nThere is no tool "desk.add": ')
+    other = await session.dispatch("execute_code", {"code": "from tools import desk\nawait desk.ad(a=1)"})
+    assert "there is no tool `ad` in tools.desk (" in other.text
+
+
+async def test_of_a_tool_that_its_server_withdraws_while_a_script_runs_that_is_said(session):
+    catalog = session._catalog
+    left = [entry.spec for entry in catalog.of_server("desk") if entry.spec.name != "add"]
+    result = await session.execute_code(
+        "from tools import desk\nawait desk.note()\nawait desk.add(a=1)",
+        describe_references=True,
+        on_call=lambda *_: catalog.replace("desk", left),
+    )
+    assert result.error.type == "ToolNotFoundError"
+    assert result.error.message.startswith("There is no tool desk.add any more: its server has withdrawn it.")
+
+
 async def test_what_a_script_does_not_fit_is_said_with_the_descriptions_that_it_lacked(session):
     script = "from tools import desk\nawait desk.add(b=1)\nawait mcp__desk__boxed()"
     wrong = await session.dispatch("execute_code", {"code": script})

@@ -193,6 +193,25 @@ async def test_an_unknown_tool_is_a_protocol_error_with_the_nearest(offered):
         assert caught.value.error.message.endswith('Nothing was executed. Did you mean "add"?')
 
 
+async def test_of_a_tool_that_its_server_has_withdrawn_that_is_said(offered, brokers):
+    why = "any more: its server has withdrawn it."
+    async with offered() as client:
+        await client.list_tools()
+        catalog = brokers[0].catalog
+        gone, *others = [entry.spec for entry in catalog.of_server("desk")]
+        assert gone.name == "add"
+        catalog.replace("desk", others)
+        for name in ("add", "desk.add", "desk__add"):
+            with pytest.raises(MCPError) as caught:
+                await client.call_tool(name, {"a": 1})
+            said = f'There is no tool "{name.replace("__", ".")}" {why} Nothing was executed.'
+            assert caught.value.error.message.startswith(said)
+            assert (await read(client, name))[name]["error"].startswith(f"There is no tool '{name}' {why}")
+        catalog.replace("desk", [gone, *others])
+        await read(client, "add")
+        assert (await client.call_tool("add", {"a": 1})).structured_content == {"result": 3}
+
+
 async def test_wrong_arguments_of_the_head_are_said(offered):
     async with offered() as client:
         result = await client.call_tool("call_tool", {"nam": "add"})

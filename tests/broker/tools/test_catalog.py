@@ -51,6 +51,32 @@ def test_an_unknown_name_suggests_the_nearest(catalog, name, message):
     assert str(caught.value).startswith(message)
 
 
+def test_a_tool_that_its_server_has_withdrawn_is_known_by_all_its_names_until_it_is_back(catalog):
+    [read, other] = [entry.spec for entry in catalog.of_server("my-files")]
+    names = ("my-files.read-file", "my_files.read_file", "read-file")
+    assert not any(map(catalog.has_withdrawn, names))
+    catalog.replace("my-files", [other])
+    assert all(map(catalog.has_withdrawn, names))
+    with pytest.raises(UnknownToolError, match="There is no tool 'read-file' any more: its server has withdrawn it"):
+        catalog.lookup("read-file")
+    catalog.replace("my-files", [read])
+    assert [catalog.has_withdrawn(name) for name in (*names, "my-files.class")] == [False, False, False, True]
+
+
+def test_a_server_can_not_have_a_tool_of_another_taken_for_withdrawn(catalog):
+    catalog.replace("hub", [spec("hub", "git.git_push")])
+    catalog.replace("hub", [])
+    assert catalog.has_withdrawn("hub.git.git_push")
+    assert not catalog.has_withdrawn("git.git_push")
+
+
+def test_the_names_of_withdrawn_tools_are_bounded(catalog):
+    for number in range(2_000):
+        catalog.replace("hub", [spec("hub", f"tool{number}")])
+    assert len(catalog._withdrawn) == 3_000
+    assert catalog.has_withdrawn("tool1998")
+
+
 def test_a_bare_name_is_compared_with_bare_names(catalog):
     catalog.replace("hub", [spec("hub", f"of_a_very_long_kind_indeed_{number}") for number in range(3)])
     assert catalog.suggest("clss") == ("my-files.class",)
