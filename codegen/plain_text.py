@@ -83,3 +83,10 @@ def _bounded(text: str, limit: int) -> str:
     if len(text) <= limit:
         return text
     return text[: limit - len(_MARK)].rstrip() + _MARK
+
+
+def indented(line: str, limit: int) -> str:
+    """Return one line of a text that is not ours, made inert, with the spaces that it is indented by."""
+    mark = line[:1] if line[:1] in {"-", "+"} else ""
+    rest = line[len(mark) :]
+    return mark + " " * (len(rest) - len(rest.lstrip())) + one_line(rest, limit)

@@ -6,7 +6,6 @@ What each accepts is in the `*_commands.py`; what it does is in a module of its 
 
 from __future__ import annotations
 
-from importlib.metadata import version
 from typing import Annotated
 
 import typer
@@ -31,6 +30,8 @@ app = typer.Typer(
 
 def _print_version(asked: bool) -> None:  # noqa: FBT001  # typer's callback signature
     if asked:
+        from importlib.metadata import version  # noqa: PLC0415  # a sixth of what starting takes
+
         typer.echo(f"codemode {version('codemode-broker')}")
         raise typer.Exit
 

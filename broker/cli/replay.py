@@ -19,11 +19,11 @@ from broker.cli.junit import junit_xml
 from broker.cli.recordings import read_target
 from broker.cli.replay_live import compared, judged
 from broker.cli.replay_steps import walk
-from broker.cli.terminal import Problem, indented, note, notes, write_file, write_result
+from broker.cli.terminal import Problem, note, notes, write_file, write_result
 from broker.errors import RecordingError
 from broker.recordings.replay.replay import replay
 from broker.runs.shared_sandbox import SharedSandbox
-from codegen.plain_text import one_line
+from codegen.plain_text import indented, one_line
 from sandbox import Sandbox
 
 if TYPE_CHECKING:

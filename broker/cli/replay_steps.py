@@ -16,10 +16,10 @@ from rich.text import Text
 from broker.cli.compile_progress import compile_progress
 from broker.cli.consent import read_line
 from broker.cli.exit_codes import ExitCode
-from broker.cli.terminal import Problem, can_ask, indented, results
+from broker.cli.terminal import Problem, can_ask, results
 from broker.errors import RecordingError
 from broker.recordings.replay.replay import replay
-from codegen.plain_text import one_line, paragraph
+from codegen.plain_text import indented, one_line, paragraph
 from sandbox import Sandbox
 
 if TYPE_CHECKING:

@@ -13,10 +13,10 @@ from rich.text import Text
 
 from broker.cli.exit_codes import ExitCode
 from broker.cli.recordings import read_target, when
-from broker.cli.terminal import indented, note, results, write_file, write_result
+from broker.cli.terminal import note, results, write_file, write_result
 from broker.recordings.showing.html_page import html_page
 from broker.recordings.showing.picture import picture_of, spelled_seconds
-from codegen.plain_text import counted, one_line, paragraph
+from codegen.plain_text import counted, indented, one_line, paragraph
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -6,11 +6,9 @@ import signal
 from typing import TYPE_CHECKING, NoReturn, TypeVar
 
 import anyio
-import structlog
 import typer
 
 from broker.cli.exit_codes import ExitCode
-from broker.cli.logs import configure_logs
 from broker.cli.next_command import whole
 from broker.cli.signals import SignalReceived, run_until_signal
 from broker.cli.streams import lost_output
@@ -38,6 +36,8 @@ def start(
 
     What one that `is_recorded` writes to stdout is of a script, and in the recording of its run too.
     """
+    from broker.cli.logs import configure_logs  # noqa: PLC0415  # --help loads neither structlog nor codegen
+
     configure_logs(verbose=verbose, as_json=log_json)
     ends_us = signal.getsignal(signal.SIGINT) is signal.SIG_DFL  # not where a shell has it ignored
     try:
@@ -63,6 +63,8 @@ def start(
 
 
 def _report(error: Exception, request: object) -> ExitCode:
+    import structlog  # noqa: PLC0415  # as above
+
     from sandbox import ImageError, SystemLimitError, WorkerError  # noqa: PLC0415  # wasmtime is not loaded for --help
 
     cause = _cause(error)

@@ -15,8 +15,6 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from codegen.plain_text import one_line
-
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Sequence
     from pathlib import Path
@@ -40,13 +38,6 @@ class Problem(Exception):  # noqa: N818  # what the user has to mend, not a faul
         super().__init__(what)
         self.what = what
         self.what_to_do = what_to_do
-
-
-def indented(line: str, limit: int) -> str:
-    """Return one line of a text that is not ours, made inert, with the spaces that it is indented by."""
-    mark = line[:1] if line[:1] in {"-", "+"} else ""
-    rest = line[len(mark) :]
-    return mark + " " * (len(rest) - len(rest.lstrip())) + one_line(rest, limit)
 
 
 def can_ask() -> bool:

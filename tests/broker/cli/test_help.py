@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from importlib.metadata import version
 
 import pytest
@@ -72,3 +74,22 @@ def test_an_option_before_its_command_is_told_where_it_goes(codemode, typed, whe
 
 def test_options_of_a_group_go_before_its_commands(codemode):
     assert "no such option" not in codemode("audit", "--verify").stderr.lower()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "is_loaded"),
+    [(["--help"], False), (["tools", "search", "--help"], False), (["policy", "schema"], True)],
+)
+def test_help_and_completion_load_no_library_but_those_of_the_terminal(arguments, is_loaded, environment):
+    program = (
+        "import sys\n"
+        "from broker.cli import main\n"
+        "try: main()\n"
+        "except SystemExit: pass\n"
+        "heavy = {'codegen', 'sandbox', 'mcp', 'pydantic', 'structlog', 'wasmtime'}\n"
+        "sys.exit(int(not heavy.isdisjoint(sys.modules)))\n"
+    )
+    command = [sys.executable, "-c", program, *arguments]
+    finished = subprocess.run(command, env=environment, stdout=subprocess.PIPE, check=False)  # noqa: S603  # our own
+    assert finished.stdout
+    assert bool(finished.returncode) == is_loaded
