@@ -80,13 +80,13 @@ def test_options_of_a_group_go_before_its_commands(codemode):
     ("arguments", "is_loaded"),
     [(["--help"], False), (["tools", "search", "--help"], False), (["policy", "schema"], True)],
 )
-def test_help_and_completion_load_no_library_but_those_of_the_terminal(arguments, is_loaded, environment):
+def test_help_and_completion_load_neither_the_sandbox_nor_the_sdk(arguments, is_loaded, environment):
     program = (
         "import sys\n"
         "from broker.cli import main\n"
         "try: main()\n"
         "except SystemExit: pass\n"
-        "heavy = {'codegen', 'sandbox', 'mcp', 'pydantic', 'structlog', 'wasmtime'}\n"
+        "heavy = {'codegen', 'mcp', 'sandbox', 'structlog', 'wasmtime'}\n"
         "sys.exit(int(not heavy.isdisjoint(sys.modules)))\n"
     )
     command = [sys.executable, "-c", program, *arguments]
