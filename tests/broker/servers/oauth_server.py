@@ -1,8 +1,9 @@
-"""An MCP server behind HTTP with an authorization server, both the SDK's: `oauth_server.py`. Prints its address.
+"""An MCP server behind HTTP with an authorization server, both of the SDK: `-m tests.broker.servers.oauth_server`.
 
-Everybody is given a code at once. `POST /expire` makes the access tokens that it gave invalid, `POST /revoke` the
-refresh tokens too. `GET /log` lists the grants that tokens were given for, and the registrations. Account `robot` with
-secret `robot-secret-1` may use client_credentials, which the SDK's authorization server does not have.
+Prints its address. Everybody is given a code at once. `POST /expire` makes the access tokens that it gave invalid,
+`POST /revoke` the refresh tokens too. `GET /log` lists the grants that tokens were given for, and the registrations.
+Account `robot` with secret `robot-secret-1` may use client_credentials, which the SDK's authorization server does not
+have.
 """
 
 from __future__ import annotations
@@ -10,7 +11,6 @@ from __future__ import annotations
 import base64
 import secrets
 import socket
-import time
 from urllib.parse import parse_qs, unquote
 
 import anyio
@@ -28,6 +28,8 @@ from mcp.server.auth.settings import AuthSettings, ClientRegistrationOptions
 from mcp.shared.auth import OAuthToken
 from pydantic import AnyHttpUrl
 from starlette.responses import JSONResponse, Response
+
+from tests.broker.server.issuing import code_for
 
 ACCOUNT = ("robot", "robot-secret-1")
 
@@ -56,16 +58,7 @@ class Issuer(OAuthAuthorizationServerProvider[AuthorizationCode, RefreshToken, A
         self.clients[client_info.client_id] = client_info
 
     async def authorize(self, client, params):
-        code = AuthorizationCode(
-            code=secrets.token_hex(20),
-            scopes=params.scopes or [],
-            expires_at=time.time() + 60,
-            client_id=client.client_id,
-            code_challenge=params.code_challenge,
-            redirect_uri=params.redirect_uri,
-            redirect_uri_provided_explicitly=params.redirect_uri_provided_explicitly,
-            resource=params.resource,
-        )
+        code = code_for(client, params)
         self.codes[code.code] = code
         return construct_redirect_uri(str(params.redirect_uri), code=code.code, state=params.state)
 

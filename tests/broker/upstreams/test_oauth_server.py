@@ -18,6 +18,7 @@ from broker import Broker, Config, Grant
 pytestmark = pytest.mark.anyio
 
 CODEMODE = str(Path(sys.executable).with_name("codemode"))
+ROOT = Path(__file__).parents[3]
 SERVERS = Path(__file__).parents[1] / "servers"
 SCRIPT = "from tools import web\nprint(await web.tell())\n"
 TOLD = "[redacted] [redacted]\n"
@@ -31,8 +32,8 @@ def anyio_backend(request):
 @pytest.fixture
 def issuer():
     """The address of an authorization server with an MCP server behind it."""
-    command = [sys.executable, str(SERVERS / "oauth_server.py")]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:  # noqa: S603  # ours
+    command = [sys.executable, "-m", "tests.broker.servers.oauth_server"]
+    with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True) as process:  # noqa: S603  # ours
         try:
             assert process.stdout is not None
             yield process.stdout.readline().strip()
