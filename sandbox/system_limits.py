@@ -8,11 +8,11 @@ from __future__ import annotations
 import sys
 
 from sandbox.errors import SystemLimitError
+from sandbox.limits import MIB
 
 RESERVED_BYTES = 0x1_0400_0000
 """What an instance reserves of address space: 4 GiB that its memory may become, and a guard of 64 MiB."""
 
-_MIB = 1024 * 1024
 _FEW_PROCESSES = 256
 _FEW_FILES = 256
 
@@ -26,8 +26,8 @@ def check_address_space() -> None:
     space = _limit("RLIMIT_AS")
     if space is not None and space < RESERVED_BYTES:
         raise SystemLimitError(
-            f"scripts need more address space than this process may have: {space // _MIB} MiB, and an interpreter "
-            f"reserves {RESERVED_BYTES // _MIB}, most of which it never uses. Call `ulimit -v unlimited` before."
+            f"scripts need more address space than this process may have: {space // MIB} MiB, and an interpreter "
+            f"reserves {RESERVED_BYTES // MIB}, most of which it never uses. Call `ulimit -v unlimited` before."
         )
 
 
@@ -36,7 +36,7 @@ def tight_limits() -> str:
     space, processes, files = _limit("RLIMIT_AS"), _limit("RLIMIT_NPROC"), _limit("RLIMIT_NOFILE")
     said = []
     if space is not None:
-        said.append(f"{space // _MIB} MiB of address space (ulimit -v)")
+        said.append(f"{space // MIB} MiB of address space (ulimit -v)")
     if processes is not None and processes < _FEW_PROCESSES:
         said.append(f"{processes} processes and threads of this user (ulimit -u)")
     if files is not None and files < _FEW_FILES:

@@ -219,11 +219,7 @@ class GrantBook:
         if candidates is None:
             matching = [held for held in self._held.values() if self._matches(held, call)]
             candidates = self._candidates[key] = tuple(sorted(matching, key=_preference))
-        arguments = call.arguments
-        for held in candidates:
-            if held.holds(arguments) and held.covers(call, labels, now):
-                return held
-        return None
+        return next((held for held in candidates if held.covers(call, labels, now)), None)
 
     def denial_of(self, call: PendingCall) -> Denial | None:
         """Return a denial that holds for a call; one with words before one without."""

@@ -12,12 +12,13 @@ from broker.cli.compile_progress import prepare_image
 from broker.cli.configured import LISTING_SECONDS, load_config, open_broker
 from broker.cli.doctor_store import store_findings
 from broker.cli.exit_codes import ExitCode
-from broker.cli.findings import MIB, Finding
+from broker.cli.findings import Finding
 from broker.cli.next_command import whole
 from broker.cli.terminal import Problem, results
 from broker.shortage import instead_of_workers
 from codegen.plain_text import counted, one_line
 from sandbox import WorkerError
+from sandbox.limits import MIB
 from sandbox.workers import confinement_here
 
 if TYPE_CHECKING:

@@ -15,12 +15,13 @@ from typing import TYPE_CHECKING
 
 from broker import audit_chain
 from broker.authorization import kept_grants
-from broker.cli.findings import MIB, Finding
+from broker.cli.findings import Finding
 from broker.errors import StoreError
 from broker.recordings.keeping import tables as recordings
 from broker.store import Store
 from broker.store_files import VARIABLE, is_there, log_of, user_store
 from codegen.plain_text import counted
+from sandbox.limits import MIB
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

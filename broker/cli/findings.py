@@ -1,13 +1,11 @@
 """What `codemode doctor` finds, a line for each thing that has to work.
 
-Above: doctor.py, doctor_store.py. Below: nothing.
+Above: doctor.py, doctor_store.py, doctor_oauth.py. Below: nothing.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-
-MIB = 1024 * 1024
 
 
 @dataclass(frozen=True)

@@ -15,6 +15,7 @@ from sandbox import ImageError
 from sandbox.compiled_cache import cached_images, remove_cached
 from sandbox.image_builds import build_image
 from sandbox.images import list_images, remove_image
+from sandbox.limits import MIB
 from sandbox.threads import run_aside
 
 if TYPE_CHECKING:
@@ -23,7 +24,6 @@ if TYPE_CHECKING:
 
     from sandbox.images import BuiltImage
 
-MIB = 1024 * 1024
 _LEFT_OUT_SHOWN = 3
 
 

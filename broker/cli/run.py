@@ -15,7 +15,7 @@ from broker.cli.exit_codes import ExitCode
 from broker.cli.next_command import whole
 from broker.cli.script_file import name_in_tracebacks, read_script
 from broker.cli.terminal import Problem, can_ask, note, report_problem, write_result, write_to
-from sandbox.limits import LEAST_MEMORY_BYTES
+from sandbox.limits import LEAST_MEMORY_BYTES, MIB
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from broker import CheckMode, Config, ExecutionResult
     from sandbox import Isolation, Limits
 
-MIB = 1024 * 1024
 
 _ADVICE = {
     "wall_seconds": "--timeout S allows more; does the script wait for something that never comes?",

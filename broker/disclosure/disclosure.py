@@ -30,9 +30,6 @@ if TYPE_CHECKING:
     from codegen import ToolSpec
 
 
-FETCHES_PER_MINUTE = 120
-
-
 class FetchRate:
     """How often one session may fetch: a bucket that is full at first and fills up within a minute."""
 
@@ -61,7 +58,7 @@ class Disclosure:
         upstreams: Mapping[str, Upstream],
         on_described: Callable[[ToolSpec], None] | None = None,
         *,
-        fetches_per_minute: int = FETCHES_PER_MINUTE,
+        fetches_per_minute: int,
         describes_all: Callable[[], bool] = bool,
         redact: Redactor | None = None,
     ) -> None:

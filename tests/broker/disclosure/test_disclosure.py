@@ -35,7 +35,7 @@ def catalog():
 
 @pytest.fixture
 def disclosure(catalog):
-    return Disclosure(catalog, {})
+    return Disclosure(catalog, {}, fetches_per_minute=120)
 
 
 async def test_nothing_is_described_by_being_listed_or_found(catalog, disclosure):
@@ -159,7 +159,7 @@ async def test_a_changed_tool_is_not_described_any_more_and_says_what_changed(ca
 async def test_where_all_are_described_from_the_start_a_changed_tool_and_one_without_a_definition_are_not(catalog):
     lines = [spec("hub", "search"), spec("hub", "listed")]
     catalog.replace("hub", lines, incomplete=["listed"])
-    disclosure = Disclosure(catalog, {}, describes_all=lambda: True)
+    disclosure = Disclosure(catalog, {}, fetches_per_minute=120, describes_all=lambda: True)
     assert disclosure.is_described(catalog.lookup("git.git_log"))
     assert "hub.listed" not in {entry.qualified_name for entry in disclosure.described()}
     assert not disclosure.is_described(catalog.lookup("hub.listed"))
@@ -204,7 +204,7 @@ async def test_a_listing_that_says_nothing_new_changes_nothing(catalog):
 async def test_any_name_gives_an_answer_and_describes_nothing_else(names):
     catalog = Catalog(["git"])
     catalog.replace("git", [LOG])
-    disclosure = Disclosure(catalog, {})
+    disclosure = Disclosure(catalog, {}, fetches_per_minute=120)
     details = await disclosure.deliver(names)
     assert set(details.described) <= {"git.git_log"}
     assert set(details.unknown) | set(details.ambiguous) | set(details.unavailable) | {"git.git_log"} >= set(names)
