@@ -33,7 +33,8 @@ class Verdict:
         call: The call's id.
         name: `server.tool`.
         line: Where in the script.
-        then: What became of it: allowed, denied, or allowed after somebody was asked.
+        then: What became of it: allowed, also by somebody who was asked; denied; or not sent, which tells nothing of
+            what was decided, as its arguments may not have fitted, or it may still wait for an answer.
         now: What the policy says.
         basis: The rule, grant or flow that says so.
     """
@@ -47,7 +48,7 @@ class Verdict:
 
     @property
     def is_same(self) -> bool:
-        """Whether the policy decides as it was decided, if it was; a question counts as any answer to it."""
+        """Whether the policy decides as it was decided, if that is known; a question counts as any answer to it."""
         return self.then in {self.now, "not sent"} or self.now == "asked"
 
 

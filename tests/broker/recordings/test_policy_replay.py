@@ -47,6 +47,19 @@ async def test_a_question_counts_as_any_answer_to_it_and_a_denial_does_not(run, 
     assert (verdict.then, verdict.now, verdict.is_same) == ("allowed", now, is_same)
 
 
+@pytest.mark.parametrize(("effect", "now"), [("allow", "allowed"), ("ask", "asked"), ("deny", "denied")])
+async def test_a_call_that_was_not_sent_differs_from_no_decision(opened, run, recorded, effect, now):
+    other = policy(rules=[{"tools": "*", "effect": effect}])
+    await run(f"import json\n{ADD}".replace("a=1", "a=json.loads('null')"), nothing=True)
+    [misfit] = judge_recording(recorded(), other)
+    async with opened() as broker:
+        waiting = await broker.session(parks=True).execute_code(ADD, describe_references=True)
+    assert waiting.outcome == "parked"
+    [open_call] = judge_recording(recorded(), other)
+    for verdict in (misfit, open_call):
+        assert (verdict.then, verdict.now, verdict.is_same) == ("not sent", now, True)
+
+
 async def test_calls_count_in_the_quotas_of_the_other_policy(run, recorded):
     await run("from tools import desk\nfor n in range(3):\n    await desk.add(a=n)")
     limited = policy(rules=[{"tools": "*", "effect": "allow"}], quotas=[{"tools": "desk.*", "per_run": 2}])
