@@ -155,7 +155,7 @@ def _followed(store: Store, begins: int) -> Verification:
             anchor = record
         previous, count = entry.hash, count + 1
     if begins > 1 and (anchor.get("through"), anchor.get("through_hash")) != (begins - 1, first_previous):
-        return Verification(0, FIRST, f"record 1 to {begins - 1} are missing, and none says that they were pruned")
+        return Verification(0, FIRST, _missing(begins - 1))
     return Verification(count, previous, pruned=begins - 1, pruned_at=str(anchor.get("time", "")) if begins > 1 else "")
 
 
@@ -191,6 +191,13 @@ def prune(store: Store, *, before: str = "", keep: int | None = None, at_most: i
         store.execute("INSERT INTO audit_pruned VALUES (?)", (through,))
         store.execute("DELETE FROM audit WHERE number <= ?", (through,))
         return int(through - first + 1)
+
+
+def _missing(last: int) -> str:
+    """Return that the records up to one are missing."""
+    if last == 1:
+        return "record 1 is missing, and none says that it was pruned"
+    return f"records 1 to {last} are missing, and none says that they were pruned"
 
 
 def _fault(entry: Entry, number: int, previous: str) -> str:

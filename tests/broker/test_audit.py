@@ -168,6 +168,24 @@ async def test_a_change_of_the_records_shows(path, desk, case):
         assert f"record {number} " in verify(store).fault
 
 
+@pytest.mark.parametrize(
+    ("last", "said"),
+    [
+        (1, "record 1 is missing, and none says that it was pruned"),
+        (2, "records 1 to 2 are missing, and none says that they were pruned"),
+    ],
+)
+async def test_records_that_are_missing_at_the_beginning_are_counted(path, desk, last, said):
+    with Store(path) as store:
+        await run(store, desk, "desk.note")
+    with sqlite3.connect(path) as raw:
+        raw.execute("DROP TRIGGER audit_no_delete")
+        raw.execute("DELETE FROM audit WHERE number <= ?", (last,))
+    raw.close()
+    with Store(path) as store:
+        assert verify(store).fault == said
+
+
 async def test_what_was_pruned_is_said_and_the_rest_is_still_whole(path, desk):
     with Store(path) as store:
         await run(store, desk, "desk.*")
