@@ -235,7 +235,7 @@ class Recordings:
         self._settle_cut_off()
         entry = self.find(name)
         if entry.state not in {"interrupted", "parked"}:
-            said = "runs in another process" if entry.state == "running" else f"has ended: {entry.state}"
+            said = self._where(entry) if entry.state == "running" else f"has ended: {entry.state}"
             raise RecordingError(f"{entry.run_id} {said}, so there is nothing to resume.")
         return entry
 
@@ -297,6 +297,11 @@ class Recordings:
     def _lives(self, owner: str) -> bool:
         # Without making a file of our own: what is recorded can be looked at on a full disk.
         return (self._owner is not None and owner == self._owner.name) or lives(self._owners, owner)
+
+    def _where(self, entry: Entry) -> str:
+        [[owner]] = self._store.execute("SELECT owner FROM recording WHERE id = ?", (entry.id,))
+        is_own = self._owner is not None and owner == self._owner.name
+        return "runs in this process" if is_own else "runs in another process"
 
     def _me(self) -> Owner:
         if self._owner is None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import anyio
 import anyio.lowlevel
 import pytest
@@ -157,6 +159,18 @@ async def test_only_one_process_takes_up_a_run(run, resume, cut, store):
         with pytest.raises(RecordingError, match="runs in another process, so there is nothing to resume"):
             await resume(result.run_id)
     assert (await resume(result.run_id)).value == result.value
+
+
+async def test_a_run_that_goes_on_here_is_not_said_to_go_on_elsewhere(opened, calls):
+    async with opened() as broker, anyio.create_task_group() as tasks:
+        session = broker.session(grants=[Grant("desk.*")])
+        running = partial(session.execute_code, describe_references=True)
+        tasks.start_soon(running, "from tools import desk\nawait desk.wait()")
+        while calls != [("wait",)]:
+            await anyio.lowlevel.checkpoint()
+        with pytest.raises(RecordingError, match="runs in this process, so there is nothing to resume"):
+            await session.take_up("last")
+        tasks.cancel_scope.cancel()
 
 
 async def test_another_image_is_refused(world):
