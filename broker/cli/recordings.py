@@ -126,10 +126,7 @@ async def print_schema(_: None) -> ExitCode:
 def read_target(name: str) -> Recording:
     """Read a recording from a file or the store."""
     if Path(name).exists() or name.endswith(".jsonl"):
-        try:
-            return read_recording(Path(name))
-        except RecordingError as error:
-            raise Problem(str(error)) from None
+        return read_recording(Path(name))
     with open_recordings() as recordings:
         return load_whole(recordings, recordings.find(name))
 

@@ -21,7 +21,7 @@ from broker.cli.recordings import open_recordings
 from broker.cli.run import grants_of
 from broker.cli.script_file import read_script
 from broker.cli.terminal import Problem, can_ask, note, notes, print_table, write_result
-from broker.errors import ConfigError, RecordingError
+from broker.errors import ConfigError
 from broker.recordings.keeping.transfer import load_whole
 from broker.recordings.replay.compare import compare
 from broker.recordings.replay.policy_replay import judge_recording
@@ -43,16 +43,13 @@ _STYLES = {"added": "green", "removed": "red", "changed": "yellow"}
 
 async def compared(recording: Recording, request: ReplayRequest) -> ExitCode:
     """Run the recorded script, or another one, again and compare."""
-    try:
-        script = recording.script if request.script is None else read_script(request.script)
-        if request.live:
-            again = await _live(recording, script, request)
-        else:
-            async with Sandbox(compiling=compile_progress) as sandbox:
-                again = await rerun(sandbox, recording, script)
-        found = compare(recording, again, request.ignored)
-    except RecordingError as error:
-        raise Problem(str(error)) from None
+    script = recording.script if request.script is None else read_script(request.script)
+    if request.live:
+        again = await _live(recording, script, request)
+    else:
+        async with Sandbox(compiling=compile_progress) as sandbox:
+            again = await rerun(sandbox, recording, script)
+    found = compare(recording, again, request.ignored)
     if request.as_json:
         write_result(json.dumps(asdict(found), indent=2))
     else:
@@ -84,10 +81,7 @@ async def _live(recording: Recording, script: str, request: ReplayRequest) -> Re
 def judged(recordings: Sequence[tuple[str, Recording]], request: ReplayRequest) -> ExitCode:
     """Print what another policy would have decided."""
     policy = _policy(request.policy or Path())
-    try:
-        found = {name: judge_recording(recording, policy) for name, recording in recordings}
-    except RecordingError as error:
-        raise Problem(str(error)) from None
+    found = {name: judge_recording(recording, policy) for name, recording in recordings}
     if request.as_json:
         rows = {name: [asdict(verdict) for verdict in verdicts] for name, verdicts in found.items()}
         write_result(json.dumps(rows, indent=2))

@@ -17,7 +17,6 @@ from broker.cli.compile_progress import compile_progress
 from broker.cli.consent import read_line
 from broker.cli.exit_codes import ExitCode
 from broker.cli.terminal import Problem, can_ask, results
-from broker.errors import RecordingError
 from broker.recordings.replay.replay import replay
 from codegen.plain_text import indented, one_line, paragraph
 from sandbox import Sandbox
@@ -59,11 +58,8 @@ class Moment:
 async def walk(recording: Recording) -> ExitCode:
     """Show the run step by step: at a terminal as the keys say, elsewhere all steps in order."""
     kept: list[tuple[int, Step, Sequence[Printed]]] = []
-    try:
-        async with Sandbox(compiling=compile_progress) as sandbox:
-            found = await replay(sandbox, recording, on_step=lambda *step: kept.append(step))
-    except RecordingError as error:
-        raise Problem(str(error)) from None
+    async with Sandbox(compiling=compile_progress) as sandbox:
+        found = await replay(sandbox, recording, on_step=lambda *step: kept.append(step))
     moments, script = _moments(recording, kept), recording.script_lines
     if not moments:
         raise Problem("the recording has no step")

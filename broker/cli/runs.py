@@ -14,7 +14,7 @@ from broker.cli.consent import TerminalAnswerer, said_yes
 from broker.cli.exit_codes import ExitCode
 from broker.cli.recordings import STYLES, open_recordings, when
 from broker.cli.run import exit_code, grants_of, report, show_output
-from broker.cli.terminal import Problem, can_ask, note, results, write_result
+from broker.cli.terminal import can_ask, note, results, write_result
 from broker.errors import RecordingError
 from broker.recordings.keeping.transfer import load
 from codegen.plain_text import counted, one_line
@@ -77,19 +77,16 @@ async def resume_run(request: ResumeRequest) -> ExitCode:
     config = load_config(request.config)
     grants = grants_of(request.allow)
     answerer = TerminalAnswerer() if can_ask() else None
-    try:
-        async with open_broker(config, startup_seconds=0, runs_scripts=True, isolation=request.isolation) as broker:
-            session = broker.session(grants=grants, answerer=answerer, parks=True)
-            result = await session.take_up(
-                run_id,
-                any_principal=True,
-                on_output=None if request.as_json else show_output,
-                unknown=request.unknown,
-                ask_unknown=_ask_again if answerer is not None else None,
-            )
-            report_servers(broker, request)
-    except RecordingError as error:
-        raise Problem(str(error)) from None
+    async with open_broker(config, startup_seconds=0, runs_scripts=True, isolation=request.isolation) as broker:
+        session = broker.session(grants=grants, answerer=answerer, parks=True)
+        result = await session.take_up(
+            run_id,
+            any_principal=True,
+            on_output=None if request.as_json else show_output,
+            unknown=request.unknown,
+            ask_unknown=_ask_again if answerer is not None else None,
+        )
+        report_servers(broker, request)
     if request.as_json:
         write_result(result.model_dump_json())
     else:

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
 MAX_FILE_BYTES = 1024 * 1024 * 1024
 MAX_LINE_BYTES = 64 * 1024 * 1024
+_PIECE_BYTES = 16 * 1024 * 1024
 
 
 @dataclass
@@ -66,12 +67,11 @@ def read_file(path: Path) -> RecordingFile:
         RecordingError: It cannot be read, is none of ours, or was changed; the text names file and line.
     """
     try:
-        size = path.stat().st_size
-        if size > MAX_FILE_BYTES:
-            raise RecordingError(f"{path}: it has {size} bytes, and {MAX_FILE_BYTES} are allowed")
-        data = path.read_bytes()
+        data = _content(path)
     except OSError as error:
         raise RecordingError(f"{path}: {(error.strerror or 'cannot be read').lower()}") from None
+    if len(data) > MAX_FILE_BYTES:
+        raise RecordingError(f"{path}: it has more than the {MAX_FILE_BYTES} bytes that are allowed")
     try:
         return _read(data)
     except RecordingError as error:
@@ -91,6 +91,15 @@ def read_recording(path: Path) -> Recording:
         raise RecordingError(f"{path}: {error}") from None
     recording.cut = file.cut
     return recording
+
+
+def _content(path: Path) -> bytes:
+    """Read a file as far as it may go: the name may be that of a device, which has no size and no end."""
+    data = bytearray()
+    with path.open("rb", buffering=0) as file:
+        while len(data) <= MAX_FILE_BYTES and (piece := file.read(_PIECE_BYTES)):
+            data += piece
+    return bytes(data)
 
 
 def _read(data: bytes) -> RecordingFile:

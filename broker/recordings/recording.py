@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any, Self
 
 from broker.errors import RecordingError
@@ -30,6 +30,8 @@ from broker.recordings.lines import read_events
 from broker.recordings.parts import ByDigest, Inline, Omitted
 from broker.recordings.writing import outcome_of
 from sandbox import Limits
+from sandbox.limits import MIB, MOST_DEPTH
+from sandbox.perform import check_script
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -37,6 +39,22 @@ if TYPE_CHECKING:
     from broker.recordings.events import Event
     from broker.recordings.parts import CallAnswer, RecordedCall, RecordedDenial, RecordedGrant, RecordedText, Stored
     from sandbox import Outcome
+
+
+MOST_USED = Limits(
+    wall_seconds=86_400,
+    cpu_seconds=600,
+    memory_bytes=1024 * MIB,
+    output_bytes=64 * MIB,
+    value_bytes=64 * MIB,
+    calls=100_000,
+    calls_in_flight=1_000,
+    argument_bytes=64 * MIB,
+    completion_bytes=64 * MIB,
+    depth=MOST_DEPTH,
+    steps=1_000_000,
+)
+"""What the script of a recording from elsewhere may use here, whatever that says of it."""
 
 
 @dataclass(slots=True)
@@ -124,8 +142,17 @@ class Recording:
 
     @property
     def script(self) -> str:
-        """The script's text."""
-        return str(self.load(self.begun.script))
+        """The script's text.
+
+        Raises:
+            RecordingError: It was not kept, is not there, or is longer than any that was run.
+        """
+        script = str(self.load(self.begun.script))
+        try:
+            check_script(script)
+        except ValueError as error:
+            raise RecordingError(str(error)) from None
+        return script
 
     @property
     def script_lines(self) -> list[str]:
@@ -152,14 +179,21 @@ class Recording:
 
     @property
     def limits(self) -> Limits:
-        """The bounds of the run."""
+        """The bounds of the run; of one from elsewhere not beyond `MOST_USED`.
+
+        Raises:
+            RecordingError: They are none.
+        """
         whole = {name for name, kind in Limits.__annotations__.items() if kind == "int"}
         try:
-            return Limits(
+            said = Limits(
                 **{name: int(value) if name in whole else value for name, value in self.begun.limits.items()}  # type: ignore[arg-type]
             )
-        except (TypeError, ValueError) as error:
+        except (TypeError, ValueError, OverflowError) as error:
             raise RecordingError(f"its limits are not ours: {error}") from None
+        if not self.is_imported:
+            return said
+        return Limits(**{name: min(value, getattr(MOST_USED, name)) for name, value in asdict(said).items()})
 
     @property
     def has_content(self) -> bool:
@@ -202,7 +236,9 @@ class Recording:
         """
         found: Any = self.load(answered.result)
         match found:
-            case {"value": _} | {"error": {"kind": str(), "message": str()}}:
+            case {"value": _}:
+                return dict(found)
+            case {"error": {"kind": str(), "message": str()} as error} if isinstance(error.get("details", {}), dict):
                 return dict(found)
         raise RecordingError(f"the answer to call {answered.call} is neither a value nor an error")
 

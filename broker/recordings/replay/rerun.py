@@ -90,5 +90,5 @@ def _key(function: str, arguments: object) -> str:
 def _completion(result: dict[str, object]) -> Completion:
     error = result.get("error")
     if isinstance(error, dict):
-        return Failed(str(error["kind"]), str(error["message"]), dict(error.get("details") or {}))
+        return Failed(str(error["kind"]), str(error["message"]), dict(error.get("details", {})))
     return Returned(result.get("value"))

@@ -233,6 +233,18 @@ def test_what_cannot_be_done_is_said_in_one_line(codemode, tmp_path, arguments, 
     assert "Traceback" not in finished.stderr
 
 
+@pytest.mark.parametrize("arguments", [["show"], ["show", "--html", "page.html"], ["replay"], ["replay", "--step"]])
+def test_a_recording_that_turns_out_to_be_none_is_no_fault_of_ours(codemode, tmp_path, arguments):
+    lines = (EXAMPLE / "recording.jsonl").read_text().splitlines()[:-1]
+    (tmp_path / "run.jsonl").write_text("\n".join([*lines, ""]))
+    assert codemode(*arguments, "run.jsonl").returncode == 0
+    events = [json.loads(line) for line in lines]
+    odd = [event | {"outcome": {"value": 5}} if event.get("outcome") else event for event in events]
+    (tmp_path / "run.jsonl").write_text("".join(json.dumps(event, separators=(",", ":")) + "\n" for event in odd))
+    finished = codemode(*arguments, "run.jsonl")
+    assert (finished.returncode, "the outcome is none that there is" in finished.stderr) == (2, True), finished.stderr
+
+
 def test_of_very_many_calls_in_flight_a_step_shows_the_first(codemode, config, tmp_path):
     script = "import asyncio\nfrom tools import odd\nawait asyncio.gather(*(odd.echo(text=str(n)) for n in range(50)))"
     (tmp_path / "many.py").write_text(script)

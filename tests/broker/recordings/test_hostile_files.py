@@ -15,14 +15,17 @@ from broker.authorization.policy import Policy
 from broker.calls.content_blocks import ContentBlocks
 from broker.cli.show import shown
 from broker.errors import RecordingError
+from broker.recordings import files
 from broker.recordings.files import read_recording
 from broker.recordings.journal.leave import denials_given_back, grants_given_back
 from broker.recordings.journal.retracing import past_of
+from broker.recordings.recording import MOST_USED
 from broker.recordings.replay.compare import compare
 from broker.recordings.replay.policy_replay import judge_recording
 from broker.recordings.replay.rerun import RecordedAnswers
 from broker.recordings.showing.html_page import html_page
 from broker.recordings.showing.picture import picture_of
+from sandbox import Limits
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -119,6 +122,59 @@ def test_an_amount_that_is_no_number_of_ours_is_refused(tmp_path):
     stopped = {"value": {"stopped": {"limit": "cpu_seconds", "amount": 10**400}}}
     with pytest.raises(RecordingError, match="the outcome is none that there is"):
         use(with_line(tmp_path, event="ended", outcome=stopped))
+
+
+def with_beginning(folder, **begun):
+    """The example's recording, without its seal, whose first event says something else."""
+    path = folder / "run.jsonl"
+    lines = [json.loads(line) for line in EXAMPLE.read_text().splitlines()[:-1]]
+    next(line for line in lines if line["event"] == "begun").update(begun)
+    path.write_text("".join(json.dumps(line, separators=(",", ":")) + "\n" for line in lines))
+    return path
+
+
+def test_a_foreign_script_may_use_no_more_than_any_is_given(tmp_path):
+    most = dict.fromkeys(Limits.__annotations__, 1e300) | {"depth": 200}
+    assert read_recording(with_beginning(tmp_path, limits=most)).limits == MOST_USED
+    assert read_recording(with_beginning(tmp_path, limits={"calls": 5})).limits == Limits(calls=5)
+    foreign = read_recording(with_beginning(tmp_path, limits={"calls": 1e300}))
+    foreign.is_imported = False
+    assert foreign.limits == Limits(calls=int(1e300)), "a run of our own is replayed with what it had"
+
+
+@pytest.mark.parametrize(
+    ("begun", "said"),
+    [
+        ({"limits": {"calls": float("inf")}}, "its limits are not ours: cannot convert float infinity to integer"),
+        ({"limits": {"wall_seconds": float("nan")}}, "its limits are not ours: wall_seconds must be positive"),
+        ({"script": {"value": "1\n" * 2**20 + "1"}}, "the script has 2097153 characters, and 2097152 are allowed"),
+    ],
+)
+def test_a_script_that_could_not_have_been_run_here_is_refused(tmp_path, begun, said):
+    recording = read_recording(with_beginning(tmp_path, **begun))
+    with pytest.raises(RecordingError, match=said):
+        _ = (recording.script, recording.limits)
+
+
+@pytest.mark.parametrize("details", [5, "x", [1], None])
+def test_an_error_whose_details_are_none_of_ours_is_refused(tmp_path, details):
+    lines = EXAMPLE.read_text().splitlines()[:-1]
+    number = next(number for number, line in enumerate(lines) if json.loads(line)["event"] == "answered")
+    for said, fits in (({"server": "git"}, True), (details, False)):
+        error = {"kind": "ToolError", "message": "m", "details": said}
+        event = json.loads(lines[number]) | {"result": {"value": {"error": error}}}
+        path = tmp_path / "run.jsonl"
+        path.write_text("\n".join([*lines[:number], json.dumps(event), *lines[number + 1 :], ""]))
+        with contextlib.nullcontext() if fits else pytest.raises(RecordingError, match="neither a value nor an error"):
+            RecordedAnswers(read_recording(path))
+
+
+@pytest.mark.skipif(not Path("/dev/zero").exists(), reason="there is no file without an end")
+def test_a_name_of_a_file_without_an_end_is_refused(tmp_path, monkeypatch):
+    monkeypatch.setattr(files, "MAX_FILE_BYTES", 1_000_000)
+    (tmp_path / "run.jsonl").symlink_to("/dev/zero")
+    with pytest.raises(RecordingError, match="it has more than the 1000000 bytes that are allowed"):
+        read_recording(tmp_path / "run.jsonl")
 
 
 def test_a_run_during_which_the_clock_was_set_back_can_be_shown(tmp_path):
