@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from broker.authorization.questions import Answer, CallGroup, Question
 
 _LINE_BYTES = 4096
-_TEST_CHARACTERS = 200
+_TESTS_CHARACTERS = 1_000
 _ANY = "any"
 _NAME_CHARACTERS = 60
 _AT_ONCE = {
@@ -90,6 +90,8 @@ async def _about(question: Question, number: int) -> list[Choice]:
     """Return what a person chooses for one tool."""
     group = question.groups[number]
     heading = _heading([group] if len(question.groups) > 1 else [])
+    # Not in the menu, whose lines end where the terminal does: what is allowed has to be read.
+    note(f"calls like {_this(group)} have: {shown_ends(str(group.suggestion()), _TESTS_CHARACTERS)}")
     while True:
         choice = await chosen(_menu(group), heading) or "deny"
         if choice in _AT_ONCE:
@@ -113,9 +115,8 @@ def _menu(group: CallGroup) -> list[Entry]:
         Entry("n", "Refuse", "deny"),
         Entry("y", f"Allow {_these(count)}", "these"),
     ]
-    like = shown_ends(str(group.suggestion()), _TEST_CHARACTERS)
     entries += [
-        Entry("a", f"Allow calls like {'this' if count == 1 else 'these'} in this run: {like}", "alike"),
+        Entry("a", f"Allow calls like {_this(group)} in this run", "alike"),
         Entry("k", "Always allow calls like that; `codemode grants revoke` undoes it", "always"),
         Entry("c", "Allow a number of calls like that in this run", "count"),
         Entry("e", "Allow calls in this run whose arguments pass tests that I write", "edit"),
@@ -178,6 +179,10 @@ async def _plain(question: Question) -> Choice:
     """Ask with a line of text, where the terminal can do no more."""
     is_yes = await said_yes(f"Allow {_these(len(question.calls))}?")
     return Choice(decision="these" if is_yes else "deny")
+
+
+def _this(group: CallGroup) -> str:
+    return "this" if len(group.calls) == 1 else "these"
 
 
 def _these(count: int) -> str:

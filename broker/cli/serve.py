@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import os
 import signal
+import sys
 from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias
@@ -37,6 +38,9 @@ if TYPE_CHECKING:
 
 TOKEN_VARIABLE = "CODEMODE_TOKEN"  # noqa: S105  # the name of a variable
 
+_AT_A_TERMINAL = (
+    "serving MCP on stdin and stdout: a client starts this command by itself. --http HOST:PORT serves at an address."
+)
 _OTHER_ADDRESS = "Give an address of this machine, such as 127.0.0.1:8000."
 _OTHER_PORT = "Choose another port, or 0 for any free one."
 _REMEDIES = {errno.EADDRINUSE: _OTHER_PORT, errno.EACCES: _OTHER_PORT}
@@ -70,6 +74,8 @@ async def serve(request: ServeRequest) -> ExitCode:
             # Until the servers have ended too: clients that send SIGINT send SIGTERM soon after.
             signals = stack.enter_context(anyio.open_signal_receiver(signal.SIGINT, *ending_signals()))
             if listening is None:
+                if sys.stdin.isatty():
+                    note(_AT_A_TERMINAL)
                 await _serve_stdio(server, signals)
             else:
                 await _serve_http(server, listening, request, signals)

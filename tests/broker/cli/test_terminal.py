@@ -112,6 +112,14 @@ def test_calls_like_these_are_allowed_and_others_asked_about(terminal, tmp_path,
     assert screen.count("The script wants to call") == 2
 
 
+def test_what_calls_like_these_have_is_shown_whole_beside_a_menu_that_the_terminal_cuts(terminal, tmp_path, config):
+    folder = "/".join(f"folder {number}" for number in range(12))
+    (tmp_path / "ask.py").write_text(ASK_TWICE.replace("'one'", f"'{folder}/a'").replace("'two'", f"'{folder}/b'"))
+    code, screen = terminal("run", "ask.py", "-c", config, typed=[(QUESTION, b"a" + ENTER)])
+    assert code == 0, screen
+    assert f'calls like these have: {{"":{{"keys":["text"]}},"/text":{{"path":"{folder}/*"}}}}' in screen
+
+
 def test_a_number_of_calls_is_allowed_and_then_asked_about_again(terminal, tmp_path, config):
     (tmp_path / "loop.py").write_text("from tools import odd\nfor n in range(3): print(await odd.echo(text='same'))\n")
     typed = [
@@ -171,6 +179,12 @@ def test_ctrl_c_at_the_question_ends_a_run_that_was_started_with_the_signal_igno
         signal.signal(signal.SIGINT, before)
     assert code == 130, screen
     assert "Traceback" not in screen
+
+
+def test_a_server_that_a_person_starts_at_a_terminal_says_that_it_is_for_clients(terminal, config):
+    code, screen = terminal("serve", "-c", config, typed=[("a client starts this command by itself.", b"\x04")])
+    assert code == 0, screen
+    assert "--http HOST:PORT serves at an address." in screen
 
 
 def test_no_color_is_honoured(terminal, script, config):
