@@ -38,7 +38,12 @@ class Commands(TyperGroup):
         if option.startswith("-") and option not in own and behind and not ctx.resilient_parsing:
             where = f"{ctx.command_path} {behind} ... {option}"
             ctx.fail(f"No such option: {option}. It goes behind the command: '{where}'")
-        return super().parse_args(ctx, args)
+        try:
+            return super().parse_args(ctx, args)
+        except OSError as error:  # of --install-completion, which writes while it is parsed
+            problem = f"{error.filename}: {error.strerror}" if error.filename else str(error)
+            ctx.fail(f"Completion cannot be installed: {problem}. 'codemode --show-completion' prints it.")
+            raise  # not reached: `fail` raises
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         """Return the command that is named first, as typer does."""

@@ -65,6 +65,8 @@ async def list_runs(request: RunsRequest) -> ExitCode:
         write_result(json.dumps([{key: row[key] for key in row if key != "id"} for row in rows], indent=2))
     elif found:
         results().print(Group(*(_text(entry, waits) for entry, waits in found)), soft_wrap=True)
+        if any(entry.state != "running" for entry, _ in found):
+            note("`codemode resume RUN` continues one; `codemode recordings rm RUN` removes it")
     else:
         note("no run is open")
     return ExitCode.COMPLETED

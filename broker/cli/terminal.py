@@ -84,6 +84,8 @@ def write_file(path: Path, text: str) -> None:
     """
     try:
         path.write_text(text, "utf-8")
+    except FileNotFoundError:
+        raise Problem(f"{path}: there is no folder {path.parent}") from None
     except OSError as error:
         raise Problem(f"{path}: {error.strerror}") from None
 

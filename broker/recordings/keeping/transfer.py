@@ -73,6 +73,8 @@ def export(recordings: Recordings, entry: Entry, path: Path) -> None:
         except BaseException:
             Path(partial).unlink(missing_ok=True)
             raise
+    except FileNotFoundError:
+        raise RecordingError(f"{path}: there is no folder {path.parent}") from None
     except OSError as error:
         raise RecordingError(f"{path}: {(error.strerror or 'cannot be written').lower()}") from None
 

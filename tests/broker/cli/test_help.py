@@ -93,3 +93,13 @@ def test_help_and_completion_load_neither_the_sandbox_nor_the_sdk(arguments, is_
     finished = subprocess.run(command, env=environment, stdout=subprocess.PIPE, check=False)  # noqa: S603  # our own
     assert finished.stdout
     assert bool(finished.returncode) == is_loaded
+
+
+def test_completion_that_cannot_be_installed_says_where_and_what_else_there_is(codemode, tmp_path):
+    (tmp_path / "home").write_text("")
+    detected = {"_TYPER_COMPLETE_TEST_DISABLE_SHELL_DETECTION": "1"}
+    finished = codemode("--install-completion", "bash", HOME=str(tmp_path / "home"), **detected)
+    assert finished.returncode == 2
+    assert "Traceback" not in finished.stderr
+    assert f"Completion cannot be installed: {tmp_path / 'home'}" in finished.stderr
+    assert "'codemode --show-completion' prints it." in finished.stderr

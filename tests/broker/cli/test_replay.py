@@ -62,7 +62,7 @@ def test_a_folder_of_recordings_is_a_test_suite(codemode, tmp_path):
 def test_a_file_that_cannot_be_written_is_named(codemode, command):
     finished = codemode(command[0], str(EXAMPLE / "recording.jsonl"), command[1], "nowhere/file")
     assert finished.returncode == 2
-    assert "error: nowhere/file: No such file or directory\n" in finished.stderr
+    assert "error: nowhere/file: there is no folder nowhere\n" in finished.stderr
 
 
 def test_an_edited_script_runs_on_the_recorded_answers_as_far_as_they_go(codemode, tmp_path):
@@ -191,6 +191,7 @@ def test_a_parked_run_is_listed_with_what_it_waits_for_and_goes_on(codemode, con
     runs = codemode("runs")
     assert "parked" in runs.stdout
     assert 'line 3: odd.echo {"text": "one"}: waits for somebody to allow it' in runs.stdout
+    assert runs.stderr == "`codemode resume RUN` continues one; `codemode recordings rm RUN` removes it\n"
     still = codemode("resume", "last", "-c", config)
     assert (still.returncode, still.stdout) == (4, "")
     assert json.loads(codemode("runs", "--json").stdout)[0]["calls"] == 1
@@ -211,6 +212,8 @@ def test_recordings_leave_come_back_and_go(codemode, config, tmp_path):
     assert codemode("recordings", "rm", "last").stderr == "removed 1\n"
     assert codemode("recordings", "list").stderr == "nothing is recorded yet\n"
     assert "2 calls, completed" in codemode("recordings", "import", "run.jsonl").stderr
+    nowhere = codemode("recordings", "export", "last", "-o", "nowhere/run.jsonl")
+    assert (nowhere.returncode, nowhere.stderr) == (2, "error: nowhere/run.jsonl: there is no folder nowhere\n")
     assert codemode("replay", "last").returncode == 0
     assert codemode("recordings", "export", "last").stdout == (tmp_path / "run.jsonl").read_text()
 
