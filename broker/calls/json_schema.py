@@ -6,15 +6,15 @@ checked with three differences:
 
 - `pattern` and `patternProperties` are not looked at: a regular expression is a program of the server's;
 - a `$ref` leads only into the same document, never to a file or the network;
-- after a number of steps the check gives up, and what it has found until then is all; a long message, which quotes the
-  value, costs many, and so do names (schema_names.py). It protects scripts from surprises, it does not protect the
-  server, which checks its own arguments.
+- after a number of steps, or levels, the check gives up, and what it has found until then is all; a long message,
+  which quotes the value, costs many steps, and so do names (schema_names.py). It protects scripts from surprises, it
+  does not protect the server, which checks its own arguments.
 """
 
 from __future__ import annotations
 
 import json
-from contextlib import suppress
+from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Any
@@ -44,12 +44,16 @@ _PAIRS = 2_000
 _COMPARED_CHARACTERS = 50
 """So many characters of items that must be unique cost a step."""
 
+_MOST_LEVELS = 120
+"""Keywords within keywords. Each takes six calls at most of Python's stack; where that ends, a library panics."""
+
 _steps_left: ContextVar[int] = ContextVar("_steps_left", default=STEPS)
 _names: ContextVar[Names] = ContextVar("_names")
+_level: ContextVar[int] = ContextVar("_level", default=0)
 
 
 class _UnfinishedError(Exception):
-    """The bound on steps was reached."""
+    """A bound was reached."""
 
 
 def first_fault(value: Any, schema: Any, *, keep: bool = True) -> str | None:
@@ -64,14 +68,30 @@ def first_fault(value: Any, schema: Any, *, keep: bool = True) -> str | None:
         return None
     _steps_left.set(STEPS)
     _names.set(compiled.names)
+    _level.set(0)
     found: list[ValidationError] = []
-    # A broken schema raises anything, also where its errors are compared: RecursionError, Unresolvable, TypeError.
-    with suppress(Exception):
+    with _given_up():
         for error in compiled.validator.iter_errors(value):
             found.append(error)  # noqa: PERF402  # what was found before it raises counts
-    with suppress(Exception):
+    with _given_up():
         found = [best_match(found)] if found else []
     return _sentence(_beside_null(found[0])) if found else None
+
+
+@contextmanager
+def _given_up() -> Iterator[None]:
+    """End a block at whatever a broken schema raises: RecursionError, Unresolvable, TypeError, the panic of a library.
+
+    Errors that are compared raise as well.
+    """
+    try:
+        yield
+    except Exception:  # noqa: BLE001, S110  # what was found until then is all
+        pass
+    except BaseException as error:
+        # Of Rust, where Python's stack ends: no `Exception`, and not to be had by a name of its own.
+        if type(error).__name__ != "PanicException":
+            raise
 
 
 class _Compiled:
@@ -153,10 +173,17 @@ def _counted(check: Callable[..., Any]) -> Callable[..., Iterator[ValidationErro
     def counted(validator: Any, value: Any, instance: Any, schema: Any) -> Iterator[ValidationError]:
         _take_steps(1)
         _take_at_once(sum(len(one) for one in (value, instance) if isinstance(one, list | dict)) // _ITEMS)
-        for error in check(validator, value, instance, schema) or ():
-            # Once for each level that hands it on: a schema that refers to itself has as many as Python's stack.
-            _take_steps(1 + len(error.message) // _QUOTED_CHARACTERS)
-            yield error
+        level = _level.get()
+        if level >= _MOST_LEVELS:
+            raise _UnfinishedError
+        _level.set(level + 1)
+        try:
+            for error in check(validator, value, instance, schema) or ():
+                # Once for each level that hands it on.
+                _take_steps(1 + len(error.message) // _QUOTED_CHARACTERS)
+                yield error
+        finally:
+            _level.set(level)
 
     return counted
 

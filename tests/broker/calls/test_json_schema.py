@@ -114,6 +114,35 @@ def test_faults_deep_in_a_schema_that_refers_to_itself_are_not_all_handed_up():
     assert resumed < 2 * STEPS
 
 
+WITHIN_THEMSELVES = {
+    "a reference": {"$ref": "#"},
+    "a dynamic reference": {"$dynamicRef": "#a", "$dynamicAnchor": "a"},
+    "not": {"not": {"$ref": "#"}},
+    "a condition": {"if": {"$ref": "#"}},
+    "a dependent schema": {"propertyNames": {"not": {"const": "z"}}, "dependentSchemas": {"a": {"$ref": "#"}}},
+    "what is not evaluated": {"$ref": "#", "unevaluatedProperties": False},
+    "one of what is not evaluated": {"unevaluatedProperties": False, "anyOf": [{"$ref": "#"}]},
+}
+
+
+@pytest.mark.parametrize("schema", WITHIN_THEMSELVES.values(), ids=WITHIN_THEMSELVES)
+def test_a_schema_within_itself_ends_quietly_wherever_the_stack_ends(schema):
+    def deeper(calls: int) -> str | None:
+        return deeper(calls - 1) if calls else first_fault({"a": 1}, schema)
+
+    assert {deeper(calls) for calls in range(0, 500, 7)} == {None}
+
+
+def test_a_fault_as_deep_as_values_may_be_is_found():
+    schema = {"properties": {"child": {"$ref": "#"}, "n": {"type": "integer"}}}
+    value: dict[str, object] = {"n": "x"}
+    for _ in range(55):
+        value = {"child": value}
+    fault = first_fault(value, schema)
+    assert fault is not None
+    assert fault.endswith("child…: 'x' is not of type 'integer'")
+
+
 def test_a_schema_that_is_used_once_is_not_kept():
     class Schema(dict[str, str]):
         pass
