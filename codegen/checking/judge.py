@@ -10,11 +10,12 @@ matched as text; one that is not recognised is dropped too.
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from codegen.checking.checker_input import ERROR_NAMES
 from codegen.checking.missing_names import undefined, unknown_tool
-from codegen.checking.mistake import AWAIT, AWAIT_FIRST, Mistake, listed, nearest
+from codegen.checking.mistake import AWAIT, AWAIT_FIRST, NO_AWAIT_IN_LAMBDA, Mistake, listed, nearest
 from codegen.checking.script_text import may_exist
 from codegen.checking.type_text import kinds_of
 from codegen.checking.wrong_arguments import wrong_argument, wrong_call
@@ -55,8 +56,10 @@ def mistake_in(finding: Finding, place: Place, known: Known) -> Mistake | None:
     """Return what to say about a finding, or None if it is not certain."""
     judge = _JUDGES.get(finding.rule)
     mistake = judge(finding, place, known) if judge is not None else None
-    if mistake is None or mistake.hint in _OF_AWAIT:
-        return mistake
+    if mistake is None:
+        return None
+    if mistake.hint in _OF_AWAIT:
+        return replace(mistake, hint=NO_AWAIT_IN_LAMBDA) if place.is_in_lambda else mistake
     errors = _ERRORS.get(finding.rule)
     return None if errors is not None and place.is_caught(errors) else mistake
 

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 _PATH = re.compile(r"([^\W\d]\w*)(?:\s*\[\s*(?:\"[^\"\\]*\"|'[^'\\]*'|-?\d+)\s*\])*")
 _LOOPED = re.compile(rf"(\(?\s*await\b|(?:{_PATH.pattern})(?=\s*(?:[:\])}}]|(?:if|for)\b|$)))")
 _LINE_END = re.compile(r"\r\n|\r|\n")
+_LAMBDA = re.compile(r"\blambda\b")
 _QUOTED = re.compile(r"\"[^\"\n]*\"|'[^'\n]*'")
 _LONGEST_PATH = 500
 _LONGEST_NAME = 80
@@ -142,6 +143,18 @@ class Place:
     def is_awaited(self) -> bool:
         """Tell whether `await` stands before that text."""
         return re.search(r"\bawait[ \t(]*$", self.script[max(0, self.start - 20) : self.start]) is not None
+
+    @property
+    def is_in_lambda(self) -> bool:
+        """Tell whether that text stands in a lambda on its line, the last one before it."""
+        line = self.script[max(0, self.start - _LONGEST_UPDATE) : self.start].rpartition("\n")[2]
+        found = [*_LAMBDA.finditer(line)]
+        depth = 0
+        for character in line[found[-1].end() :].partition(":")[2] if found else ")":
+            depth += (character in "([{") - (character in ")]}")
+            if depth < 0 or (depth == 0 and character == ","):
+                return False
+        return True
 
     @property
     def is_joined(self) -> bool:
