@@ -77,7 +77,11 @@ def check(
     found = shared.findings(script, tools_package(named, within, unimported))
     if not found:
         return []
-    known = replace(known_from(named, functions), results_altered=any(map(alters_results, found)))
+    known = replace(
+        known_from(named, functions),
+        unimported=frozenset(unimported),
+        results_altered=any(map(alters_results, found)),
+    )
     judged: list[tuple[Finding, Mistake]] = []
     text = ScriptText(script)
     most = min(_MOST_FINDINGS, _MOST_READ // (len(script) or 1))

@@ -14,7 +14,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from codegen.checking.checker_input import ERROR_NAMES
-from codegen.checking.missing_names import undefined, unknown_tool
+from codegen.checking.missing_names import server_as_module, undefined, unknown_tool
 from codegen.checking.mistake import AWAIT, AWAIT_FIRST, NO_AWAIT_IN_LAMBDA, Mistake, listed, nearest
 from codegen.checking.script_text import may_exist
 from codegen.checking.type_text import kinds_of
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from codegen.checking.type_checker import Finding
 
 _TOOLS_MODULE = re.compile(r"`(tools(?:\.\w+)?)` has no member `(\w+)`")
-_UNRESOLVED_TOOLS = re.compile(r"Cannot resolve imported module `tools\.(\w+)`")
+_UNRESOLVED = re.compile(r"Cannot resolve imported module `(tools\.)?(\w+)`")
 _OBJECT = re.compile(r"bject of type `(.+?)` (?:has no attribute `(\w+)`|with no|is not|is always)")
 _KEY = re.compile(r'key "(.*?)" for TypedDict `(\w+)`')
 _NUMBERED = re.compile(r"TypedDict `(\w+)` can only be subscripted .* got key of type `(?:Literal\[-?\d+\]|slice\[)")
@@ -105,13 +105,17 @@ def _missing_key(finding: Finding, place: Place, known: Known) -> Mistake | None
     return Mistake(finding.message.replace("TypedDict ", "").replace(" constructor", ""))
 
 
+def _imported(finding: Finding, place: Place, known: Known) -> Mistake | None:
+    named = _UNRESOLVED.search(finding.message)
+    if named is None:
+        return _member(finding, place, known)
+    return unknown_tool("tools", named[2], place, known) if named[1] else server_as_module(named[2], place, known)
+
+
 def _member(finding: Finding, place: Place, known: Known) -> Mistake | None:
     tool = _TOOLS_MODULE.search(finding.message)
     if tool is not None:
         return unknown_tool(tool[1], tool[2], place, known)
-    unresolved = _UNRESOLVED_TOOLS.search(finding.message)
-    if unresolved is not None:
-        return unknown_tool("tools", unresolved[1], place, known)
     named = _OBJECT.search(finding.message)
     if named is None:
         return None
@@ -189,7 +193,7 @@ def _is_handed_on(place: Place) -> bool:
 
 
 _JUDGES: dict[str, Callable[[Finding, Place, Known], Mistake | None]] = {
-    "import-not-found": _member,
+    "import-not-found": _imported,
     "invalid-argument-type": wrong_argument,
     "invalid-await": _awaited,
     "invalid-syntax": _syntax,

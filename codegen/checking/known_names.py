@@ -22,6 +22,7 @@ class Known:
     """What the stubs define: keys by class, parameters by function and namespace, which of those are `optional`.
 
     `partners` are the classes of which one may stand in place of another, where a tool has unions of objects.
+    `unimported` are the namespaces that a script may use without an import.
     `results_altered` says that the script stores other types in results, so that their types say nothing.
     """
 
@@ -32,6 +33,7 @@ class Known:
     has_unions: bool
     functions: Mapping[str, tuple[str, ...]]
     optional: frozenset[tuple[str, str]]
+    unimported: frozenset[str] = frozenset()
     results_altered: bool = False
 
     @property

@@ -38,6 +38,16 @@ def undefined(finding: Finding, place: Place, known: Known) -> Mistake | None:
     return Mistake(f"`{name}` is not defined", near or "each script starts anew: define what it uses")
 
 
+def server_as_module(name: str, place: Place, known: Known) -> Mistake | None:
+    """Judge a server that is imported as a module, where no module has its name.
+
+    The guest has told so, by finding the server named, unless that is named beside the import, through `tools`.
+    """
+    if name not in known.unimported or place.mentions("tools"):
+        return None
+    return Mistake(f"there is no module `{name}`", f"write `from tools import {name}` first")
+
+
 def unknown_tool(module: str, name: str, place: Place, known: Known) -> Mistake | None:
     """Judge a server or tool that there is not; `module` is `tools` or one of its modules."""
     if place.mentions("hasattr") or name.startswith("__"):

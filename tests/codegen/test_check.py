@@ -19,6 +19,21 @@ def test_nothing_is_found_in_a_correct_script(case: ScriptCase) -> None:
     assert check(case.script, stubs()) == []
 
 
+@pytest.mark.parametrize(
+    ("script", "unimported", "is_wrong"),
+    [
+        ("from hub import get_issue", ["hub"], True),
+        ("import hub", ["hub"], True),
+        ("import hub", [], False),  # the guest has found a module of that name
+        ("import hub\nimport tools\nawait tools.hub.get_issue(repo='a', number=1)", ["hub"], False),
+    ],
+)
+def test_a_server_that_is_imported_as_a_module_is_a_mistake_where_there_is_no_such_module(script, unimported, is_wrong):
+    found = [(one.message, one.hint) for one in check(script, stubs(), unimported=unimported)]
+    said = ("there is no module `hub`", "write `from tools import hub` first")
+    assert found == ([said] if is_wrong else [])
+
+
 @pytest.mark.parametrize("case", broken_scripts(), ids=lambda case: case.name)
 def test_a_mistake_is_found_where_it_is(case: ScriptCase) -> None:
     found = check(case.script, stubs())

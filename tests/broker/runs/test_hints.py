@@ -305,13 +305,36 @@ async def test_what_a_script_does_not_fit_is_said_with_the_descriptions_that_it_
     assert "check that the script fits the stubs below, and run it again.\nNo tool was called." in fitting.text
 
 
+@pytest.mark.parametrize(("namespace", "is_meant"), [("desks", True), ("desktop", True), ("slack", False)])
+async def test_the_tool_of_a_server_that_is_near_by_name_is_described_at_once(session, namespace, is_meant):
+    script = f"from tools import {namespace}\nawait {namespace}.add(a='x')"
+    lacking = await session.dispatch("execute_code", {"code": script})
+    assert f"there is no server `{namespace}` in tools (" in lacking.text
+    is_described = f"desk.add (line 2, where it is written {namespace}.add)" in lacking.text
+    assert (is_described, "async def add(" in lacking.text) == (is_meant, is_meant)
+
+
 @pytest.mark.parametrize("script", ["import desk\nawait desk.add(a=1)", "from desk import add\nawait add(a=1)"])
 async def test_a_tool_of_a_server_that_is_imported_as_a_module_is_described_at_once(session, script):
     lacking = await session.dispatch("execute_code", {"code": script})
     assert "async def add(" in lacking.text
+    assert "there is no module `desk` (write `from tools import desk` first)" in lacking.text
     described = await session.dispatch("execute_code", {"code": script})
     assert "write `from tools import desk` first" in described.text
     assert "No tool was called." in described.text
+
+
+@pytest.mark.parametrize(
+    "script",
+    [
+        "try:\n    from desk import add\nexcept ImportError:\n    from tools.desk import add\nawait add(a=5)",
+        "try:\n    import desk\nexcept ImportError:\n    desk = None\n6",
+    ],
+)
+async def test_a_script_that_reckons_with_no_module_of_a_servers_name_runs(session, script):
+    await session.get_tool_details(["desk.*"])
+    reply = await session.dispatch("execute_code", {"code": script})
+    assert (reply.text.partition("\n")[0], reply.is_error) == ("6", False)
 
 
 @pytest.mark.parametrize(
