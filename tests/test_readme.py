@@ -2,15 +2,26 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import re
 from pathlib import Path
 
 import pytest
+from pydantic import BaseModel
 
-from broker import Config
+from broker import Config, ServerConfig
+from broker.audit_settings import AuditSettings
+from broker.authorization.policy_config import PolicyConfig
+from broker.disclosure.disclosure_config import DisclosureConfig
+from broker.recordings.settings import RecordingSettings
+from broker.sandbox_settings import SandboxSettings
+from broker.server.settings import OAuthSettings, ServeSettings
+from broker.upstreams.oauth_settings import OAuthClient
+from sandbox import Limits
 
 ROOT = Path(__file__).parent.parent
+MIB = 1024 * 1024
 
 
 def command_lines() -> list[str]:
@@ -52,3 +63,67 @@ def test_each_config_in_the_pages_can_be_read(page, document):
     text = json.dumps({"mcpServers": {}} | document)
     variables = dict.fromkeys(re.findall(r"[A-Z]+_TOKEN", text), "a value of the environment")
     Config.parse(text, source=page, folder=ROOT, environment=variables)
+
+
+def defaults_in(page: str, table: str) -> dict[str, str]:
+    """The keys of a table and their defaults; several keys in one row have the same."""
+    _, _, text = (ROOT / "docs" / page).read_text().partition(table)
+    found = re.search(r"^\| key.*?(?=\n\n|\Z)", text, re.MULTILINE | re.DOTALL)
+    assert found
+    rows = [line for line in found[0].splitlines() if line.startswith("| `")]
+    cells = [re.split(r" *\| *", row.strip("| "))[:2] for row in rows]
+    return {key: default for keys, default in cells for key in re.findall(r"`(\w+)`", keys)}
+
+
+def shown(default: object) -> str:
+    match default:
+        case bool():
+            return f"`{json.dumps(default)}`"
+        case str():
+            return f"`{default}`"
+        case int() | float():
+            return f"{default // MIB} MiB" if default >= MIB else f"{int(default):,}"
+    return ""
+
+
+def defaults_of(model: type[BaseModel | Limits]) -> dict[str, str]:
+    if issubclass(model, BaseModel):
+        return {name: shown(field.default) for name, field in model.model_fields.items()}
+    return {field.name: shown(field.default) for field in dataclasses.fields(model)}
+
+
+@pytest.mark.parametrize(
+    ("table", "model"),
+    [
+        ("\n## Servers\n", ServerConfig),
+        ("\n### oauth\n", OAuthClient),
+        ("\n## sandbox\n", SandboxSettings),
+        ("\n`codemode run --timeout`", Limits),
+        ("\n## audit\n", AuditSettings),
+    ],
+)
+def test_the_page_about_the_config_has_each_key_with_its_default(table, model):
+    assert defaults_in("config.md", table) == defaults_of(model)
+
+
+def test_the_keys_of_serve_have_their_defaults_beside_them():
+    found = defaults_in("serving.md", "\nMore keys of `serve`:\n")
+    assert len(found) > 5
+    assert found.items() <= defaults_of(ServeSettings).items()
+
+
+@pytest.mark.parametrize(
+    ("page", "model"),
+    [
+        ("config.md", Config),
+        ("serving.md", ServeSettings),
+        ("serving.md", OAuthSettings),
+        ("disclosure.md", DisclosureConfig),
+        ("recordings.md", RecordingSettings),
+        ("authorization.md", PolicyConfig),
+    ],
+)
+def test_each_key_of_a_section_is_on_its_page(page, model):
+    text = (ROOT / "docs" / page).read_text()
+    keys = [field.validation_alias or name for name, field in model.model_fields.items()]
+    assert [key for key in keys if f"`{key}`" not in text and f'"{key}"' not in text] == []
