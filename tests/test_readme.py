@@ -1,24 +1,34 @@
-"""The README's command lines are the ones that CI and the tests run."""
+"""What the pages show: command lines that codemode takes, configs that can be read, Python that parses, real defaults."""
 
 from __future__ import annotations
 
+import ast
 import dataclasses
 import json
 import re
+import shlex
+from importlib import import_module
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import pytest
+import typer
 from pydantic import BaseModel
+from typer.main import get_command
 
 from broker import Config, ServerConfig
 from broker.audit_settings import AuditSettings
 from broker.authorization.policy_config import PolicyConfig
+from broker.cli.app import app
 from broker.disclosure.disclosure_config import DisclosureConfig
 from broker.recordings.settings import RecordingSettings
 from broker.sandbox_settings import SandboxSettings
 from broker.server.settings import OAuthSettings, ServeSettings
 from broker.upstreams.oauth_settings import OAuthClient
 from sandbox import Limits
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 ROOT = Path(__file__).parent.parent
 MIB = 1024 * 1024
@@ -127,3 +137,48 @@ def test_each_key_of_a_section_is_on_its_page(page, model):
     text = (ROOT / "docs" / page).read_text()
     keys = [field.validation_alias or name for name, field in model.model_fields.items()]
     assert [key for key in keys if f"`{key}`" not in text and f'"{key}"' not in text] == []
+
+
+def commands(command: Any, path: str = "") -> Iterator[tuple[str, Any]]:
+    yield path, command
+    for name, one in getattr(command, "commands", {}).items():
+        yield from commands(one, f"{path} {name}".strip())
+
+
+COMMANDS = dict(commands(get_command(app)))
+
+
+def documented_lines() -> list[str]:
+    """The lines that call `codemode`, in the pages and in the examples of `--help`."""
+    pages = [page.read_text() for page in [*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md")]]
+    blocks = [block for page in pages for block in re.findall(r"```sh\n(.*?)```", page, re.DOTALL)]
+    helps = [command.help or "" for command in COMMANDS.values()]
+    lines = [line.strip() for text in [*blocks, *helps] for line in text.splitlines()]
+    return sorted({line for line in lines if line.startswith("codemode ")})
+
+
+@pytest.mark.parametrize("line", documented_lines())
+def test_each_command_line_that_is_shown_is_one_that_codemode_takes(line):
+    words = shlex.split(re.split(r" (?:[|>]|  )", line)[0], comments=True)[1:]
+    path = ""
+    while words and f"{path} {words[0]}".strip() in COMMANDS:
+        path = f"{path} {words.pop(0)}".strip()
+    assert path
+    assert COMMANDS[path].make_context(path, words).info_name == path
+
+
+def test_a_command_line_that_codemode_does_not_take_would_be_found():
+    with pytest.raises(typer.BadParameter):
+        COMMANDS["run"].make_context("run", ["report.py", "--timeout", "soon"])
+
+
+@pytest.mark.parametrize("page", ["scripts.md", "embedding.md", "recordings.md"])
+def test_the_python_of_a_page_parses_and_names_what_there_is(page):
+    blocks = re.findall(r"```python\n(.*?)```", (ROOT / "docs" / page).read_text(), re.DOTALL)
+    assert blocks
+    for block in blocks:
+        code = compile(block, page, "exec", ast.PyCF_ONLY_AST | ast.PyCF_ALLOW_TOP_LEVEL_AWAIT)
+        for node in ast.walk(code):
+            if isinstance(node, ast.ImportFrom) and node.module != "tools":
+                module = import_module(str(node.module))
+                assert [name.name for name in node.names if not hasattr(module, name.name)] == []
