@@ -1,13 +1,15 @@
 from __future__ import annotations
 
 import gc
+import subprocess
 import sys
 import weakref
 from typing import TYPE_CHECKING
 
 import pytest
 
-from broker.calls.json_schema import STEPS, first_fault
+from broker.calls.bounded_validator import STEPS
+from broker.calls.json_schema import first_fault
 
 if TYPE_CHECKING:
     from types import FrameType
@@ -153,3 +155,14 @@ def test_a_schema_that_is_used_once_is_not_kept():
     del schema
     gc.collect()
     assert kept() is None
+
+
+@pytest.mark.parametrize(("value", "is_loaded"), [(1, False), ("x", True)])
+def test_the_validator_is_loaded_for_the_first_value_that_does_not_plainly_fit(value, is_loaded):
+    program = (
+        "import sys\n"
+        "from broker.calls.json_schema import first_fault\n"
+        f"first_fault({value!r}, {{'type': 'integer'}})\n"
+        "print('jsonschema' in sys.modules)\n"
+    )
+    assert subprocess.check_output([sys.executable, "-c", program], text=True) == f"{is_loaded}\n"  # noqa: S603  # ours

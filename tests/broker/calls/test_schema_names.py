@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from broker.calls.json_schema import STEPS, first_fault
+from broker.calls.bounded_validator import STEPS
+from broker.calls.json_schema import first_fault
 from broker.calls.schema_names import Names
 
 MANY = {f"d{index}": {"type": "string"} for index in range(20_000)}
