@@ -2,8 +2,8 @@
 
 Above: check.py. The script is hostile text: it is handed over as the one cell of a notebook, in which
 `await` may stand outside functions, and neither parsed nor run here. The checker runs with an empty
-environment, in a folder of its own that is deleted afterwards; its time, its memory, its report and how many of
-it run at once are bounded.
+environment, in a folder of its own that is deleted afterwards, or by a later process where its own was killed; its
+time, its memory, its report and how many of it run at once are bounded.
 """
 
 from __future__ import annotations
@@ -11,11 +11,15 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import shutil
+import stat
 import subprocess
 import sys
 import tempfile
 import threading
+import time
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
@@ -34,6 +38,9 @@ TIMEOUT_SECONDS = 5.0
 MEMORY_BYTES = 2 * 1024**3
 REPORT_BYTES = 16 * 1024**2
 MAX_CHECKERS = max(2, os.cpu_count() or 1)
+PREFIX = "codemode-check-"
+LEFT_BEHIND_SECONDS = 3_600
+"""How old a folder is that no check still uses: each ends within seconds, or was killed."""
 _LONGEST_MESSAGE = 2_000
 _RUNNING = threading.BoundedSemaphore(MAX_CHECKERS)
 GUEST_PYTHON = "3.14"
@@ -58,7 +65,8 @@ def findings(script: str, package: Mapping[str, str]) -> list[Finding]:
     Raises:
         CheckerError: If the checker cannot be started, takes too long or answers something else.
     """
-    with tempfile.TemporaryDirectory(prefix="codemode-check-") as folder:
+    _remove_left_behind()
+    with tempfile.TemporaryDirectory(prefix=PREFIX) as folder:
         root = Path(folder)
         (root / "tools").mkdir()
         for path, text in package.items():
@@ -70,6 +78,18 @@ def findings(script: str, package: Mapping[str, str]) -> list[Finding]:
         return [_finding(result) for result in json.loads(report)["runs"][0]["results"]]
     except (ValueError, KeyError, IndexError, TypeError, RecursionError) as error:
         raise CheckerError("the type checker wrote something that is not a report") from error
+
+
+@cache
+def _remove_left_behind() -> None:
+    """Remove, once in a process, the folders of this user's checks whose process was killed; not on Windows."""
+    if sys.platform != "win32":
+        for folder in Path(tempfile.gettempdir()).glob(f"{PREFIX}*"):
+            with contextlib.suppress(OSError):
+                found = folder.lstat()
+                is_old = time.time() - found.st_mtime > LEFT_BEHIND_SECONDS
+                if is_old and stat.S_ISDIR(found.st_mode) and found.st_uid == os.getuid():
+                    shutil.rmtree(folder, ignore_errors=True)
 
 
 def _run(root: Path) -> str:

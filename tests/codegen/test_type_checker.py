@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+import os
 import resource
 import subprocess
 import sys
 import threading
+import time
 from concurrent.futures import ThreadPoolExecutor
+from typing import TYPE_CHECKING
 
 import pytest
 
 from codegen import CheckerError, check
 from codegen.checking import type_checker
 from tests.codegen.world import stubs
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 SCRIPT = "from tools import hub\nprint(hub.nothing)\n"
 LONG_REPORT = "from tools import hub\n" + "hub.nothing()\n" * 300
@@ -55,6 +61,25 @@ def test_the_bounds_hold_for_the_process_that_reads_the_script() -> None:
         bounds = [resource.prlimit(process.pid, kind) for kind in (resource.RLIMIT_AS, resource.RLIMIT_FSIZE)]
         process.kill()
     assert bounds == [(type_checker.MEMORY_BYTES,) * 2, (type_checker.REPORT_BYTES,) * 2]
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="of Windows nothing is known")
+def test_the_folders_of_killed_checks_are_removed_by_a_later_process_and_nothing_else_is(tmp_path: Path) -> None:
+    temporary, elsewhere = tmp_path / "temporary", tmp_path / "elsewhere"
+    for folder in (*(temporary / f"codemode-check-{name}" for name in ("old", "new")), elsewhere, temporary / "other"):
+        (folder / "tools").mkdir(parents=True)
+    (temporary / "codemode-check-link").symlink_to(elsewhere)
+    (temporary / "codemode-check-file").touch()
+    long_ago = time.time() - type_checker.LEFT_BEHIND_SECONDS - 60
+    for path in [*temporary.iterdir(), elsewhere]:
+        if not path.name.endswith("-new"):
+            os.utime(path, (long_ago, long_ago), follow_symlinks=False)
+    checks = "from codegen import check; check('x = 1', [])"
+    environment = {**os.environ, "TMPDIR": str(temporary)}
+    subprocess.run([sys.executable, "-c", checks], env=environment, check=True)  # noqa: S603  # ours
+    left = {path.name for path in temporary.iterdir()}
+    assert left == {"codemode-check-new", "codemode-check-link", "codemode-check-file", "other"}
+    assert (elsewhere / "tools").is_dir()
 
 
 def test_a_report_that_is_too_long_is_none(monkeypatch: pytest.MonkeyPatch) -> None:
