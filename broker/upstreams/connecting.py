@@ -120,7 +120,9 @@ async def _open(
             return FunctionsDispatcher(target, state)
         return InProcessDispatcher(server, state)
     if target.command is not None:
-        streams = await stack.enter_async_context(stdio_streams(target, connection.end, process))
+        streams = await stack.enter_async_context(
+            stdio_streams(target, connection.end, process, on_stop=connection.stopped)
+        )
     else:
         streams = await _http_streams(stack, target, connection)
     return JSONRPCDispatcher(*streams)

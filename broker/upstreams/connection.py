@@ -55,7 +55,11 @@ class Page:
 
 @dataclass
 class Connection:
-    """An open connection. `ended` is set, with `reason`, when it is of no further use."""
+    """An open connection. `ended` is set, with `reason`, when it is of no further use.
+
+    Attributes:
+        last_words: Of a server that is a child process, once it was stopped.
+    """
 
     on_tools_changed: Callable[[], None]
     on_end: Callable[[], None]
@@ -63,6 +67,7 @@ class Connection:
     requests: UpstreamRequests | None = None
     ended: anyio.Event = field(default_factory=anyio.Event)
     reason: str = ""
+    last_words: str = ""
     trail: HttpTrail = field(default_factory=HttpTrail)
     _session: ClientSession | None = None
     _wire: RawDispatcher | None = None
@@ -95,6 +100,10 @@ class Connection:
         if not self.ended.is_set():
             self.ended.set()
             self.on_end()
+
+    def stopped(self, last_words: str) -> None:
+        """Keep what a server said last that is ended because we are done with it."""
+        self.last_words = last_words
 
     async def list_page(self, cursor: str | None) -> Page:
         """Ask for one page of tools.

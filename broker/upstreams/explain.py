@@ -54,7 +54,9 @@ def explain(
     if timed_out:
         see = "Run its command by hand to see whether it starts" if settings.url is None else "See whether it runs"
         seconds = f"{settings.connect_timeout_seconds:g}"
-        return Trouble(f"it did not become ready within {seconds} s", f"{see}, or raise connect_timeout_seconds.")
+        words = f"; its last words: {connection.last_words}" if connection.last_words else ""
+        late = f"it did not become ready within {seconds} s{words}"
+        return Trouble(late, f"{see}, or raise connect_timeout_seconds.")
     causes = list(_causes(error)) if error is not None else []
     known = next(filter(None, (_known(name, settings, cause) for cause in causes)), None)
     if known is not None:

@@ -109,11 +109,15 @@ class Child:
 
 @asynccontextmanager
 async def stdio_streams(
-    config: ServerConfig, on_end: Callable[[str], None], server: ServerProcess | None = None
+    config: ServerConfig,
+    on_end: Callable[[str], None],
+    server: ServerProcess | None = None,
+    *,
+    on_stop: Callable[[str], None] = lambda _words: None,
 ) -> AsyncIterator[TransportStreams]:
     """Start the server of a config and yield its message streams; all that it started is gone afterwards.
 
-    `server` is that where it has been started already.
+    `server` is that where it has been started already. `on_stop` takes its last words when we are done with it.
 
     Raises:
         OSError: The program cannot be started.
@@ -131,6 +135,7 @@ async def stdio_streams(
         try:
             yield incoming, outgoing
         finally:
+            on_stop(child.last_words())
             with anyio.CancelScope(shield=True):
                 await child.stop()
             tasks.cancel_scope.cancel()

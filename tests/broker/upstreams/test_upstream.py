@@ -70,6 +70,15 @@ async def test_a_server_that_never_answers_is_given_up_after_its_timeout(faulty,
         assert upstream.status.problem == "it did not become ready within 0.5 s"
 
 
+async def test_a_server_that_is_given_up_is_quoted_with_what_it_was_at(running):
+    program = "echo '\033[31mWaiting for the database' >&2; exec sleep 60"
+    config = ServerConfig(command="sh", args=("-c", program), connect_timeout_seconds=2)
+    async with running(config) as upstream:
+        assert upstream.status.problem == (
+            "it did not become ready within 2 s; its last words: Waiting for the database"
+        )
+
+
 MISSING: dict[str, tuple[dict[str, Any], str, str]] = {
     "command": (
         {"command": "no-such-program"},
