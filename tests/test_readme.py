@@ -1,4 +1,4 @@
-"""What the pages show: command lines that codemode takes, configs that can be read, Python that parses, real defaults."""
+"""What the pages show: command lines that codemode takes, configs that can be read, Python that parses, defaults."""
 
 from __future__ import annotations
 
