@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import sys
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from broker import Grant, PatternError
 from broker.cli.call_table import call_table
@@ -15,6 +15,7 @@ from broker.cli.exit_codes import ExitCode
 from broker.cli.next_command import whole
 from broker.cli.script_file import name_in_tracebacks, read_script
 from broker.cli.terminal import Problem, can_ask, note, report_problem, write_result, write_to
+from codegen.plain_text import one_line
 from sandbox.limits import LEAST_MEMORY_BYTES, MIB
 
 if TYPE_CHECKING:
@@ -24,6 +25,8 @@ if TYPE_CHECKING:
     from broker import CheckMode, Config, ExecutionResult
     from sandbox import Isolation, Limits
 
+
+_DISPLAYED_CHARACTERS = 200
 
 _ADVICE = {
     "wall_seconds": "--timeout S allows more; does the script wait for something that never comes?",
@@ -131,6 +134,9 @@ def report(result: ExecutionResult, request: object) -> None:
         write_result(json.dumps(result.value, indent=2, ensure_ascii=False))
     if result.error is not None:
         write_to(sys.stderr, result.error.traceback.rstrip("\n") + "\n")
+    if result.displayed:
+        kinds = one_line(", ".join(map(_kind, result.displayed)), _DISPLAYED_CHARACTERS)
+        note(f"displayed, for clients and not on a terminal: {kinds}")
     if result.stopped is not None:
         stopped = result.stopped
         where = f" at line {stopped.line}" if stopped.line else ""
@@ -141,6 +147,10 @@ def report(result: ExecutionResult, request: object) -> None:
     if result.calls:
         note("")
         note(call_table(result.calls))
+
+
+def _kind(block: dict[str, Any]) -> str:
+    return str(block.get("mimeType") or block.get("resource", {}).get("mimeType") or block["type"])
 
 
 def exit_code(result: ExecutionResult) -> ExitCode:

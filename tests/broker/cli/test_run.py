@@ -166,3 +166,11 @@ def test_the_image_is_compiled_once_and_a_plain_line_says_so(codemode, tmp_path)
     assert first.stderr.startswith("Compiling the sandbox image")
     assert first.stderr.count("\n") == 1
     assert second.stderr == ""
+
+
+def test_what_a_script_displays_is_named_where_it_cannot_be_shown(codemode):
+    script = "display(b'a,b', mime_type='text/csv')\ndisplay(b'GIF89a', mime_type='image/gif')"
+    finished = codemode("run", "-", stdin=script)
+    assert (finished.returncode, finished.stdout) == (0, "")
+    assert "displayed, for clients and not on a terminal: text/csv, image/gif\n" in finished.stderr
+    assert "displayed" not in codemode("run", "-", stdin="1").stderr
