@@ -117,12 +117,14 @@ class Bridge:
     def close(self) -> list:
         """Refuses further calls; returns those that were written but never awaited.
 
-        Each as (function, line, plain function of the script around it or "").
+        Each as (function, line, plain function of the script around it, "lambda" or "").
         """
         self._closed = True
         return [(call["function"], call["line"], _plain_function(code)) for call, code in self._never_awaited.values()]
 
 
 def _plain_function(code):
-    """The name of the function that code is of, if that cannot await; empty for any other code."""
+    """The name of the function that code is of, or "lambda", if that cannot await; empty for any other code."""
+    if code.co_name == "<lambda>":
+        return "lambda"
     return "" if code.co_flags & inspect.CO_COROUTINE or not code.co_name.isidentifier() else code.co_name

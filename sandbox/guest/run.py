@@ -185,13 +185,16 @@ class Run:
 def _forgotten(place, count, has_tasks):
     function, _, around = place
     times = f" ({count} times)" if count > 1 else ""
-    if around:
+    said = f"{function}(...) was never awaited{times}, so it was not called"
+    if around == "lambda":
         return (
-            f"{function}(...) was never awaited{times}, so it was not called: make {around} an `async def` that "
-            f"awaits it, and write `await {around}(...)`"
+            f"{said}: a lambda cannot `await`. Write `[await {function}(...) for ... in ...]` in its place, or "
+            "`await asyncio.gather(*...)` around what it returns"
         )
+    if around:
+        return f"{said}: make {around} an `async def` that awaits it, and write `await {around}(...)`"
     or_task = ", or `await` the task or gather that it was given to" if has_tasks else ""
-    return f"{function}(...) was never awaited{times}, so it was not called: write `await {function}(...)`{or_task}"
+    return f"{said}: write `await {function}(...)`{or_task}"
 
 
 def _unknown_value(value):

@@ -333,6 +333,22 @@ async def test_a_call_that_a_plain_function_returns_is_told_with_that_function(r
     assert told in outcome.stderr + getattr(outcome.outcome, "message", "")
 
 
+@pytest.mark.parametrize("end", ["print([*calls])", "sum(calls)"])
+async def test_a_call_that_a_lambda_returns_is_told_what_to_write_in_its_place(run, end):
+    outcome = await run(f"from tools import good\ncalls = map(lambda n: good.echo(text=n), 'ab')\n{end}")
+    told = (
+        "so it was not called: a lambda cannot `await`. Write `[await good.echo(...) for ... in ...]` in its place, or "
+        "`await asyncio.gather(*...)` around what it returns"
+    )
+    assert told in outcome.stderr + getattr(outcome.outcome, "message", "")
+
+
+async def test_calls_that_a_lambda_returns_and_that_are_gathered_are_made(run):
+    script = "import asyncio\nfrom tools import good\nawait asyncio.gather(*map(lambda n: good.echo(text=n), 'ab'))"
+    result = await run(script)
+    assert (result.stderr, result.usage.calls) == ("", 2)
+
+
 async def test_a_wait_for_nothing_says_where(raised):
     outcome = await raised("import asyncio\n\nasync def f():\n    await asyncio.Event().wait()\nawait f()")
     assert outcome.message == (
