@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
+
 import pytest
 
 from broker import Denial, Grant, PolicyConfig
@@ -64,3 +66,24 @@ async def test_calls_count_in_the_quotas_of_the_other_policy(run, recorded):
     await run("from tools import desk\nfor n in range(3):\n    await desk.add(a=n)")
     limited = policy(rules=[{"tools": "*", "effect": "allow"}], quotas=[{"tools": "desk.*", "per_run": 2}])
     assert [verdict.now for verdict in judge_recording(recorded(), limited)] == ["allowed", "allowed", "denied"]
+
+
+@pytest.mark.parametrize(("is_trusted", "now"), [(True, "allowed"), (False, "asked")])
+async def test_hints_of_a_server_count_where_it_was_trusted(run, recorded, is_trusted, now):
+    await run(ADD, nothing=True)
+    recording = recorded()
+    [tool] = recording.begun.tools
+    said = tool.model_copy(update={"read_only": True, "is_trusted": is_trusted})
+    recording.begun = recording.begun.model_copy(update={"tools": (said,)})
+    reading = policy(rules=[{"tools": "*", "annotations": {"read_only": True}, "effect": "allow"}])
+    assert [verdict.now for verdict in judge_recording(recording, reading)] == [now]
+
+
+@pytest.mark.parametrize(("seconds", "now"), [(1, "allowed"), (-1, "asked")])
+async def test_a_grant_holds_that_had_not_expired_when_the_run_began(run, recorded, seconds, now):
+    await run(ADD)
+    recording = recorded()
+    [grant] = recording.begun.grants
+    ends = datetime.fromtimestamp(recording.begun.at / 1e9 + seconds, UTC).isoformat()
+    recording.begun = recording.begun.model_copy(update={"grants": (grant.model_copy(update={"expires_at": ends}),)})
+    assert [verdict.now for verdict in judge_recording(recording, policy(rules=[]))] == [now]
