@@ -94,7 +94,7 @@ class ExecutionResult(BaseModel):
     error: ExecutionError | None = None
     stopped: StoppedBy | None = None
     calls: list[CallRecord]
-    usage: dict[str, float]
+    usage: dict[str, int | float]
     run_id: str
     duration_ms: float
     displayed: list[dict[str, Any]] = Field(default=[], exclude=True, repr=False)

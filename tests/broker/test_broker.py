@@ -330,6 +330,7 @@ async def test_the_envelope_has_exactly_the_documented_keys(opened):
         "run_id",
         "duration_ms",
     ]
+    assert [name for name, used in envelope["usage"].items() if type(used) is int] == ["output_bytes", "calls", "steps"]
     assert list(CallRecord.model_fields) == ["server", "tool", "decision", "status", "duration_ms"]
 
 
