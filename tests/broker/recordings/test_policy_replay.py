@@ -68,6 +68,37 @@ async def test_calls_count_in_the_quotas_of_the_other_policy(run, recorded):
     assert [verdict.now for verdict in judge_recording(recorded(), limited)] == ["allowed", "allowed", "denied"]
 
 
+async def test_a_call_that_the_other_policy_refuses_uses_nothing_up(run, recorded):
+    await run("from tools import desk\nfor n in range(3):\n    await desk.add(a=n)")
+    refusing = {"tools": "*", "arguments": {"/a": {"equals": 0}}, "effect": "deny"}
+    limited = policy(rules=[refusing, {"tools": "*", "effect": "allow"}], quotas=[{"tools": "desk.*", "per_run": 1}])
+    assert [verdict.now for verdict in judge_recording(recorded(), limited)] == ["denied", "allowed", "denied"]
+
+
+@pytest.mark.parametrize(("seconds", "now"), [(59, "denied"), (61, "allowed")])
+async def test_calls_count_in_the_minute_in_which_they_were_made(run, recorded, seconds, now):
+    await run("from tools import desk\nfor n in range(2):\n    await desk.add(a=n)")
+    recording = recorded()
+    first, second = recording.calls.values()
+    second.made = first.made + seconds * 1_000_000_000
+    limited = policy(rules=[{"tools": "*", "effect": "allow"}], quotas=[{"tools": "desk.*", "per_minute": 1}])
+    assert [verdict.now for verdict in judge_recording(recording, limited)] == ["allowed", now]
+
+
+@pytest.mark.parametrize(("allowed", "now"), [("desk.*", "denied"), ("desk.add", "allowed")])
+async def test_labels_come_from_answers_of_servers_and_not_from_refusals(run, recorded, allowed, now):
+    await run(
+        f"from tools import desk, ToolError\ntry: await desk.echo(text='x')\nexcept ToolError: pass\n{ADD}", allowed
+    )
+    recording = recorded()
+    labels = {"echo": ("private",), "add": ("egress",)}
+    said = tuple(tool.model_copy(update={"labels": labels[tool.tool]}) for tool in recording.begun.tools)
+    recording.begun = recording.begun.model_copy(update={"tools": said})
+    flows = [{"from": "private", "to": "egress", "effect": "deny"}]
+    found = judge_recording(recording, policy(rules=[{"tools": "*", "effect": "allow"}], flows=flows))
+    assert [(verdict.name, verdict.now) for verdict in found] == [("desk.echo", "allowed"), ("desk.add", now)]
+
+
 @pytest.mark.parametrize(("is_trusted", "now"), [(True, "allowed"), (False, "asked")])
 async def test_hints_of_a_server_count_where_it_was_trusted(run, recorded, is_trusted, now):
     await run(ADD, nothing=True)

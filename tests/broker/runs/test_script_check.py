@@ -9,7 +9,8 @@ import pytest
 from mcp.server import MCPServer
 
 from broker import Broker, Config, Grant
-from codegen import CheckerError
+from broker.runs.script_check import SYNTAX, stops
+from codegen import CheckerError, Diagnostic
 from codegen.checking import finding_cache
 
 pytestmark = pytest.mark.anyio
@@ -202,3 +203,10 @@ async def test_checking_alone_without_a_checker_is_an_error(opened):
     async with opened() as broker:
         with pytest.raises(CheckerError, match="could not be started"):
             await check(broker, "from tools import desk")
+
+
+@pytest.mark.parametrize(
+    ("codes", "is_stopped"), [([], False), ([SYNTAX], False), ([SYNTAX, "unknown-argument"], True)], ids=str
+)
+def test_a_script_is_left_to_python_only_where_its_syntax_alone_is_wrong(codes, is_stopped):
+    assert stops([Diagnostic(1, 1, code, "", "") for code in codes]) is is_stopped
