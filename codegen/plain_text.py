@@ -30,6 +30,13 @@ def one_line(text: Any, limit: int) -> str:
     return _bounded(" ".join(_printable(text[: 4 * limit + 64]).split()), limit)
 
 
+def indented(line: str, limit: int) -> str:
+    """Return one line of a text that is not ours, made inert, with the spaces that it is indented by."""
+    mark = line[:1] if line[:1] in {"-", "+"} else ""
+    rest = line[len(mark) :]
+    return mark + " " * (len(rest) - len(rest.lstrip())) + one_line(rest, limit)
+
+
 def paragraph(text: Any, limit: int) -> str:
     """Return `text` with its line structure, in at most `limit` characters, without runs of empty lines."""
     if not isinstance(text, str):
@@ -83,10 +90,3 @@ def _bounded(text: str, limit: int) -> str:
     if len(text) <= limit:
         return text
     return text[: limit - len(_MARK)].rstrip() + _MARK
-
-
-def indented(line: str, limit: int) -> str:
-    """Return one line of a text that is not ours, made inert, with the spaces that it is indented by."""
-    mark = line[:1] if line[:1] in {"-", "+"} else ""
-    rest = line[len(mark) :]
-    return mark + " " * (len(rest) - len(rest.lstrip())) + one_line(rest, limit)

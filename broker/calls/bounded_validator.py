@@ -61,12 +61,12 @@ class BoundedValidator:
     def __init__(self, schema: dict[str, Any]) -> None:
         """Take any schema; what is wrong with it is found, or not, when it is asked."""
         self._schema = schema
-        self._named = Names.of(schema)
+        self._cost_of_names = Names.of(schema)
 
     def fault(self, value: Any) -> str | None:
         """Return what is wrong with a JSON value, as `at path: what`, or None when nothing is found."""
         _steps_left.set(STEPS)
-        _names.set(self._named)
+        _names.set(self._cost_of_names)
         _level.set(0)
         found: list[ValidationError] = []
         with _given_up():

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import anyio
 import httpx2
@@ -19,6 +19,7 @@ from broker.server.issuer_keys import (
     NoAnswerError,
     fetch_keys,
     issuer_metadata,
+    place_of_keys,
     places_of_metadata,
 )
 from codegen.plain_text import counted
@@ -26,7 +27,11 @@ from codegen.plain_text import counted
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable
 
+    import jwt
+
     from broker.server.settings import OAuthSettings
+
+_Looked = TypeVar("_Looked")
 
 CLOCK_SECONDS = 10
 """How far two clocks may differ. HTTP tells whole seconds, and a token counts from the second it names."""
@@ -55,42 +60,46 @@ class _Clock:
 
 async def oauth_findings(settings: OAuthSettings) -> AsyncIterator[Finding]:
     """Yield what is found; each thing that is wrong, with what to do."""
-    clock = _Clock()
+    clock, place = _Clock(), settings.jwks_url
     async with httpx2.AsyncClient(timeout=FETCH_SECONDS, event_hooks={"response": [clock.note]}) as client:
-        issuer = await _found(_ISSUER, _issuer_finding(settings, client), _CORRECT)
-        yield issuer
-        keys = await _found(_KEYS, _keys_finding(settings, client), _KEYS_PLACE)
-        if keys.found != issuer.found:
-            yield keys
+        try:
+            metadata = await _in_time(issuer_metadata(settings.issuer, client))
+        except KeysError as error:
+            yield _fault(_ISSUER, error, _CORRECT)
+        else:
+            yield _issuer_finding(settings, metadata)
+            place = place or place_of_keys(settings.issuer, metadata)
+        if place is not None:
+            try:
+                yield _keys_finding(settings, await _in_time(fetch_keys(place, client)))
+            except KeysError as error:
+                yield _fault(_KEYS, error, _KEYS_PLACE)
     if clock.ahead is not None and abs(clock.ahead) > CLOCK_SECONDS:
         yield _clock_finding(clock.ahead)
 
 
-async def _found(subject: str, looking: Awaitable[Finding], remedy: str) -> Finding:
+async def _in_time(looking: Awaitable[_Looked]) -> _Looked:
     try:
         with anyio.fail_after(FETCH_SECONDS):
             return await looking
-    except NoAnswerError as error:
-        return Finding(subject, is_right=False, found=str(error), what_to_do=_REACH)
-    except KeysError as error:
-        return Finding(subject, is_right=False, found=str(error), what_to_do=remedy)
     except TimeoutError:
-        return Finding(subject, is_right=False, found=f"no answer within {FETCH_SECONDS:g} s", what_to_do=_REACH)
+        raise NoAnswerError(f"no answer within {FETCH_SECONDS:g} s") from None
 
 
-async def _issuer_finding(settings: OAuthSettings, client: httpx2.AsyncClient) -> Finding:
-    found = await issuer_metadata(settings.issuer, client)
-    if found is None:
-        places = ", ".join(places_of_metadata(settings.issuer))
-        raise KeysError(f"no metadata that names keys, so that no client can log in; looked at {places}")
-    return _metadata_finding(settings, *found)
+def _fault(subject: str, error: KeysError, remedy: str) -> Finding:
+    what_to_do = _REACH if isinstance(error, NoAnswerError) else remedy
+    return Finding(subject, is_right=False, found=str(error), what_to_do=what_to_do)
 
 
-def _metadata_finding(settings: OAuthSettings, url: str, metadata: dict[str, Any]) -> Finding:
+def _issuer_finding(settings: OAuthSettings, metadata: dict[str, Any] | None) -> Finding:
     """What clients will make of the metadata."""
+    if metadata is None:
+        places = ", ".join(places_of_metadata(settings.issuer))
+        problem = f"no metadata that names keys, so that no client can log in; looked at {places}"
+        return Finding(_ISSUER, is_right=False, found=problem, what_to_do=_CORRECT)
     methods = metadata.get("code_challenge_methods_supported")
     if not (isinstance(methods, list) and "S256" in methods):
-        problem = f"{url} does not list S256 in code_challenge_methods_supported, without which clients do not log in"
+        problem = "its metadata does not list S256 in code_challenge_methods_supported: clients do not log in"
         return Finding(_ISSUER, is_right=False, found=problem, what_to_do="Turn on PKCE with S256 at the issuer.")
     registers = metadata.get("registration_endpoint") or metadata.get("client_id_metadata_document_supported")
     by_hand = "" if registers else "; clients cannot register there by themselves, and each needs a client id"
@@ -99,8 +108,7 @@ def _metadata_finding(settings: OAuthSettings, url: str, metadata: dict[str, Any
     )
 
 
-async def _keys_finding(settings: OAuthSettings, client: httpx2.AsyncClient) -> Finding:
-    keys = await fetch_keys(settings, client)
+def _keys_finding(settings: OAuthSettings, keys: dict[str, jwt.PyJWK]) -> Finding:
     names = sorted({key.algorithm_name for key in keys.values()})
     found = f"{counted(len(keys), 'key')}, for {', '.join(names)}"
     if not set(names) & set(settings.algorithms):

@@ -63,13 +63,17 @@ class IssuerKeys:
         try:
             with anyio.fail_after(FETCH_SECONDS):
                 async with httpx2.AsyncClient(timeout=FETCH_SECONDS) as client:
-                    self._keys = await fetch_keys(self._settings, client)
+                    self._keys = await fetch_keys(await self._place(client), client)
         except KeysError as error:
             self._report(str(error))
         except TimeoutError:
             self._report(f"it took longer than {FETCH_SECONDS:g} s to fetch them")
         finally:
             self._fetched_at = anyio.current_time()
+
+    async def _place(self, client: httpx2.AsyncClient) -> str:
+        issuer = self._settings.issuer
+        return self._settings.jwks_url or place_of_keys(issuer, await issuer_metadata(issuer, client))
 
     def _report(self, reason: str) -> None:
         logger().error(
@@ -80,8 +84,8 @@ class IssuerKeys:
         )
 
 
-async def issuer_metadata(issuer: str, client: httpx2.AsyncClient) -> tuple[str, dict[str, Any]] | None:
-    """Return where the metadata of an issuer is, and what it says; None where there is none that names keys.
+async def issuer_metadata(issuer: str, client: httpx2.AsyncClient) -> dict[str, Any] | None:
+    """Return what the metadata of an issuer says; None where there is none that names keys.
 
     Raises:
         KeysError: The issuer does not answer, or its metadata is of another one or names no safe place.
@@ -94,27 +98,21 @@ async def issuer_metadata(issuer: str, client: httpx2.AsyncClient) -> tuple[str,
             raise KeysError(f"at {url} the issuer is called {named}, and serve.oauth.issuer is {issuer}")
         if urlsplit(issuer).scheme == "https" != urlsplit(place).scheme:
             raise KeysError(f"{url} names {place}, which is not an https address")
-        return url, metadata
+        return metadata
     return None
 
 
-async def place_of_keys(issuer: str, client: httpx2.AsyncClient) -> str:
-    """Return where the keys of an issuer are: where its metadata says, else at the address that many have.
-
-    Raises:
-        KeysError: As of `issuer_metadata`.
-    """
-    found = await issuer_metadata(issuer, client)
-    return f"{issuer.rstrip('/')}/.well-known/jwks.json" if found is None else str(found[1]["jwks_uri"])
+def place_of_keys(issuer: str, metadata: dict[str, Any] | None) -> str:
+    """Return where the keys of an issuer are: where its metadata says, else at the address that many have."""
+    return f"{issuer.rstrip('/')}/.well-known/jwks.json" if metadata is None else str(metadata["jwks_uri"])
 
 
-async def fetch_keys(settings: OAuthSettings, client: httpx2.AsyncClient) -> dict[str, jwt.PyJWK]:
-    """Return the keys of an issuer by their ids, an empty id for a key without one.
+async def fetch_keys(url: str, client: httpx2.AsyncClient) -> dict[str, jwt.PyJWK]:
+    """Return the keys at an address by their ids, an empty id for a key without one.
 
     Raises:
         KeysError: They cannot be had.
     """
-    url = settings.jwks_url or await place_of_keys(settings.issuer, client)
     document = await _document(url, client)
     if not isinstance(document, dict):
         raise KeysError(f"{url} has none")

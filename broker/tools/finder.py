@@ -122,7 +122,7 @@ class Finder:
             yield f"Still connecting: {few(slow, _NAMED)}. Search again to see their tools."
         asleep = [_line(status) for status in statuses if status.state == "asleep" and not status.tool_count]
         if asleep:
-            yield f"Not connected yet, search with server=… to look into one: {few(asleep, _NAMED)}."
+            yield f"Not connected yet; a search with one as its server looks into it: {few(asleep, _NAMED)}."
 
     def _about_category(self, request: SearchRequest) -> Iterator[str]:
         category = request.filters.category

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import socket
 from contextlib import asynccontextmanager
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
@@ -12,12 +11,12 @@ from typing import TYPE_CHECKING, Any
 import anyio
 import anyio.lowlevel
 import pytest
-import uvicorn
 from starlette.applications import Starlette
 from starlette.responses import JSONResponse
 from starlette.routing import Route
 
 from broker import Broker, Grant
+from tests.http_apps import bound_socket, serving, url_of
 
 if TYPE_CHECKING:
     from starlette.requests import Request
@@ -50,16 +49,9 @@ def example(name: str) -> Any:
 @asynccontextmanager
 async def model_server(route: Route):
     """Serve a model API on a free port."""
-    sock = socket.socket()
-    sock.bind(("127.0.0.1", 0))
-    http = uvicorn.Server(uvicorn.Config(Starlette(routes=[route]), log_level="critical", timeout_graceful_shutdown=1))
-    with sock:
-        async with anyio.create_task_group() as tasks:
-            tasks.start_soon(http.serve, [sock])
-            while not http.started:
-                await anyio.lowlevel.checkpoint()
-            yield f"http://127.0.0.1:{sock.getsockname()[1]}"
-            http.should_exit = True
+    sock = bound_socket()
+    async with serving(Starlette(routes=[route]), sock):
+        yield url_of(sock)
 
 
 @asynccontextmanager

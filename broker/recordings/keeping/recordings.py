@@ -296,12 +296,14 @@ class Recordings:
 
     def _lives(self, owner: str) -> bool:
         # Without making a file of our own: what is recorded can be looked at on a full disk.
-        return (self._owner is not None and owner == self._owner.name) or lives(self._owners, owner)
+        return self._is_own(owner) or lives(self._owners, owner)
 
     def _where(self, entry: Entry) -> str:
         [[owner]] = self._store.execute("SELECT owner FROM recording WHERE id = ?", (entry.id,))
-        is_own = self._owner is not None and owner == self._owner.name
-        return "runs in this process" if is_own else "runs in another process"
+        return "runs in this process" if self._is_own(owner) else "runs in another process"
+
+    def _is_own(self, owner: str) -> bool:
+        return self._owner is not None and owner == self._owner.name
 
     def _me(self) -> Owner:
         if self._owner is None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import socket
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime
@@ -14,7 +13,6 @@ import anyio.lowlevel
 import anyio.to_thread
 import jwt
 import pytest
-import uvicorn
 from cryptography.hazmat.primitives.asymmetric import ec
 from starlette.applications import Starlette
 from starlette.responses import JSONResponse
@@ -23,6 +21,7 @@ from starlette.routing import Route
 from broker.cli.doctor_oauth import oauth_findings
 from broker.server.settings import OAuthSettings
 from tests.broker.server.issuing import issuing
+from tests.http_apps import bound_socket, serving, url_of
 
 pytestmark = pytest.mark.anyio
 
@@ -46,20 +45,11 @@ async def site(documents, **headers):
         text = json.dumps(said).replace("{url}", url)
         return JSONResponse(json.loads(text), 404 if said is None else 200, headers=headers)
 
-    with socket.socket() as sock:
-        sock.bind(("127.0.0.1", 0))
-        url = f"http://127.0.0.1:{sock.getsockname()[1]}"
-        app = Starlette(routes=[Route("/{path:path}", answer)])
-        http = uvicorn.Server(
-            uvicorn.Config(app, log_level="critical", timeout_graceful_shutdown=1, date_header=not headers)
-        )
-        with anyio.fail_after(30):
-            async with anyio.create_task_group() as tasks:
-                tasks.start_soon(http.serve, [sock])
-                while not http.started:
-                    await anyio.lowlevel.checkpoint()
-                yield url
-                http.should_exit = True
+    sock = bound_socket()
+    url = url_of(sock)
+    with anyio.fail_after(30):
+        async with serving(Starlette(routes=[Route("/{path:path}", answer)]), sock, date_header=not headers):
+            yield url
 
 
 WHOLE: dict[str, Any] = {
@@ -106,9 +96,7 @@ NO_METADATA = (
     "no metadata that names keys, so that no client can log in; looked at "
     f"{{url}}{METADATA}, {{url}}/.well-known/openid-configuration"
 )
-NO_PKCE = (
-    f"{{url}}{METADATA} does not list S256 in code_challenge_methods_supported, without which clients do not log in"
-)
+NO_PKCE = "its metadata does not list S256 in code_challenge_methods_supported: clients do not log in"
 FAULTS = {
     "another name": (but(issuer="{url}/"), [f"wrong oauth issuer: {OTHER_NAME} -> {CORRECT}"]),
     "no metadata": (
@@ -151,9 +139,8 @@ async def test_keys_for_other_algorithms_than_the_config_believes_are_wrong():
 
 
 async def test_an_issuer_that_nobody_reaches_is_one_line():
-    with socket.socket() as sock:
-        sock.bind(("127.0.0.1", 0))  # and nobody listens
-        url = f"http://127.0.0.1:{sock.getsockname()[1]}"
+    with bound_socket() as sock:  # and nobody listens
+        url = url_of(sock)
         [line] = await found(url)
     assert line == (
         f"wrong oauth issuer: {url}{METADATA} does not answer: ConnectError "

@@ -77,12 +77,18 @@ def test_options_of_a_group_go_before_its_commands(codemode):
 
 
 @pytest.mark.parametrize(
-    ("arguments", "is_loaded"),
-    [(["--help"], False), (["tools", "search", "--help"], False), (["policy", "schema"], True)],
+    ("arguments", "variables", "is_loaded"),
+    [
+        (["--help"], {}, False),
+        (["tools", "search", "--help"], {}, False),
+        ([], {"_CODEMODE_COMPLETE": "complete_bash", "COMP_WORDS": "codemode to", "COMP_CWORD": "1"}, False),
+        (["policy", "schema"], {}, True),
+    ],
 )
-def test_help_and_completion_load_neither_the_sandbox_nor_the_sdk(arguments, is_loaded, environment):
+def test_help_and_completion_load_neither_the_sandbox_nor_the_sdk(arguments, variables, is_loaded, environment):
     program = (
         "import sys\n"
+        "sys.argv[0] = 'codemode'\n"
         "from broker.cli import main\n"
         "try: main()\n"
         "except SystemExit: pass\n"
@@ -90,7 +96,7 @@ def test_help_and_completion_load_neither_the_sandbox_nor_the_sdk(arguments, is_
         "sys.exit(int(not heavy.isdisjoint(sys.modules)))\n"
     )
     command = [sys.executable, "-c", program, *arguments]
-    finished = subprocess.run(command, env=environment, stdout=subprocess.PIPE, check=False)  # noqa: S603  # our own
+    finished = subprocess.run(command, env=environment | variables, stdout=subprocess.PIPE, check=False)  # noqa: S603  # our own
     assert finished.stdout
     assert bool(finished.returncode) == is_loaded
 

@@ -73,8 +73,8 @@ def test_a_store_that_cannot_be_used_stops_scripts_and_not_a_listing(codemode, c
     assert "it is not a database of codemode; move it away" in ran.stderr
 
 
-def test_a_search_that_looked_into_no_lazy_server_names_the_option_that_does(codemode, write_config, odd):
+def test_a_search_that_looked_into_no_lazy_server_says_how_one_does(codemode, write_config, odd):
     config = write_config({"odd": odd | {"lazy": True, "about": "odd things"}})
     finished = codemode("tools", "search", "weather", "-c", config)
-    assert "Not connected yet, search with --server NAME to look into one: odd (odd things)." in finished.stderr
+    assert "Not connected yet; a search with one as its server looks into it: odd (odd things)." in finished.stderr
     assert "odd.echo" in codemode("tools", "search", "echo", "-c", config, "--server", "odd").stdout

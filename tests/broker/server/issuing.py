@@ -7,15 +7,11 @@ from __future__ import annotations
 
 import json
 import secrets
-import socket
 import time
 from contextlib import asynccontextmanager
 from typing import Any
 
-import anyio
-import anyio.lowlevel
 import jwt
-import uvicorn
 from cryptography.hazmat.primitives.asymmetric import ec
 from mcp.server.auth.provider import (
     AccessToken,
@@ -30,6 +26,8 @@ from mcp.shared.auth import OAuthToken
 from starlette.applications import Starlette
 from starlette.responses import JSONResponse
 from starlette.routing import Route
+
+from tests.http_apps import bound_socket, serving, url_of
 
 KEY = ec.generate_private_key(ec.SECP256R1())
 SCOPES = ["codemode", "read"]
@@ -108,16 +106,10 @@ class Issuer(OAuthAuthorizationServerProvider[AuthorizationCode, RefreshToken, A
 @asynccontextmanager
 async def issuing():
     """Run an authorization server on a free port; needs asyncio."""
-    with socket.socket() as sock:
-        sock.bind(("127.0.0.1", 0))
-        issuer = Issuer(f"http://127.0.0.1:{sock.getsockname()[1]}")
-        http = uvicorn.Server(uvicorn.Config(_app(issuer), log_level="critical", timeout_graceful_shutdown=1))
-        async with anyio.create_task_group() as tasks:
-            tasks.start_soon(http.serve, [sock])
-            while not http.started:
-                await anyio.lowlevel.checkpoint()
-            yield issuer
-            http.should_exit = True
+    sock = bound_socket()
+    issuer = Issuer(url_of(sock))
+    async with serving(_app(issuer), sock):
+        yield issuer
 
 
 def _app(issuer: Issuer) -> Starlette:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import socket
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Any
@@ -13,14 +12,14 @@ import anyio.lowlevel
 import httpx2
 import jwt
 import pytest
-import uvicorn
 from cryptography.hazmat.primitives.asymmetric import ec
 from starlette.applications import Starlette
 from starlette.responses import JSONResponse
 from starlette.routing import Route
 
-from broker.server.issuer_keys import IssuerKeys, KeysError, fetch_keys, place_of_keys, places_of_metadata
+from broker.server.issuer_keys import IssuerKeys, KeysError, fetch_keys, issuer_metadata, places_of_metadata
 from broker.server.settings import OAuthSettings
+from tests.http_apps import bound_socket, serving, url_of
 
 pytestmark = pytest.mark.anyio
 
@@ -41,8 +40,8 @@ def keys_of(*names: str) -> dict[str, Any]:
 class Issuer:
     """What is where: a status and a document by path; `asked` are the paths so far."""
 
-    url: str = ""
-    says: dict[str, tuple[int, Any]] = field(default_factory=dict)
+    url: str
+    says: dict[str, tuple[int, Any]]
     asked: list[str] = field(default_factory=list)
 
     async def answer(self, request) -> JSONResponse:
@@ -55,35 +54,24 @@ class Issuer:
         return OAuthSettings(issuer=self.url, resource="https://codemode.example.org/mcp", jwks_url=f"{self.url}/keys")
 
 
-@pytest.fixture
-def issuing():
-    @asynccontextmanager
-    async def issue(**says: tuple[int, Any]):
-        issuer = Issuer(says={f"/{name}": said for name, said in says.items()})
-        with socket.socket() as sock:
-            sock.bind(("127.0.0.1", 0))
-            issuer.url = f"http://127.0.0.1:{sock.getsockname()[1]}"
-            app = Starlette(routes=[Route("/{path:path}", issuer.answer)])
-            http = uvicorn.Server(uvicorn.Config(app, log_level="critical", timeout_graceful_shutdown=1))
-            with anyio.fail_after(60):
-                async with anyio.create_task_group() as tasks:
-                    tasks.start_soon(http.serve, [sock])
-                    while not http.started:
-                        await anyio.lowlevel.checkpoint()
-                    yield issuer
-                    http.should_exit = True
-
-    return issue
+@asynccontextmanager
+async def saying(**says: tuple[int, Any]):
+    """An issuer that answers so."""
+    sock = bound_socket()
+    issuer = Issuer(url_of(sock), {f"/{name}": said for name, said in says.items()})
+    with anyio.fail_after(60):
+        async with serving(Starlette(routes=[Route("/{path:path}", issuer.answer)]), sock):
+            yield issuer
 
 
 @pytest.mark.parametrize(("names", "found"), [(["one"], True), (["one", "two"], False)])
-async def test_a_token_that_names_no_key_is_signed_with_the_only_one_there_is(issuing, names, found):
-    async with issuing(keys=(200, keys_of(*names))) as issuer:
+async def test_a_token_that_names_no_key_is_signed_with_the_only_one_there_is(names, found):
+    async with saying(keys=(200, keys_of(*names))) as issuer:
         assert (await IssuerKeys(issuer.settings).key("") is not None) is found
 
 
-async def test_a_key_that_the_issuer_took_back_is_believed_for_an_hour(issuing):
-    async with issuing(keys=(200, keys_of("one"))) as issuer:
+async def test_a_key_that_the_issuer_took_back_is_believed_for_an_hour():
+    async with saying(keys=(200, keys_of("one"))) as issuer:
         keys = IssuerKeys(issuer.settings)
         assert await keys.key("one") is not None
         issuer.says["/keys"] = 200, keys_of("two")
@@ -92,8 +80,8 @@ async def test_a_key_that_the_issuer_took_back_is_believed_for_an_hour(issuing):
         assert (await keys.key("one"), issuer.asked) == (None, ["/keys", "/keys"])
 
 
-async def test_many_tokens_at_once_fetch_the_keys_once_and_a_failure_is_not_repeated_for_each(issuing):
-    async with issuing(keys=(200, {"keys": []})) as issuer:
+async def test_many_tokens_at_once_fetch_the_keys_once_and_a_failure_is_not_repeated_for_each():
+    async with saying(keys=(200, {"keys": []})) as issuer:
         keys = IssuerKeys(issuer.settings)
         async with anyio.create_task_group() as tasks:
             for _ in range(5):
@@ -102,25 +90,25 @@ async def test_many_tokens_at_once_fetch_the_keys_once_and_a_failure_is_not_repe
 
 
 @pytest.mark.parametrize(("status", "found"), [(200, ["one"]), (203, None), (404, None), (500, None)])
-async def test_keys_are_those_of_an_answer_that_is_a_success(issuing, status, found):
-    async with issuing(keys=(status, keys_of("one"))) as issuer, httpx2.AsyncClient() as client:
+async def test_keys_are_those_of_an_answer_that_is_a_success(status, found):
+    async with saying(keys=(status, keys_of("one"))) as issuer, httpx2.AsyncClient() as client:
         if found is None:
             with pytest.raises(KeysError, match="/keys has none"):
-                await fetch_keys(issuer.settings, client)
+                await fetch_keys(f"{issuer.url}/keys", client)
         else:
-            assert list(await fetch_keys(issuer.settings, client)) == found
+            assert list(await fetch_keys(f"{issuer.url}/keys", client)) == found
 
 
 @pytest.mark.parametrize("named", [None, "", "https://other.example.org", "SELF/"])
-async def test_metadata_that_does_not_name_its_issuer_is_not_believed(issuing, named):
-    async with issuing() as issuer, httpx2.AsyncClient() as client:
+async def test_metadata_that_does_not_name_its_issuer_is_not_believed(named):
+    async with saying() as issuer, httpx2.AsyncClient() as client:
         metadata = {"issuer": issuer.url, "jwks_uri": f"{issuer.url}/elsewhere"}
         place = "/.well-known/oauth-authorization-server"
         issuer.says[place] = 200, metadata
-        assert await place_of_keys(issuer.url, client) == metadata["jwks_uri"]
+        assert await issuer_metadata(issuer.url, client) == metadata
         issuer.says[place] = 200, metadata | {"issuer": named and named.replace("SELF", issuer.url)}
         with pytest.raises(KeysError, match="the issuer is called"):
-            await place_of_keys(issuer.url, client)
+            await issuer_metadata(issuer.url, client)
 
 
 @pytest.mark.parametrize("issuer", ["https://a.example/tenant", "https://a.example/tenant/"])

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import socket
 import time
 from contextlib import asynccontextmanager
 from typing import Any
@@ -15,16 +14,16 @@ import httpx2
 import jwt
 import pytest
 import structlog
-import uvicorn
 from cryptography.hazmat.primitives.asymmetric import rsa
 from starlette.applications import Starlette
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 from broker.server.http import Address, http_app
-from broker.server.issuer_keys import KeysError, place_of_keys
+from broker.server.issuer_keys import KeysError, issuer_metadata, place_of_keys
 from broker.server.settings import OAuthSettings
 from broker.server.tokens import IssuedTokens, StaticTokens
+from tests.http_apps import bound_socket, serving, url_of
 
 pytestmark = pytest.mark.anyio
 
@@ -50,17 +49,9 @@ async def issuer(fetched: list[str]):
     async def deep(_request) -> Response:
         return Response("[" * 100_000)
 
-    with socket.socket() as sock:
-        sock.bind(("127.0.0.1", 0))
-        app = Starlette(routes=[Route("/.well-known/jwks.json", keys), Route("/deep", deep)])
-        http = uvicorn.Server(uvicorn.Config(app, log_level="critical", timeout_graceful_shutdown=1))
-        async with anyio.create_task_group() as tasks:
-            tasks.start_soon(http.serve, [sock])
-            while not http.started:
-                await anyio.lowlevel.checkpoint()
-            url = f"http://127.0.0.1:{sock.getsockname()[1]}"
-            yield OAuthSettings(issuer=url, resource=RESOURCE, scopes=("codemode",))
-            http.should_exit = True
+    sock = bound_socket()
+    async with serving(Starlette(routes=[Route("/.well-known/jwks.json", keys), Route("/deep", deep)]), sock):
+        yield OAuthSettings(issuer=url_of(sock), resource=RESOURCE, scopes=("codemode",))
 
 
 def token(settings: OAuthSettings, *, key=KEY, kid: str = "one", algorithm: str = "RS256", **changed) -> str:
@@ -217,7 +208,7 @@ def site(answers: dict[str, Any]) -> httpx2.AsyncClient:
 async def test_the_keys_are_where_the_metadata_of_the_issuer_says(case):
     named, path, place = PLACES[case]
     async with site({path: metadata(named, KEYS)}) as client:
-        assert await place_of_keys(named, client) == place
+        assert place_of_keys(named, await issuer_metadata(named, client)) == place
 
 
 NOT_FOLLOWED = {
@@ -234,7 +225,7 @@ async def test_metadata_that_is_not_the_issuers_is_not_followed(case):
     said, problem = NOT_FOLLOWED[case]
     async with site({"/.well-known/oauth-authorization-server": said}) as client:
         with pytest.raises(KeysError, match=f"{re.escape(problem)}$"):
-            await place_of_keys(ISSUER, client)
+            await issuer_metadata(ISSUER, client)
 
 
 @pytest.mark.parametrize("path", ["/not-there", "/deep"])

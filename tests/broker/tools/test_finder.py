@@ -111,7 +111,7 @@ async def test_a_lazy_server_is_connected_when_a_search_looks_into_it(desk, faul
         assert ("parrot.echo" in found) == (state == "ready")
         if state == "asleep" and request_.filters.servers is None:
             assert page.notes == (
-                "Not connected yet, search with server=… to look into one: parrot (echoes what it hears).",
+                "Not connected yet; a search with one as its server looks into it: parrot (echoes what it hears).",
             )
 
 

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import socket
-from contextlib import asynccontextmanager
-
 import anyio
 import anyio.lowlevel
 import pytest
-import uvicorn
 from mcp.server import MCPServer
 
 from broker.errors import OutcomeUnknownError, UnavailableError
 from broker.upstreams.server_config import ServerConfig
+from tests.http_apps import bound_socket, serving, url_of
 
 pytestmark = [pytest.mark.anyio, pytest.mark.usefixtures("deadline")]
 
@@ -23,32 +20,11 @@ def anyio_backend(request):
     return request.param
 
 
-@asynccontextmanager
-async def serving(server: MCPServer, sock: socket.socket):
-    """Serve on a bound socket for the time of a block."""
-    config = uvicorn.Config(server.streamable_http_app(), log_level="critical", timeout_graceful_shutdown=1)
-    http = uvicorn.Server(config)
-    async with anyio.create_task_group() as tasks:
-        tasks.start_soon(http.serve, [sock])
-        while not http.started:
-            await anyio.lowlevel.checkpoint()
-        yield
-        http.should_exit = True
-    sock.close()
+def mcp_url(sock):
+    return f"{url_of(sock)}/mcp"
 
 
-def free_socket(port: int = 0) -> socket.socket:
-    sock = socket.socket()
-    sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-    sock.bind(("127.0.0.1", port))
-    return sock
-
-
-def url_of(sock: socket.socket) -> str:
-    return f"http://127.0.0.1:{sock.getsockname()[1]}/mcp"
-
-
-def make_server() -> MCPServer:
+def make_app():
     server = MCPServer("web")
 
     @server.tool()
@@ -59,27 +35,36 @@ def make_server() -> MCPServer:
     def large(size: int) -> str:
         return "x" * size
 
-    return server
+    return server.streamable_http_app()
 
 
 @pytest.mark.parametrize(("mode", "era"), [("auto", "2026"), ("legacy", "2025"), ("2026-07-28", "2026")])
 async def test_a_server_is_used_in_either_era(running, mode, era):
-    sock = free_socket()
-    async with serving(make_server(), sock), running(ServerConfig(url=url_of(sock), mode=mode)) as upstream:
+    sock = bound_socket()
+    async with (
+        serving(make_app(), sock),
+        running(ServerConfig(url=mcp_url(sock), mode=mode)) as upstream,
+    ):
         assert (upstream.status.state, upstream.status.era, upstream.status.problem) == ("ready", era, None)
         assert (await upstream.call_tool("double", {"text": "ab"}))["structuredContent"] == {"result": "abab"}
 
 
 async def test_results_beyond_a_megabyte_arrive(running):
-    sock = free_socket()
-    async with serving(make_server(), sock), running(ServerConfig(url=url_of(sock), mode="legacy")) as upstream:
+    sock = bound_socket()
+    async with (
+        serving(make_app(), sock),
+        running(ServerConfig(url=mcp_url(sock), mode="legacy")) as upstream,
+    ):
         raw = await upstream.call_tool("large", {"size": 3_000_000})
     assert len(raw["structuredContent"]["result"]) == 3_000_000
 
 
 async def test_a_result_over_the_bound_is_an_unknown_outcome_and_the_server_stays_usable(running):
-    sock = free_socket()
-    async with serving(make_server(), sock), running(ServerConfig(url=url_of(sock), mode="legacy")) as upstream:
+    sock = bound_socket()
+    async with (
+        serving(make_app(), sock),
+        running(ServerConfig(url=mcp_url(sock), mode="legacy")) as upstream,
+    ):
         with pytest.raises(OutcomeUnknownError, match="its answer is over our bound of 8388608 bytes"):
             await upstream.call_tool("large", {"size": 9_000_000})
         assert (await upstream.call_tool("double", {"text": "a"}))["structuredContent"] == {"result": "aa"}
@@ -111,15 +96,15 @@ async def until_ready(upstream) -> None:
 
 
 async def test_a_server_may_come_late_go_away_and_come_back(running):
-    first = free_socket()
+    first = bound_socket()
     port = first.getsockname()[1]
-    async with running(ServerConfig(url=url_of(first), connect_timeout_seconds=10)) as upstream:
+    async with running(ServerConfig(url=mcp_url(first), connect_timeout_seconds=10)) as upstream:
         assert upstream.status.problem == "nothing answers at its URL"
-        async with serving(make_server(), first):
+        async with serving(make_app(), first):
             await until_ready(upstream)
             await upstream.call_tool("double", {"text": "a"})
         with pytest.raises((OutcomeUnknownError, UnavailableError)):
             await upstream.call_tool("double", {"text": "a"})
-        async with serving(make_server(), free_socket(port)):
+        async with serving(make_app(), bound_socket(port)):
             await until_ready(upstream)
             assert (await upstream.call_tool("double", {"text": "a"}))["structuredContent"] == {"result": "aa"}

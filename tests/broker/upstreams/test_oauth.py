@@ -11,7 +11,6 @@ from urllib.parse import parse_qs, urlsplit
 import anyio
 import httpx2
 import pytest
-import uvicorn
 from mcp.server import MCPServer
 from mcp.server.auth.provider import (
     AccessToken,
@@ -32,6 +31,7 @@ from broker.upstreams.oauth import authentication
 from broker.upstreams.oauth_settings import OAuthClient
 from broker.upstreams.server_config import ServerConfig
 from tests.broker.server.issuing import code_for
+from tests.http_apps import bound_socket, serving, url_of
 
 TOKEN = "access-token-of-the-tests"  # noqa: S105  # of a server in this process
 
@@ -85,10 +85,9 @@ class Issuer(OAuthAuthorizationServerProvider[AuthorizationCode, RefreshToken, A
 
 
 @asynccontextmanager
-async def serving(issuer, scopes=()):
-    sock = socket.socket()
-    sock.bind(("127.0.0.1", 0))
-    base = f"http://127.0.0.1:{sock.getsockname()[1]}"
+async def guarded(issuer, scopes=()):
+    sock = bound_socket()
+    base = url_of(sock)
     server = MCPServer(
         "web",
         auth_server_provider=issuer,
@@ -106,17 +105,9 @@ async def serving(issuer, scopes=()):
         """Tells the token it was called with."""
         return f"your token is {TOKEN}"
 
-    http = uvicorn.Server(
-        uvicorn.Config(server.streamable_http_app(), log_level="critical", timeout_graceful_shutdown=1)
-    )
     with anyio.fail_after(60):
-        async with anyio.create_task_group() as tasks:
-            tasks.start_soon(http.serve, [sock])
-            while not http.started:
-                await anyio.lowlevel.checkpoint()
+        async with serving(server.streamable_http_app(), sock):
             yield ServerConfig(url=f"{base}/mcp", oauth=OAuthClient(), connect_timeout_seconds=20)
-            http.should_exit = True
-    sock.close()
 
 
 @asynccontextmanager
@@ -133,7 +124,7 @@ async def browser():
 
 async def test_after_a_login_calls_carry_the_token_and_nothing_else_does(own_folder):
     script = "from tools import web\nawait web.tell()"
-    async with serving(Issuer()) as settings, browser() as show:
+    async with guarded(Issuer()) as settings, browser() as show:
         await login(settings, show)
         async with Broker(Config(servers={"web": settings})) as broker:
             assert broker.server_statuses()[0].problem is None
@@ -170,7 +161,7 @@ async def test_another_authorization_server_gets_neither_tokens_nor_the_clients_
             redirect_uris=[AnyUrl(f"http://127.0.0.1:{port}/callback")],
             token_endpoint_auth_method="client_secret_basic",  # noqa: S106  # a word of OAuth
         )
-    async with serving(issuer) as served, browser() as show:
+    async with guarded(issuer) as served, browser() as show:
         settings = served.model_copy(update={"oauth": own})
         await login(settings, show)
     base = (settings.url or "").removesuffix("/mcp")
@@ -219,7 +210,7 @@ async def test_another_authorization_server_gets_neither_tokens_nor_the_clients_
 
 
 async def test_without_a_login_the_server_is_down_and_says_what_to_do():
-    async with serving(Issuer()) as settings, Broker(Config(servers={"web": settings})) as broker:
+    async with guarded(Issuer()) as settings, Broker(Config(servers={"web": settings})) as broker:
         status = broker.server_statuses()[0]
     assert (status.problem, status.what_to_do) == (
         "it wants a login",
@@ -230,7 +221,7 @@ async def test_without_a_login_the_server_is_down_and_says_what_to_do():
 async def test_a_login_that_is_refused_is_explained_and_keeps_nothing():
     issuer = Issuer()
     issuer.refuses = True
-    async with serving(issuer) as settings, browser() as show:
+    async with guarded(issuer) as settings, browser() as show:
         with pytest.raises(LoginError, match="the authorization server refused: access_denied"):
             await login(settings, show)
         assert await KeptTokens(settings.url or "").get_tokens() is None
@@ -252,7 +243,7 @@ class SteppingIssuer(Issuer):
 
 async def test_a_server_that_wants_more_scopes_after_a_login_gets_a_second_one():
     shown, issuer = [], SteppingIssuer()
-    async with serving(issuer, ["more"]) as settings, browser() as show:
+    async with guarded(issuer, ["more"]) as settings, browser() as show:
 
         def note_and_show(url):
             shown.append(url)
@@ -273,7 +264,7 @@ class DistrustedIssuer(Issuer):
 
 async def test_a_login_whose_token_the_server_does_not_take_says_so_at_once():
     shown = []
-    async with serving(DistrustedIssuer()) as settings, browser() as show:
+    async with guarded(DistrustedIssuer()) as settings, browser() as show:
 
         def note_and_show(url):
             shown.append(url)
@@ -286,7 +277,7 @@ async def test_a_login_whose_token_the_server_does_not_take_says_so_at_once():
 
 
 async def test_a_login_outlasts_what_is_no_request():
-    async with serving(Issuer()) as settings, browser() as show:
+    async with guarded(Issuer()) as settings, browser() as show:
 
         def disturb_and_show(url):
             place = urlsplit(parse_qs(urlsplit(url).query)["redirect_uri"][0])
@@ -308,7 +299,7 @@ async def test_a_login_at_a_server_that_is_not_there_says_so():
 
 async def test_a_login_that_nobody_comes_to_ends(monkeypatch):
     monkeypatch.setattr("broker.upstreams.login.LOGIN_SECONDS", 0.2)
-    async with serving(Issuer()) as settings:
+    async with guarded(Issuer()) as settings:
         with pytest.raises(LoginError, match=r"nobody logged in within 0.2 s"):
             await login(settings, lambda _url: None)
 
