@@ -53,7 +53,9 @@ class Expansion:
         if _BEHIND_A_WORD.match(value):
             self.problems.append((path, "env:// and keyring:// stand for a whole value; write Bearer ${NAME}"))
             return ""
-        return _REFERENCE.sub(lambda match: self._replacement(match, path), value)
+        # Behind the last brace nothing can match, and each "${" there would look to the end.
+        referring, brace, rest = value.rpartition("}")
+        return _REFERENCE.sub(lambda match: self._replacement(match, path), referring + brace) + rest
 
     def _variable(self, name: str, path: tuple[str, ...]) -> str:
         value = self._environment.get(name)
