@@ -9,8 +9,9 @@ import os
 import re
 from pathlib import Path
 from typing import Annotated
+from urllib.parse import urlsplit
 
-from pydantic import AfterValidator
+from pydantic import AfterValidator, Field
 from pydantic_core import PydanticCustomError
 
 KIND = "carried_text"
@@ -18,6 +19,7 @@ KIND = "carried_text"
 
 HALF_A_PAIR = "must not hold half of a surrogate pair"
 
+_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
 _HEADER_NAME = re.compile(r"[!#$%&'*+\-.^_`|~0-9A-Za-z]+")
 _HEADER_VALUE = re.compile(r"(?:[!-~](?:[\t -~]*[!-~])?)?")
 
@@ -56,8 +58,22 @@ def _header_value(text: str) -> str:
     return text
 
 
+def _http_url(text: str) -> str:
+    if _CONTROL.search(text):
+        raise PydanticCustomError(KIND, "must not hold a line break or another control character")
+    try:
+        parts = urlsplit(text)
+        port = parts.port
+    except ValueError:  # of the port, or of brackets that hold no IPv6 address
+        parts, port = None, 0
+    if parts is None or not parts.hostname or port == 0:
+        raise PydanticCustomError(KIND, "must name a host, and a port only from 1 to 65535")
+    return text
+
+
 SystemText = Annotated[str, AfterValidator(_for_the_system)]
 SystemPath = Annotated[Path, AfterValidator(_path_for_the_system)]
 VariableName = Annotated[str, AfterValidator(_variable_name)]
 HeaderName = Annotated[str, AfterValidator(_header_name)]
 HeaderValue = Annotated[str, AfterValidator(_header_value)]
+HttpUrl = Annotated[str, Field(pattern=r"^https?://[^/\s]+"), AfterValidator(_http_url)]

@@ -16,6 +16,7 @@ from broker.disclosure.disclosure_config import ToolPattern  # noqa: TC001  # py
 from broker.upstreams.carried_text import (  # noqa: TC001  # pydantic reads them
     HeaderName,
     HeaderValue,
+    HttpUrl,
     SystemPath,
     SystemText,
     VariableName,
@@ -59,7 +60,7 @@ class ServerConfig(BaseModel):
     env: dict[VariableName, SystemText] = Field(default={}, repr=False)
     cwd: SystemPath | None = None
     type: Literal["stdio", "http", "streamable-http", "streamableHttp"] | None = None
-    url: str | None = Field(default=None, repr=False, pattern=r"^https?://[^/\s]+")
+    url: HttpUrl | None = Field(default=None, repr=False)
     headers: dict[HeaderName, HeaderValue] = Field(default={}, repr=False)
     oauth: OAuthClient | None = None
     disabled: bool = False

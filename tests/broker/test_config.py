@@ -86,6 +86,24 @@ WRONG = {
         servers(web={"url": "http://h/\ud800"}),
         "mcp.json: server 'web': url: must not hold half of a surrogate pair",
     ),
+    "urls that lead nowhere": (
+        servers(
+            a={"url": f"http://{SECRET}@h/\nmcp"},
+            b={"url": "http://h:999999/mcp"},
+            c={"url": "http://h:0/mcp"},
+            d={"url": "http://[h]/mcp"},
+            e={"url": "http://:80/mcp"},
+        )
+        | {"serve": {"oauth": {"issuer": "https://h:x", "resource": "https://h/\x7f"}}},
+        "mcp.json: 7 problems\n"
+        "  - server 'a': url: must not hold a line break or another control character\n"
+        + "".join(
+            f"  - server {name!r}: url: must name a host, and a port only from 1 to 65535\n"
+            for name in ("b", "c", "d", "e")
+        )
+        + "  - serve.oauth.issuer: must name a host, and a port only from 1 to 65535\n"
+        "  - serve.oauth.resource: must not hold a line break or another control character",
+    ),
     "a program's text with NUL": (
         servers(git={"command": "x\0", "args": ["\0"], "env": {"KEY": f"{SECRET}\0"}, "cwd": "\0"}),
         "mcp.json: 4 problems\n"
@@ -393,6 +411,8 @@ def test_what_people_have_is_read():
         ("${A:-}x", {}, "x"),
         ("${A}-${B:-b}", {"A": "${B}"}, "${B}-b"),
         ("$A {A} $$", {}, "$A {A} $$"),
+        ("${A}${", {"A": "1"}, "1${"),
+        pytest.param("${" * 200_000, {}, "${" * 200_000, id="openings without an end"),
     ],
 )
 def test_variables_are_replaced_once(text, environment, value):
