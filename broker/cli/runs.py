@@ -16,7 +16,7 @@ from broker.cli.recordings import STYLES, open_recordings, when
 from broker.cli.run import exit_code, grants_of, report, show_output
 from broker.cli.terminal import can_ask, note, results, write_result
 from broker.errors import RecordingError
-from broker.recordings.keeping.transfer import load
+from broker.recordings.keeping.transfer import load, load_beginning
 from codegen.plain_text import counted, one_line
 
 if TYPE_CHECKING:
@@ -75,14 +75,17 @@ async def list_runs(request: RunsRequest) -> ExitCode:
 async def resume_run(request: ResumeRequest) -> ExitCode:
     """Go on with a run, and print what it does from there."""
     with open_recordings() as recordings:
-        run_id = recordings.find_open(request.run).run_id
+        entry = recordings.find_open(request.run)
+        begun = load_beginning(recordings, entry)
+    # An imported recording only says whose it is.
+    name, principal = ("", "") if entry.is_imported else (begun.session, begun.principal)
     config = load_config(request.config)
     grants = grants_of(request.allow)
     answerer = TerminalAnswerer() if can_ask() else None
     async with open_broker(config, startup_seconds=0, runs_scripts=True, isolation=request.isolation) as broker:
-        session = broker.session(grants=grants, answerer=answerer, parks=True)
+        session = broker.session(name=name, principal=principal, grants=grants, answerer=answerer, parks=True)
         result = await session.take_up(
-            run_id,
+            entry.run_id,
             any_principal=True,
             on_output=None if request.as_json else show_output,
             unknown=request.unknown,

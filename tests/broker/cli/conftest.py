@@ -58,9 +58,9 @@ def codemode(environment, tmp_path):
 
 @pytest.fixture
 def write_config(tmp_path):
-    def write(servers: dict[str, Any]) -> str:
+    def write(servers: dict[str, Any], **sections: Any) -> str:
         path = tmp_path / "mcp.json"
-        path.write_text(json.dumps({"mcpServers": servers}))
+        path.write_text(json.dumps({"mcpServers": servers, **sections}))
         return str(path)
 
     return write

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import shutil
+import subprocess
+import sys
 from pathlib import Path
 from xml.etree import ElementTree as ET
 
@@ -201,6 +203,38 @@ def test_a_parked_run_is_listed_with_what_it_waits_for_and_goes_on(codemode, con
     again = codemode("resume", "last", "-c", config)
     assert again.returncode == 2
     assert "has ended: completed, so there is nothing to resume" in again.stderr
+
+
+PARK = f"""
+import asyncio, sys
+from broker import Broker
+from broker.store import Store
+
+async def main():
+    with Store.in_user_folder() as store:
+        async with Broker.from_config(sys.argv[1], store=store) as broker:
+            session = broker.session(principal="ada", name="hers", parks=True)
+            print((await session.execute_code({SCRIPT!r}, describe_references=True)).outcome)
+
+asyncio.run(main())
+"""
+
+
+def test_a_run_goes_on_under_the_rules_for_its_own_principal(codemode, environment, write_config, odd):
+    rule = {"tools": "odd.echo", "principals": "ada", "sessions": "hers", "arguments": {"/text": {"equals": "two"}}}
+    config = write_config({"odd": odd}, policy={"rules": [rule | {"effect": "deny"}]})
+    command = [sys.executable, "-c", PARK, config]
+    parked = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)  # noqa: S603
+    assert parked.stdout == "parked\n"
+    assert codemode("recordings", "export", "last", "-o", "run.jsonl").returncode == 0
+    resumed = codemode("resume", "last", "-c", config, "--allow", "odd.echo")
+    assert (resumed.returncode, resumed.stdout) == (4, "one\n")
+    assert "odd.echo was refused by rule 1 of the policy." in resumed.stderr
+    # What comes from elsewhere only says whose it is.
+    assert codemode("recordings", "rm", "last").returncode == 0
+    assert codemode("recordings", "import", "run.jsonl").returncode == 0
+    imported = codemode("resume", "last", "-c", config, "--allow", "odd.echo")
+    assert (imported.returncode, imported.stdout) == (0, "one\ntwo\n")
 
 
 def test_recordings_leave_come_back_and_go(codemode, config, tmp_path):
