@@ -1,13 +1,13 @@
 """Validation by jsonschema within a bound on the work, and the one fault that is told of.
 
-Above: json_schema.py, which loads it for the first value that its own look does not settle. Below: jsonschema, and
-schema_names.py. Schemas were written by a server, and may be made to run for ever, so they are checked with three
-differences:
+Above: json_schema.py, which loads it for the first value that its own look does not settle. Below: jsonschema,
+check_work.py, unevaluated.py. Schemas were written by a server, and may be made to run for ever, so they are checked
+with three differences:
 
 - `pattern` and `patternProperties` are not looked at: a regular expression is a program of the server's;
 - a `$ref` leads only into the same document, never to a file or the network;
 - after a number of steps, or levels, the check gives up, and what it has found until then is all; a long message,
-  which quotes the value, costs many steps, and so do names (schema_names.py). It protects scripts from surprises, it
+  which quotes the value, costs many steps, and so do names. It protects scripts from surprises, it
   does not protect the server, which checks its own arguments.
 """
 
@@ -15,7 +15,6 @@ from __future__ import annotations
 
 import json
 from contextlib import contextmanager
-from contextvars import ContextVar
 from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Any
 
@@ -24,35 +23,22 @@ from jsonschema.exceptions import best_match
 from jsonschema.validators import validator_for
 from referencing import Registry
 
+from broker.calls import check_work
 from broker.calls.schema_names import Names
-from codegen.plain_text import one_line
+from broker.calls.unevaluated import evaluated
+from codegen.plain_text import few, literal, one_line
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-STEPS = 50_000
 _QUOTED_CHARACTERS = 800
 """So many characters of a message cost a step."""
 _MESSAGE_CHARACTERS = 300
 _PATH_CHARACTERS = 120
-
-_ITEMS = 8
-"""So many items or members of what is looked through cost a step."""
-_PAIRS = 2_000
-"""So many comparisons of one item with another cost a step."""
+_NAMED = 10
+"""So many keys or indexes are named in a message."""
 _COMPARED_CHARACTERS = 50
 """So many characters of items that must be unique cost a step."""
-
-_MOST_LEVELS = 120
-"""Keywords within keywords. Each takes six calls at most of Python's stack; where that ends, a library panics."""
-
-_steps_left: ContextVar[int] = ContextVar("_steps_left", default=STEPS)
-_names: ContextVar[Names] = ContextVar("_names")
-_level: ContextVar[int] = ContextVar("_level", default=0)
-
-
-class _UnfinishedError(Exception):
-    """A bound was reached."""
 
 
 class BoundedValidator:
@@ -65,9 +51,7 @@ class BoundedValidator:
 
     def fault(self, value: Any) -> str | None:
         """Return what is wrong with a JSON value, as `at path: what`, or None when nothing is found."""
-        _steps_left.set(STEPS)
-        _names.set(self._cost_of_names)
-        _level.set(0)
+        check_work.begin(self._cost_of_names)
         found: list[ValidationError] = []
         with _given_up():
             for error in self._validator.iter_errors(value):
@@ -123,72 +107,39 @@ def _bounded(validator: Any) -> Any:
     keywords["uniqueItems"] = _counted(_unique_items)
     keywords["$id"] = keywords["id"] = _named
     for name in {"$ref", "$dynamicRef", "$recursiveRef"} & keywords.keys():
-        keywords[name] = _costing(keywords[name], _lookup)
-    for name in {"unevaluatedItems", "unevaluatedProperties"} & keywords.keys():
-        keywords[name] = _costing(keywords[name], _pairs)
-    for name in ("additionalProperties", "unevaluatedProperties"):
+        keywords[name] = _looked_up(keywords[name])
+    keywords["additionalProperties"] = _without_patterns(keywords["additionalProperties"])
+    for name, check in (("unevaluatedProperties", _unevaluated_properties), ("unevaluatedItems", _unevaluated_items)):
         if name in keywords:
-            keywords[name] = _without_patterns(keywords[name])
+            keywords[name] = _counted(check)
     return validators.extend(validator, keywords)  # type: ignore[no-untyped-call]  # untyped in the stubs
 
 
 def _counted(check: Callable[..., Any]) -> Callable[..., Iterator[ValidationError]]:
     def counted(validator: Any, value: Any, instance: Any, schema: Any) -> Iterator[ValidationError]:
-        _take_steps(1)
-        _take_at_once(sum(len(one) for one in (value, instance) if isinstance(one, list | dict)) // _ITEMS)
-        level = _level.get()
-        if level >= _MOST_LEVELS:
-            raise _UnfinishedError
-        _level.set(level + 1)
-        try:
+        check_work.take(1)
+        looked_through = sum(len(one) for one in (value, instance) if isinstance(one, list | dict))
+        check_work.take_at_once(looked_through // check_work.ITEMS)
+        with check_work.Deeper():
             for error in check(validator, value, instance, schema) or ():
                 # Once for each level that hands it on.
-                _take_steps(1 + len(error.message) // _QUOTED_CHARACTERS)
+                check_work.take(1 + len(error.message) // _QUOTED_CHARACTERS)
                 yield error
-        finally:
-            _level.set(level)
 
     return counted
 
 
-def _take_steps(count: int) -> None:
-    left = _steps_left.get()
-    if left <= 0:
-        raise _UnfinishedError
-    _steps_left.set(left - count)
-
-
-def _take_at_once(count: int) -> None:
-    """Take the steps of what is about to be done in one go, or do not begin it."""
-    if count > _steps_left.get():
-        raise _UnfinishedError
-    if count:
-        _take_steps(count)
-
-
-def _costing(check: Callable[..., Any], steps: Callable[[Any, Any], int]) -> Callable[..., Iterator[ValidationError]]:
+def _looked_up(check: Callable[..., Any]) -> Callable[..., Iterator[ValidationError]]:
     def checked(validator: Any, value: Any, instance: Any, schema: Any) -> Iterator[ValidationError]:
-        _take_at_once(steps(value, instance))
+        check_work.take_lookup(value)
         yield from check(validator, value, instance, schema)
 
     return checked
 
 
-def _lookup(value: Any, _instance: Any) -> int:
-    """The library goes through the whole document for each reference by a name; by a pointer it does not."""
-    is_name = isinstance(value, str) and value != "#" and not value.startswith("#/")
-    return _names.get().lookup if is_name else 0
-
-
-def _pairs(_value: Any, instance: Any) -> int:
-    """The library compares every item with every one that was evaluated."""
-    return len(instance) ** 2 // _PAIRS if isinstance(instance, list | dict) else 0
-
-
 def _named(_validator: Any, _value: Any, _instance: Any, _schema: Any) -> Iterator[ValidationError]:
-    """Say nothing of an identifier, which the library joins with the ones around it whenever it comes by."""
-    _take_at_once(_names.get().joining)
-    return iter(())
+    """Say nothing of an identifier."""
+    return check_work.take_joining()
 
 
 def _nothing(_validator: Any, _value: Any, _instance: Any, _schema: Any) -> Iterator[ValidationError]:
@@ -205,13 +156,29 @@ def _without_patterns(check: Callable[..., Any]) -> Callable[..., Iterator[Valid
     return checked
 
 
+def _unevaluated_properties(validator: Any, _value: Any, instance: Any, schema: Any) -> Iterator[ValidationError]:
+    if isinstance(instance, dict):
+        known = evaluated(validator, instance, schema)
+        unknown = [literal(key) for key in instance if key not in known]
+        if unknown:
+            yield ValidationError(f"has properties that its schema does not evaluate: {few(unknown, _NAMED)}")
+
+
+def _unevaluated_items(validator: Any, _value: Any, instance: Any, schema: Any) -> Iterator[ValidationError]:
+    if isinstance(instance, list):
+        known = evaluated(validator, instance, schema)
+        unknown = [f"[{index}]" for index in range(len(instance)) if index not in known]
+        if unknown:
+            yield ValidationError(f"has items that its schema does not evaluate: {few(unknown, _NAMED)}")
+
+
 def _unique_items(_validator: Any, value: Any, instance: Any, _schema: Any) -> Iterator[ValidationError]:
     """Compare by canonical text: the library compares every pair of items that cannot be sorted."""
     if value is True and isinstance(instance, list):
         texts = set()
         for item in instance:
             text = json.dumps(item, sort_keys=True)
-            _take_at_once(len(text) // _COMPARED_CHARACTERS)
+            check_work.take_at_once(len(text) // _COMPARED_CHARACTERS)
             texts.add(text)
         if len(texts) != len(instance):
             yield ValidationError("has items that are not unique")

@@ -1,6 +1,6 @@
 """What the names in a schema cost whoever follows them: `$id`, `id` and references by name.
 
-Above: bounded_validator.py, which takes so many steps for them. Below: nothing. The library joins each identifier with
+Above: check_work.py, which takes so many steps for them. Below: nothing. The library joins each identifier with
 all of those around it, and goes through the whole document for each reference by a name. A schema is a server's: one
 identifier of 80,000 characters around 4,000 short ones would take it half a minute.
 """

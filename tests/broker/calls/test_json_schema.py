@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from broker.calls.bounded_validator import STEPS
+from broker.calls.check_work import STEPS
 from broker.calls.json_schema import first_fault
 
 if TYPE_CHECKING:

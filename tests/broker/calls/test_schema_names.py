@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from broker.calls.bounded_validator import STEPS
+from broker.calls.check_work import STEPS
 from broker.calls.json_schema import first_fault
 from broker.calls.schema_names import Names
 

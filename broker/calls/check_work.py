@@ -1,0 +1,100 @@
+"""How much work one check of a value may take: steps, levels, and what the names in a schema cost.
+
+Above: bounded_validator.py and unevaluated.py, which take steps for what they do. Below: schema_names.py. A check that
+has none left gives up, and what it has found until then is all.
+"""
+
+from __future__ import annotations
+
+from contextvars import ContextVar
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from broker.calls.schema_names import Names
+
+STEPS = 50_000
+ITEMS = 8
+"""So many items or members of what is looked through cost a step."""
+
+_MOST_LEVELS = 120
+"""Keywords within keywords. Each takes six calls at most of Python's stack; where that ends, a library panics."""
+
+_steps_left: ContextVar[int] = ContextVar("_steps_left", default=STEPS)
+_names: ContextVar[Names] = ContextVar("_names")
+_level: ContextVar[int] = ContextVar("_level", default=0)
+
+
+class UnfinishedError(Exception):
+    """A bound was reached."""
+
+
+class Deeper:
+    """A block one level deeper; as a class, since a generator would take a call of the stack more."""
+
+    def __enter__(self) -> None:
+        """Go down.
+
+        Raises:
+            UnfinishedError: It is deep enough.
+        """
+        self._level = _level.get()
+        if self._level >= _MOST_LEVELS:
+            raise UnfinishedError
+        _level.set(self._level + 1)
+
+    def __exit__(self, *_: object) -> None:
+        """Come up again."""
+        _level.set(self._level)
+
+
+def begin(names: Names) -> None:
+    """Begin a check against a schema with these names."""
+    _steps_left.set(STEPS)
+    _names.set(names)
+    _level.set(0)
+
+
+def take(count: int) -> None:
+    """Take steps of what is going on.
+
+    Raises:
+        UnfinishedError: There are none left.
+    """
+    left = _steps_left.get()
+    if left <= 0:
+        raise UnfinishedError
+    _steps_left.set(left - count)
+
+
+def take_at_once(count: int) -> None:
+    """Take the steps of what is about to be done in one go, or do not begin it.
+
+    Raises:
+        UnfinishedError: There are too few left.
+    """
+    if count > _steps_left.get():
+        raise UnfinishedError
+    if count:
+        take(count)
+
+
+def take_lookup(reference: Any) -> None:
+    """Take the steps of a reference: the library goes through the whole document for a name, not for a pointer.
+
+    Raises:
+        UnfinishedError: There are too few left.
+    """
+    if isinstance(reference, str) and reference != "#" and not reference.startswith("#/"):
+        take_at_once(_names.get().lookup)
+
+
+def take_joining() -> Iterator[Any]:
+    """Take the steps of an identifier, which the library joins with the ones around it; return nothing that is wrong.
+
+    Raises:
+        UnfinishedError: There are too few left.
+    """
+    take_at_once(_names.get().joining)
+    return iter(())
