@@ -27,6 +27,10 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 
+_CODES = 2**31
+"""More than any code of an error, in either direction; a server may send a number of thousands of digits."""
+
+
 class BrokerError(Exception):
     """Base of everything this package raises on purpose."""
 
@@ -174,7 +178,7 @@ class ToolRejectedError(UpstreamError):
 
     def __init__(self, server: str, code: int, server_text: str) -> None:
         """Keep the server's words apart from ours."""
-        super().__init__(server, f"{server} answered with JSON-RPC error {code}.")
+        super().__init__(server, f"{server} answered with {json_rpc_error(code)}.")
         self.code = code
         self.server_text = server_text
 
@@ -185,3 +189,8 @@ class InputRefusedError(UpstreamError):
 
 class ReplyError(UpstreamError):
     """The answer is not what the protocol allows, or is larger than we accept."""
+
+
+def json_rpc_error(code: int) -> str:
+    """Name an error of a server by its code."""
+    return f"JSON-RPC error {code}" if abs(code) < _CODES else "a JSON-RPC error of an impossible code"

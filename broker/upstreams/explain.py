@@ -16,7 +16,7 @@ import httpx2
 from mcp import MCPError
 from pydantic import ValidationError
 
-from broker.errors import LoginError, ReplyError
+from broker.errors import LoginError, ReplyError, json_rpc_error
 from broker.shortage import raise_limits, shortage
 
 if TYPE_CHECKING:
@@ -162,7 +162,7 @@ def _chain(error: BaseException | None) -> Iterator[BaseException]:
 def _unforeseen(causes: list[Exception]) -> str:
     match causes:
         case [MCPError() as error, *_]:
-            return f"it answered with JSON-RPC error {error.code} before it was ready"
+            return f"it answered with {json_rpc_error(error.code)} before it was ready"
         case [ValidationError(), *_]:
             return "it answered with something that the protocol does not allow"
         case [error, *_]:

@@ -191,6 +191,11 @@ def call_jsonrpc_error_inject(request_id: Any, said: str) -> None:
     send({"jsonrpc": "2.0", "id": request_id, "error": error})
 
 
+def call_jsonrpc_error_code(request_id: Any, said: str | None = None) -> None:
+    del said
+    send({"jsonrpc": "2.0", "id": request_id, "error": {"code": int("7" * 3_000), "message": "no"}})
+
+
 def call_result_and_error(request_id: Any, said: str) -> None:
     error = {"code": -32000, "message": INJECTION}
     send({"jsonrpc": "2.0", "id": request_id, "result": text(said), "error": error})
@@ -475,6 +480,8 @@ def call(request: dict[str, Any]) -> None:
 
 def handle(message: dict[str, Any]) -> None:  # noqa: C901  # one case for each kind of message
     match message:
+        case {"method": "initialize", "id": request_id} if BEHAVIOUR == "start_error_code":
+            call_jsonrpc_error_code(request_id)
         case {"method": "initialize", "id": request_id}:
             reply(request_id, initialized())
         case {"method": "notifications/initialized"}:
