@@ -121,7 +121,7 @@ def _hint(raised: Raised, script: str, catalog: Catalog, *, has_called: bool) ->
     if named := _UNDEFINED.match(raised.message):
         if named[1] == "__file__":
             return call_texts.NO_FILE
-        return _tool_hint(named[1], catalog) or call_texts.STARTS_ANEW
+        return _tool_hint(named[1], catalog) or _near_hint(named[1], script, catalog) or call_texts.STARTS_ANEW
     if named := _NO_MODULE.match(raised.message):
         return _tool_hint(named[1], catalog)
     named = _MODULE_WITHOUT.match(raised.message)
@@ -140,6 +140,13 @@ def _tool_hint(name: str, catalog: Catalog) -> str:
     if (meant := catalog.meant(name)) is not None:
         return call_texts.import_server(meant.namespace, meant.function)
     return call_texts.HOW_TO_CALL if name in _OF_CLIENTS else ""
+
+
+def _near_hint(name: str, script: str, catalog: Catalog) -> str:
+    """Return which tool a script means where it first uses a name, if the tool's server is called much like it."""
+    used = re.search(rf"\b{name}\.(\w+)", script)
+    meant = catalog.of_near_server(name, used[1]) if used is not None else None
+    return call_texts.import_server(meant.namespace, meant.function) if meant is not None else ""
 
 
 def _sent_wrong(raised: Raised, script: str, catalog: Catalog) -> str:

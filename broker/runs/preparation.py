@@ -22,7 +22,6 @@ from broker.runs.not_described import NotDescribed
 from broker.runs.script_check import CheckedScript, diagnostics_of, stops, unreadable
 from broker.tools.spellings import STAND_INS
 from codegen import CheckerError
-from codegen.near_names import near_name
 from codegen.normal_form import normalised
 from sandbox import Raised, Stopped
 
@@ -96,18 +95,11 @@ class Preparation:
 
     def _meant(self, reference: Reference) -> CatalogEntry | None:
         """Return the tool that a script names, in another program's spelling, or of a server near by name too."""
+        namespace, function = reference.namespace, reference.function or ""
         if reference.function in _WHOLE_SERVER:
-            return self.catalog.meant(reference.namespace)
-        name = f"{reference.namespace}.{reference.function}"
-        return self.catalog.by_python_name(name) or self.catalog.meant(name) or self._of_near_server(reference)
-
-    def _of_near_server(self, reference: Reference) -> CatalogEntry | None:
-        """Return the one tool of a function's name, if its server is called much like the one that is not there."""
-        if self.catalog.server_of(reference.namespace) is not None:
-            return None
-        bearing = self.catalog.bearing(reference.function or "")
-        entry = self.catalog.lookup(bearing[0]) if len(bearing) == 1 else None
-        return entry if entry is not None and near_name(reference.namespace, [entry.namespace]) else None
+            return self.catalog.meant(namespace)
+        name, near = f"{namespace}.{function}", self.catalog.of_near_server
+        return self.catalog.by_python_name(name) or self.catalog.meant(name) or near(namespace, function)
 
     def _not_described(
         self, entries: Sequence[CatalogEntry], found: Sequence[Reference], changed: Sequence[str]

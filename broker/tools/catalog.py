@@ -19,6 +19,7 @@ from broker.tools.near_names import NearNames
 from broker.tools.spellings import Spellings
 from broker.tools.tool_changes import ToolChange
 from codegen import ToolSpec, assign_identifiers, generate_stub, is_generated
+from codegen.near_names import near_name
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -227,6 +228,14 @@ class Catalog:
         """Return the one tool whose name this is in another program's spelling."""
         qualified = self._spellings.meant(name, self.tools)
         return self._by_qualified[qualified] if qualified is not None else None
+
+    def of_near_server(self, namespace: str, function: str) -> CatalogEntry | None:
+        """Return the one tool of a function's name, if its server is called much like one that is not there."""
+        if self.server_of(namespace) is not None:
+            return None
+        bearing = self.bearing(function)
+        entry = self.lookup(bearing[0]) if len(bearing) == 1 else None
+        return entry if entry is not None and near_name(namespace, [entry.namespace]) else None
 
     def suggest(self, name: str) -> tuple[str, ...]:
         """Return the qualified names nearest to a name, best first; a bare tool name counts as well."""

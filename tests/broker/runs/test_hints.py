@@ -103,6 +103,11 @@ MISTAKES = {
         "await side_desk_note()",
         "side_desk.note is a tool: write `from tools import side_desk` and `await side_desk.note(...)`",
     ),
+    "a server that is called otherwise": (
+        "await desktop.add(a=1)",
+        "desk.add is a tool: write `from tools import desk` and `await desk.add(...)`",
+    ),
+    "a variable that is called like a server": ("desktop.size", "each script starts anew: define what it uses"),
     "a variable of an earlier script": ("nothing_known", "each script starts anew: define what it uses"),
     "the script's own file": (
         "import pathlib\npathlib.Path(__file__).parent",
