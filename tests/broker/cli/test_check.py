@@ -50,11 +50,37 @@ def test_a_script_without_mistakes_exits_0_and_is_not_run(codemode, config):
     assert (finished.returncode, finished.stdout, finished.stderr) == (0, "", "<stdin>: no mistakes found\n")
 
 
+def test_without_a_config_a_script_is_checked_and_told_that_it_has_no_tools(codemode):
+    finished = codemode("check", "-", stdin="1 + 1")
+    assert (finished.returncode, finished.stderr) == (0, "<stdin>: no mistakes found\n")
+    mistaken = codemode("check", "-", stdin="from tools import odd")
+    assert mistaken.returncode == 1
+    assert mistaken.stdout.startswith("<stdin>:1:19: ")
+    assert mistaken.stderr.startswith("no config: ")
+
+
+def test_a_script_that_cannot_be_checked_exits_2(codemode):
+    finished = codemode("check", "-", stdin="x = 1\n" * 20_000)
+    assert (finished.returncode, finished.stdout) == (2, "")
+    assert "error: the script was not checked: the script is longer than 100000 characters" in finished.stderr
+
+
 def test_a_server_that_is_down_exits_2_for_what_was_not_checked(codemode, write_config):
     config = write_config({"gone": {"command": "false"}})
     finished = codemode("check", "-", "-c", config, stdin="from tools import gone\nawait gone.echo()")
     assert (finished.returncode, finished.stdout) == (2, "")
+    assert finished.stderr.startswith("server gone: it exited with code 1. ")
     assert "error: not all was checked: gone cannot be used" in finished.stderr
+    assert "no mistakes found" not in finished.stderr
+
+
+def test_of_a_long_line_the_part_around_a_mistake_is_shown_whatever_ends_a_line_elsewhere(codemode, config):
+    before, after = "print(" + "'日', " * 40, "odd.no" + ", 'b'" * 40
+    script = f"from tools import odd\nx = '\f\u2028'\n{before}{after})"
+    mistake, line, caret = codemode("check", "-", "-c", config, stdin=script).stdout.splitlines()
+    assert mistake.startswith(f"<stdin>:3:{len(before) + 1}: there is no tool `no` ")
+    assert line == f"    {before[-80:]}{after[:80]}"
+    assert caret == " " * (4 + 80 + before[-80:].count("日")) + "^"
 
 
 def test_what_a_script_holds_cannot_drive_the_terminal(codemode, config):

@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import anyio
 import httpx2
 import pytest
 
@@ -201,3 +202,33 @@ async def test_who_watches_a_run_and_its_model_are_those_that_it_began_with(open
         box.reply(asked.id, [Verdict((0,), allow=True)])
         assert (await session.resume(parked.run_id)).value == 36
     assert ("".join(printed), called) == ("3\n", ["waiting", "ok"])
+
+
+@pytest.mark.anyio
+async def test_runs_that_were_taken_up_are_not_taken_up_again(opened):
+    script = "from tools import desk\nawait desk.add(a=1)"
+    async with opened() as broker:
+        session = broker.session(answerer=QuestionBox())
+        parked = await session.execute_code(script, describe_references=True, park=True)
+    async with opened() as broker:
+        box = QuestionBox()
+        session = broker.session(answerer=box)
+        assert session.take_up_parked() == [parked.run_id]
+        assert session.take_up_parked() == []
+        assert (await session.resume(parked.run_id)).outcome == "parked"
+        [asked] = box.open
+        box.reply(asked.id, [Verdict((0,), allow=True)])
+        assert (await session.resume(parked.run_id)).value == 3
+
+
+@pytest.mark.anyio
+async def test_what_could_stop_a_run_before_it_was_parked_is_not_in_its_way(opened):
+    script = "from tools import desk\nawait desk.add(a=1)"
+    async with opened() as broker:
+        box = QuestionBox()
+        session = broker.session(answerer=box)
+        stop = anyio.CancelScope()
+        parked = await session.execute_code(script, describe_references=True, park=True, stop=stop)
+        [asked] = box.open
+        box.reply(asked.id, [Verdict((0,), allow=True)])
+        assert (await session.resume(parked.run_id)).value == 3
