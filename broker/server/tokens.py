@@ -90,19 +90,25 @@ class IssuedTokens(TokenVerifier):
         return said.format(settings=self._settings, error=error)
 
     def _access(self, token: str, claims: dict[str, Any]) -> AccessToken:
-        scope = claims.get("scope", claims.get("scp", ""))
-        scopes = scope.split() if isinstance(scope, str) else [str(one) for one in scope]
         client = claims.get("client_id") or claims.get("azp") or claims.get("sub") or ""
         subject = claims.get("sub")
         return AccessToken(
             token=token,
             client_id=str(client),
-            scopes=scopes,
+            scopes=_scopes_of(claims),
             expires_at=int(claims["exp"]),
             resource=self._settings.resource,
             subject=None if subject is None else str(subject),
             claims={"iss": claims["iss"]},
         )
+
+
+def _scopes_of(claims: Mapping[str, Any]) -> list[str]:
+    """Return the scopes that a token has: words in a text, or texts in a list; anything else is none."""
+    scope = claims.get("scope", claims.get("scp"))
+    if isinstance(scope, str):
+        return scope.split()
+    return [one for one in scope if isinstance(one, str)] if isinstance(scope, list) else []
 
 
 class AnyOf(TokenVerifier):

@@ -127,6 +127,30 @@ async def test_the_challenge_says_why(served, case):
             assert (response.status_code, response.json()["error_description"]) == (403, "Required scope: codemode")
 
 
+@pytest.mark.parametrize(
+    ("claims", "status"),
+    [
+        ({"scope": "read codemode"}, 200),
+        ({"scope": ["read", "codemode"]}, 200),
+        ({"scope": None, "scp": ["codemode"]}, 200),
+        ({"scope": [7, ["codemode"], {"codemode": 1}]}, 403),
+        ({"scope": {"codemode": True}}, 403),
+        ({"scope": 7}, 403),
+        ({"scope": True}, 403),
+    ],
+)
+async def test_scopes_are_words_and_anything_else_is_none(served, listening, claims, status):
+    async with (
+        issuer([]) as settings,
+        served(oauth=settings) as server,
+        listening(server) as url,
+        httpx2.AsyncClient() as client,
+    ):
+        bearer = {"authorization": f"Bearer {token(settings, **claims)}"}
+        response = await client.get(url.replace("/mcp", "/api/v1/tools/hot"), headers=bearer)
+    assert response.status_code == status
+
+
 @pytest.mark.parametrize("static", [True, False])
 async def test_of_a_token_that_is_none_no_more_is_said_and_of_none_what_is_wanted(served, listening, static):
     async with (
