@@ -18,6 +18,7 @@ from broker.cli.consent import read_line
 from broker.cli.exit_codes import ExitCode
 from broker.cli.terminal import Problem, can_ask, results
 from broker.recordings.replay.replay import replay
+from broker.recordings.showing.script_excerpt import around
 from codegen.plain_text import indented, one_line, paragraph
 from sandbox import Sandbox
 
@@ -28,7 +29,6 @@ if TYPE_CHECKING:
     from sandbox import Printed, Step
 
 _CHARACTERS = 110
-_AROUND = 3
 _MOST_CALLS = 20
 
 
@@ -138,7 +138,7 @@ def _picture(script: Sequence[str], moment: Moment, count: int) -> Group:
 
 
 def _script_lines(script: Sequence[str], waiting: Sequence[int]) -> list[Text]:
-    shown = sorted({n for line in waiting for n in range(line - _AROUND, line + _AROUND + 1) if 0 < n <= len(script)})
+    shown = around(waiting, len(script))
     lines = []
     for before, number in zip([0, *shown], shown, strict=False):
         if before and number > before + 1:

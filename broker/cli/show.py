@@ -16,6 +16,7 @@ from broker.cli.recordings import read_target, when
 from broker.cli.terminal import note, results, write_file, write_result
 from broker.recordings.showing.html_page import html_page
 from broker.recordings.showing.picture import picture_of, spelled_seconds
+from broker.recordings.showing.script_excerpt import excerpt
 from codegen.plain_text import counted, indented, one_line, paragraph
 
 if TYPE_CHECKING:
@@ -30,6 +31,9 @@ if TYPE_CHECKING:
 STYLES = {"ok": "green", "failed": "red", "refused": "yellow", "waiting": "yellow", "unknown": "red"}
 MOST_ROWS = 60
 """Calls that have a row each; of more there is one row for as many as do not overlap."""
+
+MOST_LINES = 500
+"""Of a script; of a longer one those around calls are shown."""
 
 _NAME_CHARACTERS = 34
 _LINE_CHARACTERS = 96
@@ -185,7 +189,10 @@ def _bar_style(char: str, span: Span) -> str:
 def _script(recording: Recording, picture: Picture) -> list[Text]:
     costs = picture.by_line()
     lines = []
-    for number, line in enumerate(recording.script_lines, start=1):
+    for number, line in excerpt(recording.script_lines, costs, MOST_LINES):
+        if line is None:
+            lines.append(Text(f"{'':16} {'⋮':>4}  {counted(number, 'line')}", "dim"))
+            continue
         count, seconds = costs.get(number, (0, 0.0))
         cost = f"{count:>5} x {spelled_seconds(seconds):>8}" if count else ""
         text = Text(f"{cost:16} {number:4}  ", "cyan" if count else "dim")

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from broker.errors import RecordingError
 from broker.recordings.showing.picture import spelled_seconds
+from broker.recordings.showing.script_excerpt import excerpt
 from codegen.plain_text import counted, one_line, paragraph
 
 if TYPE_CHECKING:
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from broker.recordings.showing.picture import Picture, Span
 
 MOST_CALLS = 2_000
+MOST_LINES = 5_000
 _VALUE_CHARACTERS = 4_000
 _TEXT_CHARACTERS = 200_000
 _NAME_CHARACTERS = 130
@@ -107,7 +109,10 @@ def _value(recording: Recording, stored: Any) -> str:
 def _script(recording: Recording, picture: Picture) -> str:
     costs = picture.by_line()
     cells = []
-    for number, line in enumerate(recording.script_lines, start=1):
+    for number, line in excerpt(recording.script_lines, costs, MOST_LINES):
+        if line is None:
+            cells.append(f'<div class="cost"></div><div class="at">⋮</div><div>{counted(number, "line")}</div>')
+            continue
         count, seconds = costs.get(number, (0, 0.0))
         cost = f"{count} x {spelled_seconds(seconds)}" if count else ""
         calls = ' class="calls"' if count else ""

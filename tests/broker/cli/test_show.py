@@ -52,6 +52,22 @@ def test_a_call_that_waits_for_a_person_is_marked(codemode, config, tmp_path):
     assert "?" in next(line for line in shown.splitlines() if "odd.echo  " in line)
 
 
+def test_a_long_script_is_shown_around_its_calls(codemode, config, tmp_path):
+    called = "from tools import odd\nawait odd.echo(text='x')\n"
+    (tmp_path / "script.py").write_text("# above\n" * 5_998 + called + "# below\n" * 40)
+    assert codemode("run", "script.py", "-c", config, "--allow", "odd.*").returncode == 0
+    _, _, script = codemode("show", "last").stdout.partition("\n\n")[2].partition("\n\n")
+    lines = [line.split() for line in script.splitlines()]
+    assert lines[0] == ["⋮", "5996", "lines"]
+    assert [line[0] for line in lines[1:4]] == ["5997", "5998", "5999"]
+    assert lines[4][:3] + lines[4][4:6] == ["1", "x", lines[4][2], "6000", "await"]
+    assert lines[-2] == ["⋮", "37", "lines"]
+    assert codemode("show", "last", "--html", "run.html").returncode == 0
+    page = (tmp_path / "run.html").read_text()
+    assert '<div class="at">⋮</div><div>5996 lines</div>' in page
+    assert page.count("# above") == 2
+
+
 def test_a_page_runs_nothing_and_loads_nothing_whatever_the_texts_are(codemode, config, tmp_path):
     text = "</pre><script>alert(1)</script><img src=//x onerror=y>"
     (tmp_path / "<b>.py").write_text(f"from tools import odd\nprint(await odd.echo(text={text!r}))\n")
