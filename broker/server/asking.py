@@ -244,4 +244,6 @@ def _identity(ctx: ServerRequestContext[Any, Any], params: t.CallToolRequestPara
 
 def _request(identity: str, state: str = "") -> str:
     """Return what is kept of a request, as `REQUEST` or `REQUEST.STATE`: only who repeats it goes on with its run."""
-    return ".".join(hashlib.sha256(part.encode()).hexdigest() for part in (identity, state) if part)
+    return ".".join(
+        hashlib.sha256(part.encode("utf-8", "surrogatepass")).hexdigest() for part in (identity, state) if part
+    )

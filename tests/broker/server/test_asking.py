@@ -345,8 +345,9 @@ async def test_a_run_waits_between_two_requests_and_for_its_own_caller_only(aske
         assert calls == []
         [key] = first.input_requests or {}
         yes: t.InputResponses = {key: accept(tool_1="allow these calls")}
-        for changed in ({**arguments, "code": "1"}, arguments):
-            state = f"{first.request_state}x" if changed is arguments else first.request_state
+        others = [({**arguments, "code": "1"}, first.request_state)]
+        others += [(arguments, state) for state in (f"{first.request_state}x", "", "\ud800")]
+        for changed, state in others:
             with pytest.raises(MCPError, match="of no run that waits"):
                 await client.session.call_tool(
                     "execute_code", changed, input_responses=yes, request_state=state, allow_input_required=True
