@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from broker.server.identity import SessionKeeper
 
 _VERSION_HEADER = "mcp-protocol-version"
+_RESUMED_FROM = b"last-event-id"
 _FULL = {"jsonrpc": "2.0", "id": None, "error": {"code": -32603, "message": texts.TOO_MANY_SESSIONS}}
 
 
@@ -50,7 +51,9 @@ class Connections:
         if is_older and SESSION_HEADER not in headers and not await self._make_room():
             await JSONResponse(_FULL, status_code=503)(scope, receive, send)
             return
-        await self._app(scope, receive, send)
+        # Nothing is kept of a stream that ended, and the SDK answers the wish for it with nothing at all.
+        kept = [(name, value) for name, value in scope["headers"] if name != _RESUMED_FROM]
+        await self._app({**scope, "headers": kept}, receive, send)
 
     async def _make_room(self) -> bool:
         """Tell whether there is room, if need be after a connection has given way."""
