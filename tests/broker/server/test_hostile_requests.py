@@ -63,6 +63,14 @@ REFUSED = {
     "two hosts": (request(b"Host: 127.0.0.1:80"), 400),
     "a foreign host": (request(host=b"evil.example"), 421),
     "a foreign origin that begins like ours": (request(b"Origin: http://localhost.evil.example:80"), 403),
+    "a foreign host behind the colon": (request(host=b"127.0.0.1:80.evil.example"), 421),
+    "a foreign host behind a name and a port": (request(host=b"localhost:80@evil.example"), 421),
+    "a foreign origin behind the colon": (request(b"Origin: http://localhost:80.evil.example"), 403),
+    "a foreign origin behind a name and a port": (request(b"Origin: http://localhost:80@evil.example"), 403),
+    "two origins, the second of them foreign": (
+        request(b"Origin: http://localhost:80", b"Origin: http://evil.example"),
+        403,
+    ),
     "an origin of nobody": (request(b"Origin: null"), 403),
     "two tokens, the first of them wrong": (request(b"Authorization: " + ADA, token=b"Bearer wrong"), 401),
     "a token of bytes that are no text": (request(token=b"Bearer \xff\xfe"), 401),
@@ -84,6 +92,20 @@ REFUSED = {
     "two revisions in one": (request(b"Mcp-Protocol-Version: 2025-11-25, 2026-07-28"), 400),
     "no HTTP": (b"\x16\x03\x01" * 100, 400),
 }
+
+
+TAKEN = {
+    "an address of six": request(host=b"[::1]:80"),
+    "a name without a port": request(host=b"localhost"),
+    "an origin of this machine": request(b"Origin: http://localhost:5173"),
+    "an origin of this machine with six": request(b"Origin: http://[::1]:5173"),
+}
+
+
+async def test_what_comes_from_this_machine_is_taken(shared):
+    async with shared() as url:
+        for case, sent in TAKEN.items():
+            assert (case, await status_of(url, sent)) == (case, 200)
 
 
 async def test_what_no_client_sends_is_refused_and_the_server_goes_on(shared):
@@ -113,6 +135,14 @@ async def test_a_connection_is_of_its_principal_alone(shared):
             refused = await bob.request(method, url, headers=theirs, json=PING if method == "POST" else None)
             assert (method, refused.status_code) == (method, 404)
         assert (await ada.post(url, headers=theirs, json=PING)).status_code == 200
+
+
+async def test_a_stream_that_is_to_go_on_after_an_event_begins_anew_for_its_principal_alone(shared):
+    async with shared() as url, as_principal("ada") as ada, as_principal("bob") as bob:
+        after = {"mcp-session-id": await opened(ada, url), "last-event-id": "1"}
+        assert (await bob.get(url, headers=after)).status_code == 404
+        async with ada.stream("GET", url, headers=after) as stream:
+            assert (stream.status_code, stream.headers["content-type"]) == (200, "text/event-stream")
 
 
 OFFSETS = {

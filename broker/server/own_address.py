@@ -1,0 +1,40 @@
+"""`Host` and `Origin` in the form that a browser gives them, so that their lists can be compared by beginning.
+
+Above: http.py. Below: the SDK's check, which takes whatever follows `127.0.0.1:` for a port, and the first of several
+headers for the only one.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from starlette.datastructures import Headers
+from starlette.responses import PlainTextResponse
+
+if TYPE_CHECKING:
+    from starlette.types import ASGIApp, Receive, Scope, Send
+
+_PLACE = r"(?:\[[0-9A-Fa-f:.]*\]|[^:/@\s]*)(?::[0-9]{1,5})?"
+_HOST = re.compile(_PLACE)
+_ORIGIN = re.compile(rf"(?:null|[A-Za-z][A-Za-z0-9+.-]*://{_PLACE})?")
+
+
+class OwnAddress:
+    """An application behind the check of the forms."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        """Stand in front of an application."""
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass on a request with one `Host` and at most one `Origin` of the right form."""
+        app = self._app
+        if scope["type"] == "http":
+            headers = Headers(scope=scope)
+            if not all(map(_HOST.fullmatch, headers.getlist("host"))):
+                app = PlainTextResponse("Invalid Host header", status_code=421)
+            origins = headers.getlist("origin")
+            if len(origins) > 1 or not all(map(_ORIGIN.fullmatch, origins)):
+                app = PlainTextResponse("Invalid Origin header", status_code=403)
+        await app(scope, receive, send)
