@@ -44,11 +44,11 @@ def kinds_of(text: str, objects: frozenset[str]) -> Kinds:
     found = _Collected()
     members = list(split_outside_brackets(text, "|"))
     for member in members:
-        _collect(member.strip().removesuffix("*"), objects, found)
+        _collect(member.strip(), objects, found)
     return Kinds(
         names=frozenset(found.names),
         literals=frozenset(found.literals),
-        only_literals=found.only_literals and bool(found.literals),
+        only_literals=found.only_literals,
         items=" | ".join(found.items),
         unknown=found.unknown,
         several=len(members) > 1,
@@ -58,15 +58,15 @@ def kinds_of(text: str, objects: frozenset[str]) -> Kinds:
 def certainly_differ(found: str, expected: str, objects: frozenset[str]) -> bool:
     """Tell whether no value of the type `found` is one of the type `expected`, as JSON counts."""
     given, wanted = kinds_of(found, objects), kinds_of(expected, objects)
-    if given.unknown or wanted.unknown or not given.names or not wanted.names:
+    if given.unknown or wanted.unknown:
         return False
     if given.several and not given.only_literals:
         return False
     if not given.names & _accepted(wanted):
         return True
-    if given.only_literals and wanted.only_literals and "omitted" not in expected:
+    if given.only_literals and wanted.only_literals:
         return not given.literals & wanted.literals
-    if given.names == wanted.names == {"list"} and given.items and wanted.items:
+    if given.names == wanted.names == {"list"}:
         return certainly_differ(given.items, wanted.items, objects)
     return False
 
@@ -127,8 +127,7 @@ def _collect_literals(inside: str, found: _Collected) -> None:
         try:
             value = ast.literal_eval(part.strip())
         except (ValueError, SyntaxError, MemoryError, RecursionError):
-            found.only_literals = found.only_literals and "omitted" in part
-            found.unknown = found.unknown or "omitted" not in part
+            found.unknown = True
             continue
         kind = type(value).__name__.replace("NoneType", "None")
         if kind not in _SCALARS:
