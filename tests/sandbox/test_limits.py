@@ -10,7 +10,7 @@ import pytest
 
 from sandbox import Completed, Limits
 from sandbox.guest_messages import decode_step
-from sandbox.limits import LEAST_MEMORY_BYTES, MOST_DEPTH
+from sandbox.limits import BATCH_BYTES, LEAST_MEMORY_BYTES, MIB, MOST_DEPTH
 
 FIELDS = [field.name for field in dataclasses.fields(Limits)]
 WHOLE = [name for name in FIELDS if not name.endswith("_seconds")]
@@ -43,6 +43,12 @@ def test_depth_is_bounded_by_what_the_host_can_go_through():
         value = [value]
     text = json.dumps({"calls": [], "cancelled": [], "outcome": {"completed": value}})
     assert decode_step(text, Limits(depth=MOST_DEPTH)).outcome == Completed(value)
+
+
+def test_a_step_has_room_for_a_value_a_call_or_a_batch_of_calls_whichever_is_longest():
+    assert Limits(value_bytes=1, argument_bytes=1).step_bytes == BATCH_BYTES + MIB
+    assert Limits(value_bytes=9 * MIB, argument_bytes=1).step_bytes == 10 * MIB
+    assert Limits(value_bytes=1, argument_bytes=9 * MIB).step_bytes == 10 * MIB
 
 
 def test_every_limit_has_a_finite_default_and_none_can_be_changed():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 import random
 
 import pytest
@@ -12,7 +13,9 @@ from hypothesis import strategies as st
 from benchmarks.sandbox import fuzz_frames
 from sandbox import Limits, ProtocolError
 from sandbox.frames import (
+    READING_BYTES,
     Entering,
+    Frame,
     FrameReader,
     Kind,
     Reading,
@@ -82,6 +85,60 @@ def test_a_stream_of_anything_is_what_may_come_or_a_protocol_error(stream):
         pass
     assert len("".join(printed).encode()) <= 100
     assert seat.answer is None or seat.answer.kind in {Kind.ANSWER, Kind.STOPPED, Kind.RAISED}
+
+
+def test_printed_text_may_come_as_long_as_the_limit_leaves_room():
+    printed = []
+    seat = Seat(1, lambda output, text: printed.append((output, text)))
+    seat.take_on(Limits(output_bytes=10))
+    assert seat.allowed(Kind.STDOUT) == 10
+    seat.take(Frame(Kind.STDOUT, 1, b"1234567"))
+    assert seat.allowed(Kind.STDERR) == 3
+    seat.take(Frame(Kind.STDERR, 1, b"890"))
+    assert printed == [(1, "1234567"), (2, "890")]
+    with pytest.raises(ProtocolError, match="a frame that may not come now"):
+        seat.allowed(Kind.STDOUT)
+
+
+def test_printed_text_of_nothing_is_refused():
+    seat = Seat(1, lambda _output, _text: None)
+    seat.take_on(Limits())
+    with pytest.raises(ProtocolError, match="the worker sent nothing as printed text"):
+        seat.take(Frame(Kind.STDOUT, 1, b""))
+
+
+LIMITS = Limits()
+LONGEST = {
+    Kind.STDOUT: LIMITS.output_bytes,
+    Kind.STDERR: LIMITS.output_bytes,
+    Kind.ANSWER: 4 * (LIMITS.step_bytes + 1) + READING_BYTES,
+    Kind.RAISED: 1024 * 1024,
+    Kind.STOPPED: 64,
+}
+
+
+@pytest.mark.parametrize("kind", Kind)
+def test_a_seat_takes_frames_of_its_run_alone_each_up_to_its_length(kind):
+    seat = Seat(1, lambda _output, _text: None)
+    with pytest.raises(ProtocolError, match="a frame that may not come now"):
+        seat.allowed(kind)
+    seat.take_on(LIMITS)
+    if kind in LONGEST:
+        assert seat.allowed(kind) == LONGEST[kind]
+    else:
+        with pytest.raises(ProtocolError, match="a frame that may not come now"):
+            seat.allowed(kind)
+
+
+def test_a_worker_says_who_it_is_before_any_run():
+    assert Seat(0, lambda _output, _text: None).allowed(Kind.HELLO) == 4_096
+
+
+@pytest.mark.parametrize("seconds", [-1.0, math.inf, -math.inf, math.nan])
+def test_processor_time_that_is_none_is_refused(seconds):
+    (frame,) = FrameReader(lambda _kind, _run: 100).feed(encode_reading(Kind.ANSWER, 1, Reading(seconds, 0, "{}")))
+    with pytest.raises(ProtocolError, match="a frame's processor time is not a number of seconds"):
+        decode_reading(frame.payload)
 
 
 def test_a_frame_that_says_it_is_too_long_is_refused_by_its_header():
