@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 _DAY_NS = 86_400 * 10**9
 _MIB = 1024 * 1024
-_BEGINNING = re.compile(r"(run_)?[0-9a-f]*")
+_BEGINNING = re.compile(r"(run_)?[0-9a-f]+")
 
 
 class Recordings:

@@ -241,6 +241,14 @@ async def test_a_name_that_no_run_has_is_told_in_short(recordings, name):
     assert len(str(caught.value)) < 200
 
 
+@pytest.mark.parametrize("name", ["", "run_"])
+async def test_no_beginning_at_all_is_no_run_even_where_there_is_one_alone(run, recordings, name):
+    run_id = (await run("1")).run_id
+    with pytest.raises(RecordingError, match="there is no recording "):
+        recordings.find(name)
+    assert recordings.find(run_id[:5]).run_id == run_id
+
+
 async def test_the_calls_of_a_run_that_crashed_are_counted(run, recordings, store):
     run_id = (await run(SCRIPT)).run_id
     [counted] = [entry.calls for entry in recordings.entries()]
