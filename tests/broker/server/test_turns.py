@@ -45,6 +45,7 @@ CASES = {
     "of one principal in their order": (1, ["a", "a", "a"], ["a", "a", "a"]),
     "in turn where one is given at a time": (1, ["b", "b", "b", "b", "a", "a"], ["b", "a", "b", "a", "b", "b"]),
     "to whoever has fewest": (3, ["b", "b", "b", "b", "b", "a", "a"], ["b", "b", "b", "a", "b", "a", "b"]),
+    "to whoever has fewest and had one last": (4, ["b", "b", "b", "a", "b", "a"], ["b", "b", "b", "a", "a", "b"]),
     "to each of many": (1, ["b", "b", "b", "a", "c"], ["b", "a", "c", "b", "b"]),
 }
 
