@@ -161,6 +161,25 @@ async def test_only_one_process_takes_up_a_run(run, resume, cut, store):
     assert (await resume(result.run_id)).value == result.value
 
 
+async def test_of_two_that_found_a_run_open_one_takes_it_up(run, cut, recordings, store):
+    await run(SCRIPT)
+    entry = cut(2)
+    with Recordings(store, RecordingSettings()) as other:
+        assert recordings.find_open(entry.run_id) == other.find_open(entry.run_id)
+        assert other.claim(entry.run_id).state == "interrupted"
+        with pytest.raises(RecordingError, match="runs in another process, so there is nothing to resume"):
+            recordings.claim(entry.run_id)
+
+
+async def test_a_run_that_was_cut_off_is_noted_once_and_goes_on_when_others_begin(recordings):
+    number = recordings.begin("run_1a", "full", "script.py")
+    recordings.cut_off(number, 2)
+    assert (recordings.find("run_1a").state, recordings.find("run_1a").calls) == ("interrupted", 2)
+    recordings.claim("run_1a")
+    recordings.begin("run_2b", "full", "script.py")
+    assert recordings.find("run_1a").state == "running"
+
+
 async def test_a_run_that_goes_on_here_is_not_said_to_go_on_elsewhere(opened, calls):
     async with opened() as broker, anyio.create_task_group() as tasks:
         session = broker.session(grants=[Grant("desk.*")])
