@@ -229,6 +229,7 @@ async def test_what_could_stop_a_run_before_it_was_parked_is_not_in_its_way(open
         session = broker.session(answerer=box)
         stop = anyio.CancelScope()
         parked = await session.execute_code(script, describe_references=True, park=True, stop=stop)
+        stop.cancel()
         [asked] = box.open
         box.reply(asked.id, [Verdict((0,), allow=True)])
         assert (await session.resume(parked.run_id)).value == 3

@@ -49,3 +49,8 @@ async def test_a_run_that_is_stopped_from_outside_says_what_it_had_printed():
     assert (result.outcome, result.stopped.limit) == ("stopped", "shutdown")
     assert (result.stdout, result.stderr) == ("é\n", "no\n")
     assert (result.usage["output_bytes"], result.usage["calls"]) == (6, 0)
+
+
+def test_the_calls_of_a_run_that_is_stopped_from_outside_are_counted():
+    usage = RunOutput(None, Redactor([])).result(1.5, 3).usage
+    assert (usage.wall_seconds, usage.calls, usage.steps) == (1.5, 3, 0)
