@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from broker.authorization.addresses import checked_url
 from broker.authorization.forms import Form, FormField, is_finite
 from broker.authorization.shown import shown_text
-from broker.calls.json_schema import first_fault
+from broker.calls.json_schema import TOO_LARGE, first_fault
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -132,7 +132,7 @@ def _is_usable(default: Any, schema: dict[str, Any]) -> bool:
         not (isinstance(default, list) and len(default) > MOST_OPTIONS)
         and is_finite(default)
         and _is_shown_whole(str(default))
-        and first_fault(default, schema, keep=False) is None
+        and first_fault(default, schema, keep=False, unchecked=TOO_LARGE) is None
     )
 
 

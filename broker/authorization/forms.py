@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 
 from broker.authorization.addresses import is_nearby
 from broker.authorization.shown import shown_name
-from broker.calls.json_schema import first_fault
+from broker.calls.json_schema import TOO_LARGE, first_fault
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping
@@ -54,7 +54,7 @@ class FormField:
 
     def fault(self, answer: Any) -> str | None:
         """Return what is wrong with an answer, or None."""
-        return first_fault(answer, dict(self.schema), keep=False)
+        return first_fault(answer, dict(self.schema), keep=False, unchecked=TOO_LARGE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,7 +115,7 @@ class Form:
             return f"there is no field {min(unknown)!r}"
         if not all(map(is_finite, content.values())):
             return "a number is not finite"
-        return first_fault(dict(content), self.schema, keep=False)
+        return first_fault(dict(content), self.schema, keep=False, unchecked=TOO_LARGE)
 
 
 @dataclass(frozen=True, slots=True)

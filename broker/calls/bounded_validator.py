@@ -49,16 +49,20 @@ class BoundedValidator:
         self._schema = schema
         self._cost_of_names = Names.of(schema)
 
-    def fault(self, value: Any) -> str | None:
-        """Return what is wrong with a JSON value, as `at path: what`, or None when nothing is found."""
+    def fault(self, value: Any, unchecked: str | None = None) -> str | None:
+        """Return what is wrong with a JSON value, as `at path: what`; `unchecked` if the check gave up with nothing."""
         check_work.begin(self._cost_of_names)
         found: list[ValidationError] = []
+        has_seen_all = False
         with _given_up():
             for error in self._validator.iter_errors(value):
                 found.append(error)  # noqa: PERF402  # what was found before it raises counts
+            has_seen_all = True
         with _given_up():
             found = [best_match(found)] if found else []
-        return _sentence(_beside_null(found[0])) if found else None
+        if found:
+            return _sentence(_beside_null(found[0]))
+        return None if has_seen_all else unchecked
 
     @cached_property
     def _validator(self) -> Any:

@@ -15,17 +15,25 @@ if TYPE_CHECKING:
     from broker.calls.bounded_validator import BoundedValidator
 
 
-def first_fault(value: Any, schema: Any, *, keep: bool = True) -> str | None:
+TOO_LARGE = "the value is too large or nested too deep to be checked"
+
+
+def first_fault(value: Any, schema: Any, *, keep: bool = True, unchecked: str | None = None) -> str | None:
     """Return what is wrong with a JSON value, as `at path: what`, or None when nothing is found.
 
-    `keep` the schema as it was compiled, for the next value; not where it is used once.
+    Args:
+        value: The value.
+        schema: Its schema.
+        keep: The schema as it was compiled, for the next value; not where it is used once.
+        unchecked: What is wrong with a value of which a check within its bounds finds nothing and does not see all:
+            nothing, where whoever receives it checks it again.
     """
     if not isinstance(schema, dict):
         return None
     compiled = _compiled_schemas.of(schema) if keep else _Compiled(schema)
     if compiled.plain is not None and compiled.plain.fits(value):
         return None
-    return compiled.validator.fault(value)
+    return compiled.validator.fault(value, unchecked)
 
 
 class _Compiled:

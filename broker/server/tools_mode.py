@@ -12,7 +12,7 @@ import re
 from collections import Counter
 from typing import TYPE_CHECKING, Any
 
-from broker.calls.json_schema import first_fault
+from broker.calls.json_schema import TOO_LARGE, first_fault
 from broker.disclosure.tool_descriptions import (
     AVAILABLE,
     MOST_TOOLS,
@@ -161,7 +161,7 @@ class ToolsMode:
             UnknownToolError: There is no tool of this name; nothing was sent.
         """
         if name in _SCHEMAS:
-            fault = first_fault(arguments, _SCHEMAS[name])
+            fault = first_fault(arguments, _SCHEMAS[name], unchecked=TOO_LARGE)
             if fault is not None:
                 return _text(texts.wrong_arguments(name, fault), is_error=True)
         if name == DETAILS:

@@ -9,7 +9,7 @@ import math
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
-from broker.calls.json_schema import first_fault
+from broker.calls.json_schema import TOO_LARGE, first_fault
 from broker.disclosure.tool_details import HINTS
 from broker.errors import RecordingError, RunInterruptedError, SearchError, StoreError
 from broker.logging import logger
@@ -78,7 +78,7 @@ class Surface:
         given = plain_arguments(arguments, schema)
         if given is None:
             return Reply(texts.wrong_arguments(name, "its arguments are not a JSON object"), is_error=True)
-        if (fault := first_fault(given, schema)) is not None:
+        if (fault := first_fault(given, schema, unchecked=TOO_LARGE)) is not None:
             has_right_names = set(schema["required"]) <= given.keys() <= schema["properties"].keys()
             takes = [] if has_right_names else list(schema["properties"])
             return Reply(texts.wrong_arguments(name, fault, takes), is_error=True)

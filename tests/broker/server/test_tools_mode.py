@@ -212,11 +212,15 @@ async def test_of_a_tool_that_its_server_has_withdrawn_that_is_said(offered, bro
         assert (await client.call_tool("add", {"a": 1})).structured_content == {"result": 3}
 
 
-async def test_wrong_arguments_of_the_head_are_said(offered):
+@pytest.mark.parametrize(
+    ("name", "arguments"),
+    [("call_tool", {"nam": "add"}), ("call_tool", {"name": [[]] * 500_000}), ("get_tool_details", {"tools": {}})],
+)
+async def test_wrong_arguments_of_the_head_are_said(offered, name, arguments):
     async with offered() as client:
-        result = await client.call_tool("call_tool", {"nam": "add"})
+        result = await client.call_tool(name, arguments)
         assert result.is_error
-        assert result.content[0].text.startswith("call_tool was not called:")
+        assert result.content[0].text.startswith(f"{name} was not called:")
 
 
 async def test_with_auto_all_tools_are_described_from_the_start_while_they_fit(offered):

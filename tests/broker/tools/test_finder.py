@@ -72,6 +72,25 @@ async def test_a_server_that_is_down_is_said_to_be_and_the_others_are_searched(d
         )
 
 
+@pytest.mark.parametrize(
+    ("name", "arguments"),
+    [
+        ("search_tools", {"query": [[]] * 500_000}),
+        ("search_tools", {"query": "note", "annotations": dict.fromkeys(map(str, range(500_000)))}),
+        ("get_tool_details", {"tools": [[]] * 500_000}),
+        ("execute_code", {"code": dict.fromkeys(map(str, range(500_000)))}),
+    ],
+)
+async def test_arguments_beyond_what_is_checked_are_refused(desk, name, arguments):
+    async with Broker(Config(), servers={"desk": desk}) as broker:
+        reply = await broker.session().dispatch(name, arguments)
+        fault = "the value is too large or nested too deep to be checked"
+        assert (reply.is_error, reply.text.partition(".")[0]) == (True, f"{name} was not called: {fault}")
+        tools = [f"desk.{number}" for number in range(10_000)]
+        many = await broker.session().dispatch("get_tool_details", {"tools": ["desk.add", *tools]})
+        assert (many.is_error, "desk.add" in many.text) == (False, True)
+
+
 async def test_where_a_server_lies_on_the_host_is_said_to_no_model(desk):
     config = Config(servers={"gone": ServerConfig(command="/home/someone/bin/gone")})
     async with Broker(config, servers={"desk": desk}) as broker:
