@@ -1,7 +1,7 @@
 """The MCP server itself: requests of a downstream client to the surface, in both protocol eras.
 
 Above: stdio.py and http.py, which carry it, and in-memory clients. Below: identity.py, asking.py, runs.py,
-resources.py, and `broker.surface`, where everything that a model reads is made.
+resources.py, faults.py, and `broker.surface`, where everything that a model reads is made.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from broker.errors import SearchError, UnknownToolError
 from broker.server.agents import definitions_for, wants_structured
 from broker.server.announcing import Announcer
 from broker.server.asking import Asking
+from broker.server.faults import told_without_details
 from broker.server.identity import NoSessionError, SessionKeeper, handle_in
 from broker.server.log_levels import LogLevels
 from broker.server.notices import Notices
@@ -105,6 +106,7 @@ class BrokerServer:
             on_read_resource=resources.read,
             on_subscriptions_listen=self._announcer.listen if self._announcer is not None else None,
         )
+        self.mcp.middleware.append(told_without_details)
         self.mcp.has_changing_tools = self._is_tools_mode
         # Not the constructor's argument, which warns that the newer era has none.
         self.mcp.add_request_handler("logging/setLevel", t.SetLevelRequestParams, self._log_levels.set)

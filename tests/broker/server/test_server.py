@@ -11,7 +11,9 @@ import mcp.types as t
 import pytest
 from mcp import Client, MCPError
 
+from broker import Broker, BrokerServer, Grant
 from broker.runs.envelope import ExecutionResult
+from broker.server.faults import UNFORESEEN
 from broker.surface import texts, tool_definitions
 
 pytestmark = pytest.mark.anyio
@@ -391,3 +393,23 @@ async def test_without_a_model_extract_says_so(connected):
     async with connected() as client:
         result = await run(client, "await extract('x', int)")
     assert "extract() is not available" in result.content[0].text
+
+
+async def test_what_an_unforeseen_exception_says_reaches_no_client(desk_server, mode, caplog):
+    faults = [FileNotFoundError(2, "No such file", "/home/someone/settings")]
+
+    def make_session(_principal):
+        if faults:
+            raise faults.pop()
+        return broker.session(grants=[Grant("*")])
+
+    async with (
+        Broker(servers={"desk": desk_server}) as broker,
+        Client(BrokerServer(broker, make_session=make_session).mcp, mode=mode) as client,
+    ):
+        with pytest.raises(MCPError) as caught:
+            await client.call_tool("search_tools", {"query": "add"})
+        assert (caught.value.error.code, caught.value.error.message) == (t.INTERNAL_ERROR, UNFORESEEN)
+        assert "method='tools/call' error='FileNotFoundError' place='make_session:" in caplog.text
+        assert "someone" not in caplog.text
+        assert not (await client.call_tool("search_tools", {"query": "add"})).is_error

@@ -1,0 +1,40 @@
+"""What a client is told when we fail in a way that nobody foresaw.
+
+Above: app.py. Below: the SDK's middleware. In the older era the SDK would send what the exception says, which may be a
+path of the host.
+"""
+
+from __future__ import annotations
+
+import traceback
+from typing import TYPE_CHECKING, Any
+
+from mcp import MCPError
+from mcp.types import INTERNAL_ERROR
+from pydantic import ValidationError
+
+from broker.logging import logger
+
+if TYPE_CHECKING:
+    from mcp.server import ServerRequestContext
+    from mcp.server.context import CallNext, HandlerResult
+
+UNFORESEEN = "codemode-broker failed in a way that was not foreseen; its log says where. Calls may have been made."
+
+
+async def told_without_details(ctx: ServerRequestContext[Any, Any], call_next: CallNext) -> HandlerResult:
+    """Answer a request; of an exception that nobody caught, the log has its type and place, and the client neither.
+
+    Raises:
+        MCPError: The request failed.
+        ValidationError: Its parameters are none; the SDK says so.
+    """
+    try:
+        return await call_next(ctx)
+    except (MCPError, ValidationError):
+        raise
+    except Exception as error:  # whatever it is, its text was not written for the client
+        last = traceback.extract_tb(error.__traceback__)[-1]
+        place = f"{last.name}:{last.lineno}"
+        logger().error("a request failed", method=ctx.method, error=type(error).__name__, place=place)
+        raise MCPError(INTERNAL_ERROR, UNFORESEEN) from error
