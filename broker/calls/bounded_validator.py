@@ -7,8 +7,8 @@ with three differences:
 - `pattern` and `patternProperties` are not looked at: a regular expression is a program of the server's;
 - a `$ref` leads only into the same document, never to a file or the network;
 - after a number of steps, or levels, the check gives up, and what it has found until then is all; a long message,
-  which quotes the value, costs many steps, and so do names. It protects scripts from surprises, it
-  does not protect the server, which checks its own arguments.
+  which quotes the value, costs many steps, and so do names. It protects scripts from surprises, it does not protect
+  the server, which checks its own arguments.
 """
 
 from __future__ import annotations
