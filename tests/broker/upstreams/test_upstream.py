@@ -101,7 +101,7 @@ MISSING: dict[str, tuple[dict[str, Any], str, str]] = {
         "Make the file executable, or correct 'command'.",
     ),
     "address": (
-        {"url": "http://[::1/mcp"},
+        {"url": "http://-ü.example/mcp"},
         "its 'url' is not a usable URL",
         "Correct 'url'.",
     ),
