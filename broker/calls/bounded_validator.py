@@ -143,7 +143,8 @@ def _looked_up(check: Callable[..., Any]) -> Callable[..., Iterator[ValidationEr
 
 def _named(_validator: Any, _value: Any, _instance: Any, _schema: Any) -> Iterator[ValidationError]:
     """Say nothing of an identifier."""
-    return check_work.take_joining()
+    check_work.take_joining()
+    return iter(())
 
 
 def _nothing(_validator: Any, _value: Any, _instance: Any, _schema: Any) -> Iterator[ValidationError]:

@@ -10,8 +10,6 @@ from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from broker.calls.schema_names import Names
 
 STEPS = 50_000
@@ -90,11 +88,10 @@ def take_lookup(reference: Any) -> None:
         take_at_once(_names.get().lookup)
 
 
-def take_joining() -> Iterator[Any]:
-    """Take the steps of an identifier, which the library joins with the ones around it; return nothing that is wrong.
+def take_joining() -> None:
+    """Take the steps of an identifier, which the library joins with the ones around it.
 
     Raises:
         UnfinishedError: There are too few left.
     """
     take_at_once(_names.get().joining)
-    return iter(())

@@ -7,6 +7,7 @@ path of the host.
 from __future__ import annotations
 
 import traceback
+from pathlib import PurePath
 from typing import TYPE_CHECKING, Any
 
 from mcp import MCPError
@@ -35,6 +36,6 @@ async def told_without_details(ctx: ServerRequestContext[Any, Any], call_next: C
         raise
     except Exception as error:  # whatever it is, its text was not written for the client
         last = traceback.extract_tb(error.__traceback__)[-1]
-        place = f"{last.name}:{last.lineno}"
+        place = f"{PurePath(last.filename).name}:{last.lineno} in {last.name}"
         logger().error("a request failed", method=ctx.method, error=type(error).__name__, place=place)
         raise MCPError(INTERNAL_ERROR, UNFORESEEN) from error

@@ -63,10 +63,10 @@ def _http_url(text: str) -> str:
         raise PydanticCustomError(KIND, "must not hold a line break or another control character")
     try:
         parts = urlsplit(text)
-        port = parts.port
+        is_usable = bool(parts.hostname) and parts.port != 0
     except ValueError:  # of the port, or of brackets that hold no IPv6 address
-        parts, port = None, 0
-    if parts is None or not parts.hostname or port == 0:
+        is_usable = False
+    if not is_usable:
         raise PydanticCustomError(KIND, "must name a host, and a port only from 1 to 65535")
     return text
 
