@@ -22,6 +22,7 @@ from broker.server.issuer_keys import (
     place_of_keys,
     places_of_metadata,
 )
+from broker.server.tokens import CLOCK_LEEWAY_SECONDS
 from codegen.plain_text import counted
 
 if TYPE_CHECKING:
@@ -32,9 +33,6 @@ if TYPE_CHECKING:
     from broker.server.settings import OAuthSettings
 
 _Looked = TypeVar("_Looked")
-
-CLOCK_SECONDS = 10
-"""How far two clocks may differ. HTTP tells whole seconds, and a token counts from the second it names."""
 
 _ISSUER, _KEYS, _CLOCK = "oauth issuer", "oauth keys", "oauth clock"
 _CORRECT = "Correct serve.oauth.issuer: it is the name that the issuer gives itself, to the last slash."
@@ -74,7 +72,7 @@ async def oauth_findings(settings: OAuthSettings) -> AsyncIterator[Finding]:
                 yield _keys_finding(settings, await _in_time(fetch_keys(place, client)))
             except KeysError as error:
                 yield _fault(_KEYS, error, _KEYS_PLACE)
-    if clock.ahead is not None and abs(clock.ahead) > CLOCK_SECONDS:
+    if clock.ahead is not None and abs(clock.ahead) > CLOCK_LEEWAY_SECONDS:
         yield _clock_finding(clock.ahead)
 
 

@@ -7,6 +7,7 @@ why, without the token.
 from __future__ import annotations
 
 import hmac
+import time
 from typing import TYPE_CHECKING, Any
 
 import jwt
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
 
     from broker.server.settings import OAuthSettings
 
+CLOCK_LEEWAY_SECONDS = 10
+"""How far an issuer's clock may be ahead of ours before its new tokens are refused (RFC 7519, section 4.1.5)."""
 
 _REASONS: dict[type[Exception], str] = {
     jwt.ExpiredSignatureError: "The token has expired",
@@ -81,8 +84,11 @@ class IssuedTokens(TokenVerifier):
             algorithms=list(self._settings.algorithms),
             audience=self._settings.resource,
             issuer=self._settings.issuer,
+            leeway=CLOCK_LEEWAY_SECONDS,
             options={"require": ["exp", "iss", "aud"]},
         )
+        if int(claims["exp"]) <= time.time():  # the leeway is for new tokens alone
+            raise jwt.ExpiredSignatureError
         return claims
 
     def _reason(self, error: Exception) -> str:

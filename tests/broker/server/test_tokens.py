@@ -22,7 +22,7 @@ from starlette.routing import Route
 from broker.server.http import Address, http_app
 from broker.server.issuer_keys import KeysError, issuer_metadata, place_of_keys
 from broker.server.settings import OAuthSettings
-from broker.server.tokens import IssuedTokens, StaticTokens
+from broker.server.tokens import CLOCK_LEEWAY_SECONDS, IssuedTokens, StaticTokens
 from tests.http_apps import bound_socket, serving, url_of
 
 pytestmark = pytest.mark.anyio
@@ -75,6 +75,16 @@ async def test_a_token_of_the_issuer_is_who_it_says():
     assert (access.subject, access.client_id, access.scopes) == ("ada", "app", ["codemode", "read"])
 
 
+@pytest.mark.parametrize("claim", ["iat", "nbf"])
+async def test_a_token_is_taken_from_an_issuer_whose_clock_is_a_little_ahead(claim):
+    with anyio.fail_after(30):
+        async with issuer([]) as settings:
+            soon: dict[str, Any] = {claim: int(time.time()) + CLOCK_LEEWAY_SECONDS}
+            later: dict[str, Any] = {claim: soon[claim] + 60}
+            assert await IssuedTokens(settings).verify_token(token(settings, **soon)) is not None
+            assert await IssuedTokens(settings).verify_token(token(settings, **later)) is None
+
+
 UNKNOWN = "The token is not known here"
 SENSELESS = "The token is not known here, and no JSON web token that makes sense"
 ALGORITHM = "The token is signed with an algorithm that is not accepted here"
@@ -87,6 +97,7 @@ REFUSED: dict[str, tuple[dict[str, Any], str]] = {
     "for another resource": ({"aud": "https://other.example.org/mcp"}, f"The audience of the token is not {RESOURCE}"),
     "of another issuer": ({"iss": "https://other.example.org"}, "The issuer of the token is not {issuer}"),
     "expired": ({"exp": 1_000}, "The token has expired"),
+    "expired this second": ({"exp": int(time.time())}, "The token has expired"),
     "for later": ({"nbf": 9_999_999_999}, "The token is not valid yet by the clock here"),
     "without an end": ({"exp": None}, "The token lacks the claim exp"),
     "without an audience": ({"aud": None}, "The token lacks the claim aud"),
