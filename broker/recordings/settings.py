@@ -16,7 +16,7 @@ class RecordingSettings(BaseModel):
     Attributes:
         mode: `full` keeps everything that a replay needs, `metadata` names, times and sizes only, `off` nothing.
         max_mib: When all recordings together are larger, the oldest ended ones are removed.
-        max_days: Ended recordings that are older are removed.
+        max_days: Recordings that ended, or were imported, longer ago are removed.
         resume: `automatic` resumes interrupted runs when `codemode serve` starts.
         unknown_outcome: What a resumed run does about a call that was sent and whose answer is not known: `fail` it in
             the script, `ask` a person whether to send it again, or `repeat` it if a trusted server marks the tool

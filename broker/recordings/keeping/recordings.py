@@ -73,12 +73,15 @@ class Recordings:
             StoreError: It cannot be written down; nothing has been run.
         """
         self._settle_cut_off()
+        now = time.time_ns()
+        imported_at = now if is_imported else 0
         with self._store.transaction():
             self._prune()
             rows = self._store.execute(
-                "INSERT INTO recording (run_id, began, mode, filename, state, owner, is_imported, request) "
-                "VALUES (?, ?, ?, ?, 'running', ?, ?, ?) ON CONFLICT DO NOTHING RETURNING id",
-                (run_id, time.time_ns(), mode, filename, self._me().name, is_imported, request),
+                "INSERT INTO recording "
+                "(run_id, began, mode, filename, state, owner, request, is_imported, imported_at) "
+                "VALUES (?, ?, ?, ?, 'running', ?, ?, ?, ?) ON CONFLICT DO NOTHING RETURNING id",
+                (run_id, now, mode, filename, self._me().name, request, is_imported, imported_at),
             )
         if not rows:
             raise RecordingError(f"{run_id} is recorded already; `codemode recordings rm {run_id}` removes that.")
@@ -101,9 +104,12 @@ class Recordings:
                 )
             self._store.execute("INSERT INTO recording_line VALUES (?, ?, ?)", (recording, number, line))
 
-    def settle(self, recording: int, state: State, calls: int, *, began: int | None = None) -> None:
-        """Note how a run stands that this process does not carry on."""
-        self._settle(recording, state, calls, began, has_crashed=state == "interrupted" and self.is_shutting_down)
+    def settle(self, recording: int, state: State, calls: int, *, times: tuple[int, int] | None = None) -> None:
+        """Note how a run stands that this process does not carry on.
+
+        `times` are when it began and ended, if neither was here.
+        """
+        self._settle(recording, state, calls, times, has_crashed=state == "interrupted" and self.is_shutting_down)
 
     def cut_off(self, recording: int, calls: int) -> None:
         """Note, as soon as that can be written, that a run of this process was interrupted as by a crash."""
@@ -116,14 +122,17 @@ class Recordings:
             self._settle(recording, "interrupted", calls, None, has_crashed=True)
         self._cut_off.clear()
 
-    def _settle(self, recording: int, state: State, calls: int, began: int | None, *, has_crashed: bool) -> None:
+    def _settle(
+        self, recording: int, state: State, calls: int, times: tuple[int, int] | None, *, has_crashed: bool
+    ) -> None:
+        began, ended = times or (None, time.time_ns())
         owner = SHUTDOWN if has_crashed else ""
         self._store.execute(
             "UPDATE recording SET state = ?, calls = ?, ended = ?, began = coalesce(?, began), owner = ?, "
             "bytes = (SELECT coalesce(sum(length(line)), 0) FROM recording_line WHERE recording = ?) + "
             "(SELECT coalesce(sum(length(text)), 0) FROM recording_value_use JOIN recording_value USING (sha256) "
             "WHERE recording = ?) WHERE id = ?",
-            (state, calls, time.time_ns(), began, owner, recording, recording, recording),
+            (state, calls, ended, began, owner, recording, recording, recording),
         )
 
     def claim(self, run_id: str) -> Entry:
@@ -275,17 +284,17 @@ class Recordings:
                     )
 
     def _prune(self) -> None:
-        """Remove ended recordings that are too old or, oldest first, too large together."""
+        """Remove recordings that ended, or were imported, too long ago, and the oldest while all are too large."""
         oldest = time.time_ns() - self.settings.max_days * _DAY_NS
         (total,) = self._store.execute("SELECT coalesce(sum(bytes), 0) FROM recording")[0]
         rows = self._store.execute(
-            "SELECT id, began, bytes FROM recording WHERE owner = '' AND state NOT IN ('parked', 'interrupted') "
-            "AND (began < ? OR ?) ORDER BY began",
+            "SELECT id, max(ended, imported_at) AS since, bytes FROM recording "
+            "WHERE owner = '' AND state NOT IN ('parked', 'interrupted') AND (since < ? OR ?) ORDER BY since",
             (oldest, total > self.settings.max_mib * _MIB),
         )
         gone = []
-        for number, began, size in rows:
-            if began >= oldest and total <= self.settings.max_mib * _MIB:
+        for number, since, size in rows:
+            if since >= oldest and total <= self.settings.max_mib * _MIB:
                 break
             total -= size
             gone.append(number)

@@ -30,5 +30,6 @@ TABLES = Tables(
             "CREATE INDEX recording_request ON recording (request) WHERE request != ''",
         ),
         ("ALTER TABLE recording ADD COLUMN was_taken_up INTEGER NOT NULL DEFAULT 0",),
+        ("ALTER TABLE recording ADD COLUMN imported_at INTEGER NOT NULL DEFAULT 0",),
     ),
 )

@@ -100,7 +100,7 @@ def import_file(recordings: Recordings, path: Path) -> tuple[Entry, str]:
         raise
     outcome = recording.outcome
     state = "interrupted" if outcome is None else state_of(outcome)
-    recordings.settle(number, state, len(recording.calls), began=begun.at)
+    recordings.settle(number, state, len(recording.calls), times=(begun.at, recording.last_at))
     return recordings.find(begun.run_id), file.cut
 
 

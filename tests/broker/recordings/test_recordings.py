@@ -132,7 +132,8 @@ async def test_an_exported_recording_comes_back_the_same(run, recordings, tmp_pa
     with Store() as elsewhere, Recordings(elsewhere, RecordingSettings()) as others:
         found, cut = import_file(others, tmp_path / "run.jsonl")
         assert (found.state, found.calls, found.is_imported, cut) == ("completed", 6, True, "")
-        assert found.began == load(recordings, entry).begun.at
+        original = load(recordings, entry)
+        assert (found.began, found.ended) == (original.begun.at, original.last_at)
         assert load(others, found).calls == load(recordings, entry).calls
         export(others, found, tmp_path / "again.jsonl")
     assert (tmp_path / "again.jsonl").read_bytes() == (tmp_path / "run.jsonl").read_bytes()
@@ -275,7 +276,7 @@ async def test_the_oldest_ended_recordings_make_room(run, recordings, store):
     store.execute("UPDATE recording SET bytes = 2 * 1048576 WHERE run_id = ?", (first,))
     await run(SCRIPT, max_mib=1)
     assert first not in {entry.run_id for entry in recordings.entries()}
-    store.execute("UPDATE recording SET began = 1 WHERE run_id = ?", (second,))
+    store.execute("UPDATE recording SET ended = 1 WHERE run_id = ?", (second,))
     await run(SCRIPT, max_days=1)
     assert second not in {entry.run_id for entry in recordings.entries()}
     values = store.execute("SELECT count(*) FROM recording_value")[0][0]
@@ -293,9 +294,23 @@ async def test_no_more_make_room_than_have_to_and_none_that_may_go_on(run, recor
         store.execute("UPDATE recording SET state = ?, bytes = ? WHERE run_id = ?", (state, size, run_id))
     last = (await run("1", max_mib=1)).run_id
     assert {entry.run_id for entry in recordings.entries()} == {parked, interrupted, small, last}
-    store.execute("UPDATE recording SET began = 1")
+    store.execute("UPDATE recording SET ended = 1")
     newest = (await run("1", max_days=1)).run_id
     assert {entry.run_id for entry in recordings.entries()} == {parked, interrupted, newest}
+
+
+async def test_a_recording_grows_old_from_its_end_or_its_import_on(run, recordings, store, tmp_path):
+    imported, resumed, old = [(await run("1")).run_id for _ in range(3)]
+    export(recordings, recordings.find(imported), tmp_path / "run.jsonl")
+    recordings.remove([recordings.find(imported).id])
+    import_file(recordings, tmp_path / "run.jsonl")
+    store.execute("UPDATE recording SET began = 1")
+    store.execute("UPDATE recording SET ended = 2 WHERE run_id != ?", (resumed,))
+    newest = (await run("1", max_days=1)).run_id
+    assert {entry.run_id for entry in recordings.entries()} == {imported, resumed, newest}, f"{old} alone goes"
+    store.execute("UPDATE recording SET imported_at = 2 WHERE run_id = ?", (imported,))
+    last = (await run("1", max_days=1)).run_id
+    assert {entry.run_id for entry in recordings.entries()} == {resumed, newest, last}
 
 
 async def test_a_value_stays_while_a_recording_names_it(run, recordings, recorded):
