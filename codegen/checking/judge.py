@@ -33,6 +33,7 @@ _OBJECT = re.compile(r"bject of type `(.+?)` (?:has no attribute `(\w+)`|with no
 _KEY = re.compile(r'key "(.*?)" for TypedDict `(\w+)`')
 _NUMBERED = re.compile(r"TypedDict `(\w+)` can only be subscripted .* got key of type `(?:Literal\[-?\d+\]|slice\[)")
 _OPERATOR = re.compile(r"between objects of type `(.+)` and `(.+)`$", re.DOTALL)
+_NOT_UNPACKED = re.compile(r"\[|\w+\s*\)|[^*]*\sfor\s")
 _OUTSIDE_FUNCTION = "`return` statement outside of a function"
 _OF_AWAIT = frozenset({AWAIT, AWAIT_FIRST})
 _IS_ERROR = frozenset({"isError", "is_error"})
@@ -167,7 +168,8 @@ def _operator(finding: Finding, place: Place, known: Known) -> Mistake | None:
 def _gathered(finding: Finding, place: Place, known: Known) -> Mistake | None:
     """Judge a list or a generator of calls in the place of the calls."""
     del known
-    if "`gather`" not in finding.message or re.search(r"gather\(\s*(?:\[|\w+\s*\)|[^*]*\sfor\s)", place.text) is None:
+    given = place.text.partition("gather(")[2].lstrip()
+    if "`gather`" not in finding.message or _NOT_UNPACKED.match(given) is None:
         return None
     return Mistake("asyncio.gather takes calls, not a list of them", "write `*` before it")
 

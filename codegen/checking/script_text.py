@@ -7,6 +7,7 @@ and these patterns hold the interpreter while they run, so each takes time in pr
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 _PATH = re.compile(r"([^\W\d]\w*)(?:\s*\[\s*(?:\"[^\"\\]*\"|'[^'\\]*'|-?\d+)\s*\])*")
 _LOOPED = re.compile(rf"(\(?\s*await\b|(?:{_PATH.pattern})(?=\s*(?:[:\])}}]|(?:if|for)\b|$)))")
 _LINE_END = re.compile(r"\r\n|\r|\n")
+_CLAUSE = re.compile(r"(?:except|else|finally)\b")
 _LAMBDA = re.compile(r"\blambda\b")
 _QUOTED = re.compile(r"\"[^\"\n]*\"|'[^'\n]*'")
 _LONGEST_PATH = 500
@@ -72,34 +74,74 @@ class ScriptText:
     def caught_at(self, line: int) -> frozenset[str]:
         """Return the errors named by the `except` clauses around a line, found by indentation."""
         caught: set[str] = set()
-        indentation = _indentation(self.lines[line - 1])
-        for number in range(line - 1, 0, -1):
-            above = self.lines[number - 1]
-            if above.strip() and _indentation(above) < indentation:
-                indentation = _indentation(above)
-                if above.lstrip().startswith("try:"):
-                    caught |= self._caught_by(number, indentation)
+        around = self._tries.get(line)
+        while around is not None:
+            caught |= around.caught
+            around = around.outer
         return frozenset(caught)
 
-    def _caught_by(self, number: int, indentation: int) -> set[str]:
-        """Return what the clauses of the `try` on a line name.
-
-        Those that catch anything count where nothing is awaited: whoever reads a result so has another way to read it,
-        and whoever makes calls so wants to be told what is wrong.
-        """
-        caught: set[str] = set()
-        awaits, is_body = False, True
-        for line in self.lines[number:]:
-            if not line.strip() or _indentation(line) > indentation:
-                awaits = awaits or (is_body and "await" in line)
+    @cached_property
+    def _tries(self) -> dict[int, _Try]:
+        """The nearest `try` in whose body a line stands, by the line's number."""
+        found: dict[int, _Try] = {}
+        still_open: list[_Try] = []
+        for number, line in enumerate(self.lines, 1):
+            text = line.strip()
+            if not text or text.startswith("#"):
                 continue
-            clause = re.findall(r"\w+", line)
-            if _indentation(line) < indentation or not clause or clause[0] not in {"except", "else", "finally"}:
-                break
-            is_body = False
-            if clause[0] == "except":
-                caught.update(clause[1:] or ["BaseException"])
-        return caught - {"Exception", "BaseException"} if awaits else caught
+            indentation = _indentation(line)
+            while still_open and not still_open[-1].goes_on(indentation, text):
+                still_open.pop()
+            last = still_open[-1] if still_open else None
+            if last is not None and last.indentation == indentation:
+                last.add_clause(text)
+            around = last if last is None or last.is_body else last.outer
+            if around is not None:
+                found[number] = around
+                if "await" in text:
+                    around.add_await()
+            if text.startswith("try:"):
+                still_open.append(_Try(indentation, around))
+        return found
+
+
+@dataclass(slots=True)
+class _Try:
+    """A `try` with the lines that belong to it so far.
+
+    Attributes:
+        indentation: Of its own line and of its clauses.
+        outer: The nearest `try` in whose body it stands.
+        is_body: Whether none of its clauses has begun.
+        awaits: Whether its body awaits something.
+        caught: What its clauses name. Those that catch anything count where nothing is awaited: whoever reads a result
+            so has another way to read it, and whoever makes calls so wants to be told what is wrong.
+    """
+
+    indentation: int
+    outer: _Try | None
+    is_body: bool = True
+    awaits: bool = False
+    caught: set[str] = field(default_factory=set)
+
+    def goes_on(self, indentation: int, text: str) -> bool:
+        """Tell whether a line belongs to it."""
+        return indentation > self.indentation or (indentation == self.indentation and _CLAUSE.match(text) is not None)
+
+    def add_clause(self, text: str) -> None:
+        """Take the first line of a clause."""
+        self.is_body = False
+        clause, *named = re.findall(r"\w+", text)
+        if clause == "except":
+            self.caught.update(named or ["BaseException"])
+            self.caught -= {"Exception", "BaseException"} if self.awaits else set()
+
+    def add_await(self) -> None:
+        """Note that its body awaits, and with it the bodies around it."""
+        around: _Try | None = self
+        while around is not None and not around.awaits:
+            around.awaits = True
+            around = around.outer
 
 
 class Place:

@@ -249,3 +249,22 @@ def test_a_server_with_the_name_of_a_module_is_told_from_it() -> None:
     [found] = check("import time\nfrom tools import time\nprint(time.perf_counter())", made)
     assert "write `from tools import time as time_server` and `import time`" in found.hint
     assert check("import time\nfrom tools import time as t\nprint(time.perf_counter(), await t.now())", made) == []
+
+
+def test_a_call_within_many_tries_is_found_unless_one_of_them_catches_its_error() -> None:
+    # Reading every `try` again for each call would take a minute.
+    levels, calls = 90, 45
+    opened = "".join(f"{' ' * level}try:\n" for level in range(levels)) + f"{' ' * levels}x = 1\n" + "\n" * 50_000
+    body = f"from tools import hub\n{opened}" + f"{' ' * levels}hub.nothing()\n" * calls
+    closed = [f"{' ' * level}finally: pass\n" for level in range(levels)]
+    assert len(check(body + "".join(reversed(closed)), stubs())) == 20
+    closed[0] = "# what is missing\nexcept AttributeError: pass\n"
+    assert check(body + "".join(reversed(closed)), stubs()) == []
+
+
+def test_a_long_argument_of_gather_is_not_read_over_and_over() -> None:
+    # Looking for a list behind each bracket would hold the interpreter for a minute.
+    text = "gather(" * 14_000
+    assert check(f"import asyncio, tools\nawait asyncio.gather(1, '{text}')", stubs()) == []
+    [found] = check(f"import asyncio, tools\nawait asyncio.gather([1], '{text}')", stubs())
+    assert found.message == "asyncio.gather takes calls, not a list of them"
