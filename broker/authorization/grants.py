@@ -86,11 +86,17 @@ class Grant:
         """Return what `parse` reads, with the rest in words."""
         text = self.pattern + (f"@{self.digest}" if self.digest else "")
         text += f" {self.arguments}" if self.arguments else ""
-        words = [counted(self.calls, "call")] if self.calls else []
-        words += [] if self.scope == "session" else [self.scope if self.scope == "always" else "this run"]
-        words += [f"after {', '.join(sorted(self.after))}"] if self.after else []
-        words += [f"until {self.expires_at:%Y-%m-%d %H:%M %Z}"] if self.expires_at else []
+        scope = {"session": [], "run": ["this run"], "always": ["always"]}[self.scope]
+        words = [*scope, *self.bounds]
         return text + (f" ({'; '.join(words)})" if words else "")
+
+    @property
+    def bounds(self) -> list[str]:
+        """How often, until when and after what it holds, in words; empty where nothing bounds it."""
+        words = [counted(self.calls, "call")] if self.calls else []
+        words += [f"until {self.expires_at:%Y-%m-%d %H:%M %Z}"] if self.expires_at else []
+        words += [f"also after {', '.join(sorted(self.after))}"] if self.after else []
+        return words
 
 
 @dataclass(frozen=True, slots=True)

@@ -32,6 +32,7 @@ async def list_grants(_request: None) -> ExitCode:
             one.id,
             shown_name(one.definition.qualified_name),
             shown_text(str(one.grant.arguments or "any"), _ARGUMENT_CHARACTERS),
+            shown_text("; ".join(one.grant.bounds), _ARGUMENT_CHARACTERS),
             one.principal or "you",
             one.given_at[:10],
             one.by,
@@ -39,7 +40,7 @@ async def list_grants(_request: None) -> ExitCode:
         for one in kept
     ]
     if rows:
-        write_table(("id", "tool", "arguments", "for", "given", "by"), rows, whole={"id"})
+        write_table(("id", "tool", "arguments", "bounds", "for", "given", "by"), rows, whole={"id"})
     else:
         note("nothing is allowed permanently")
     return ExitCode.COMPLETED

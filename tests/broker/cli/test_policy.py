@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import json
+from datetime import UTC, datetime
+from typing import Any
 
 import pytest
 
 from broker import Grant
 from broker.authorization.kept_grants import KeptGrants
+from broker.authorization.predicates import Predicate
 from broker.store import Store
 from codegen import ToolAnnotations, ToolSpec
 
@@ -151,13 +154,19 @@ def test_grants_are_listed_and_revoked(codemode, governed, tmp_path):
     own = {"CODEMODE_STORE": str(tmp_path / "own.sqlite3")}
     assert codemode("grants", "list", **own).stderr == "nothing is allowed permanently\n"
     spec = ToolSpec("odd", "echo", None, "Says it.", {"type": "object"}, None, ToolAnnotations())
+    bounds: dict[str, Any] = {
+        "calls": 3,
+        "expires_at": datetime(2030, 1, 2, tzinfo=UTC),
+        "after": frozenset({"secret", "mail"}),
+    }
+    grant = Grant("odd.echo", spec.digest, Predicate.parse({"/text": {"equals": "a"}}), scope="always", **bounds)
     with Store(tmp_path / "own.sqlite3") as store:
-        grant_id = KeptGrants(store).keep(
-            Grant("odd.echo", spec.digest, scope="always"), spec, principal="", by="terminal"
-        )
-    listed = codemode("grants", "list", **own).stdout
-    assert grant_id in listed
-    assert "odd.echo" in listed
+        grant_id = KeptGrants(store).keep(grant, spec, principal="ada", by="terminal")
+    [listed] = codemode("grants", "list", **own).stdout.splitlines()
+    assert listed.split("\t")[:5] == [
+        grant_id, "odd.echo", '{"/text":{"equals":"a"}}',
+        "3 calls; until 2030-01-02 00:00 UTC; also after mail, secret", "ada",
+    ]  # fmt: skip
     assert codemode("grants", "revoke", grant_id, **own).returncode == 0
     gone = codemode("grants", "revoke", grant_id, **own)
     assert (gone.returncode, f"there is no grant {grant_id}" in gone.stderr) == (2, True)
