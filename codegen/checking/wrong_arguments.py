@@ -21,11 +21,12 @@ if TYPE_CHECKING:
 
     Judged = tuple[Finding, Mistake]
 
-_ARGUMENT = re.compile(r"Argument to (?:[\w ]+ )?`([\w.]+)` is incorrect: Expected `(.+)`, found `(.+)`$", re.DOTALL)
+# The text of a literal in a message is the script's: what stands before it is matched as soon as it can be.
+_ARGUMENT = re.compile(r"Argument to (?:[\w ]+ )?`([\w.]+)` is incorrect: Expected `(.+?)`, found `(.+)`", re.DOTALL)
 _KEY_ARGUMENT = re.compile(
-    r'key "(.*)" with declared type `(.+)` on TypedDict `(\w+)`: value of type `(.+)`$', re.DOTALL
+    r'Invalid argument to key "(.*?)" with declared type `(.+?)` on TypedDict `(\w+)`: value of type `(.+)`', re.DOTALL
 )
-_INDEX = re.compile(r"cannot be called with key of type `(.+)` on object of type `(.+)`$", re.DOTALL)
+_INDEX = re.compile(r"cannot be called with key of type `(.+?)` on object of type `(.+)`", re.DOTALL)
 _NAMED_PARAMETER = re.compile(r"Argument `([^`]+)` does not match any known parameter of [\w ]+ `([\w.]+)`")
 _CALLEE = re.compile(r"(?:of|to) [\w ]+ `([\w.]+)`")
 _LITERAL = r"(?:\"[^\"\\\n]*\"|'[^'\\\n]*'|-?\d+(?:\.\d*)?|True|False)"
@@ -67,7 +68,7 @@ def wrong_argument(finding: Finding, place: Place, known: Known) -> Mistake | No
     if index is not None:
         is_certain = not (known.has_unions or known.results_altered) and place.is_of_call(place.text)
         return _index(index[1], index[2], place) if is_certain else None
-    in_key = _KEY_ARGUMENT.search(finding.message)
+    in_key = _KEY_ARGUMENT.match(finding.message)
     if in_key is not None:
         if place.is_joined or not place.is_given_to(known.parameters):
             return None
@@ -75,7 +76,7 @@ def wrong_argument(finding: Finding, place: Place, known: Known) -> Mistake | No
         if certainly_differ(found, expected, known.objects):
             return Mistake(f'"{key}" must be {expected}, not {found}', AWAIT if _is_coroutine(found) else "")
         return None
-    called = _ARGUMENT.search(finding.message)
+    called = _ARGUMENT.match(finding.message)
     return _given(place, (called[1], called[2], called[3]), known) if called is not None else None
 
 

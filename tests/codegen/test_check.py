@@ -268,3 +268,17 @@ def test_a_long_argument_of_gather_is_not_read_over_and_over() -> None:
     assert check(f"import asyncio, tools\nawait asyncio.gather(1, '{text}')", stubs()) == []
     [found] = check(f"import asyncio, tools\nawait asyncio.gather([1], '{text}')", stubs())
     assert found.message == "asyncio.gather takes calls, not a list of them"
+
+
+def test_a_literal_that_reads_like_a_message_of_the_checker_is_a_literal() -> None:
+    schema = {"type": "object", "properties": {"place": {"type": "object", "properties": {"x": {"type": "integer"}}}}}
+    spec = ToolSpec("s", "look", None, "", schema, None, ToolAnnotations())
+    made = [generate_stub(spec, namespace="s", function="look")]
+    script = "from tools import s\n{}"
+    call = "await s.look(place={{'x': '{}'}})\n"
+    text = 'key "a" with declared type `str` on TypedDict `Z`: value of type `str'
+    [found] = check(script.format(call.format(text)), made)
+    assert found.message.startswith('"x" must be int, not Literal[\'key')
+    # Trying every way to take a long one apart would hold the interpreter for a minute.
+    parts = 'key "' * 100 + '" with declared type `' * 30 + "` on TypedDict `a`: value of type `" * 20 + "z" * 300
+    assert check(script.format(call.format(parts) * 40), made) == []
