@@ -8,9 +8,12 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+from contextlib import asynccontextmanager, suppress
 from typing import TYPE_CHECKING, TypeVar
 
+import anyio
 import platformdirs
+from filelock import FileLock, Timeout
 from mcp.shared.auth import OAuthClientInformationFull, OAuthToken
 from pydantic import BaseModel, ValidationError
 
@@ -18,13 +21,16 @@ from broker import keyrings
 from broker.errors import LoginError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import AsyncIterator, Callable
     from pathlib import Path
 
 SERVICE = "codemode-broker"
 
 _LENGTHS = range(8, 16_385)
 """How many characters a token has: it travels in a header."""
+
+_LOOK_SECONDS = 0.05
+"""How often a process looks whether another one has its new tokens."""
 
 _Model = TypeVar("_Model", bound=BaseModel)
 
@@ -68,6 +74,23 @@ class KeptTokens:
         keyrings.forget(SERVICE, self._user)
         self._file().unlink(missing_ok=True)
         return had_tokens
+
+    @asynccontextmanager
+    async def alone(self) -> AsyncIterator[None]:
+        """Let no other process of the user get new tokens meanwhile; one that dies lets go of it."""
+        path = self._file().with_suffix(".lock")
+        lock = FileLock(path, blocking=False)
+        with suppress(OSError):  # a folder that cannot be written; then the keyring has the tokens
+            path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            while not lock.is_locked:
+                try:
+                    lock.acquire()
+                except Timeout:
+                    await anyio.sleep(_LOOK_SECONDS)
+        try:
+            yield
+        finally:
+            lock.release()
 
     def _tell(self, tokens: OAuthToken | None) -> None:
         if self._learn is not None and tokens is not None:

@@ -5,6 +5,7 @@ Above: connecting.py, and login.py for the login that a person does once. Below:
 
 from __future__ import annotations
 
+from contextlib import AsyncExitStack, aclosing
 from typing import TYPE_CHECKING
 
 from mcp.client.auth import AuthorizationCodeResult, OAuthClientProvider, OAuthFlowError
@@ -17,13 +18,14 @@ from broker.upstreams.kept_tokens import KeptTokens
 from broker.upstreams.oauth_settings import OAuthClient
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import AsyncGenerator, Callable
 
     import httpx2
 
     from broker.upstreams.server_config import ServerConfig
 
 _CLIENT = "codemode"
+_UNAUTHORIZED = 401
 _WANTED = "it wants a login"
 
 
@@ -48,7 +50,7 @@ async def authentication(settings: ServerConfig, learn: Callable[[str], None] | 
     if await storage.get_tokens() is None:
         raise LoginError(_WANTED)
     client = client_metadata(oauth, f"http://127.0.0.1:{oauth.redirect_port}/callback")
-    return _Provider(url, client, storage, _nobody_is_there, _nobody_comes_back)
+    return _Provider(url, client, storage)
 
 
 def client_metadata(oauth: OAuthClient, redirect: str) -> OAuthClientMetadata:
@@ -62,14 +64,50 @@ def client_metadata(oauth: OAuthClient, redirect: str) -> OAuthClientMetadata:
 
 
 class _Provider(OAuthClientProvider):
-    """The SDK's, which refreshes only tokens that it has seen expire itself, and after a restart wants a new login."""
+    """The SDK's, for a login that several processes of a user share, with refresh tokens that may be good for one use.
+
+    One of them at a time gets new tokens, and the others take these over. The SDK's would present a refresh token that
+    was used, for which an authorization server may end the login (RFC 9700, section 4.14.2).
+    """
+
+    def __init__(self, url: str, client: OAuthClientMetadata, kept: KeptTokens) -> None:
+        """Use the tokens that are kept for a URL."""
+        super().__init__(url, client, kept, _nobody_is_there, _nobody_comes_back)
+        self._kept = kept
+
+    async def _auth_flow(self, request: httpx2.Request) -> AsyncGenerator[httpx2.Request, httpx2.Response]:
+        # The server says when tokens are over: those that expire here may have been refreshed elsewhere.
+        self.context.token_expiry_time = None
+        async with AsyncExitStack() as alone, aclosing(super()._auth_flow(request)) as flow:
+            outgoing = await anext(flow)
+            while True:
+                response = yield outgoing
+                while outgoing is request and response.status_code == _UNAUTHORIZED:
+                    await alone.enter_async_context(self._kept.alone())
+                    if not await self._take_over():
+                        break
+                    await alone.aclose()
+                    self._add_auth_header(request)
+                    response = yield request
+                try:
+                    outgoing = await flow.asend(response)
+                except StopAsyncIteration:
+                    return
+                if outgoing is request:
+                    await alone.aclose()
+
+    async def _take_over(self) -> bool:
+        """Take over what is kept, and tell whether that is something else than we had.
+
+        What was given to another registration is not for the authorization server that the upstream names now.
+        """
+        before = self.context.current_tokens
+        is_ours = await self._kept.get_client_info() == self.context.client_info
+        self.context.current_tokens = await self._kept.get_tokens() if is_ours else None
+        return self.context.current_tokens not in (None, before)
 
     async def _perform_authorization(self) -> httpx2.Request:
-        # Another process of the same user may have refreshed them, and each refresh token may be good for one use. What
-        # was given to another registration is not for the authorization server that the upstream names now.
-        context = self.context
-        is_ours = await context.storage.get_client_info() == context.client_info
-        context.current_tokens = await context.storage.get_tokens() if is_ours else None
+        await self._take_over()
         if self.context.can_refresh_token():
             return await self._refresh_token()
         return await super()._perform_authorization()

@@ -13,7 +13,7 @@ import anyio
 import httpx2
 import pytest
 
-from broker import Broker, Config, Grant
+from broker import Broker, Config, ExecutionResult, Grant
 
 pytestmark = pytest.mark.anyio
 
@@ -150,6 +150,27 @@ async def test_tokens_are_refreshed_while_the_broker_runs(issuer, config):
                 async with httpx2.AsyncClient(timeout=60) as client:
                     await client.post(f"{issuer}/expire")
     assert log_of(issuer)[:3] == ["register", "code", "refresh"]
+
+
+@pytest.mark.usefixtures("environment")
+async def test_brokers_that_share_a_login_refresh_it_once(issuer, config):
+    await anyio.to_thread.run_sync(log_in, config)
+    results: list[ExecutionResult] = []
+
+    async def call(broker: Broker) -> None:
+        session = broker.session(grants=[Grant("web.tell")])
+        results.append(await session.execute_code(SCRIPT, describe_references=True))
+
+    loaded = Config.load(config)
+    with anyio.fail_after(60):
+        async with Broker(loaded, startup_seconds=30) as one, Broker(loaded, startup_seconds=30) as other:
+            async with httpx2.AsyncClient(timeout=60) as client, anyio.create_task_group() as tasks:
+                await client.post(f"{issuer}/expire")
+                tasks.start_soon(call, one)
+                tasks.start_soon(call, other)
+            log = await anyio.to_thread.run_sync(log_of, issuer)
+    assert [result.stdout for result in results] == [TOLD, TOLD], results
+    assert log == ["register", "code", "refresh"]
 
 
 @pytest.mark.usefixtures("environment", "keyring_file")
