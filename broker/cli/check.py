@@ -38,8 +38,7 @@ async def check_script(request: CheckRequest) -> ExitCode:
     """Print what is wrong with the script."""
     script = read_script(request.script)
     config = load_config(request.config, needed=False)
-    # Servers that the script does not name are not waited for.
-    async with open_broker(config, startup_seconds=0, runs_scripts=True) as broker:
+    async with open_broker(config, runs_scripts=True) as broker:
         try:
             checked = await broker.session().check_code(script, describe_references=True)
         except CheckerError as error:

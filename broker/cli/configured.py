@@ -86,16 +86,13 @@ def server_of(config: Config, name: str, option: str = "") -> ServerConfig:
 
 @asynccontextmanager
 async def open_broker(
-    config: Config,
-    *,
-    startup_seconds: float = LISTING_SECONDS,
-    runs_scripts: bool = False,
-    isolation: Isolation | None = None,
+    config: Config, *, runs_scripts: bool = False, isolation: Isolation | None = None
 ) -> AsyncIterator[Broker]:
-    """Start the servers of a config; wait so long until each is ready or has failed.
+    """Start the servers of a config, and for a command that only looks wait until each is ready or has failed.
 
-    If it runs scripts, the sandbox is opened beside them; `isolation` goes before the config's. Scripts need the user's
-    store, where what they call is written down; a command that only looks does without.
+    A command that runs scripts waits for the servers that they name, and for no other. The sandbox is opened beside
+    them; `isolation` goes before the config's. Scripts need the user's store, where what they call is written down; a
+    command that only looks does without.
 
     Raises:
         Problem: The config cannot be used, or scripts are to come and the store cannot be used.
@@ -106,7 +103,7 @@ async def open_broker(
             broker = Broker.from_config(
                 config,
                 sandbox=sandbox,
-                startup_seconds=startup_seconds,
+                startup_seconds=0 if runs_scripts else LISTING_SECONDS,
                 opens_sandbox=runs_scripts,
                 store=_store(stack, is_needed=runs_scripts),
             )

@@ -63,7 +63,7 @@ async def _live(recording: Recording, script: str, request: ReplayRequest) -> Re
     config, grants = load_config(request.config), grants_of(request.allow)
     if config.recordings.mode != "full":
         raise Problem("the config does not record runs in full", "Set recordings.mode to full.")
-    async with open_broker(config, startup_seconds=0, runs_scripts=True) as broker:
+    async with open_broker(config, runs_scripts=True) as broker:
         session = broker.session(grants=grants, answerer=TerminalAnswerer() if can_ask() else None)
         result = await session.execute_code(
             script,

@@ -65,8 +65,7 @@ async def run_script(request: RunRequest) -> ExitCode:
     report_idle(grants, config)
     limits = _limits(request, config.sandbox.limits)
     answerer = TerminalAnswerer() if can_ask() else None
-    # Servers that the script does not name are not waited for.
-    async with open_broker(config, startup_seconds=0, runs_scripts=True, isolation=request.isolation) as broker:
+    async with open_broker(config, runs_scripts=True, isolation=request.isolation) as broker:
         result = await broker.session(grants=grants, answerer=answerer, parks=request.park).execute_code(
             script,
             filename=name_in_tracebacks(request.script),

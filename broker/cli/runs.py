@@ -82,7 +82,7 @@ async def resume_run(request: ResumeRequest) -> ExitCode:
     config = load_config(request.config)
     grants = grants_of(request.allow)
     answerer = TerminalAnswerer() if can_ask() else None
-    async with open_broker(config, startup_seconds=0, runs_scripts=True, isolation=request.isolation) as broker:
+    async with open_broker(config, runs_scripts=True, isolation=request.isolation) as broker:
         session = broker.session(name=name, principal=principal, grants=grants, answerer=answerer, parks=True)
         result = await session.take_up(
             entry.run_id,

@@ -67,7 +67,7 @@ async def serve(request: ServeRequest) -> ExitCode:
         if listening is not None:
             stack.callback(listening.sock.close)
         # A client waits for its first answer: servers that are slow are waited for by whoever needs them.
-        async with open_broker(config, startup_seconds=0, runs_scripts=True) as broker:
+        async with open_broker(config, runs_scripts=True) as broker:
             server = _server(broker, settings, grants)
             if config.recordings.resume == "automatic":
                 broker.take_up_interrupted()
