@@ -3,6 +3,7 @@
 Composes `codegen` and `sandbox`, which know nothing of it. docs/embedding.md shows how it is used.
 
 Broker, Session                    the servers of one process; what one agent has fetched and may call
+Store                              the file of what outlives a process: grants, audit, recordings
 Config, ServerConfig               the `mcpServers` JSON
 Grant, Denial, Predicate           what people allow and refuse; PolicyConfig: what the operator does
 ExecutionResult, ExecutionError    how a run ended, with its CallRecords
@@ -38,6 +39,7 @@ if TYPE_CHECKING:
     from broker.runs.script_check import CheckedScript, CheckMode
     from broker.server import BrokerServer, ServeSettings
     from broker.sessions import Session
+    from broker.store import Store
     from broker.surface import KeptOutputs, Reply, tool_definitions
     from broker.tools.catalog import Catalog, CatalogEntry
     from broker.upstreams.server_config import ServerConfig
@@ -77,6 +79,7 @@ _MODULES = {
     "ServerConfig": "upstreams.server_config",
     "ServerStatus": "upstreams.server_status",
     "Session": "sessions",
+    "Store": "store",
     "ToolDetails": "disclosure.tool_details",
     "UnknownToolError": "errors",
     "UpstreamError": "errors",
@@ -117,6 +120,7 @@ __all__ = [
     "ServerConfig",
     "ServerStatus",
     "Session",
+    "Store",
     "ToolDetails",
     "UnknownToolError",
     "UpstreamError",
