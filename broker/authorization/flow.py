@@ -27,11 +27,6 @@ class FlowState:
     _sources: dict[str, dict[str, int]] = field(default_factory=dict)
     _fingerprints: Fingerprints = field(default_factory=Fingerprints)
 
-    @property
-    def labels(self) -> frozenset[str]:
-        """Every label received."""
-        return frozenset(self._sources)
-
     def receive(self, call: PendingCall, value: Any) -> None:
         """Note that a script was given something of a server, an error's text included."""
         for label in call.facts.labels:

@@ -28,7 +28,6 @@ from broker.recordings.parts import (
 
 FORMAT = "codemode-recording"
 VERSION: Literal[1] = 1
-Mode: TypeAlias = Literal["off", "metadata", "full"]
 State: TypeAlias = Literal["running", "interrupted", "parked", "completed", "raised", "stopped"]
 
 

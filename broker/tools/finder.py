@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
     from broker.search import SearchPage, SearchRequest
-    from broker.tiers import Tiers
     from broker.tools.catalog import Catalog
     from broker.tools.categories import Categories
     from broker.upstreams.server_status import ServerStatus
@@ -47,17 +46,9 @@ class Finder:
     """Searches the tools of all servers."""
 
     def __init__(
-        self,
-        catalog: Catalog,
-        upstreams: Mapping[str, Upstream],
-        categories: Categories,
-        tiers: Tiers,
-        *,
-        mode: Mode = Mode.AUTO,
+        self, catalog: Catalog, upstreams: Mapping[str, Upstream], categories: Categories, *, mode: Mode = Mode.AUTO
     ) -> None:
         """Search in this catalog; `mode` is meant where a request says `auto`."""
-        self.tiers = tiers
-        """The same tools to look through instead of searching."""
         self._catalog = catalog
         self._upstreams = upstreams
         self._categories = categories

@@ -88,7 +88,7 @@ class ToolShelf:
         self.may_describe_all = settings.describe == "auto"
         self._room = int(settings.context_share * settings.context_tokens)
         self._judged_at, self._fits = -1, False
-        self.finder = Finder(self.catalog, upstreams, self.categories, self.tiers, mode=Mode(settings.search))
+        self.finder = Finder(self.catalog, upstreams, self.categories, mode=Mode(settings.search))
 
     def describes_all(self) -> bool:
         """Tell whether all tools are described from the start: the config says `auto`, and they fit now."""

@@ -24,8 +24,8 @@ def test_a_label_names_the_tools_that_it_came_from_and_how_often_but_not_the_one
 def test_what_only_the_tool_itself_has_answered_is_no_flow_to_its_next_call():
     flow = FlowState()
     flow.receive(call("mail", "send"), "text")
-    assert flow.labels == frozenset({"private"})
     assert flow.sources("private", "mail.send") == ()
+    assert flow.sources("private", "notes.read") == ("mail.send (1 call)",)
 
 
 def test_text_is_copied_where_another_server_gave_it():
