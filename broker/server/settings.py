@@ -10,9 +10,9 @@ from typing import Annotated, Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 from broker.upstreams.carried_text import HttpUrl  # noqa: TC001  # pydantic reads it
+from sandbox.limits import MIB
 
 StructuredContent = Literal["auto", "always", "never"]
-MIB = 1024 * 1024
 TOKEN_CHARACTERS = 16
 """How short a bearer token may be."""
 

@@ -15,6 +15,7 @@ from broker.recordings.keeping.entries import SELECT, SHUTDOWN, read_entry
 from broker.recordings.keeping.owners import Owner, lives
 from broker.recordings.keeping.tables import TABLES
 from codegen.plain_text import one_line
+from sandbox.limits import MIB
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -27,7 +28,6 @@ if TYPE_CHECKING:
     from broker.store import Store
 
 _DAY_NS = 86_400 * 10**9
-_MIB = 1024 * 1024
 _BEGINNING = re.compile(r"(run_)?[0-9a-f]+")
 
 
@@ -290,11 +290,11 @@ class Recordings:
         rows = self._store.execute(
             "SELECT id, max(ended, imported_at) AS since, bytes FROM recording "
             "WHERE owner = '' AND state NOT IN ('parked', 'interrupted') AND (since < ? OR ?) ORDER BY since",
-            (oldest, total > self.settings.max_mib * _MIB),
+            (oldest, total > self.settings.max_mib * MIB),
         )
         gone = []
         for number, since, size in rows:
-            if since >= oldest and total <= self.settings.max_mib * _MIB:
+            if since >= oldest and total <= self.settings.max_mib * MIB:
                 break
             total -= size
             gone.append(number)
