@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 import httpx2
 from mcp import MCPError
+from mcp.types import UNSUPPORTED_PROTOCOL_VERSION
 from pydantic import ValidationError
 
 from broker.errors import LoginError, ReplyError, json_rpc_error
@@ -102,7 +103,7 @@ def _known(name: str, settings: ServerConfig, cause: Exception) -> Trouble | Non
 
 def _is_about_versions(cause: Exception) -> bool:
     if isinstance(cause, MCPError):
-        return cause.code == -32022  # noqa: PLR2004  # UNSUPPORTED_PROTOCOL_VERSION
+        return cause.code == UNSUPPORTED_PROTOCOL_VERSION
     return isinstance(cause, RuntimeError) and "protocol version" in str(cause)
 
 
