@@ -38,7 +38,8 @@ if TYPE_CHECKING:
     from broker.calls.script_functions import Extractor
     from broker.disclosure.tool_details import ToolDetails
     from broker.recordings.journal.recorder import Recorder
-    from broker.recordings.journal.resuming import UnknownAnswerer, UnknownOutcome
+    from broker.recordings.journal.resuming import UnknownAnswerer
+    from broker.recordings.settings import UnknownOutcome
     from broker.redaction import Redactor
     from broker.runs.envelope import ExecutionResult
     from broker.runs.script_check import CheckedScript, CheckMode

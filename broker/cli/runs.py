@@ -22,9 +22,10 @@ from codegen.plain_text import counted, one_line
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from broker.recordings.journal.resuming import UnknownCall, UnknownOutcome
+    from broker.recordings.journal.resuming import UnknownCall
     from broker.recordings.keeping.entries import Entry
     from broker.recordings.recording import CallStory, Recording
+    from broker.recordings.settings import UnknownOutcome
     from sandbox import Isolation
 
 _ARGUMENT_CHARACTERS = 100

@@ -5,9 +5,11 @@ Above: config.py. Below: pydantic.
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Literal, TypeAlias
 
 from pydantic import BaseModel, ConfigDict, Field
+
+UnknownOutcome: TypeAlias = Literal["fail", "ask", "repeat"]
 
 
 class RecordingSettings(BaseModel):
@@ -29,4 +31,4 @@ class RecordingSettings(BaseModel):
     max_mib: int = Field(default=1024, ge=1, le=1_048_576)
     max_days: int = Field(default=30, ge=1, le=36_500)
     resume: Literal["manual", "automatic"] = "manual"
-    unknown_outcome: Literal["fail", "ask", "repeat"] = "ask"
+    unknown_outcome: UnknownOutcome = "ask"

@@ -38,8 +38,9 @@ if TYPE_CHECKING:
     from broker.calls.script_functions import Extractor
     from broker.recordings.journal.recorded_run import RecordedRun
     from broker.recordings.journal.recorder import Recorder
-    from broker.recordings.journal.resuming import UnknownAnswerer, UnknownOutcome
+    from broker.recordings.journal.resuming import UnknownAnswerer
     from broker.recordings.parts import RecordedTool
+    from broker.recordings.settings import UnknownOutcome
     from broker.redaction import Redactor
     from broker.runs.envelope import ExecutionResult
     from broker.runs.preparation import Preparation

@@ -7,7 +7,7 @@ servers in this process.
 from __future__ import annotations
 
 from contextlib import AsyncExitStack, asynccontextmanager
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import anyio
 import httpx2
@@ -34,10 +34,9 @@ if TYPE_CHECKING:
     from mcp.shared.dispatcher import Dispatcher
 
     from broker.upstreams.connection import Connection
-    from broker.upstreams.server_config import ServerConfig
+    from broker.upstreams.server_config import Mode, ServerConfig
     from broker.upstreams.server_process import ServerProcess
 
-Mode: TypeAlias = Literal["auto", "legacy", "2026-07-28"]
 InProcessServer: TypeAlias = "Server[Any] | MCPServer"
 
 

@@ -6,7 +6,7 @@ Above: config.py, which holds them by name, and the modules of this package. Bel
 from __future__ import annotations
 
 from fnmatch import fnmatchcase
-from typing import Annotated, Literal
+from typing import Annotated, Literal, TypeAlias
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 from pydantic_core import PydanticCustomError
@@ -23,6 +23,7 @@ from broker.upstreams.carried_text import (  # noqa: TC001  # pydantic reads the
 )
 from broker.upstreams.oauth_settings import OAuthClient  # noqa: TC001  # pydantic reads it
 
+Mode: TypeAlias = Literal["auto", "legacy", "2026-07-28"]
 Seconds = Annotated[float, Field(gt=0, le=86_400, allow_inf_nan=False)]
 
 
@@ -64,7 +65,7 @@ class ServerConfig(BaseModel):
     headers: dict[HeaderName, HeaderValue] = Field(default={}, repr=False)
     oauth: OAuthClient | None = None
     disabled: bool = False
-    mode: Literal["auto", "legacy", "2026-07-28"] = "auto"
+    mode: Mode = "auto"
     connect_timeout_seconds: Seconds = 30.0
     call_timeout_seconds: Seconds = 60.0
     max_pages: int = Field(default=100, ge=1, le=10_000)

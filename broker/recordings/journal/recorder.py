@@ -27,11 +27,11 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from broker.authorization.desk import ConsentDesk
-    from broker.recordings.journal.resuming import UnknownOutcome
     from broker.recordings.keeping.entries import Entry
     from broker.recordings.keeping.recordings import Recordings
     from broker.recordings.parts import RecordedTool
     from broker.recordings.recording import Recording
+    from broker.recordings.settings import UnknownOutcome
     from sandbox import Limits
 
 

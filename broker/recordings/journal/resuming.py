@@ -7,7 +7,7 @@ may have taken effect, so it is sent again only if somebody says so.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, Protocol
 
 from broker.errors import RecordingError
 from broker.recordings.journal.leave import denials_given_back, grants_given_back
@@ -20,9 +20,8 @@ if TYPE_CHECKING:
     from broker.recordings.journal.run_journal import RunJournal
     from broker.recordings.parts import RecordedTool
     from broker.recordings.recording import CallStory, Recording
+    from broker.recordings.settings import UnknownOutcome
     from sandbox import Call, Completion
-
-UnknownOutcome: TypeAlias = Literal["fail", "ask", "repeat"]
 
 
 @dataclass(frozen=True, slots=True)
