@@ -13,7 +13,7 @@ from broker.authorization.calls import Caller, PendingCall
 from broker.authorization.definitions import difference
 from broker.authorization.flow import FlowState
 from broker.authorization.grants import GrantBook
-from broker.authorization.kept_grants import KEPT
+from broker.authorization.kept_grants import KEPT, KeptGrants
 from broker.authorization.outlook import outlook
 from broker.authorization.patterns import literal
 from broker.authorization.policy import Policy
@@ -29,7 +29,6 @@ if TYPE_CHECKING:
 
     from broker.audit import AuditLog
     from broker.authorization.grants import Grant, Held
-    from broker.authorization.kept_grants import KeptGrants
     from broker.authorization.outlook import Outlook
     from broker.authorization.questions import Answerer
     from broker.calls.call_journal import CallJournal
@@ -128,30 +127,26 @@ class ConsentDesk:
 
     def use(self, held: Held) -> bool:
         """Use a grant for one call; tell whether it still holds: one that is kept may have been revoked elsewhere."""
-        if held.grant.scope == "always" and self.kept is not None and held.id.startswith(KEPT):
-            try:
-                if not self.kept.use(held.id):
-                    self.book.revoke(held.id)
-                    return False
-            except StoreError as error:
-                logger().error("a kept grant cannot be looked up", problem=str(error))
-                self.book.revoke(held.id)
-                return False
+        if self._is_lost(held, KeptGrants.use):
+            self.book.revoke(held.id)
+            return False
         held.calls_left -= 1
         return True
 
     def still_holds(self, held: Held) -> bool:
         """Tell whether a grant that was used has not been taken back since, here or elsewhere."""
-        if not self.book.holds(held):
+        is_used_up = held.calls_left < 1  # its last use has removed it from the store
+        return self.book.holds(held) and (is_used_up or not self._is_lost(held, KeptGrants.is_kept))
+
+    def _is_lost(self, held: Held, is_there: Callable[[KeptGrants, str], bool]) -> bool:
+        """Tell whether a grant is one that the store should keep, and does not any more or cannot be asked for."""
+        if held.grant.scope != "always" or self.kept is None or not held.id.startswith(KEPT):
             return False
-        is_used_up = held.calls_left < 1  # its last use has removed it
-        if is_used_up or held.grant.scope != "always" or self.kept is None or not held.id.startswith(KEPT):
-            return True
         try:
-            return self.kept.is_kept(held.id)
+            return not is_there(self.kept, held.id)
         except StoreError as error:
             logger().error("a kept grant cannot be looked up", problem=str(error))
-            return False
+            return True
 
     def for_run(
         self, run: str = "", script: str = "", *, is_direct: bool = False, journal: CallJournal | None = None
