@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING
 
@@ -15,6 +14,7 @@ from broker.cli.exit_codes import ExitCode
 from broker.cli.script_file import STDIN, read_script
 from broker.cli.terminal import Problem, note, results, write_result
 from codegen import CheckerError
+from codegen.checking.script_text import lines_of
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -64,7 +64,7 @@ def _exit_code(checked: CheckedScript) -> ExitCode:
 
 
 def _report(checked: CheckedScript, name: str, script: str) -> None:
-    lines = re.split(r"\r\n|\r|\n", script)
+    lines = lines_of(script)
     for diagnostic in checked.diagnostics:
         source = lines[diagnostic.line - 1] if diagnostic.line <= len(lines) else ""
         results().print(_shown(diagnostic, name, source), soft_wrap=True)

@@ -7,7 +7,6 @@ lines say of each other is checked before anything relies on it.
 from __future__ import annotations
 
 import json
-import re
 from collections import Counter
 from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any, Self
@@ -29,6 +28,7 @@ from broker.recordings.events import (
 from broker.recordings.lines import read_events
 from broker.recordings.parts import ByDigest, Inline, Omitted
 from broker.recordings.writing import outcome_of
+from codegen.checking.script_text import lines_of
 from sandbox import Limits
 from sandbox.limits import MIB, MOST_DEPTH
 from sandbox.perform import check_script
@@ -156,8 +156,8 @@ class Recording:
 
     @property
     def script_lines(self) -> list[str]:
-        """The lines of the script as Python counts them: a form feed and U+2028 end none."""
-        lines = re.split(r"\r\n|\r|\n", self.script)
+        """The lines of the script, without an empty one behind the last line end."""
+        lines = lines_of(self.script)
         return lines if lines[-1] else lines[:-1]
 
     @property

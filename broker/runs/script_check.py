@@ -15,6 +15,7 @@ from anyio.lowlevel import RunVar
 
 from codegen import CheckerError, Diagnostic, check
 from codegen.checking.check import MAX_DIAGNOSTICS
+from codegen.checking.script_text import lines_of
 from codegen.checking.type_checker import MAX_CHECKERS
 from codegen.plain_text import one_line
 from sandbox import Raised
@@ -32,7 +33,6 @@ CHECK_MODES: tuple[CheckMode, ...] = ("error", "warn", "off")
 SYNTAX = "invalid-syntax"
 
 _MESSAGE_CHARACTERS = 300
-_LINE_END = re.compile(r"\r\n|\r|\n")
 _LINE = re.compile(r'File "[^"\n]*", line (\d+)')
 _THREADS: RunVar[anyio.CapacityLimiter] = RunVar("threads that check scripts")
 
@@ -129,7 +129,7 @@ def _first_caret(shown: str) -> int:
 
 def _margin(script: str, line: int) -> int:
     """Count the spaces before a line, which Python leaves out where it shows the line; it keeps tabs."""
-    text = ["", *_LINE_END.split(script)][line : line + 1]
+    text = ["", *lines_of(script)][line : line + 1]
     return sum(len(one) - len(one.lstrip(" \f")) for one in text)
 
 

@@ -31,13 +31,18 @@ _MOST_UPDATES = 50
 _MOST_LOOPS = 3
 
 
+def lines_of(script: str) -> list[str]:
+    """Return the lines of a script as Python counts them: a form feed and U+2028 end none."""
+    return _LINE_END.split(script)
+
+
 class ScriptText:
     """The text of a script, with what is read of the whole once for all places in it."""
 
     def __init__(self, text: str) -> None:
         """Take the text in lines."""
         self.text = text
-        self.lines = _LINE_END.split(text)
+        self.lines = lines_of(text)
         self._starts = [0, *(end.end() for end in _LINE_END.finditer(text)), len(text)]
 
     def offset(self, line: int, column: int) -> int:
