@@ -34,7 +34,7 @@ def policy_schema() -> None:
     """  # noqa: D301  # \b keeps click from refilling the lines
     from broker.cli import policy as command
 
-    start(command.print_schema, None, verbose=False, log_json=False)
+    start(command.print_schema, None)
 
 
 @policy.command("test")
@@ -69,7 +69,7 @@ def policy_test(
     request = command.TestRequest(
         config, call, args, tuple(allow or ()), tuple(after or ()), principal, session, as_json
     )
-    start(command.test_policy, request, verbose=False, log_json=False)
+    start(command.test_policy, request)
 
 
 @policy.command("explain")
@@ -86,7 +86,7 @@ def policy_explain(
     """  # noqa: D301  # \b keeps click from refilling the lines
     from broker.cli import policy as command
 
-    start(command.explain_run, command.ExplainRequest(run, as_json), verbose=False, log_json=False)
+    start(command.explain_run, command.ExplainRequest(run, as_json))
 
 
 @grants.command("list")
@@ -99,7 +99,7 @@ def list_grants() -> None:
     """  # noqa: D301  # \b keeps click from refilling the lines
     from broker.cli import grants as command
 
-    start(command.list_grants, None, verbose=False, log_json=False)
+    start(command.list_grants, None)
 
 
 @grants.command("revoke")
@@ -116,7 +116,7 @@ def revoke_grants(
     """  # noqa: D301  # \b keeps click from refilling the lines
     from broker.cli import grants as command
 
-    start(command.revoke_grants, command.RevokeRequest(tuple(ids)), verbose=False, log_json=False)
+    start(command.revoke_grants, command.RevokeRequest(tuple(ids)))
 
 
 @mcp.command("login")
@@ -136,7 +136,7 @@ def mcp_login(
     """  # noqa: D301  # \b keeps click from refilling the lines
     from broker.cli import mcp as command
 
-    start(command.log_in, command.LoginRequest(server, config, browser), verbose=False, log_json=False)
+    start(command.log_in, command.LoginRequest(server, config, browser))
 
 
 @mcp.command("logout")
@@ -153,7 +153,7 @@ def mcp_logout(
     """  # noqa: D301  # \b keeps click from refilling the lines
     from broker.cli import mcp as command
 
-    start(command.log_out, command.LogoutRequest(server, config), verbose=False, log_json=False)
+    start(command.log_out, command.LogoutRequest(server, config))
 
 
 @audit.callback(invoke_without_command=True)
@@ -190,7 +190,7 @@ def show_audit(
     from broker.cli import audit as command
 
     request = command.AuditRequest(run, server, since, verify, as_json)
-    start(command.show_audit, request, verbose=False, log_json=False)
+    start(command.show_audit, request)
 
 
 @audit.command("prune")
@@ -212,4 +212,4 @@ def prune_audit(
     """  # noqa: D301  # \b keeps click from refilling the lines
     from broker.cli import audit as command
 
-    start(command.prune_audit, command.PruneRequest(older_than, keep), verbose=False, log_json=False)
+    start(command.prune_audit, command.PruneRequest(older_than, keep))

@@ -88,7 +88,7 @@ def print_schema() -> None:
     """Print the JSON Schema of a line of an exported recording."""
     from broker.cli import recordings as command
 
-    start(command.print_schema, None, verbose=False, log_json=False)
+    start(command.print_schema, None)
 
 
 def list_runs(*, as_json: AsJson = False, verbose: Verbose = False, log_json: LogJson = False) -> None:

@@ -28,8 +28,8 @@ def start(
     command: Callable[[Request], Awaitable[ExitCode]],
     request: Request,
     *,
-    verbose: bool,
-    log_json: bool,
+    verbose: bool = False,
+    log_json: bool = False,
     is_recorded: bool = False,
 ) -> NoReturn:
     """Run a command and leave with its exit code. No Python traceback of ours reaches the terminal.
