@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING
@@ -10,12 +9,10 @@ from typing import TYPE_CHECKING
 from broker.cli.configured import load_config, open_broker, report_servers
 from broker.cli.exit_codes import ExitCode
 from broker.cli.terminal import Problem, write_result
-from codegen import render_module
+from broker.disclosure.tool_details import stub_text
 
 if TYPE_CHECKING:
     from pathlib import Path
-
-    from codegen import Stub
 
 
 @dataclass(frozen=True)
@@ -28,15 +25,12 @@ class StubsRequest:
 
 async def print_stubs(request: StubsRequest) -> ExitCode:
     """Print one module text for each server that has a matching tool."""
-    modules: dict[str, list[Stub]] = defaultdict(list)
     async with open_broker(load_config(request.config)) as broker:
-        for tool in broker.catalog.tools:
-            if fnmatchcase(tool.qualified_name, request.pattern):
-                modules[tool.namespace].append(tool.stub())
+        found = [tool for tool in broker.catalog.tools if fnmatchcase(tool.qualified_name, request.pattern)]
         report_servers(broker, request)
-    if not modules:
+    if not found:
         raise Problem(
             f"no tool matches {request.pattern!r}", "Patterns are server.tool, as in 'git.*'; `codemode tools list`."
         )
-    write_result("\n\n".join(render_module(namespace, stubs) for namespace, stubs in sorted(modules.items())))
+    write_result(stub_text(found))
     return ExitCode.COMPLETED
