@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
+from broker.authorization.predicates import pointer
 from broker.recordings.replay.alignment import Alignment
 from broker.recordings.replay.replay import Difference, pretty
 from broker.recordings.writing import outcome_json
@@ -86,8 +87,7 @@ def fields(then: Any, now: Any, ignored: Collection[str], place: str = "") -> It
         return
     if isinstance(then, dict) and isinstance(now, dict):
         for key in {**then, **now}:
-            inner = f"{place}/{key.replace('~', '~0').replace('/', '~1')}"
-            yield from fields(then.get(key, _Absent), now.get(key, _Absent), ignored, inner)
+            yield from fields(then.get(key, _Absent), now.get(key, _Absent), ignored, place + pointer(key))
     elif isinstance(then, list) and isinstance(now, list):
         for index in range(max(len(then), len(now))):
             one, other = (side[index] if index < len(side) else _Absent for side in (then, now))
