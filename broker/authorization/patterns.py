@@ -16,13 +16,16 @@ from broker.errors import PatternError
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-_WILDCARDS = frozenset("*?[")
+
+def has_wildcards(pattern: str) -> bool:
+    """Tell whether a pattern may match another text than itself."""
+    return not {"*", "?", "["}.isdisjoint(pattern)
 
 
 @lru_cache(maxsize=4096)
 def matcher(pattern: str) -> Callable[[str], object]:
     """Return what tells whether a text is wholly matched."""
-    if not _WILDCARDS & set(pattern):
+    if not has_wildcards(pattern):
         return pattern.__eq__
     return re.compile(translate(pattern)).match
 
@@ -35,7 +38,7 @@ def check_tool_pattern(pattern: str) -> str:
     """
     if not pattern:
         raise PatternError("a pattern of tools is empty; '*' means every tool")
-    if "." not in pattern and not _WILDCARDS & set(pattern):
+    if "." not in pattern and not has_wildcards(pattern):
         raise PatternError(
             f"the pattern {pattern!r} can match no tool; write 'server.tool', or '{pattern}.*' for a whole server"
         )

@@ -15,7 +15,7 @@ import anyio
 
 from broker.authorization.argument_checks import compile_test, json_equal
 from broker.authorization.grants import Denial, Grant, Scope
-from broker.authorization.patterns import exact_pattern
+from broker.authorization.patterns import exact_pattern, has_wildcards
 from broker.authorization.predicates import ArgumentTest, Predicate, pointer
 from broker.authorization.question_text import as_text
 from broker.logging import logger
@@ -31,7 +31,6 @@ if TYPE_CHECKING:
 _MOST_ANSWERS = 10_000
 _MOST_POINTERS = 40
 _LEAST_PREFIX = 3
-_WILDCARDS = frozenset("*?[")
 
 
 @dataclass(frozen=True, slots=True)
@@ -261,7 +260,7 @@ def _candidates(values: Sequence[Any]) -> Iterator[dict[str, Any]]:
         if len(prefix) < _LEAST_PREFIX:
             return
         folder = prefix[: prefix.rfind("/") + 1]
-        if folder and not _WILDCARDS & set(folder):
+        if folder and not has_wildcards(folder):
             yield {"path": f"{folder}*"}
             yield {"path": f"{folder}**"}
         yield {"glob": f"{exact_pattern(prefix)}*"}

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from broker import Grant, PatternError
+from broker.authorization.patterns import has_wildcards
 from broker.cli.call_table import call_table
 from broker.cli.configured import load_config, open_broker, report_no_config, report_servers
 from broker.cli.consent import TerminalAnswerer
@@ -100,7 +101,7 @@ def report_idle(grants: Iterable[Grant], config: Config) -> None:
     """Name on stderr the grants for servers that the config does not have: a typing error, mostly."""
     for grant in grants:
         server = grant.pattern.partition(".")[0]
-        if config.servers and server not in config.servers and not set("*?[") & set(server):
+        if config.servers and server not in config.servers and not has_wildcards(server):
             note(f"--allow {grant.pattern}: the config has no server {server!r}; it has {', '.join(config.servers)}")
 
 
