@@ -70,7 +70,7 @@ async def list_recordings(request: ListRequest) -> ExitCode:
     with open_recordings() as recordings:
         found = recordings.entries(request.limit)
     if request.as_json:
-        write_result(json.dumps([_json(entry) for entry in found], indent=2))
+        write_result(json.dumps([as_json(entry) for entry in found], indent=2))
     elif found:
         columns = ("run", "began", "script", "state", "calls", "took")
         write_table(columns, [_row(entry) for entry in found], right={"calls", "took"}, whole={"run", "began"})
@@ -140,7 +140,8 @@ def whole_id(store: Store, name: str) -> str:
             return name
 
 
-def _json(entry: Entry) -> dict[str, object]:
+def as_json(entry: Entry) -> dict[str, object]:
+    """Return what is listed of a recording; its number is the store's own."""
     return {key: value for key, value in asdict(entry).items() if key != "id"}
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from rich.console import Group
@@ -12,7 +12,7 @@ from rich.text import Text
 from broker.cli.configured import load_config, open_broker, report_servers
 from broker.cli.consent import TerminalAnswerer, said_yes
 from broker.cli.exit_codes import ExitCode
-from broker.cli.recordings import STYLES, open_recordings, when
+from broker.cli.recordings import STYLES, as_json, open_recordings, when
 from broker.cli.run import exit_code, grants_of, report, show_output
 from broker.cli.terminal import can_ask, note, results, write_result
 from broker.errors import RecordingError
@@ -62,8 +62,7 @@ async def list_runs(request: RunsRequest) -> ExitCode:
             except RecordingError as error:
                 found.append((entry, [str(error)]))
     if request.as_json:
-        rows = [asdict(entry) | {"waits_for": waits} for entry, waits in found]
-        write_result(json.dumps([{key: row[key] for key in row if key != "id"} for row in rows], indent=2))
+        write_result(json.dumps([as_json(entry) | {"waits_for": waits} for entry, waits in found], indent=2))
     elif found:
         results().print(Group(*(_text(entry, waits) for entry, waits in found)), soft_wrap=True)
         if any(entry.state != "running" for entry, _ in found):
