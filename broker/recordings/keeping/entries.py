@@ -6,7 +6,7 @@ Above: recordings.py. Below: nothing.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -52,15 +52,16 @@ class Entry:
     was_taken_up: bool = False
     has_crashed: bool = False
 
+    @property
+    def is_open(self) -> bool:
+        """Whether the run was interrupted or is parked, and so may go on."""
+        return self.state in {"interrupted", "parked"}
 
-def read_entry(row: tuple[object, ...], lives: Callable[[str], bool]) -> Entry:
+
+def read_entry(row: tuple[Any, ...], lives: Callable[[str], bool]) -> Entry:
     """Read a row of `SELECT`; `lives` tells whether the process of an owner's name has not ended."""
     number, run_id, began, mode, filename, state, owner, calls, ended, size, imported, taken_up = row
-    has_crashed = owner == SHUTDOWN or (state == "running" and not lives(str(owner)))
-    if has_crashed:
-        state = "interrupted"
-    return Entry(
-        int(str(number)), str(run_id), int(str(began)), str(mode), str(filename), state,  # type: ignore[arg-type]
-        int(str(calls)), None if ended is None else int(str(ended)), int(str(size)), bool(imported),
-        bool(taken_up), has_crashed,
-    )  # fmt: skip
+    has_crashed = owner == SHUTDOWN or (state == "running" and not lives(owner))
+    now: State = "interrupted" if has_crashed else state
+    flags = bool(imported), bool(taken_up), has_crashed
+    return Entry(number, run_id, began, mode, filename, now, calls, ended, size, *flags)

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 import time
 from contextlib import suppress
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from broker.errors import RecordingError, StoreError
 from broker.recordings.keeping.entries import SELECT, SHUTDOWN, read_entry
@@ -172,7 +172,7 @@ class Recordings:
         rows = self._store.execute(
             f"{SELECT} WHERE state IN ('running', 'interrupted', 'parked') ORDER BY began DESC, id DESC"
         )
-        return [entry for entry in map(self._entry, rows) if entry.state != "running"]
+        return [entry for entry in map(self._entry, rows) if entry.is_open]
 
     def requested(self, request: str, within_seconds: float | None = None) -> list[Entry]:
         """List the runs of a request that can go on, or were taken up already, newest first.
@@ -202,7 +202,7 @@ class Recordings:
     def append_revoked(self, entry: Entry, grants: Sequence[int]) -> None:
         """Write that grants of a run were taken back, unless it has gone on or ended meanwhile."""
         with self._store.transaction():
-            if self.find(entry.run_id).state not in {"interrupted", "parked"}:
+            if not self.find(entry.run_id).is_open:
                 return
             for grant in grants:
                 line = f'{{"event":"revoked","at":{time.time_ns()},"grant":{grant}}}'
@@ -243,7 +243,7 @@ class Recordings:
         """
         self._settle_cut_off()
         entry = self.find(name)
-        if entry.state not in {"interrupted", "parked"}:
+        if not entry.is_open:
             said = self._where(entry) if entry.state == "running" else f"has ended: {entry.state}"
             raise RecordingError(f"{entry.run_id} {said}, so there is nothing to resume.")
         return entry
@@ -300,7 +300,7 @@ class Recordings:
             gone.append(number)
         self.remove(gone)
 
-    def _entry(self, row: tuple[object, ...]) -> Entry:
+    def _entry(self, row: tuple[Any, ...]) -> Entry:
         return read_entry(row, self._lives)
 
     def _lives(self, owner: str) -> bool:
