@@ -11,13 +11,13 @@ import warnings
 from typing import TYPE_CHECKING, Any
 
 import anyio
-import anyio.lowlevel
 from mcp import MCPError
 from mcp.shared.exceptions import MCPDeprecationWarning
 
 from broker.runs.watching import Watching
 from broker.server.sampling import client_extractor
 from broker.server.way_to_client import latest_request
+from sandbox.threads import waker
 
 if TYPE_CHECKING:
     from mcp.server import ServerRequestContext
@@ -47,7 +47,7 @@ class Notices:
         self._told_at = 0.0
         self._news = anyio.Event()
         self._closed = False
-        self._native = anyio.lowlevel.current_token().native_token
+        self._wake = waker(lambda: self._news.set())  # noqa: PLW0108  # it is another one each time
         self.watching = Watching(
             on_output=self._on_output if with_output else None,
             on_call=self._on_call,
@@ -99,8 +99,4 @@ class Notices:
 
     def _on_output(self, stream: str, text: str) -> None:
         self._printed.append((stream, text))
-        schedule = getattr(self._native, "call_soon_threadsafe", None) or self._native.run_sync_soon  # type: ignore[attr-defined]  # trio's
-        schedule(self._wake)
-
-    def _wake(self) -> None:
-        self._news.set()
+        self._wake()
