@@ -206,7 +206,7 @@ class _Kept:
 
     async def has_news(self) -> None:
         """Wait until it is answered, or has a question that the client has not answered."""
-        while self.over_at is None and (self.asked is None or self.asked.is_answered):
+        while self.is_busy:
             await self._news.wait()
 
     def outcome(self) -> t.CallToolResult:
