@@ -7,7 +7,7 @@ that it can outlast a request that has to be answered before it ends.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 import anyio
 
@@ -108,7 +108,7 @@ class Runs:
         """Allow so many at once and so many more that wait."""
         self._turns = Turns(at_once)
         self._most = at_once + waiting
-        self._live: dict[LiveRun[object], None] = {}
+        self._live: dict[LiveRun[Any], None] = {}
         self._all_ended = anyio.Event()
         self._draining = False
 
@@ -128,7 +128,7 @@ class Runs:
         if len(self._live) >= self._most:
             self._make_room(principal)
         live: LiveRun[T] = LiveRun(principal)
-        self._live[live] = None  # type: ignore[index]  # what it returns does not matter here
+        self._live[live] = None
         tasks.start_soon(self._perform, live, work)
         return await live.result()
 
@@ -136,7 +136,7 @@ class Runs:
         try:
             await live.perform(work, self._turns)
         finally:
-            self._live.pop(live, None)  # type: ignore[arg-type]  # as above
+            self._live.pop(live, None)
             if not self._live:
                 self._all_ended.set()
 
