@@ -5,7 +5,6 @@ from __future__ import annotations
 import pytest
 
 from sandbox import ImageError, Limits, Raised, Stopped
-from sandbox.engine import engine
 from sandbox.host_functions import entered
 from sandbox.host_messages import encode_start
 from sandbox.instance import Instance
@@ -102,7 +101,3 @@ def test_a_new_instance_does_not_see_what_one_before_it_wrote_into_memory(make):
 def test_an_image_without_an_export_says_so(make):
     with pytest.raises(ImageError, match="has no export 'nothing'"):
         make().enter("nothing", "", 1)
-
-
-def test_there_is_one_engine():
-    assert engine() is engine()
