@@ -81,6 +81,11 @@ def compare(first: Recording, second: Recording, ignored: Collection[str] = ()) 
     return Comparison(tuple(changes), tuple(_others(first, second, ignored)), notes)
 
 
+def call_key(function: str, arguments: Any) -> str:
+    """Return what two calls have in common that are equal, whenever they are made."""
+    return json.dumps([function, arguments], sort_keys=True)
+
+
 def fields(then: Any, now: Any, ignored: Collection[str], place: str = "") -> Iterator[tuple[str, str, str]]:
     """Yield the places at which two JSON values differ, with both values."""
     if any(_matches(place, pattern) for pattern in ignored):
@@ -118,11 +123,10 @@ class _Made(NamedTuple):
 
 
 def _made(recording: Recording) -> list[_Made]:
-    return [_Made(_key(recording, story), story.call.function, story) for story in recording.calls.values()]
-
-
-def _key(recording: Recording, story: CallStory) -> str:
-    return json.dumps([story.call.function, recording.load(story.call.arguments)], sort_keys=True)
+    return [
+        _Made(call_key(story.call.function, recording.load(story.call.arguments)), story.call.function, story)
+        for story in recording.calls.values()
+    ]
 
 
 def _result(recording: Recording, story: CallStory) -> Any:

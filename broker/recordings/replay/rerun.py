@@ -7,7 +7,6 @@ no time, and where the script sleeps its clock moves on at once.
 
 from __future__ import annotations
 
-import json
 from collections import defaultdict, deque
 from typing import TYPE_CHECKING
 
@@ -16,6 +15,7 @@ from broker.recordings.journal.run_journal import RunJournal
 from broker.recordings.keeping.recordings import Recordings
 from broker.recordings.keeping.transfer import load_whole
 from broker.recordings.redaction import Redaction
+from broker.recordings.replay.compare import call_key
 from broker.recordings.settings import RecordingSettings
 from broker.store import Store
 from sandbox import Failed, Returned, SkippingStopwatch
@@ -33,12 +33,12 @@ class RecordedAnswers:
         self._answers: dict[str, deque[Completion]] = defaultdict(deque)
         for story in recording.calls.values():
             if story.answered is not None:
-                key = _key(story.call.function, recording.load(story.call.arguments))
+                key = call_key(story.call.function, recording.load(story.call.arguments))
                 self._answers[key].append(_completion(recording.answer(story.answered)))
 
     def take(self, call: Call) -> Completion | None:
         """Return the next recorded answer to an equal call; None where there is none left."""
-        answers = self._answers.get(_key(call.function, call.arguments))
+        answers = self._answers.get(call_key(call.function, call.arguments))
         return answers.popleft() if answers else None
 
 
@@ -81,10 +81,6 @@ async def rerun(sandbox: Sandbox, recording: Recording, script: str) -> Recordin
             journal=RunJournal.begin(recordings, Redaction(), beginning),
         )
         return load_whole(recordings, recordings.find("last"))
-
-
-def _key(function: str, arguments: object) -> str:
-    return json.dumps([function, arguments], sort_keys=True)
 
 
 def _completion(result: dict[str, object]) -> Completion:
