@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING
 
 import anyio
 import pytest
+from mcp.server import MCPServer
+from mcp.server.mcpserver.exceptions import ToolError
 
 from broker.upstreams.server_config import ServerConfig
 from broker.upstreams.upstream import Upstream
@@ -39,6 +41,38 @@ def log(tmp_path):
     path = tmp_path / "log"
     path.touch()
     return path
+
+
+@pytest.fixture
+def calls():
+    """What reached the tools of this process, in order."""
+    return []
+
+
+@pytest.fixture
+def desk_server(calls):
+    server = MCPServer("desk")
+
+    @server.tool()
+    def add(a: int, b: int = 2) -> int:
+        """Adds two numbers."""
+        calls.append(("add", a, b))
+        return a + b
+
+    @server.tool()
+    def fail(reason: str) -> str:
+        """Fails."""
+        calls.append(("fail", reason))
+        raise ToolError(f"failed: {reason}")
+
+    @server.tool()
+    async def wait() -> str:
+        """Waits for ever."""
+        calls.append(("wait",))
+        await anyio.sleep_forever()
+        return ""
+
+    return server
 
 
 @pytest.fixture

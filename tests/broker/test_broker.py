@@ -21,40 +21,14 @@ pytestmark = pytest.mark.anyio
 
 
 @pytest.fixture
-def calls():
-    """What reached the tools, in order."""
-    return []
-
-
-@pytest.fixture
-def desk_server(calls):
-    server = MCPServer("desk")
-
-    @server.tool()
-    def add(a: int, b: int = 2) -> int:
-        """Adds two numbers."""
-        calls.append(("add", a, b))
-        return a + b
-
-    @server.tool(structured_output=False)
+def desk_server(calls, desk_server):
+    @desk_server.tool(structured_output=False)
     def note(text: str) -> str:
         """Keeps a note."""
         calls.append(("note", text))
         return f"kept {text}"
 
-    @server.tool()
-    def fail(reason: str) -> str:
-        """Fails."""
-        raise ToolError(f"failed: {reason}")
-
-    @server.tool()
-    async def wait() -> str:
-        """Waits for ever."""
-        calls.append(("wait",))
-        await anyio.sleep_forever()
-        return ""
-
-    return server
+    return desk_server
 
 
 @pytest.fixture

@@ -33,11 +33,6 @@ REFUSED = "desk.note was refused: not that one.\n"
 
 
 @pytest.fixture
-def calls():
-    return []
-
-
-@pytest.fixture
 def opened(calls):
     @asynccontextmanager
     async def open_broker(answerer, **policy):

@@ -7,9 +7,7 @@ from typing import Any
 
 import anyio
 import pytest
-from mcp.server import MCPServer
 from mcp.server.mcpserver import Image
-from mcp.server.mcpserver.exceptions import ToolError
 
 from broker import Broker, Config, Grant, PolicyConfig
 from broker.recordings.keeping.recordings import Recordings
@@ -25,47 +23,20 @@ def anyio_backend():
 
 
 @pytest.fixture
-def calls():
-    """What reached the tools, in order."""
-    return []
-
-
-@pytest.fixture
-def desk_server(calls):
-    server = MCPServer("desk")
-
-    @server.tool()
-    def add(a: int, b: int = 2) -> int:
-        """Adds two numbers."""
-        calls.append(("add", a, b))
-        return a + b
-
-    @server.tool(structured_output=False)
+def desk_server(calls, desk_server):
+    @desk_server.tool(structured_output=False)
     def draw(name: str) -> list[Any]:
         """Draws a picture."""
         calls.append(("draw", name))
         return [Image(data=name.encode(), format="png")]
 
-    @server.tool(structured_output=False)
+    @desk_server.tool(structured_output=False)
     async def echo(text: str, times: int = 1) -> str:
         """Returns the text."""
         calls.append(("echo", text))
         return text * times
 
-    @server.tool()
-    def fail(reason: str) -> str:
-        """Fails."""
-        calls.append(("fail", reason))
-        raise ToolError(f"failed: {reason}")
-
-    @server.tool()
-    async def wait() -> str:
-        """Waits for ever."""
-        calls.append(("wait",))
-        await anyio.sleep_forever()
-        return ""
-
-    return server
+    return desk_server
 
 
 @pytest.fixture

@@ -6,7 +6,6 @@ from contextlib import asynccontextmanager
 
 import anyio
 import pytest
-from mcp.server import MCPServer
 
 from broker import Broker, Config, Grant
 from broker.runs.script_check import SYNTAX, stops
@@ -29,26 +28,13 @@ The check found 2 mistakes, as line:column:
 
 
 @pytest.fixture
-def calls():
-    """What reached the tool, in order."""
-    return []
-
-
-@pytest.fixture
-def opened(calls, faulty):
+def opened(desk_server, faulty):
     """A broker with the server `desk`, and one that exits at once."""
-    server = MCPServer("desk")
-
-    @server.tool()
-    def add(a: int, b: int = 2) -> int:
-        """Adds two numbers."""
-        calls.append((a, b))
-        return a + b
 
     @asynccontextmanager
     async def open_broker():
         with anyio.fail_after(60):
-            async with Broker(Config(servers={"broken": faulty("exits")}), servers={"desk": server}) as broker:
+            async with Broker(Config(servers={"broken": faulty("exits")}), servers={"desk": desk_server}) as broker:
                 yield broker
 
     return open_broker
@@ -83,7 +69,7 @@ async def test_the_script_mended_as_told_is_run(opened, calls):
     async with opened() as broker:
         result = await run(broker, MISTAKEN.replace("c=2", "b=2").replace(".ad(", ".add("))
     assert (result.outcome, result.stderr) == ("completed", "")
-    assert calls == [(1, 2), (3, 2), (3, 2)]
+    assert calls == [("add", 1, 2), ("add", 3, 2), ("add", 3, 2)]
 
 
 async def test_with_warn_the_mistakes_are_on_stderr_and_the_script_runs(opened, calls):
@@ -95,14 +81,14 @@ async def test_with_warn_the_mistakes_are_on_stderr_and_the_script_runs(opened, 
     warned = "The check found 1 mistake, as line:column:\n  4:33: add has no parameter `c` (it takes: a, b)\n"
     assert (result.stdout, result.stderr) == ("started\n", warned)
     assert shown[0] == ("stderr", warned)
-    assert calls == [(1, 2)]
+    assert calls == [("add", 1, 2)]
 
 
 async def test_with_off_nobody_looks(opened, calls):
     async with opened() as broker:
         result = await run(broker, MISTAKEN, check="off")
     assert (result.error.type, result.stdout, result.stderr) == ("ToolArgumentsError", "started\n", "")
-    assert calls == [(1, 2)]
+    assert calls == [("add", 1, 2)]
 
 
 async def test_another_word_is_refused(opened):
@@ -151,7 +137,7 @@ total
 async def test_a_script_that_cannot_be_checked_is_run_and_logged(opened, calls, caplog):
     async with opened() as broker:
         result = await run(broker, "from tools import desk\nawait desk.add(a=1)")
-    assert (result.value, result.stderr, calls) == (3, "", [(1, 2)])
+    assert (result.value, result.stderr, calls) == (3, "", [("add", 1, 2)])
     assert "the script was not checked" in caplog.text
 
 

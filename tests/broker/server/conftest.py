@@ -27,12 +27,6 @@ def mode(request):
 
 
 @pytest.fixture
-def calls():
-    """What reached the tools, in order."""
-    return []
-
-
-@pytest.fixture
 def started():
     """Set when the tool `wait` is reached."""
     return anyio.Event()
