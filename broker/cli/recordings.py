@@ -19,6 +19,7 @@ from broker.recordings.files import export_lines, read_recording
 from broker.recordings.keeping.recordings import Recordings
 from broker.recordings.keeping.transfer import export, import_file, load_whole
 from broker.recordings.settings import RecordingSettings
+from broker.recordings.showing.picture import spelled_seconds
 from broker.store import Store
 from codegen.plain_text import counted, one_line
 
@@ -153,7 +154,7 @@ def _row(entry: Entry) -> Sequence[str | Text]:
         one_line(entry.filename, _NAME_CHARACTERS),
         Text(entry.state + imported, STYLES.get(entry.state, "")),
         f"{entry.calls}",
-        "" if entry.ended is None else f"{(entry.ended - entry.began) / 1e9:.1f} s",
+        "" if entry.ended is None else spelled_seconds((entry.ended - entry.began) / 1e9),
     )
 
 

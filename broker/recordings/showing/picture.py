@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
 Status = Literal["ok", "failed", "refused", "cancelled", "unknown", "waiting"]
 
+_UNITS = ((86_400, "days"), (3_600, "h"), (60, "min"))
+
 
 @dataclass(frozen=True, slots=True)
 class Span:
@@ -108,8 +110,11 @@ def picture_of(recording: Recording) -> Picture:
 
 
 def spelled_seconds(seconds: float) -> str:
-    """Return `1.2 s`, or `345 ms` of less than a second."""
-    return f"{seconds:.1f} s" if seconds >= 1 else f"{seconds * 1_000:.0f} ms"
+    """Return `345 ms`, `1.2 s`, `3.4 min`, `5.6 h` or `7.8 days`: two of a unit before it becomes one of the next."""
+    if seconds < 1:
+        return f"{seconds * 1_000:.0f} ms"
+    length, unit = next(((length, unit) for length, unit in _UNITS if seconds >= 2 * length), (1, "s"))
+    return f"{seconds / length:.1f} {unit}"
 
 
 class _Clock:

@@ -16,6 +16,8 @@ from pathlib import Path
 
 import pytest
 
+from broker.recordings.showing.picture import spelled_seconds
+
 EXAMPLE = Path(__file__).parents[3] / "examples" / "history" / "recording.jsonl"
 BROWSERS = ("chromium-headless-shell", "chromium", "chromium-browser", "google-chrome")
 DARK, LIGHT = "0", "1"  # blink::mojom::PreferredColorScheme
@@ -240,3 +242,8 @@ def predicted(kind: int, left: int, up: int, corner: int) -> int:
         return (left + up) // 2
     nearest = min((abs(up - corner), 0), (abs(left - corner), 1), (abs(left + up - 2 * corner), 2))
     return (left, up, corner)[nearest[1]]
+
+
+def test_long_times_are_told_in_longer_units():
+    told = [spelled_seconds(seconds) for seconds in (0.034, 1, 119, 120, 7_199, 7_200, 172_799, 172_800, 864_000)]
+    assert told == ["34 ms", "1.0 s", "119.0 s", "2.0 min", "120.0 min", "2.0 h", "48.0 h", "2.0 days", "10.0 days"]
