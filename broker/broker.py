@@ -6,7 +6,9 @@ Above: the command line and embedding hosts. Below: everything else in this pack
 from __future__ import annotations
 
 import secrets
+from collections.abc import Mapping
 from contextlib import AsyncExitStack
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 import anyio
@@ -19,7 +21,7 @@ from broker.authorization.quotas import Quotas
 from broker.config import Config
 from broker.config_problems import name_problems
 from broker.errors import ConfigError
-from broker.host_arguments import check_answerer, check_servers, config_of, grants_of
+from broker.host_arguments import check_answerer, check_servers, grants_of
 from broker.recordings.journal.recorder import Recorder
 from broker.recordings.keeping.recordings import Recordings
 from broker.redaction import Redactor
@@ -30,8 +32,7 @@ from broker.tools.tool_shelf import ToolShelf
 from broker.upstreams.upstreams import Upstreams
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
-    from pathlib import Path
+    from collections.abc import Callable, Iterable, Sequence
     from types import TracebackType
 
     from anyio.abc import TaskGroup
@@ -51,8 +52,6 @@ if TYPE_CHECKING:
 
 STARTUP_SECONDS = 10.0
 
-_NO_SERVERS = Config()
-
 
 class Broker:
     """Holds the connections to all servers. Use as an async context manager, on asyncio or trio.
@@ -62,14 +61,14 @@ class Broker:
     servers' processes.
 
     Example:
-        async with Broker("mcp.json") as broker:
+        async with Broker.from_config("mcp.json") as broker:
             session = broker.session(grants=[Grant("git.*")])
             result = await session.execute_code(script, describe_references=True)
     """
 
     def __init__(
         self,
-        config: Config | Mapping[str, Any] | Path | str = _NO_SERVERS,
+        config: Config | None = None,
         *,
         servers: Mapping[str, InProcessServer | Sequence[Callable[..., Any]]] | None = None,
         sandbox: Sandbox | None = None,
@@ -83,8 +82,7 @@ class Broker:
         """Take the servers; nothing is started before entering.
 
         Args:
-            config: The configured servers and all else that a config says: the path of its file, data of the same form,
-                or a `Config`.
+            config: The configured servers.
             servers: Servers of the MCP SDK that run in this process, by name, beside those of the config; or lists
                 of plain functions, which become the tools of a server of that name.
             sandbox: Where scripts run; not entered yet. One with default settings is made when needed.
@@ -99,12 +97,13 @@ class Broker:
                 raises to refuse; without one all are refused.
 
         Raises:
-            ConfigError: The config cannot be read or is wrong, its embedder cannot be loaded, or a server's name is not
-                allowed; the text lists every problem.
+            ConfigError: The embedder of the config cannot be loaded, or a server's name is not allowed.
             StoreError: The store cannot be used.
-            TypeError: `config` is none, a value in `servers` is not a server, or a function cannot be a tool.
+            TypeError: `config` is not a `Config`, a value in `servers` is not a server, or a function cannot be a tool.
         """
-        config = config_of(config)
+        config = Config() if config is None else config
+        if not isinstance(config, Config):
+            raise TypeError("Broker takes a Config; Broker.from_config takes a file or its data")
         check_servers(servers or {})
         # A server object wins over a config entry of its name: the host asked for it.
         targets = {**config.servers, **(servers or {})}
@@ -133,6 +132,44 @@ class Broker:
         self._stack = AsyncExitStack()
         self._tasks: TaskGroup | None = None
         self._opens_sandbox = opens_sandbox
+
+    @classmethod
+    def from_config(
+        cls,
+        config: Config | Mapping[str, Any] | Path | str,
+        *,
+        servers: Mapping[str, InProcessServer | Sequence[Callable[..., Any]]] | None = None,
+        sandbox: Sandbox | None = None,
+        startup_seconds: float = STARTUP_SECONDS,
+        opens_sandbox: bool = True,
+        store: Store | None = None,
+        embedder: Embedder | None = None,
+        ranker: Ranker | None = None,
+        sampler: Sampler | None = None,
+    ) -> Broker:
+        """Return a broker for a config, for data of its form, or for the file at a path; else as the constructor.
+
+        Raises:
+            ConfigError: The file cannot be read, or it or the data is wrong; the text lists every problem.
+            TypeError: `config` is none of these.
+        """
+        if isinstance(config, Mapping):
+            config = Config.of_data(config)
+        elif isinstance(config, str | Path):
+            config = Config.load(Path(config))
+        elif not isinstance(config, Config):
+            raise TypeError(f"a config is a path, data of the form of a file, or a Config, not {type(config).__name__}")
+        return cls(
+            config,
+            servers=servers,
+            sandbox=sandbox,
+            startup_seconds=startup_seconds,
+            opens_sandbox=opens_sandbox,
+            store=store,
+            embedder=embedder,
+            ranker=ranker,
+            sampler=sampler,
+        )
 
     @property
     def catalog(self) -> Catalog:

@@ -1,6 +1,6 @@
 """What an embedding program hands in, refused where it could only fail later and say less.
 
-Above: broker.py. Below: config.py, and the types. What is wrong here is a fault of the program, so it is a
+Above: broker.py. Below: nothing but the types. What is wrong here is a fault of the program, so it is a
 `TypeError` with what to write instead.
 """
 
@@ -8,33 +8,14 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Iterable, Mapping, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from broker.authorization.grants import Grant
-from broker.config import Config
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
 _SEVERAL = {inspect.Parameter.VAR_POSITIONAL: "*", inspect.Parameter.VAR_KEYWORD: "**"}
-
-
-def config_of(given: object) -> Config:
-    """Return the config of a path, of data of the form of a file, or itself.
-
-    Raises:
-        ConfigError: The file cannot be read, or it or the data is wrong; the text lists every problem.
-        TypeError: It is none of these.
-    """
-    match given:
-        case Config():
-            return given
-        case Mapping():
-            return Config.of_data(given)
-        case str() | Path():
-            return Config.load(given)
-    raise TypeError(f"a config is a path, data of the form of a file, or a Config, not {_kind(given)}")
 
 
 def check_servers(servers: object) -> None:

@@ -49,7 +49,7 @@ def shown(image):
 
 
 async def main() -> None:
-    async with Broker(CONFIG) as broker:
+    async with Broker.from_config(CONFIG) as broker:
         session = broker.session(grants=[Grant("git.*")])
         print(await ask(session, " ".join(sys.argv[1:]) or "Who wrote the last ten commits of this repository?"))
 

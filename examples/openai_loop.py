@@ -29,7 +29,7 @@ async def ask(session: Session, question: str, **settings) -> str:
 
 
 async def main() -> None:
-    async with Broker(CONFIG) as broker:
+    async with Broker.from_config(CONFIG) as broker:
         session = broker.session(grants=[Grant("git.*")])
         print(await ask(session, " ".join(sys.argv[1:]) or "Who wrote the last ten commits of this repository?"))
 

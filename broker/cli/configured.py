@@ -100,7 +100,7 @@ async def open_broker(
     sandbox = config.sandbox.open(config.image, isolation=isolation, compiling=compile_progress)
     with ExitStack() as stack:
         try:
-            broker = Broker(
+            broker = Broker.from_config(
                 config,
                 sandbox=sandbox,
                 startup_seconds=0 if runs_scripts else LISTING_SECONDS,

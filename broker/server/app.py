@@ -55,7 +55,7 @@ class BrokerServer:
     """An entered broker as an MCP server.
 
     Example:
-        async with Broker("mcp.json") as broker, Client(BrokerServer(broker).mcp) as client:
+        async with Broker.from_config("mcp.json") as broker, Client(BrokerServer(broker).mcp) as client:
             await client.call_tool("execute_code", {"code": "1 + 1"})
     """
 

@@ -391,10 +391,10 @@ found
 
 async def test_a_broker_takes_data_and_texts_as_well(desk_server):
     with pytest.raises(ConfigError, match="unknown key 'comand'; did you mean 'command'"):
-        Broker({"mcpServers": {"x": {"comand": "y"}}})
-    with pytest.raises(ConfigError, match=r"absent\.json: there is no such file"):
-        Broker("absent.json")
-    async with Broker({"mcpServers": {}}, servers={"desk": desk_server}) as broker:
+        Broker.from_config({"mcpServers": {"x": {"comand": "y"}}})
+    with pytest.raises(TypeError, match="from_config takes a file or its data"):
+        Broker("mcp.json")  # type: ignore[arg-type]  # the mistake
+    async with Broker.from_config({"mcpServers": {}}, servers={"desk": desk_server}) as broker:
         with pytest.raises(TypeError, match=r"write \['desk\.\*'\]"):
             broker.session(grants="desk.*")
         with pytest.raises(PatternError):

@@ -76,7 +76,7 @@ def test_what_is_no_config_is_named(config):
     with pytest.raises(
         TypeError, match=r"a config is a path, data of the form of a file, or a Config, not (None|int|list)"
     ):
-        Broker(config)
+        Broker.from_config(config)
 
 
 def test_a_session_wants_an_open_broker():

@@ -212,7 +212,7 @@ from broker.store import Store
 
 async def main():
     with Store.in_user_folder() as store:
-        async with Broker(sys.argv[1], store=store) as broker:
+        async with Broker.from_config(sys.argv[1], store=store) as broker:
             session = broker.session(principal="ada", name="hers", parks=True)
             print((await session.execute_code({SCRIPT!r}, describe_references=True)).outcome)
 
