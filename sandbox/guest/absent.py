@@ -80,6 +80,8 @@ def import_hint(error: BaseException) -> str | None:
     if not isinstance(error, ModuleNotFoundError) or not error.name or error.name.startswith("tools"):
         return None
     root = error.name.partition(".")[0]
+    if root in sys.modules:
+        return None  # it lacks the module that was looked for inside of it
     if root in sys.stdlib_module_names:
         return f"{root} needs what a script does not have (files, network, a screen or C libraries), so it is left out"
     if root in _CLIENTS:

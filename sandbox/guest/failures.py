@@ -3,6 +3,8 @@
 What an exception says of itself may be the script's own code, and raise or lie.
 """
 
+import collections
+import contextlib
 import io
 import linecache
 import operator
@@ -19,9 +21,15 @@ PART_OF_LINE = 160
 MAX_GROUP = 200
 """Exceptions of a group, nested ones included, that a traceback tells of."""
 
+MAX_CHAIN = 200
+"""Exceptions that a traceback follows to the ones before them."""
+
 _OURS = __file__.removesuffix("failures.py")
 _exit_code = SystemExit.__dict__["code"].__get__
 _traceback = BaseException.__dict__["__traceback__"].__get__
+_cause = BaseException.__dict__["__cause__"]
+_context = BaseException.__dict__["__context__"]
+_suppresses_context = BaseException.__dict__["__suppress_context__"]
 _qualname = type.__dict__["__qualname__"].__get__
 
 
@@ -80,8 +88,9 @@ def _described(error, filenames):
     kind = type(error)
     if isinstance(error, BaseExceptionGroup):
         error = _pruned(error)
-    # Lines are looked up after frames of other files are gone: for those `linecache` would import and read.
-    told = traceback.TracebackException.from_exception(error, compact=True, lookup_lines=False)
+    with _short_chains(error):
+        # Lines are looked up after frames of other files are gone: for those `linecache` would import and read.
+        told = traceback.TracebackException.from_exception(error, compact=True, lookup_lines=False)
     _keep_own_lines(told, filenames)
     return {
         "type": _shortened(_qualified(kind), MAX_MESSAGE),
@@ -131,6 +140,31 @@ def _pruned(group):
         return told.with_traceback(node.__traceback__)
 
     return prune(group)
+
+
+@contextlib.contextmanager
+def _short_chains(error):
+    """Has one exception stand for all that came long before: making a traceback of ten thousand takes seconds."""
+    waiting, seen, parted = collections.deque([error]), set(), []
+    try:
+        while waiting:
+            one = waiting.popleft()
+            if id(one) in seen:
+                continue
+            seen.add(id(one))
+            link = _context if _cause.__get__(one) is None else _cause
+            earlier = None if link is _context and _suppresses_context.__get__(one) else link.__get__(one)
+            if len(seen) <= MAX_CHAIN:
+                waiting += [] if earlier is None else [earlier]
+                waiting += one.exceptions if isinstance(one, BaseExceptionGroup) else ()
+            elif earlier is not None:
+                parted.append((one, link, earlier, _suppresses_context.__get__(one)))
+                link.__set__(one, RuntimeError("not shown: too many exceptions came before"))
+        yield
+    finally:
+        for one, link, earlier, suppresses in parted:
+            link.__set__(one, earlier)
+            _suppresses_context.__set__(one, suppresses)
 
 
 def _keep_own_lines(told, filenames):

@@ -51,6 +51,15 @@ async def test_names_imports_and_definitions_live_on(kernel):
     assert await value(kernel, "[round(area(), 2), point.x, isinstance(point, Point)]") == [3.14, 3, True]
 
 
+async def test_an_exception_that_was_told_in_part_is_whole_in_the_next_script(kernel):
+    chain = (
+        "last = None\nfor n in range(1_000):\n    error = KeyError(n)\n    error.__context__ = last\n    last = error"
+    )
+    assert isinstance((await kernel.run(f"{chain}\nraise last")).outcome, Raised)
+    count = "count = 0\nwhile error is not None:\n    error, count = error.__context__, count + 1\n"
+    assert await value(kernel, f"{count}[count, last.__suppress_context__]") == [1_000, False]
+
+
 async def test_each_script_has_its_own_outcome_output_and_usage(kernel):
     first = await kernel.run("print('one'); 1")
     second = await kernel.run("import sys\nprint('two', file=sys.stderr)\nreturn 2")

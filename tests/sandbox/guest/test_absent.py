@@ -55,6 +55,7 @@ sqlite3.connect(":memory:").execute(f"{count} select n from t order by -n").fetc
             "ModuleNotFoundError",
             f"No module named 'requests'\nrequests is not available, and {NETWORK}",
         ),
+        ("import asyncio.tools", "ModuleNotFoundError", "No module named 'asyncio.tools'"),
         ("import socket\nsocket.socket()", "PermissionError", NETWORK),
         ("import socket\nsocket.getaddrinfo('localhost', 80)", "PermissionError", NETWORK),
         ("import socket\nsocket.gethostbyname('localhost')", "PermissionError", NETWORK),

@@ -110,6 +110,23 @@ async def test_a_group_says_how_many_of_its_exceptions_are_told(raised):
     assert told.message == "g [200 of 5000 shown] (200 sub-exceptions)"
 
 
+@pytest.mark.parametrize(
+    ("link", "said"),
+    [
+        ("raise ValueError(n) from last", "The above exception was the direct cause of the following exception"),
+        (
+            "error = ValueError(n)\n        error.__context__ = last\n        raise error",
+            "During handling of the above",
+        ),
+    ],
+)
+async def test_of_a_long_chain_the_last_exceptions_are_told(raised, link, said):
+    loop = f"for n in range(20_000):\n    try:\n        {link}\n    except ValueError as failed:\n        last = failed"
+    told = await raised(f"last = None\n{loop}\nraise last")
+    assert (told.type, told.message) == ("ValueError", "19999")
+    assert told.traceback.startswith(f"RuntimeError: not shown: too many exceptions came before\n\n{said}")
+
+
 async def test_a_value_that_is_nested_too_deep_is_said_to_be_the_value(raised):
     told = await raised("x = []\nfor _ in range(100_000): x = [x]\nx")
     assert told.type == "RecursionError"
