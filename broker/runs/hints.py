@@ -79,6 +79,8 @@ _ANYWHERE = (
     (re.compile(r"AttributeError: 'Tool\w+' object has no attribute "), call_texts.PARTS_OF_ERRORS),
     (re.compile(r"RuntimeError: await wasn't used with future"), call_texts.AWAIT_IT),
 )
+_MOST_READ = 1_000
+"""Characters of an error: a script may write more of it, and some patterns take the cube of their number."""
 _OF_CLIENTS = STAND_INS | {"call", "client", "invoke", "mcp", "mcp_client", "session", "tools"}
 
 
@@ -127,7 +129,7 @@ def _hint(raised: Raised, script: str, catalog: Catalog, *, has_called: bool) ->
     named = _MODULE_WITHOUT.match(raised.message)
     if named is not None and catalog.by_python_name(f"{named[1]}.{named[2]}") is not None:
         return call_texts.import_beside(named[1])
-    text = f"{raised.type}: {raised.message}"
+    text = f"{raised.type}: {raised.message}"[:_MOST_READ]
     return text_for(text, _ANYWHERE) or (text_for(text, _RESULT_TAKEN_WRONG) if has_called else "")
 
 

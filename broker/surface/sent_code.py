@@ -7,8 +7,8 @@ parses no script. What stays unclear is left as it is, and Python's error with a
 from __future__ import annotations
 
 import json
+import os.path
 import re
-import textwrap
 
 _FENCE = re.compile(r"[ \t]*(```+|~~~+)[^`\n]*")
 _OF_EXECUTE_CODE = frozenset({"code", "timeout", "session"})
@@ -24,7 +24,7 @@ def plain_code(text: str) -> str:
     code = unfenced(_decoded_again(text.removeprefix("\ufeff")))
     first = re.search(r"\S", code)
     is_indented = first is not None and code[first.start() - 1 : first.start()] in {" ", "\t"}
-    return textwrap.dedent(code) if is_indented else code
+    return _dedented(code) if is_indented else code
 
 
 def unfenced(text: str) -> str:
@@ -37,6 +37,14 @@ def unfenced(text: str) -> str:
     before = text[: text.index(fence[1])]
     lines_before = before.count("\n") + 1
     return "\n" * lines_before + rest.removesuffix(fence[1]).rstrip(" \t").removesuffix("\n")
+
+
+def _dedented(code: str) -> str:
+    """Return code without the indentation that all its lines have; `textwrap` makes a pattern of it, however long."""
+    lines = code.split("\n")
+    margins = [line[: len(line) - len(line.lstrip(" \t"))] for line in lines if line.strip(" \t")]
+    margin = os.path.commonprefix(margins)  # noqa: RUF071  # of characters
+    return "\n".join(line.removeprefix(margin) if line.strip(" \t") else "" for line in lines)
 
 
 def _decoded_again(text: str) -> str:

@@ -8,6 +8,7 @@ import pytest
 from mcp.server.mcpserver import Image
 
 from broker import Broker, Grant
+from broker.calls import call_texts
 from broker.surface.sent_code import plain_code
 
 pytestmark = pytest.mark.anyio
@@ -436,6 +437,20 @@ async def test_what_a_long_script_may_have_meant_is_found_in_one_pass(session):
     for script in (r"\n" * 200_000 + "\nx y", "\n" * 400_000 + "x y"):
         result = await session.execute_code(script)
         assert result.error.type == "SyntaxError"
+
+
+async def test_an_error_of_any_length_gets_its_hint_in_no_time(session):
+    # Searched as a whole, it would hold the interpreter for a minute.
+    longer = "import sys\nsys.modules['guest.failures'].MAX_MESSAGE = 100_000\n"
+    begin = f"{longer}from tools import desk\nawait desk.add(a=1)\n"
+    text = "TypeError: a bytes-like object is required, not "
+    assert call_texts.TAKE_THE_TEXT not in await told(session, f"{begin}raise TypeError('{text}' * 410)")
+    assert call_texts.TAKE_THE_TEXT in await told(session, f"{begin}raise TypeError(\"{text}'dict'\" + ' ' * 19_000)")
+
+
+async def test_code_indented_by_any_number_of_spaces_is_taken_back():
+    margin = " " * 1_000_000  # `textwrap` would make a pattern of it, and keep that
+    assert plain_code(f"{margin}x = 1\n \n{margin} y = 2") == "x = 1\n\n y = 2"
 
 
 async def test_code_that_is_empty_is_refused(session):
