@@ -1,6 +1,6 @@
 """The facade: servers, catalog, sandbox and sessions of one process.
 
-Above: the command line and embedding hosts. Below: everything else in this package.
+Above: the command line and embedding programs. Below: everything else in this package.
 """
 
 from __future__ import annotations

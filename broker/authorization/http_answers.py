@@ -1,6 +1,6 @@
 """A box over HTTP: `GET /questions` shows it, `POST /questions/ID` and `POST /forms/ID` answer what is in it.
 
-Above: an embedding host, which serves the application. Below: Starlette, which the MCP SDK brings along. Every request
+Above: an embedding program, which serves it. Below: Starlette, which the MCP SDK brings along. Every request
 needs the bearer token; there is no default one.
 """
 

@@ -1,6 +1,6 @@
 """Questions, and forms of servers, that wait until somebody comes to answer them: nobody is there yet.
 
-Above: parking.py, http_answers.py and embedding hosts, each of which shows what is in the box and puts the answers in.
+Above: parking.py, http_answers.py and embedding programs, which show what is in the box and put the answers in.
 Below: questions.py, forms.py. The desk takes a question or a form back when its time is over.
 """
 

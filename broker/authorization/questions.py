@@ -183,7 +183,7 @@ class GivenAnswers:
 
 
 class Answerer(Protocol):
-    """Whoever can say yes or no: a terminal, an MCP client, an HTTP endpoint, a callback of the embedding host."""
+    """Whoever can say yes or no: a terminal, an MCP client, an HTTP endpoint, a callback of the embedding program."""
 
     async def answer(self, question: Question) -> Sequence[Answer]:
         """Return answers; a call that none of them covers is refused. Cancelled when the time is over."""

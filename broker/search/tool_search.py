@@ -131,7 +131,7 @@ class ToolSearch:
         candidates = found[:RANKED]
         try:
             names = await self._ranker(query, candidates)
-        except Exception:  # noqa: BLE001 - the host's own code; a search without it is still an answer
+        except Exception:  # noqa: BLE001 - the embedding program's code; a search without it is still an answer
             return found, ("The ranker failed; the order is that of the search without it.",)
         by_name = {spec.qualified_name: spec for spec in candidates}
         chosen = [by_name[name] for name in dict.fromkeys(names) if name in by_name]

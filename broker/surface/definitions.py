@@ -1,6 +1,6 @@
 """The three tools of the surface as data, in the forms that model APIs want.
 
-Above: dispatch.py, the MCP server, embedding hosts. Below: texts.py. Names, order, texts and schemas never depend on
+Above: dispatch.py, the MCP server, embedding programs. Below: texts.py. Names, order, texts and schemas never depend on
 what is connected: the prompt caches of clients stay valid.
 """
 

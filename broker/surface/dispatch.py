@@ -1,4 +1,4 @@
-"""A call of one of the three tools, answered in a session: the same for the MCP server and for embedding hosts.
+"""A call of one of the three tools, answered in a session: the same for the MCP server and for embedding programs.
 
 Above: the MCP server, `Session.dispatch`. Below: the session. Nothing that a caller can write makes `dispatch` raise.
 """

@@ -1,7 +1,7 @@
 """Plain Python functions as the tools of a server in this process.
 
 Above: upstreams.py, and connecting.py for the way there. Below: the SDK's `MCPServer`, which reads signatures and
-docstrings. The functions are the embedding host's own and run in its process, with all it may do; scripts reach them as
+docstrings. Functions of the embedding program run in its process, with all it may do; scripts reach them as
 they reach every other tool.
 """
 

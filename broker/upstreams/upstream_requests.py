@@ -48,7 +48,7 @@ class Sampling:
 
 
 Sampler: TypeAlias = "Callable[[Sampling], Awaitable[t.CreateMessageResult]]"
-"""The embedding host's: asks a model for a server, or raises to refuse."""
+"""The embedding program's: asks a model for a server, or raises to refuse."""
 
 Reply: TypeAlias = "t.ElicitResult | t.CreateMessageResult"
 

@@ -31,7 +31,7 @@ told
 
 
 class Person:
-    """An answerer of the embedding host that can show forms."""
+    """An answerer of the embedding program that can show forms."""
 
     def __init__(self, *replies):
         self.replies = list(replies)
