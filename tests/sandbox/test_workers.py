@@ -8,7 +8,6 @@ import random
 import signal
 import sys
 import textwrap
-from pathlib import Path
 from typing import Any
 
 import anyio
@@ -36,6 +35,7 @@ from sandbox.compiled import CompiledImage
 from sandbox.compiled_cache import proofs_folder
 from sandbox.image import compiled_path
 from sandbox.limits import MIB
+from tests.processes import resident_bytes
 
 pytestmark = pytest.mark.anyio
 
@@ -340,11 +340,6 @@ async def test_a_worker_does_not_end_for_the_instances_that_its_pool_has_made(im
                 await anyio.lowlevel.checkpoint()
         assert (await sandbox.run("1")).outcome == Completed(1)
         assert processes(sandbox) == (worker,)
-
-
-def resident_bytes(pid: int) -> int:
-    """What the system counts for a process, the pages of files among them."""
-    return int(Path(f"/proc/{pid}/statm").read_text("ascii").split()[1]) * os.sysconf("SC_PAGE_SIZE")
 
 
 async def test_a_compiled_image_that_another_process_replaced_is_found_by_the_next_worker(image, tmp_path, monkeypatch):

@@ -10,8 +10,9 @@ import pytest
 
 from sandbox import Completed, Limits
 from sandbox.limits import MIB
+from tests.processes import resident_bytes
 
-from .test_hostile_scripts import resident_bytes, told
+from .test_hostile_scripts import told
 
 pytestmark = pytest.mark.anyio
 

@@ -18,6 +18,7 @@ import pytest
 
 from sandbox import Completed, Limits, Raised, Stopped
 from sandbox.limits import MIB
+from tests.processes import resident_bytes
 
 from .corpus import GRANTED, MANIFEST, Broker, read_corpus
 
@@ -185,10 +186,6 @@ def told(outcome) -> str:
 
 
 POOLED = ("wasm-", "Trio thread", "AnyIO worker thread")
-
-
-def resident_bytes() -> int:
-    return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
 
 
 def host_state() -> tuple[int, list[str], list[str]]:

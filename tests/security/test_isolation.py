@@ -11,9 +11,10 @@ import pytest
 
 from sandbox import Call, Completed, Completion, Limits, Raised, Returned, Stopped
 from sandbox.limits import MIB
+from tests.processes import resident_bytes
 
 from .corpus import MANIFEST, Broker
-from .test_hostile_scripts import resident_bytes, told
+from .test_hostile_scripts import told
 
 pytestmark = pytest.mark.anyio
 

@@ -15,7 +15,7 @@ import anyio
 import pytest
 from mcp import Client
 
-from tests.broker.processes import descendants, lives
+from tests.processes import descendants, lives
 
 pytestmark = pytest.mark.anyio
 

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.broker.processes import descendants, lives
+from tests.processes import descendants, lives
 
 HOSTILE = Path(__file__).parents[1] / "servers" / "hostile_upstream.py"
 SCRIPT = "from tools import stubborn\nprint(await stubborn.echo(text='a'))\nimport asyncio\nawait asyncio.sleep(60)\n"

@@ -7,7 +7,6 @@ process of the hostile server is left.
 from __future__ import annotations
 
 import json
-import os
 import re
 import sys
 from contextlib import asynccontextmanager
@@ -20,6 +19,7 @@ import pytest
 from mcp.server import MCPServer
 
 from broker import Broker, Config, Grant, ServerConfig
+from tests.processes import resident_bytes
 
 pytestmark = pytest.mark.anyio
 
@@ -116,10 +116,6 @@ def processes(behaviour: str) -> list[int]:
         except (FileNotFoundError, ProcessLookupError):
             continue
     return found
-
-
-def resident_bytes() -> int:
-    return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGESIZE")
 
 
 # What a script that calls the tool gets: the value, or the class of the exception and what it says.

@@ -10,7 +10,7 @@ import pytest
 
 from broker.upstreams.process_tree import ProcessTree
 from broker.upstreams.server_process import end_process, start_process
-from tests.broker.processes import lives
+from tests.processes import lives
 
 if TYPE_CHECKING:
     from pathlib import Path
