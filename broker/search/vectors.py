@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 BATCH = 64
 _EMBEDDED_CHARACTERS = 1_000
 _FUSION_CONSTANT = 10.0
+_DIFFERENT_LENGTHS = "The embedder {!r} returned vectors of different lengths. Give each model a name of its own."
 MEANING_WEIGHT = 0.5
 """What the ranking of a small model counts against that by words, found on half of the benchmark's queries."""
 
@@ -90,10 +91,7 @@ class VectorIndex:
         await self._hold(tuple(specs))
         (vector,) = self._unit(await self._embedder.embed([query[:QUERY_CHARACTERS]]))
         if vector.shape[0] != self._rows.shape[1]:
-            raise SearchError(
-                f"The embedder {self._embedder.model!r} returned vectors of different lengths. Give each model a name "
-                "of its own."
-            )
+            raise SearchError(_DIFFERENT_LENGTHS.format(self._embedder.model))
         order = self._numpy.argsort(-(self._rows @ vector), kind="stable")
         ranked = (self._specs[number] for number in order)
         return [spec for spec in ranked if admits is None or admits(spec)]
@@ -112,9 +110,7 @@ class VectorIndex:
             held.update(vectors)
         packed = [self._numpy.frombuffer(held[spec.digest], dtype="<f4") for spec in specs]
         if len({len(row) for row in packed}) > 1:
-            raise SearchError(
-                f"The embedder {model!r} returned vectors of different lengths. Give each model a name of its own."
-            )
+            raise SearchError(_DIFFERENT_LENGTHS.format(model))
         self._rows = self._numpy.stack(packed)
         self._specs = specs
 
