@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from broker.calls.call_texts import NOT_FITTING, NOW_DESCRIBED, fetch_them
-from broker.runs.script_check import found
+from broker.runs.script_check import mistakes_listed
 from sandbox import Raised
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ class NotDescribed:
 
     def outcome_with_stubs(self, mistakes: Sequence[Diagnostic]) -> Raised:
         """The same for whoever is given the descriptions with it, and the `mistakes` that they show in the script."""
-        return self._raised(f"{NOT_FITTING}\n{found(mistakes)}" if mistakes else NOW_DESCRIBED)
+        return self._raised(f"{NOT_FITTING}\n{mistakes_listed(mistakes)}" if mistakes else NOW_DESCRIBED)
 
     def _raised(self, next_step: str) -> Raised:
         message = f"{self.reason} {next_step}"

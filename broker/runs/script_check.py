@@ -81,13 +81,21 @@ def stops(diagnostics: Sequence[Diagnostic]) -> bool:
 
 def not_started(diagnostics: Sequence[Diagnostic]) -> Raised:
     """Return the outcome of a script that was stopped by its mistakes."""
-    message = f"The script was not started, nothing was executed. {found(diagnostics)}"
+    message = f"The script was not started, nothing was executed. {mistakes_listed(diagnostics)}"
     return Raised("ScriptCheckError", message, f"ScriptCheckError: {message}\n")
 
 
 def warning(diagnostics: Sequence[Diagnostic]) -> str:
     """Return what a script that is run in spite of its mistakes has on stderr."""
-    return f"{found(diagnostics)}\n"
+    return f"{mistakes_listed(diagnostics)}\n"
+
+
+def mistakes_listed(diagnostics: Sequence[Diagnostic]) -> str:
+    """Return the mistakes, a line each."""
+    count = len(diagnostics)
+    many = "1 mistake" if count == 1 else f"{count} mistakes"
+    head = f"at least {many}" if count >= MAX_DIAGNOSTICS else many
+    return "\n".join([f"The check found {head}, as line:column:", *(f"  {spelled(one)}" for one in diagnostics)])
 
 
 def spelled(diagnostic: Diagnostic) -> str:
@@ -131,11 +139,3 @@ def _margin(script: str, line: int) -> int:
     """Count the spaces before a line, which Python leaves out where it shows the line; it keeps tabs."""
     text = ["", *lines_of(script)][line : line + 1]
     return sum(len(one) - len(one.lstrip(" \f")) for one in text)
-
-
-def found(diagnostics: Sequence[Diagnostic]) -> str:
-    """Return the mistakes, a line each."""
-    count = len(diagnostics)
-    many = "1 mistake" if count == 1 else f"{count} mistakes"
-    head = f"at least {many}" if count >= MAX_DIAGNOSTICS else many
-    return "\n".join([f"The check found {head}, as line:column:", *(f"  {spelled(one)}" for one in diagnostics)])
