@@ -35,6 +35,7 @@ REQUESTS = 1_000
 """Requests of a server that wait for our answers."""
 
 _CHUNK_BYTES = 64 * 1024
+_STRAY_BYTES = 8 * 1024
 _WRITE_SECONDS = 10.0
 _STRING = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"?', re.DOTALL)
 
@@ -124,6 +125,7 @@ class Incoming(Stream):
         except (ValueError, RecursionError):
             # A banner or a log line on stdout is a common fault and harmless; a broken message loses an answer.
             if b'"jsonrpc"' not in line:
+                self._child.stray = line[:_STRAY_BYTES] if line.strip() else self._child.stray
                 return None
             raise self._broken("it sent a message that is not JSON-RPC") from None
         if isinstance(message, JSONRPCRequest):

@@ -43,12 +43,14 @@ class Child:
 
     Attributes:
         unanswered: How many of its requests wait for our answers.
+        stray: The last line of its stdout that was no message.
         end: Takes the reason why the connection is of no further use.
     """
 
     def __init__(self, server: ServerProcess, on_end: Callable[[str], None]) -> None:
         """Report the end of the connection, with its reason, to `on_end`."""
         self.unanswered = 0
+        self.stray = b""
         self.end = on_end
         self._process = server.process
         self._stdin = server.stdin
@@ -58,11 +60,12 @@ class Child:
         self._is_stopping = False
 
     def last_words(self) -> str:
-        """Return the line of stderr that says why it ended, made inert and short; an empty text if it said nothing.
+        """Return the line that says why it ended, made inert and short; an empty text if it said nothing.
 
-        That is the last one, but for what npm and uv write behind the reason.
+        That is the last one of stderr, but for what npm and uv write behind the reason; where nothing came there, the
+        last one of stdout that was no message.
         """
-        lines = self._stderr.decode("utf-8", "replace").splitlines()
+        lines = bytes(self._stderr or self.stray).decode("utf-8", "replace").splitlines()
         of_npm = [line for line in lines if _NPM_REASON.match(line)]
         said = [text for line in of_npm[:1] or lines if (text := one_line(line, _WORDS_CHARACTERS))]
         return next((text for text in reversed(said) if not text.lower().startswith("hint:")), "")

@@ -79,6 +79,13 @@ async def test_a_server_that_is_given_up_is_quoted_with_what_it_was_at(running):
         )
 
 
+async def test_a_server_that_prints_no_messages_is_quoted_with_what_it_prints(running):
+    program = "echo 'Welcome to faulty 1.0'; echo; exec sleep 60"
+    config = ServerConfig(command="sh", args=("-c", program), connect_timeout_seconds=2)
+    async with running(config) as upstream:
+        assert upstream.status.problem == "it did not become ready within 2 s; its last words: Welcome to faulty 1.0"
+
+
 MISSING: dict[str, tuple[dict[str, Any], str, str]] = {
     "command": (
         {"command": "no-such-program"},
