@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 
 _FOLDED_WIDTH = 20
+_UNKNOWN_WIDTH = 80
 
 
 class Problem(Exception):  # noqa: N818  # what the user has to mend, not a fault
@@ -47,12 +48,12 @@ def can_ask() -> bool:
 
 def notes() -> Console:
     """Return the console for stderr. A new one each time: tests and pipes exchange `sys.stderr`."""
-    return Console(stderr=True, highlight=False, soft_wrap=False)
+    return _console(stderr=True)
 
 
 def results() -> Console:
     """Return the console for what was asked for, on stdout."""
-    return Console(highlight=False)
+    return _console(stderr=False)
 
 
 def note(renderable: RenderableType) -> None:
@@ -163,3 +164,10 @@ def write_to(stream: TextIO, text: str) -> None:
     """Write at once."""
     stream.write(text)
     stream.flush()
+
+
+def _console(*, stderr: bool) -> Console:
+    console = Console(stderr=stderr, highlight=False)
+    if not console.width:
+        console.width = _UNKNOWN_WIDTH  # COLUMNS=0 says that nobody knows it; Rich would print nothing
+    return console

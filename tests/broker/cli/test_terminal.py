@@ -255,7 +255,7 @@ def test_an_address_is_shown_and_the_server_told_to_go_on(terminal, tmp_path, cu
     assert (code, "pay.example:\nhttps://pay.example/checkout?id=1" in screen) == (0, True), screen
 
 
-@pytest.mark.parametrize("columns", ["40", "60", "120"])
+@pytest.mark.parametrize("columns", ["0", "40", "60", "120"])
 def test_a_terminal_of_any_width_shows_ids_and_words_whole(terminal, codemode, columns):
     codemode("run", "-", stdin="1")
     code, screen = terminal("recordings", "list", COLUMNS=columns)
