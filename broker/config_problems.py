@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import difflib
 import re
-from typing import TYPE_CHECKING, Any
+from dataclasses import fields, is_dataclass
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, get_args
 
 from pydantic import ValidationError
 
@@ -21,7 +23,7 @@ from broker.upstreams.server_config import ServerConfig
 from broker.value_faults import words_for
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator
+    from collections.abc import Collection, Iterable, Iterator, Mapping
 
     from pydantic import BaseModel
     from pydantic_core import ErrorDetails
@@ -55,8 +57,9 @@ def shape_problems(document: dict[str, Any], model: type[BaseModel]) -> list[str
     for name, section_model in _sections(model).items():
         if name == "policy":
             continue  # its faults are told by rule
-        section, fields = document.get(name), list(getattr(section_model, "model_fields", ()))
-        problems += [_unknown(key, fields, f"{name}: ") for key in _keys(section) if key not in fields]
+        section, known = document.get(name), list(getattr(section_model, "model_fields", ()))
+        inner = _inner_keys(section_model)
+        problems += [_unknown(key, known, f"{name}: ", inner) for key in _keys(section) if key not in known]
     servers = document.get("mcpServers")
     for name, server in servers.items() if isinstance(servers, dict) else ():
         for key in server if isinstance(server, dict) else ():
@@ -136,13 +139,26 @@ def place(location: tuple[str, ...]) -> str:
     return f"server {location[1]!r}: {field}"
 
 
+def _inner_keys(model: Any) -> dict[str, str]:
+    """Return the keys of what is inside a section, each with the key of the section that it belongs into."""
+    own = getattr(model, "model_fields", {})
+    parts = [(name, part) for name, field in own.items() for part in (field.annotation, *get_args(field.annotation))]
+    return {key: name for name, part in parts for key in _field_names(part)}
+
+
+def _field_names(part: Any) -> Iterable[str]:
+    return [field.name for field in fields(part)] if is_dataclass(part) else getattr(part, "model_fields", ())
+
+
 def _keys(section: Any) -> list[str]:
     return list(section) if isinstance(section, dict) else []
 
 
-def _unknown(key: str, known: list[str], where: str) -> str:
+def _unknown(key: str, known: list[str], where: str, inner: Mapping[str, str] = MappingProxyType({})) -> str:
     if said := other_forms.of_key(key):
         return f"{where}unknown key {key!r}: {said}"
+    if key in inner:
+        return f"{where}unknown key {key!r}; it belongs into '{inner[key]}'"
     near = _nearest(key, known)
     hint = f"did you mean '{near}'?" if near else f"known are {', '.join(known)}"
     return f"{where}unknown key {key!r}; {hint}"

@@ -61,6 +61,14 @@ WRONG = {
         servers(git={"command": "x", "zzz": 1}),
         f"mcp.json: server 'git': unknown key 'zzz'; known are {', '.join(ServerConfig.model_fields)}",
     ),
+    "a key of what is inside a section": (
+        {"mcpServers": {}, "sandbox": {"wall_seconds": 60}},
+        "mcp.json: sandbox: unknown key 'wall_seconds'; it belongs into 'limits'",
+    ),
+    "a key of what may be inside a section": (
+        {"mcpServers": {}, "serve": {"issuer": "https://login.example"}},
+        "mcp.json: serve: unknown key 'issuer'; it belongs into 'oauth'",
+    ),
     "server of another kind": (servers(git=3), "mcp.json: server 'git': must be a JSON object"),
     "no transport": (
         servers(git={}),
