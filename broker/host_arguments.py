@@ -11,6 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from broker.authorization.grants import Grant
+from broker.errors import PatternError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -47,7 +48,7 @@ def grants_of(given: object) -> list[Grant]:
 
     Raises:
         TypeError: It is one grant, or holds something else.
-        PatternError: A text is no grant.
+        PatternError: A text is no grant, or a grant is for one run, and would hold in none.
     """
     if isinstance(given, str):
         raise TypeError(f"grants are several: write [{given!r}]")
@@ -57,6 +58,8 @@ def grants_of(given: object) -> list[Grant]:
     for one in grants:
         if not isinstance(one, Grant):
             raise TypeError(f"a grant is a Grant, or a text like 'git.*', not a {_kind(one)}")
+        if one.scope == "run":
+            raise PatternError(f"{one}: only an answer to a question can be for one run; leave its scope out")
     return grants
 
 

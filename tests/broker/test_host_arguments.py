@@ -100,6 +100,11 @@ GIVEN: dict[str, tuple[dict[str, Any], type[Exception], str]] = {
     "one grant": ({"grants": Grant("sums.*")}, TypeError, "grants are several, not one Grant: write grants=[…]"),
     "a number": ({"grants": [1]}, TypeError, "a grant is a Grant, or a text like 'git.*', not a int"),
     "a name alone": ({"grants": ["sums"]}, PatternError, "write 'server.tool', or 'sums.*' for a whole server"),
+    "a grant for one run": (
+        {"grants": [Grant("sums.*", scope="run")]},
+        PatternError,
+        "sums.* (this run): only an answer to a question can be for one run; leave its scope out",
+    ),
     "a callback": ({"answerer": allow}, TypeError, "an object with `async def answer(self, question)`, not a function"),
 }
 
