@@ -64,6 +64,8 @@ def _sentence(fault: ErrorDetails, model: type[BaseModel] | None) -> str:
             return f"is unknown{_nearest(str(fault['loc'][-1]), model)}"
         case "too_short":
             return "is empty; an empty list matches nothing"
+        case "model_type" if fault["ctx"]["class_name"] == "ArgumentTest":
+            return 'must be a test, as {"equals": "value"}'
         case _:
             return words_for(fault)
 

@@ -144,7 +144,7 @@ REFUSED = {
     ),
     "unknown test": ({"/a": {"globs": "x"}}, "/a: globs: is unknown; did you mean 'glob'?"),
     "a number in words": ({"/a": {"min": "1"}}, "/a: min: must be a whole number"),
-    "no test": ({"/a": "x"}, "/a: must be a JSON object"),
+    "no test": ({"/a": "x"}, '/a: must be a test, as {"equals": "value"}'),
     "endless": ({"/a": {"max": float("inf")}}, "/a: max: must be a whole number"),
 }
 
