@@ -19,7 +19,7 @@ from broker.cli.audit import attempts_with_results, basis_name, open_store, why
 from broker.cli.configured import load_config, open_broker, server_of
 from broker.cli.exit_codes import ExitCode
 from broker.cli.recordings import whole_id
-from broker.cli.run import grants_of
+from broker.cli.run import grants_of, report_idle
 from broker.cli.terminal import Problem, note, write_result, write_table
 
 if TYPE_CHECKING:
@@ -66,7 +66,9 @@ async def test_policy(request: TestRequest) -> ExitCode:
     server, dot, tool = request.call.partition(".")
     if not dot or not server or not tool:
         raise Problem(f"--call: {request.call!r} names no tool", "Write server.tool.")
-    book = GrantBook.of(grants_of(request.allow))
+    grants = grants_of(request.allow)
+    report_idle(grants, config)
+    book = GrantBook.of(grants)
     call = await _pending(config, server, tool, arguments, Caller(request.session, request.principal))
     flow = FlowState()
     for label in request.after:

@@ -61,6 +61,11 @@ def test_test_of_a_tool_that_is_not_there_says_so_and_decides(codemode, governed
     assert "odd has no such tool" in finished.stderr
 
 
+def test_test_names_a_grant_for_a_server_that_is_not_there(codemode, governed):
+    finished = codemode("policy", "test", "-c", governed, "--call", "odd.fail", "--allow", "od.*")
+    assert (finished.returncode, finished.stderr) == (4, "--allow od.*: the config has no server 'od'; it has odd\n")
+
+
 @pytest.mark.parametrize(
     ("options", "part"),
     [
