@@ -37,6 +37,8 @@ class InferRequest:
 
 async def infer_results(request: InferRequest) -> ExitCode:
     """Print what the recorded results say, and store it where that is asked for."""
+    if request.keep and request.forget:
+        raise Problem("--store and --forget say opposite things", "Give one of them.")
     try:
         with (
             Store.in_user_folder(for_reading=True) as store,

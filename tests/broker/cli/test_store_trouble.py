@@ -114,6 +114,7 @@ EMPTY = {
     "tools infer *": (2, "no result of '*' is recorded"),
     "tools infer * --store": (2, "no result of '*' is recorded"),
     "tools infer * --forget": (0, "forgot 0"),
+    "tools infer * --store --forget": (2, "--store and --forget say opposite things"),
     "recordings rm last": (2, "nothing is recorded yet"),
     "audit prune --keep 5": (2, "nothing was recorded yet"),
     "audit --verify": (2, "nothing was recorded yet"),
