@@ -56,8 +56,9 @@ def list_servers(
 @tools.command("search")
 def search_tools(  # noqa: PLR0913 - one for each option
     query: Annotated[
-        str, typer.Argument(metavar="QUERY", help="Words to look for in names and descriptions; none lists all.")
-    ] = "",
+        list[str] | None,
+        typer.Argument(metavar="QUERY", help="Words to look for in names and descriptions; none lists all."),
+    ] = None,
     *,
     config: ConfigFile = None,
     server: Annotated[
@@ -89,7 +90,7 @@ def search_tools(  # noqa: PLR0913 - one for each option
 
     \b
     Examples:
-      codemode tools search "commit history" --config mcp.json
+      codemode tools search commit history --config mcp.json
       codemode tools search "delete" --destructive --server azure
       codemode tools search 'git_(log|diff)' --mode regex --detail full
     """  # noqa: D301  # \b keeps click from refilling the lines
@@ -101,7 +102,7 @@ def search_tools(  # noqa: PLR0913 - one for each option
     )
     request = command.FindRequest(
         config=config,
-        query=query,
+        query=" ".join(query or ()),
         mode=Mode(mode),
         detail=Detail.parse(detail),
         filters=filters,

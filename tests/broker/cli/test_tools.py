@@ -5,6 +5,8 @@ from __future__ import annotations
 import ast
 import json
 
+import pytest
+
 
 def test_list_prints_names_and_one_line_each(codemode, config):
     finished = codemode("tools", "list", "-c", config)
@@ -19,8 +21,9 @@ def test_text_of_a_server_is_inert(codemode, config):
         assert not {"\x1b", "\x07", "\u202e"} & set(finished.stdout)
 
 
-def test_search_finds_by_words_of_the_description(codemode, config):
-    finished = codemode("tools", "search", "ends process", "-c", config, "--json")
+@pytest.mark.parametrize("words", [["ends process"], ["ends", "process"]])
+def test_search_finds_by_words_of_the_description(codemode, config, words):
+    finished = codemode("tools", "search", *words, "-c", config, "--json")
     assert next(tool["name"] for tool in json.loads(finished.stdout)) == "odd.die"
 
 
