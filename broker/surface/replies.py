@@ -65,7 +65,8 @@ def reply_of(
     budget = output_tokens * CHARACTERS_PER_TOKEN
     # Once: it may be megabytes.
     value = "" if result.value is None else json.dumps(result.value, ensure_ascii=False)
-    output = _output(result, value)
+    failure = _failure(result)
+    output = _output(result, value, has_failed=bool(failure))
     envelope = result.model_dump(mode="json", exclude={"value"})
     envelope |= {"value": result.value, "truncated": None, "session": session}
     shown = output if len(output) <= budget else _cut(output, budget, result.run_id)
@@ -77,7 +78,7 @@ def reply_of(
             "characters": len(output),
             "resource": output_uri(result.run_id, 0),
         }
-    failure, made = _failure(result), run_texts.calls_line(result.calls)
+    made = run_texts.calls_line(result.calls)
     if failure:
         made = "\n".join([*([run_texts.REFUSED] if result.is_refused else []), run_texts.already_made(result.calls)])
     elif not shown.strip():
@@ -100,12 +101,10 @@ def _failure(result: ExecutionResult) -> str:
     return trace
 
 
-def _output(result: ExecutionResult, value: str) -> str:
-    """Return all that the script printed, and its value as JSON; with labels where there is more than plain output."""
-    if not result.stderr and not value:
-        return result.stdout
-    if not result.stderr and not result.stdout:
-        return value
+def _output(result: ExecutionResult, value: str, *, has_failed: bool) -> str:
+    """Return all that the script printed, and its value as JSON; with labels where something else is shown beside."""
+    if not result.stderr and not (result.stdout and (value or has_failed)):
+        return result.stdout or value
     parts = (("stdout", result.stdout), ("stderr", result.stderr), ("value", value))
     return "\n".join(f"{label}:\n{text.rstrip()}" for label, text in parts if text)
 

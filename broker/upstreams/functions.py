@@ -1,8 +1,8 @@
 """Plain Python functions as the tools of a server in this process.
 
 Above: upstreams.py, and connecting.py for the way there. Below: the SDK's `MCPServer`, which reads signatures and
-docstrings. Functions of the embedding program run in its process, with all it may do; scripts reach them as
-they reach every other tool.
+docstrings. Functions of the embedding program run in its process, with all it may do; scripts reach them as they reach
+every other tool.
 """
 
 from __future__ import annotations

@@ -47,6 +47,14 @@ def test_a_failure_tells_calls_that_were_sent_from_calls_that_were_not():
     assert "Calls that were sent stay done" in text_of(outcome="raised", error=error, calls=[found, refused])
 
 
+def test_what_a_script_printed_before_it_failed_is_told_from_the_failure():
+    error = {"type": "SystemExit", "message": "bad thing", "traceback": "SystemExit: bad thing"}
+    assert text_of(outcome="raised", error=error, stdout="partial\n").startswith(
+        "SystemExit: bad thing\nstdout:\npartial\n"
+    )
+    assert text_of(stdout="whole\n") == "whole"
+
+
 def test_output_that_is_cut_in_two_places_counts_once_among_what_is_kept():
     outputs = KeptOutputs(most_characters=100_000)
     for number in range(50):
