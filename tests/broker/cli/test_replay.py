@@ -139,7 +139,7 @@ def test_a_policy_that_is_none_is_named_with_all_its_faults(codemode, tmp_path):
 
 def test_a_policy_that_is_not_json_is_told_the_place_and_a_byte_order_mark_is_none_of_it(codemode, tmp_path):
     replay = ("replay", str(EXAMPLE / "recording.jsonl"), "--policy", "policy.json")
-    (tmp_path / "policy.json").write_text('{"rules": [],\n}')
+    (tmp_path / "policy.json").write_text('{"rules": []\n]')
     finished = codemode(*replay)
     assert finished.returncode == 2
     assert "policy.json:2:1: is not JSON: " in finished.stderr
