@@ -17,7 +17,7 @@ TEXT = '{{"mcpServers": {{"hub": {{"url": "https://hub.example/mcp", "headers": 
 class InMemory(keyring.backend.KeyringBackend):
     """A keyring of one password."""
 
-    priority = 1
+    priority = -1  # chosen by hand alone: what is defined is found wherever a keyring is looked for
 
     def get_password(self, service, username):
         if service == "locked":

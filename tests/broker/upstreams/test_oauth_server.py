@@ -152,7 +152,7 @@ async def test_tokens_are_refreshed_while_the_broker_runs(issuer, config):
     assert log_of(issuer)[:3] == ["register", "code", "refresh"]
 
 
-@pytest.mark.usefixtures("environment")
+@pytest.mark.usefixtures("environment", "keyring_file")
 async def test_brokers_that_share_a_login_refresh_it_once(issuer, config):
     await anyio.to_thread.run_sync(log_in, config)
     results: list[ExecutionResult] = []
