@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     import httpx2
 
-_REFUSALS = frozenset({401, 403})
+REFUSALS = frozenset({401, 403})
 _FOUND = 200
 _WELL_KNOWN = "/.well-known/"
 
@@ -39,7 +39,7 @@ class SentCall:
 
     def note(self, status: int) -> None:
         """Take the status of an answer; whatever comes after one that was no refusal is not about the call itself."""
-        self._is_accepted = self._is_accepted or status not in _REFUSALS
+        self._is_accepted = self._is_accepted or status not in REFUSALS
         self.refused = None if self._is_accepted else status
 
 
@@ -94,7 +94,7 @@ class HttpTrail:
         if _is_for_metadata(response.request):
             self._metadata[_place(response.request)] = response.status_code
         elif _is_for_server(response.request):
-            self.refused = response.status_code if response.status_code in _REFUSALS else None
+            self.refused = response.status_code if response.status_code in REFUSALS else None
             if (sent := _call.get()) is not None:
                 sent.note(response.status_code)
 

@@ -14,6 +14,7 @@ from mcp.shared.auth import OAuthClientMetadata
 from pydantic import AnyUrl
 
 from broker.errors import LoginError
+from broker.upstreams.http_trail import REFUSALS
 from broker.upstreams.kept_tokens import KeptTokens
 from broker.upstreams.oauth_settings import OAuthClient
 
@@ -25,7 +26,6 @@ if TYPE_CHECKING:
     from broker.upstreams.server_config import ServerConfig
 
 _CLIENT = "codemode"
-_UNAUTHORIZED = 401
 _WANTED = "it wants a login"
 
 
@@ -82,7 +82,7 @@ class _Provider(OAuthClientProvider):
             outgoing = await anext(flow)
             while True:
                 response = yield outgoing
-                while outgoing is request and response.status_code == _UNAUTHORIZED:
+                while outgoing is request and response.status_code in REFUSALS:
                     await alone.enter_async_context(self._kept.alone())
                     if not await self._take_over():
                         break
@@ -107,7 +107,6 @@ class _Provider(OAuthClientProvider):
         return self.context.current_tokens not in (None, before)
 
     async def _perform_authorization(self) -> httpx2.Request:
-        await self._take_over()
         if self.context.can_refresh_token():
             return await self._refresh_token()
         return await super()._perform_authorization()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shutil
+import sys
 import textwrap
 
 import anyio
@@ -14,6 +16,12 @@ def entry(*parameters: str) -> dict[str, object]:
     """Describes a tool whose parameters are all required; `name?` makes one optional."""
     listed = [[name.rstrip("?"), name.rstrip("?"), not name.endswith("?")] for name in parameters]
     return {"described": True, "doc": "A tool.", "parameters": listed, "accepts_extra": False, "types": []}
+
+
+@pytest.fixture
+def can_repeat():
+    """Whether builds of the image repeat on this machine, which needs a compiler."""
+    return sys.platform == "linux" and any(map(shutil.which, ("cc", "gcc", "clang")))
 
 
 @pytest.fixture

@@ -445,6 +445,9 @@ async def test_an_error_of_any_length_gets_its_hint_in_no_time(session):
     begin = f"{longer}from tools import desk\nawait desk.add(a=1)\n"
     text = "TypeError: a bytes-like object is required, not "
     assert call_texts.TAKE_THE_TEXT not in await told(session, f"{begin}raise TypeError('{text}' * 410)")
+    assert call_texts.TAKE_THE_TEXT not in await told(
+        session, f"{begin}raise TypeError('x' * 1_000 + \"{text}'dict'\")"
+    )
     assert call_texts.TAKE_THE_TEXT in await told(session, f"{begin}raise TypeError(\"{text}'dict'\" + ' ' * 19_000)")
 
 
