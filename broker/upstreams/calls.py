@@ -26,8 +26,7 @@ from broker.errors import (
     UnavailableError,
 )
 from broker.logging import logger
-from broker.upstreams.child_messages import LINE_BYTES
-from broker.upstreams.connection import HttpRefusedError
+from broker.upstreams.connection import AnswerLostError, HttpRefusedError
 from broker.upstreams.upstream_requests import OpenCall, RefusedError, UpstreamRequests
 
 if TYPE_CHECKING:
@@ -101,6 +100,8 @@ class Calls:
             raise InputRefusedError(self._server, call_texts.input_refused(self._server, str(error))) from None
         except HttpRefusedError as error:
             raise UnavailableError(self._server, call_texts.refused_by_http(self._server, error.status)) from None
+        except AnswerLostError as error:
+            raise self._unknown_outcome(str(error)) from None
         except MCPError as error:
             raise self._error(connection, error) from None
         except (ValidationError, RuntimeError, RecursionError) as error:
@@ -117,9 +118,6 @@ class Calls:
         if session_gone or (error.code == CONNECTION_CLOSED and error.message == "Connection closed"):
             connection.end("it closed the connection")
             return self._unknown_outcome(connection.reason)
-        if error.code == CONNECTION_CLOSED and self._settings.url is not None and "SSE stream" in error.message:
-            over = "exceeded" in error.message
-            return self._unknown_outcome(f"its answer is over our bound of {LINE_BYTES} bytes" if over else "no answer")
         if error.code == REQUEST_TIMEOUT:
             return CallTimeoutError(self._server, call_texts.reported_timeout(self._server))
         return ToolRejectedError(self._server, error.code, error.message)

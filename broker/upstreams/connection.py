@@ -16,7 +16,7 @@ from mcp import ClientSession, MCPError
 from mcp.client.subscriptions import listen
 from mcp.types.version import MODERN_PROTOCOL_VERSIONS
 
-from broker.upstreams.http_trail import HttpTrail, sending
+from broker.upstreams.http_trail import HttpTrail
 from broker.upstreams.raw_dispatcher import RAW, RawDispatcher
 from broker.upstreams.upstream_requests import RefusedError
 
@@ -42,6 +42,10 @@ class HttpRefusedError(Exception):
         """Keep the status."""
         self.status = status
         super().__init__(status)
+
+
+class AnswerLostError(Exception):
+    """A server behind HTTP has answered with what is no answer; the text says why, and what became of it is unknown."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,6 +139,7 @@ class Connection:
         Raises:
             MCPError: The server answered with an error, or the connection ended.
             HttpRefusedError: It refused the request: nothing was executed.
+            AnswerLostError: It answered with what is no answer.
         """
         # Not through the session's models: they would check what is ours, and an answer that is judged elsewhere.
         params: dict[str, Any] = {"name": name, "arguments": arguments}
@@ -150,12 +155,14 @@ class Connection:
         self.session._stamp({"method": "tools/call", "params": params}, options)  # noqa: SLF001
         if not may_ask:
             _take_back_elicitation(params.get("_meta", {}))
-        with sending() as sent:
+        with self.trail.sending() as sent:
             try:
                 return await self._dispatcher.send_raw_request("tools/call", params, options)
             except MCPError as error:
                 # With replies it is the rest of a call that has begun.
                 if sent.refused is None or replies is not None or error.code not in _NO_ANSWER:
+                    if loss := sent.loss(error):
+                        raise AnswerLostError(loss) from None
                     raise
                 if error.code == t.CONNECTION_CLOSED:
                     self.end(f"it answered HTTP {sent.refused}")

@@ -19,6 +19,7 @@ from pydantic import ValidationError
 
 from broker.errors import LoginError, ReplyError, json_rpc_error
 from broker.shortage import raise_limits, shortage
+from broker.upstreams.http_answers import UnreadError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -64,9 +65,9 @@ def explain(
         return known
     if trail.refused is not None:
         return _refused(name, settings, trail)
-    if connection.reason:
-        return Trouble(connection.reason, "Run its command by hand to see why.")
     look = "Run its command by hand" if settings.url is None else "See what the server's log says"
+    if reason := trail.unread or connection.reason:
+        return Trouble(reason, f"{look} to see why." if settings.url is None else f"{look}.")
     return unreachable(error) or Trouble(_unforeseen(causes), f"{look}, or ask the server's author.")
 
 
@@ -94,7 +95,7 @@ def _known(name: str, settings: ServerConfig, cause: Exception) -> Trouble | Non
             return Trouble(f"the command {command!r} cannot be started", "Correct 'command'.")
         case LoginError():
             return Trouble(str(cause), _ACCOUNT if _has_account(settings) else f"Log in with {_login(name)}.")
-        case ReplyError():
+        case ReplyError() | UnreadError():
             return Trouble(str(cause).rstrip("."), "This is a fault of the server.")
     if _is_about_versions(cause):
         return Trouble("it supports no protocol version that codemode supports", "Update the server.")

@@ -1,0 +1,264 @@
+"""Servers behind HTTP that answer with too much, with what is no answer, or for ever; each beside one that does not."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from contextlib import asynccontextmanager
+
+import anyio
+import anyio.lowlevel
+import httpx2
+import pytest
+
+from broker import ServerConfig
+from broker.errors import CallTimeoutError, OutcomeUnknownError, ToolRejectedError
+from broker.upstreams.child_messages import LINE_BYTES
+from broker.upstreams.http_answers import COMPRESSED, OVER_BOUND, UnreadError
+from broker.upstreams.http_trail import HttpTrail
+from broker.upstreams.oauth_settings import OAuthClient
+
+pytestmark = [pytest.mark.anyio, pytest.mark.usefixtures("deadline")]
+
+HONEST = {
+    "initialize": {
+        "protocolVersion": "2025-11-25",
+        "capabilities": {"tools": {}},
+        "serverInfo": {"name": "web", "version": "1"},
+    },
+    "tools/list": {"tools": [{"name": "do", "inputSchema": {"type": "object"}}]},
+    "tools/call": {"content": [{"type": "text", "text": "done"}]},
+}
+GONE = (anyio.EndOfStream, anyio.BrokenResourceError, anyio.ClosedResourceError)
+
+
+@pytest.fixture(params=["asyncio"])
+def anyio_backend(request):
+    """The SDK's HTTP client leaves generators behind on trio."""
+    return request.param
+
+
+def http(status="200 OK", kind="application/json", body=b"", *more):
+    """An answer, byte for byte."""
+    fields = [f"HTTP/1.1 {status}", f"Content-Type: {kind}", f"Content-Length: {len(body)}", *more, "", ""]
+    return "\r\n".join(fields).encode() + body
+
+
+def reply(number, result):
+    return json.dumps({"jsonrpc": "2.0", "id": number, "result": result}).encode()
+
+
+class RawServer:
+    """An MCP server of 2025-11-25 over HTTP that answers some methods, or `GET`, as it is told.
+
+    `asked` has the methods of its requests, `left` is set when a client has turned away from an answer.
+    """
+
+    def __init__(self, **answers):
+        self.answers = {name.replace("_", "/"): answer for name, answer in answers.items()}
+        self.asked = []
+        self.left = anyio.Event()
+
+    async def serve(self, stream):
+        async with stream:
+            unread = b""
+            try:
+                while True:
+                    while b"\r\n\r\n" not in unread:
+                        unread += await stream.receive()
+                    head, _, unread = unread.partition(b"\r\n\r\n")
+                    fields = dict(line.lower().split(b": ", 1) for line in head.split(b"\r\n")[1:])
+                    while len(unread) < int(fields.get(b"content-length", 0)):
+                        unread += await stream.receive()
+                    size = int(fields.get(b"content-length", 0))
+                    body, unread = unread[:size], unread[size:]
+                    await self.answer(stream, head.split(b" ", 1)[0].decode(), body)
+            except GONE:
+                self.left.set()
+
+    async def answer(self, stream, verb, body):
+        message = json.loads(body) if body else {}
+        method = message.get("method", verb)
+        self.asked.append(method)
+        answer = self.answers.get(method)
+        if callable(answer):
+            await answer(stream, message.get("id"))
+        elif answer is not None:
+            await stream.send(answer)
+        elif method in HONEST:
+            more = ["Mcp-Session-Id: s"] if method == "initialize" else []
+            await stream.send(http("200 OK", "application/json", reply(message["id"], HONEST[method]), *more))
+        else:
+            await stream.send(http("405 No" if verb == "GET" else "202 Accepted"))
+
+
+@asynccontextmanager
+async def connected(running, server, **settings):
+    """The server's address in the hands of an upstream."""
+    listener = await anyio.create_tcp_listener(local_host="127.0.0.1")
+    port = listener.extra(anyio.abc.SocketAttribute.local_port)  # noqa: S610  # no Django here
+    async with listener, anyio.create_task_group() as tasks:
+        tasks.start_soon(listener.serve, server.serve)
+        config = ServerConfig(url=f"http://127.0.0.1:{port}/mcp", mode="legacy", **settings)
+        async with running(config) as upstream:
+            yield upstream
+        tasks.cancel_scope.cancel()
+
+
+NOT_JSON_RPC = "it sent a message that is not JSON-RPC"
+NO_ANSWERS = {
+    "cut off": (http(body=b'{"jsonrpc": "2.0", "id": 3, "result": {"content": ['), NOT_JSON_RPC),
+    "a page": (http(kind="text/html", body=b"<html>"), NOT_JSON_RPC),
+    "a broken event": (http(kind="text/event-stream", body=b"data: {\n\n"), NOT_JSON_RPC),
+    "no event": (http(kind="text/event-stream", body=b": wait\n\n"), "no answer"),
+    "accepted": (http("202 Accepted"), "it answered HTTP 202"),
+    "a failure behind a gateway": (http("502 Bad Gateway", "text/html", b"<html>"), "it answered HTTP 502"),
+    "a failure in other words": (http("500 No", body=b'{"error": "out of memory"}'), "it answered HTTP 500"),
+    "an address elsewhere": (http("307 No", "text/html", b"", "Location: http://127.0.0.1:1/"), "it answered HTTP 307"),
+}
+
+
+@pytest.mark.parametrize("case", NO_ANSWERS)
+async def test_an_answer_that_is_none_leaves_open_what_the_call_has_done(running, case):
+    answer, reason = NO_ANSWERS[case]
+    server = RawServer(tools_call=answer)
+    async with connected(running, server) as upstream:
+        with pytest.raises(OutcomeUnknownError) as lost:
+            await upstream.call_tool("do", {})
+        assert upstream.status.state == "ready"
+    assert str(lost.value) == (
+        f"The answer of faulty was lost: {reason}. The call was sent and may have taken effect. It is not repeated; check "
+        "before you call again."
+    )
+    assert server.asked.count("tools/call") == 1
+
+
+@pytest.mark.parametrize("status", ["200 OK", "400 No", "404 No", "500 No"])
+@pytest.mark.parametrize("text", ["No such thing", "Server returned an error response"])
+async def test_an_error_of_the_server_is_told_in_its_words(running, status, text):
+    async def refuse(stream, number):
+        error = {"jsonrpc": "2.0", "id": number, "error": {"code": -32602, "message": text}}
+        await stream.send(http(status, body=json.dumps(error).encode()))
+
+    async with connected(running, RawServer(tools_call=refuse)) as upstream:
+        with pytest.raises(ToolRejectedError, match="JSON-RPC error -32602") as refused:
+            await upstream.call_tool("do", {})
+    assert refused.value.server_text == text
+
+
+def text_of(size):
+    return {"content": [{"type": "text", "text": "x" * size}]}
+
+
+async def test_an_answer_is_read_up_to_the_bound_and_no_further(running):
+    sizes = iter((LINE_BYTES - 1_000, LINE_BYTES))
+
+    async def answer(stream, number):
+        await stream.send(http(body=reply(number, text_of(next(sizes)))))
+
+    async with connected(running, RawServer(tools_call=answer)) as upstream:
+        assert (await upstream.call_tool("do", {})) == text_of(LINE_BYTES - 1_000)
+        with pytest.raises(OutcomeUnknownError, match=f"lost: {OVER_BOUND}"):
+            await upstream.call_tool("do", {})
+
+
+async def pour(stream, _number):
+    await stream.send(b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n")
+    while True:
+        await stream.send(b"10000\r\n" + b" " * 0x10000 + b"\r\n")
+
+
+async def test_an_answer_without_end_is_left(running):
+    server = RawServer(tools_call=pour)
+    async with connected(running, server) as upstream:
+        with pytest.raises(OutcomeUnknownError, match=OVER_BOUND):
+            await upstream.call_tool("do", {})
+        await server.left.wait()
+
+
+async def test_a_compressed_answer_is_not_unpacked(running):
+    async def squeeze(stream, number):
+        packed = gzip.compress(reply(number, text_of(LINE_BYTES)))
+        await stream.send(http("200 OK", "application/json", packed, "Content-Encoding: gzip"))
+
+    async with connected(running, RawServer(tools_call=squeeze)) as upstream:
+        with pytest.raises(OutcomeUnknownError, match=f"lost: {COMPRESSED}"):
+            await upstream.call_tool("do", {})
+
+
+async def test_a_listing_over_the_bound_says_why_there_are_no_tools(running):
+    server = RawServer(tools_list=http(body=b"[" + b" " * LINE_BYTES))
+    async with connected(running, server) as upstream:
+        assert (upstream.status.state, upstream.status.problem, upstream.status.what_to_do) == (
+            "down",
+            OVER_BOUND,
+            "See what the server's log says.",
+        )
+
+
+async def test_the_events_of_a_call_that_is_over_are_read_no_more(running):
+    async def go_on(stream, _number):
+        await stream.send(b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n")
+        while True:
+            await stream.send(b"7\r\n: wait\n\r\n")
+            await anyio.lowlevel.checkpoint()
+
+    server = RawServer(tools_call=go_on)
+    async with connected(running, server, call_timeout_seconds=0.1) as upstream:
+        with pytest.raises(CallTimeoutError):
+            await upstream.call_tool("do", {})
+        await server.left.wait()
+        assert upstream.status.state == "ready"
+
+
+ENDS_AT_ONCE = http(kind="text/event-stream", body=b"id: 1\nretry: 0\n\n")
+
+
+async def test_a_stream_that_ends_at_once_is_not_opened_again_at_once(running):
+    server, order = RawServer(GET=ENDS_AT_ONCE), []
+
+    async def wait_less() -> None:
+        await anyio.sleep(0.05)
+        order.append("waited")
+
+    async with connected(running, server), anyio.create_task_group() as tasks:
+        while server.asked.count("GET") < 1:
+            await anyio.lowlevel.checkpoint()
+        tasks.start_soon(wait_less)
+        while server.asked.count("GET") < 2:
+            await anyio.lowlevel.checkpoint()
+        order.append("opened again")
+    assert order == ["waited", "opened again"]
+
+
+async def test_an_answer_is_looked_for_again_only_while_somebody_waits_for_it():
+    trail, is_over, said = HttpTrail("http://web.example/mcp"), anyio.Event(), []
+
+    async def look(client) -> None:
+        await client.get(trail.url, headers={"Accept": "text/event-stream"})
+        said.append("looked")
+        await is_over.wait()
+        with pytest.raises(UnreadError, match="nobody waits for its answer any more"):
+            await client.get(trail.url, headers={"Accept": "text/event-stream"})
+        said.append("left")
+
+    transport = httpx2.MockTransport(lambda _: httpx2.Response(200, headers={"Content-Type": "text/event-stream"}))
+    async with (
+        httpx2.AsyncClient(transport=transport, event_hooks=trail.hooks) as client,
+        anyio.create_task_group() as tasks,
+    ):
+        with trail.sending():
+            tasks.start_soon(look, client)
+            while not said:
+                await anyio.lowlevel.checkpoint()
+        is_over.set()
+    assert said == ["looked", "left"]
+
+
+@pytest.mark.usefixtures("own_folder")
+async def test_the_metadata_of_a_login_is_bounded_too(running):
+    server = RawServer(initialize=http("401 No"), GET=pour)
+    account = OAuthClient(grant="client_credentials", client_id="r", client_secret="s" * 8, issuer="https://a.example")
+    async with connected(running, server, oauth=account) as upstream:
+        assert (upstream.status.problem, upstream.status.what_to_do) == (OVER_BOUND, "This is a fault of the server.")
+        await server.left.wait()
