@@ -15,7 +15,7 @@ from broker.authorization.shown import shown_name, shown_text
 from broker.cli.exit_codes import ExitCode
 from broker.cli.next_command import whole
 from broker.cli.recordings import whole_id
-from broker.cli.terminal import Problem, note, report_problem, write_result, write_table
+from broker.cli.terminal import Problem, local_time, note, report_problem, write_result, write_table
 from broker.errors import StoreError
 from broker.store import Store
 from broker.store_files import is_there, user_store
@@ -125,7 +125,7 @@ def why(record: dict[str, Any]) -> str:
 def _print(found: Iterable[Entry], *, is_filtered: bool) -> None:
     rows = [
         (
-            record["time"][:19].replace("T", " "),
+            local_time(datetime.fromisoformat(record["time"])),
             record["run"],
             shown_name(f"{record['server']}.{record['tool']}"),
             record["decision"],
@@ -158,13 +158,13 @@ def _verify(store: Store, *, as_json: bool) -> ExitCode:
 
 def _time(text: str, option: str) -> str:
     """Return a time as records have it: an age as `2h`, or a date with or without a time."""
-    if match := _AGE.fullmatch(text):
-        age = timedelta(**{_UNITS[match[2]]: int(match[1])})
-        return (datetime.now(UTC) - age).isoformat(timespec="milliseconds")
     try:
-        given = datetime.fromisoformat(text)
-    except ValueError:
+        if match := _AGE.fullmatch(text):
+            given = datetime.now(UTC) - timedelta(**{_UNITS[match[2]]: int(match[1])})
+        else:
+            given = datetime.fromisoformat(text).astimezone(UTC)
+    except (ValueError, OverflowError):  # no time, or one that no calendar has
         raise Problem(
             f"{option}: {text!r} is not a time", "Write an age (30m, 2h, 7d) or a date (2026-11-21)."
         ) from None
-    return given.astimezone(UTC).isoformat(timespec="milliseconds")
+    return given.isoformat(timespec="milliseconds")

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from datetime import datetime
 
 from broker.authorization.kept_grants import KeptGrant, KeptGrants
 from broker.authorization.shown import shown_name, shown_text
 from broker.cli.audit import open_store
 from broker.cli.exit_codes import ExitCode
-from broker.cli.terminal import Problem, note, write_table
+from broker.cli.terminal import Problem, local_time, note, write_table
 from broker.store_files import is_there, user_store
 
 _ARGUMENT_CHARACTERS = 200
@@ -34,7 +35,7 @@ async def list_grants(_request: None) -> ExitCode:
             shown_text(str(one.grant.arguments or "any"), _ARGUMENT_CHARACTERS),
             shown_text("; ".join(one.grant.bounds), _ARGUMENT_CHARACTERS),
             one.principal or "you",
-            one.given_at[:10],
+            local_time(datetime.fromisoformat(one.given_at))[:10],
             one.by,
         )
         for one in kept

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import json
-import time
 from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from broker.cli.compile_progress import moving_bar, prepare_image
 from broker.cli.exit_codes import ExitCode
-from broker.cli.terminal import Problem, note, write_result, write_table
+from broker.cli.terminal import Problem, local_time, note, write_result, write_table
 from sandbox import ImageError
 from sandbox.compiled_cache import cached_images, remove_cached
 from sandbox.image_builds import build_image
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
+    from sandbox.compiled_cache import CachedImage
     from sandbox.images import BuiltImage
 
 _LEFT_OUT_SHOWN = 3
@@ -97,13 +98,13 @@ async def show_compiled(request: ImagesRequest) -> ExitCode:
     elif not cached:
         note("no image is compiled yet; the first script compiles one")
     else:
-        rows = [(one.key, f"{one.size // MIB} MiB", _day(one.used), one.wasmtime) for one in cached]
+        rows = [(one.key, f"{one.size // MIB} MiB", _used(one), one.wasmtime) for one in cached]
         write_table(("compiled", "size", "used", "wasmtime"), rows)
     return ExitCode.COMPLETED
 
 
-def _day(seconds: float) -> str:
-    return time.strftime("%Y-%m-%d %H:%M", time.gmtime(seconds))
+def _used(image: CachedImage) -> str:
+    return local_time(datetime.fromtimestamp(image.used, UTC))
 
 
 async def remove(request: RemoveRequest) -> ExitCode:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from rich.text import Text
 
 from broker.cli.exit_codes import ExitCode
-from broker.cli.terminal import Problem, note, write_result, write_table
+from broker.cli.terminal import Problem, local_time, note, write_result, write_table
 from broker.errors import BrokerError, RecordingError
 from broker.recordings.events import json_schema
 from broker.recordings.files import export_lines, read_recording
@@ -154,10 +154,10 @@ def _row(entry: Entry) -> Sequence[str | Text]:
         one_line(entry.filename, _NAME_CHARACTERS),
         Text(entry.state + imported, STYLES.get(entry.state, "")),
         f"{entry.calls}",
-        "" if entry.ended is None else spelled_seconds((entry.ended - entry.began) / 1e9),
+        "" if entry.ended is None else spelled_seconds(max(0, entry.ended - entry.began) / 1e9),
     )
 
 
 def when(nanoseconds: int) -> str:
-    """Return a time as people here read it."""
-    return datetime.fromtimestamp(nanoseconds / 1e9, UTC).astimezone().strftime("%Y-%m-%d %H:%M:%S")
+    """Return a time of a recording as people here read it."""
+    return local_time(datetime.fromtimestamp(nanoseconds / 1e9, UTC))

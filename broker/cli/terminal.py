@@ -17,6 +17,7 @@ from rich.text import Text
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Sequence
+    from datetime import datetime
     from pathlib import Path
 
     from rich.console import JustifyMethod, RenderableType
@@ -89,6 +90,11 @@ def write_file(path: Path, text: str) -> None:
         raise Problem(f"{path}: there is no folder {path.parent}") from None
     except OSError as error:
         raise Problem(f"{path}: {error.strerror}") from None
+
+
+def local_time(moment: datetime) -> str:
+    """Return a time as people here read it, and as options take it."""
+    return moment.astimezone().strftime("%Y-%m-%d %H:%M:%S")
 
 
 def write_table(

@@ -213,13 +213,14 @@ class Recordings:
                 )
 
     def find(self, name: str) -> Entry:
-        """Return the recording of a run, by its id or the beginning of it, or `last`.
+        """Return the recording of a run, by its id or the beginning of it, or the one begun `last` here.
 
         Raises:
             RecordingError: There is none, or several begin so.
         """
-        if name == "last":
-            found = self.entries(1)
+        if name == "last":  # not the newest by the clock, which may have been set back
+            rows = self._store.execute(f"{SELECT} ORDER BY is_imported, id DESC LIMIT 1")
+            found = [self._entry(row) for row in rows]
         elif not _BEGINNING.fullmatch(name):
             found = []
         else:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from datetime import datetime
 from pathlib import Path
 
 import pytest
@@ -55,6 +56,13 @@ def test_the_config_names_the_image_that_scripts_run_on(codemode, tmp_path):
         assert ("there is no image 'other'" in result.stderr) is (name == "other")
     config.write_text(json.dumps({"mcpServers": {}, "image": "../x"}))
     assert codemode("run", "-", "--config", str(config), stdin="1").returncode == 2
+
+
+def test_the_last_use_of_a_compiled_image_is_shown_as_it_is_on_the_clock_here(codemode):
+    codemode("run", "-", stdin="1")
+    _, _, shown, _ = codemode("image", "list", "--compiled", TZ="XYZ-9").stdout.splitlines()[0].split("\t")
+    used = json.loads(codemode("image", "list", "--compiled", "--json").stdout)[0]["used"]
+    assert datetime.fromisoformat(f"{shown}+09:00").timestamp() == int(used)
 
 
 def test_help_names_the_extra(codemode):

@@ -124,13 +124,24 @@ def test_a_run_is_explained_and_audited(codemode, governed):
     assert verified.stdout == f"ok: 3 records in one unbroken chain; the last hash is {lines[-1]['hash']}\n"
 
 
+def test_a_time_is_shown_as_it_is_on_the_clock_here_and_as_since_takes_it(codemode, governed):
+    codemode("run", "-", "-c", governed, stdin=ECHO)
+    here = {"TZ": "XYZ-9"}
+    (row,) = codemode("audit", **here).stdout.splitlines()
+    shown = row.split("\t")[0]
+    attempt = json.loads(codemode("audit", "--json").stdout.splitlines()[0])
+    assert datetime.fromisoformat(f"{shown}+09:00") == datetime.fromisoformat(attempt["time"]).replace(microsecond=0)
+    assert codemode("audit", "--since", shown, **here).stdout.splitlines() == [row]
+
+
 def test_what_is_not_on_record_is_explained(codemode, governed):
     assert "nothing was recorded yet" in codemode("audit").stderr
     codemode("run", "-", "-c", governed, stdin=ECHO)
     unknown = codemode("policy", "explain", "run_none")
     assert (unknown.returncode, unknown.stdout) == (2, "")
     assert "no call of 'run_none' is on record" in unknown.stderr
-    assert "is not a time" in codemode("audit", "--since", "yesterday").stderr
+    for since in ("yesterday", "999999d", "0001-01-01"):
+        assert f"--since: '{since}' is not a time" in codemode("audit", "--since", since, TZ="XYZ-9").stderr
 
 
 def test_a_store_that_cannot_be_used_is_named_before_anything_runs(codemode, governed, tmp_path):

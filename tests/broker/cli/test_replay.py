@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+import sqlite3
 import subprocess
 import sys
 from pathlib import Path
@@ -250,6 +251,14 @@ def test_recordings_leave_come_back_and_go(codemode, config, tmp_path):
     assert (nowhere.returncode, nowhere.stderr) == (2, "error: nowhere/run.jsonl: there is no folder nowhere\n")
     assert codemode("replay", "last").returncode == 0
     assert codemode("recordings", "export", "last").stdout == (tmp_path / "run.jsonl").read_text()
+
+
+def test_a_run_during_which_the_clock_was_set_back_took_no_negative_time(codemode, data_home):
+    codemode("run", "-", stdin="1")
+    with sqlite3.connect(f"{data_home}/codemode-broker/broker.sqlite3") as store:
+        store.execute("UPDATE recording SET began = ended + 3600 * 1000000000")
+    store.close()
+    assert codemode("recordings", "list").stdout.split("\t")[3:] == ["completed", "0", "0 ms\n"]
 
 
 @pytest.mark.parametrize(

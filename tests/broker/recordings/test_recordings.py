@@ -313,6 +313,20 @@ async def test_a_recording_grows_old_from_its_end_or_its_import_on(run, recordin
     assert {entry.run_id for entry in recordings.entries()} == {resumed, newest, last}
 
 
+async def test_the_last_run_is_the_one_begun_last_here_also_where_the_clock_was_set_back(
+    run, recordings, store, tmp_path
+):
+    imported, first, last = [(await run("1")).run_id for _ in range(3)]
+    export(recordings, recordings.find(imported), tmp_path / "run.jsonl")
+    recordings.remove([recordings.find(imported).id])
+    import_file(recordings, tmp_path / "run.jsonl")
+    store.execute("UPDATE recording SET began = 1 WHERE run_id = ?", (last,))
+    assert recordings.entries()[-1].run_id == last
+    assert recordings.find("last").run_id == last
+    recordings.remove([recordings.find(one).id for one in (first, last)])
+    assert recordings.find("last").run_id == imported
+
+
 async def test_a_value_stays_while_a_recording_names_it(run, recordings, recorded):
     first, second = [(await run(SCRIPT)).run_id for _ in range(2)]
     answers = {n: recorded().answer(story.answered) for n, story in recorded().calls.items()}
