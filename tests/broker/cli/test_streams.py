@@ -79,6 +79,13 @@ def test_a_listing_that_cannot_be_written_is_named(redirected, config, listing):
     assert finished.stderr == f"error: {FULL}\n       {lost}\n"
 
 
+@pytest.mark.parametrize("told", ["--help", "--version", "tools list --help"])
+def test_help_that_cannot_be_written_is_named(redirected, told):
+    finished = redirected(">/dev/full", *told.split())
+    assert (finished.returncode, finished.stderr) == (70, f"error: {FULL}\n")
+    assert redirected(">&-", *told.split()).returncode == 0
+
+
 @pytest.mark.parametrize("nothing", ["<&-", "</dev/null", "<&- >&-", ">/dev/null </dev/null"])
 def test_a_server_without_a_client_ends(redirected, config, nothing):
     finished = redirected(nothing, "serve", "--config", config)
