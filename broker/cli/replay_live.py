@@ -18,7 +18,7 @@ from broker.cli.configured import load_config, open_broker, report_servers
 from broker.cli.consent import TerminalAnswerer
 from broker.cli.exit_codes import ExitCode
 from broker.cli.recordings import open_recordings
-from broker.cli.run import grants_of
+from broker.cli.run import grants_of, report_idle, report_unlisted
 from broker.cli.script_file import read_script
 from broker.cli.terminal import Problem, can_ask, note, notes, print_table, write_result
 from broker.errors import ConfigError
@@ -61,6 +61,7 @@ async def _live(recording: Recording, script: str, request: ReplayRequest) -> Re
     """Run against the real servers; with another script, what the recording answers is not sent."""
     answers = None if request.script is None else RecordedAnswers(recording).take
     config, grants = load_config(request.config), grants_of(request.allow)
+    report_idle(grants, config)
     if config.recordings.mode != "full":
         raise Problem("the config does not record runs in full", "Set recordings.mode to full.")
     async with open_broker(config, runs_scripts=True) as broker:
@@ -74,6 +75,7 @@ async def _live(recording: Recording, script: str, request: ReplayRequest) -> Re
             known_answers=answers,
         )
         report_servers(broker, request)
+        report_unlisted(grants, broker.catalog)
     with open_recordings() as recordings:
         return load_whole(recordings, recordings.find(result.run_id))
 

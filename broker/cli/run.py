@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from broker import Grant, PatternError
-from broker.authorization.patterns import has_wildcards
+from broker.authorization.patterns import has_wildcards, literal, matcher
 from broker.cli.call_table import call_table
 from broker.cli.configured import load_config, open_broker, report_no_config, report_servers
 from broker.cli.consent import TerminalAnswerer
@@ -24,10 +24,12 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from broker import CheckMode, Config, ExecutionResult
+    from broker.tools.catalog import Catalog
     from sandbox import Isolation, Limits
 
 
 _DISPLAYED_CHARACTERS = 200
+_UNLISTED_CHARACTERS = 400
 
 _ADVICE = {
     "wall_seconds": "--timeout S allows more; does the script wait for something that never comes?",
@@ -76,6 +78,7 @@ async def run_script(request: RunRequest) -> ExitCode:
             check=request.check,
         )
         report_servers(broker, request)
+        report_unlisted(grants, broker.catalog)
     if request.as_json:
         write_result(result.model_dump_json())
     else:
@@ -103,6 +106,17 @@ def report_idle(grants: Iterable[Grant], config: Config) -> None:
         server = grant.pattern.partition(".")[0]
         if config.servers and server not in config.servers and not has_wildcards(server):
             note(f"--allow {grant.pattern}: the config has no server {server!r}; it has {', '.join(config.servers)}")
+
+
+def report_unlisted(grants: Iterable[Grant], catalog: Catalog) -> None:
+    """Name on stderr the grants that match no tool of their server, where it has said which it has."""
+    for grant in grants:
+        tools = catalog.of_server(grant.pattern.partition(".")[0])
+        matches = matcher(grant.pattern)
+        if tools and not any(matches(tool.qualified_name) for tool in tools):
+            near = catalog.suggest(literal(grant.pattern))
+            hint = f"; did you mean {' or '.join(near)}?" if near else ""
+            note(one_line(f"--allow {grant.pattern}: there is no such tool{hint}", _UNLISTED_CHARACTERS))
 
 
 def _limits(request: RunRequest, configured: Limits) -> Limits:

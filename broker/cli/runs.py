@@ -13,7 +13,7 @@ from broker.cli.configured import load_config, open_broker, report_servers
 from broker.cli.consent import TerminalAnswerer, said_yes
 from broker.cli.exit_codes import ExitCode
 from broker.cli.recordings import STYLES, as_json, open_recordings, when
-from broker.cli.run import exit_code, grants_of, report, show_output
+from broker.cli.run import exit_code, grants_of, report, report_idle, report_unlisted, show_output
 from broker.cli.terminal import can_ask, note, results, write_result
 from broker.errors import RecordingError
 from broker.recordings.keeping.transfer import load, load_beginning
@@ -81,6 +81,7 @@ async def resume_run(request: ResumeRequest) -> ExitCode:
     name, principal = ("", "") if entry.is_imported else (begun.session, begun.principal)
     config = load_config(request.config)
     grants = grants_of(request.allow)
+    report_idle(grants, config)
     answerer = TerminalAnswerer() if can_ask() else None
     async with open_broker(config, runs_scripts=True, isolation=request.isolation) as broker:
         session = broker.session(name=name, principal=principal, grants=grants, answerer=answerer, parks=True)
@@ -92,6 +93,7 @@ async def resume_run(request: ResumeRequest) -> ExitCode:
             ask_unknown=_ask_again if answerer is not None else None,
         )
         report_servers(broker, request)
+        report_unlisted(grants, broker.catalog)
     if request.as_json:
         write_result(result.model_dump_json())
     else:

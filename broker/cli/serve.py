@@ -14,7 +14,7 @@ import anyio
 
 from broker.cli.configured import load_config, open_broker, report_no_config, report_servers
 from broker.cli.exit_codes import ExitCode
-from broker.cli.run import grants_of, report_idle
+from broker.cli.run import grants_of, report_idle, report_unlisted
 from broker.cli.signals import ending_signals
 from broker.cli.terminal import Problem, note
 from broker.errors import ConfigError
@@ -178,3 +178,4 @@ async def _end_http_on_signal(server: BrokerServer, http: HttpServer, signals: S
 async def _report_when_settled(broker: Broker, request: ServeRequest) -> None:
     await broker.wait_until_settled()
     report_servers(broker, request)
+    report_unlisted(grants_of(request.allow), broker.catalog)

@@ -44,6 +44,14 @@ def test_wrong_usage_is_explained(codemode, arguments, parts):
     assert_explained(codemode(*arguments), *parts)
 
 
+def test_a_config_that_is_missing_is_told_with_its_folder_and_with_the_variable_that_names_it(codemode, tmp_path):
+    said = f"error: absent.json: there is no such file in {tmp_path}\n"
+    assert codemode("tools", "list", "--config", "absent.json").stderr == said
+    by_variable = f"{said}       CODEMODE_CONFIG names this file.\n"
+    assert codemode("tools", "list", CODEMODE_CONFIG="absent.json").stderr == by_variable
+    assert codemode("tools", "list", CODEMODE_CONFIG="/absent.json").stderr.startswith("error: /absent.json: there is ")
+
+
 @pytest.mark.parametrize("command", [["run", "-"], ["check", "-"], ["serve"]])
 def test_scripts_without_a_config_have_no_tools_and_that_is_said(codemode, config, command):
     script = "" if command == ["serve"] else "from tools import git"
@@ -66,6 +74,21 @@ def test_a_script_that_lacks_a_server_is_told_that_there_is_no_config(codemode, 
 def test_leave_for_a_server_that_there_is_not_is_named(codemode, config, pattern, is_named):
     finished = codemode("run", "-", "-c", config, "--allow", pattern, stdin="1")
     assert ("the config has no server 'od'; it has odd" in finished.stderr) is is_named
+
+
+@pytest.mark.parametrize(
+    ("pattern", "said"),
+    [
+        ("odd.ecoh", "--allow odd.ecoh: there is no such tool; did you mean odd.echo or odd.die?"),
+        ("odd.zzz*", "--allow odd.zzz*: there is no such tool"),
+        ("odd.ec*", ""),
+        ("*.ecoh", ""),
+    ],
+)
+def test_leave_for_a_tool_that_there_is_not_is_named(codemode, config, pattern, said):
+    finished = codemode("run", "-", "-c", config, "--allow", pattern, "--allow", "odd.echo", stdin=CALL_ECHO)
+    assert finished.returncode == 0
+    assert [line for line in finished.stderr.splitlines() if line.startswith("--allow")] == ([said] if said else [])
 
 
 def test_a_script_that_is_not_utf8_is_named_with_its_line(codemode, tmp_path):
