@@ -93,13 +93,14 @@ class Config(BaseModel):
         source = str(path)
         try:
             text = Path(path).read_text(encoding="utf-8-sig")
+            folder = Path(path).resolve().parent
         except FileNotFoundError:
-            raise ConfigError(source, ["there is no such file"]) from None
+            raise ConfigError(source, [f"there is no such file{_where(Path(path))}"]) from None
         except UnicodeDecodeError:
             raise ConfigError(source, ["is not UTF-8 text; save it as UTF-8"]) from None
         except OSError as error:
             raise ConfigError(source, [f"cannot be read: {error.strerror}"]) from None
-        return cls.parse(text, source=source, folder=Path(path).resolve().parent, environment=environment)
+        return cls.parse(text, source=source, folder=folder, environment=environment)
 
     @classmethod
     def parse(cls, text: str, *, source: str, folder: Path, environment: Mapping[str, str] | None = None) -> Config:
@@ -168,6 +169,14 @@ def _written_secrets(servers: Mapping[str, ServerConfig]) -> Iterable[str]:
         if server.oauth is not None and server.oauth.client_secret is not None:
             yield server.oauth.client_secret
         yield from (value for key, value in server.env.items() if _SECRET_KEY.search(key))
+
+
+def _where(missing: Path) -> str:
+    """Return in which folder a file is missing, if its path does not say so: a client may have chosen another one."""
+    try:
+        return "" if missing.is_absolute() else f" in {Path.cwd()}"
+    except OSError:
+        return ": the folder it counts from was removed"
 
 
 def _decoded(text: str, source: str) -> Any:

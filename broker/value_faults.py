@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 _NUMBER = "must be a number"
 _WHOLE_NUMBER = "must be a whole number"
 _YES_OR_NO = "must be true or false"
-_TEXT = 'must be text, as in "80"'
+_TEXT = "must be text in quotes"
 _OBJECT = "must be a JSON object"
 _WORDS = {
     "missing": "is missing",

@@ -109,7 +109,7 @@ def remove_cached(key: str, cache: Path | None = None, proofs: Path | None = Non
     """
     image = CompiledImage(cache_folder(cache) / f"{key}.cwasm", proofs_folder(proofs))
     if key not in {one.key for one in cached_images(cache, proofs)}:
-        raise ImageError(f"there is no compiled image {key!r}")
+        raise ImageError(f"there is no compiled image {key!r}; `codemode image list --compiled` has all")
     try:
         image.use.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         with _unused(image) as is_unused:

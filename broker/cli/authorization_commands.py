@@ -183,8 +183,8 @@ def show_audit(
       codemode audit prune --older-than 90d
 
     \b
-    Exit codes: 0, 1 --verify found a fault, 2 wrong usage, or nothing was recorded
-    yet.
+    Exit codes: 0, 1 --verify found a fault, 2 wrong usage,
+    or nothing was recorded yet.
     """  # noqa: D301  # \b keeps click from refilling the lines
     if context.invoked_subcommand is not None:
         return

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from contextlib import ExitStack, asynccontextmanager
 from typing import TYPE_CHECKING
 
@@ -10,6 +11,7 @@ import platformdirs
 from broker import Broker, BrokerError, Config, ConfigError
 from broker.cli.compile_progress import compile_progress
 from broker.cli.next_command import whole
+from broker.cli.options import CONFIG_VARIABLE
 from broker.cli.terminal import Problem, note
 from broker.errors import StoreError
 from broker.store import Store
@@ -62,7 +64,7 @@ def load_config(given: Path | None, *, needed: bool = True) -> Config:
     try:
         return Config.load(path)
     except BrokerError as error:
-        raise Problem(str(error)) from None
+        raise Problem(str(error), _named_by(path)) from None
 
 
 def report_no_config(given: Path | None) -> None:
@@ -125,8 +127,12 @@ def _store(stack: ExitStack, *, is_needed: bool) -> Store | None:
         return None
 
 
+def _named_by(path: Path) -> str:
+    return f"{CONFIG_VARIABLE} names this file." if os.environ.get(CONFIG_VARIABLE) == str(path) else ""
+
+
 def _write_one() -> str:
-    return f"Pass --config FILE, set CODEMODE_CONFIG, or write {user_config()}. For example: {_EXAMPLE}"
+    return f"Pass --config FILE, set {CONFIG_VARIABLE}, or write {user_config()}. For example: {_EXAMPLE}"
 
 
 def report_servers(broker: Broker, request: object) -> None:

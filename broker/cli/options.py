@@ -7,13 +7,15 @@ from typing import Annotated, Literal
 
 import typer
 
+CONFIG_VARIABLE = "CODEMODE_CONFIG"
+
 ConfigFile = Annotated[
     Path | None,
     typer.Option(
         "--config",
         "-c",
         metavar="FILE",
-        envvar="CODEMODE_CONFIG",
+        envvar=CONFIG_VARIABLE,
         help="Config with the MCP servers, in the `mcpServers` JSON form.",
     ),
 ]

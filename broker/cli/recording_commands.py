@@ -187,7 +187,7 @@ def replay_recordings(  # noqa: PLR0913  # options
       codemode replay last --step
 
     \b
-    Exit codes: 0 all the same, 1 differences, 2 something that cannot be replayed.
+    Exit codes: 0 all the same, 1 differences, 2 what cannot be replayed.
     """  # noqa: D301  # \b keeps click from refilling the lines
     from broker.cli import replay as command
 

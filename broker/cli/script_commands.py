@@ -97,7 +97,8 @@ def check_script(
       codemode check report.py --config mcp.json
 
     \b
-    Exit codes: 0 no mistakes, 1 mistakes, 2 wrong usage or config, or a server that the script names is down.
+    Exit codes: 0 no mistakes, 1 mistakes, 2 wrong usage or config,
+    or a server that the script names is down.
     """  # noqa: D301  # \b keeps click from refilling the lines
     from broker.cli import check as command
 

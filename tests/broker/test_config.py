@@ -145,7 +145,7 @@ WRONG = {
     ),
     "env number": (
         servers(git={"command": "x", "env": {"PORT": 80}}),
-        "mcp.json: server 'git': env.PORT: must be text, as in \"80\"",
+        "mcp.json: server 'git': env.PORT: must be text in quotes",
     ),
     "a command with its arguments": (
         servers(git={"command": ["uvx", "mcp-server-git"]}),
@@ -446,6 +446,17 @@ def test_a_missing_file_and_a_folder_are_named(tmp_path):
         Config.load(tmp_path / "none.json")
     with pytest.raises(ConfigError, match="cannot be read: Is a directory"):
         Config.load(tmp_path)
+
+
+def test_a_path_from_a_folder_that_was_removed_is_told(tmp_path, monkeypatch):
+    (tmp_path / "mcp.json").write_text('{"mcpServers": {}}')
+    (tmp_path / "gone").mkdir()
+    monkeypatch.chdir(tmp_path / "gone")
+    assert Config.load("../mcp.json").servers == {}
+    (tmp_path / "gone").rmdir()
+    for path in ("none.json", "../mcp.json"):
+        with pytest.raises(ConfigError, match=r"no such file: the folder it counts from was removed$"):
+            Config.load(path)
 
 
 def test_a_byte_order_mark_is_no_fault(tmp_path):

@@ -5,8 +5,15 @@ from __future__ import annotations
 import subprocess
 import sys
 from importlib.metadata import version
+from typing import TYPE_CHECKING, Any
 
 import pytest
+from typer.main import get_command
+
+from broker.cli.app import app
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 
 def test_without_arguments_the_help_is_shown(codemode):
@@ -24,6 +31,18 @@ def test_the_help_of_a_command_has_an_example(codemode, command):
 
 def test_the_help_of_run_lists_the_exit_codes(codemode):
     assert "Exit codes: 0 completed, 1 the script raised, 2 wrong usage or config," in codemode("run", "-h").stdout
+
+
+def commands(command: Any, path: str) -> Iterator[tuple[str, Any]]:
+    yield path, command
+    for name, one in getattr(command, "commands", {}).items():
+        yield from commands(one, f"{path} {name}")
+
+
+@pytest.mark.parametrize(("path", "command"), [*commands(get_command(app), "codemode")])
+def test_help_is_no_wider_than_a_terminal_except_for_command_lines(path, command):
+    text = command.get_help(command.make_context(path, [], resilient_parsing=True, terminal_width=80))
+    assert [line for line in text.splitlines() if len(line) > 80 and not line.startswith("    codemode ")] == []
 
 
 def test_version_is_that_of_the_distribution(codemode):
