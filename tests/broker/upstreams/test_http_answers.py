@@ -12,6 +12,7 @@ import httpx2
 import pytest
 
 from broker import ServerConfig
+from broker.calls.call_texts import lost_answer
 from broker.errors import CallTimeoutError, OutcomeUnknownError, ToolRejectedError
 from broker.upstreams.child_messages import LINE_BYTES
 from broker.upstreams.http_answers import COMPRESSED, OVER_BOUND, UnreadError
@@ -126,10 +127,7 @@ async def test_an_answer_that_is_none_leaves_open_what_the_call_has_done(running
         with pytest.raises(OutcomeUnknownError) as lost:
             await upstream.call_tool("do", {})
         assert upstream.status.state == "ready"
-    assert str(lost.value) == (
-        f"The answer of faulty was lost: {reason}. The call was sent and may have taken effect. It is not repeated; check "
-        "before you call again."
-    )
+    assert str(lost.value) == lost_answer("faulty", reason)
     assert server.asked.count("tools/call") == 1
 
 
