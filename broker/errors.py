@@ -173,7 +173,7 @@ class ToolRejectedError(UpstreamError):
 
     Attributes:
         code: The JSON-RPC error code.
-        server_text: The server's own words, not bounded.
+        server_text: The server's own words without secrets, not bounded.
     """
 
     def __init__(self, server: str, code: int, server_text: str) -> None:

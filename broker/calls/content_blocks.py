@@ -1,12 +1,14 @@
 """Content blocks of one run that are not text: kept by the host, small handles in the script, shown when displayed.
 
-Above: tool_results.py puts results of tools here, script_functions.py hands them out. Below: nothing. Bounded in
+Above: tool_results.py puts results of tools here, script_functions.py hands them out. Below: redaction. Bounded in
 bytes and number; what is over a bound has a handle without an id, which cannot be displayed or read.
 """
 
 from __future__ import annotations
 
 from typing import Any
+
+from broker.redaction import Redactor
 
 KEPT_CHARACTERS = 64 * 1024 * 1024
 KEPT_BLOCKS = 1_000
@@ -19,8 +21,9 @@ _MOST_DIGITS = 9
 class ContentBlocks:
     """The blocks of one run, as MCP writes them."""
 
-    def __init__(self) -> None:
-        """Keep nothing yet."""
+    def __init__(self, redact: Redactor | None = None) -> None:
+        """Keep nothing yet, and nothing ever with a secret in it that `redact` takes out."""
+        self._redact = redact or Redactor(())
         self._displayed: dict[int, dict[str, Any]] = {}
         self.left_out = 0
         """How many displayed blocks were over a bound, or broken."""
@@ -50,9 +53,10 @@ class ContentBlocks:
             self._last = max(self._last, int(number[:_MOST_DIGITS]))
 
     def _put(self, name: str, block: Any) -> bool:
-        shown = _showable(block)
-        if shown is None:
+        showable = _showable(block)
+        if showable is None:
             return False
+        shown: dict[str, Any] = self._redact.value(showable)
         size = len(base64_of(shown) or shown.get("resource", {}).get("text", ""))
         if len(self._kept) >= KEPT_BLOCKS or self._characters + size > KEPT_CHARACTERS:
             return False

@@ -83,7 +83,7 @@ class ToolCalls:
         self._on_call = on_call
         self._blocks = blocks
         self._on_progress = on_progress
-        self._convert = convert or partial(completion_of, blocks=blocks)
+        self._convert = convert or partial(completion_of, blocks=blocks, redact=redact)
         self._ended = self._unknown = 0
 
     @property

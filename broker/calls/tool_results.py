@@ -26,6 +26,7 @@ from broker.calls.call_failures import failure, quoted
 from broker.calls.json_schema import first_fault
 from broker.calls.result_values import bounded
 from broker.errors import UnfitResultError
+from broker.redaction import Redactor
 from codegen.plain_text import one_line
 from sandbox import Completion, Failed, Returned
 
@@ -40,13 +41,16 @@ _NAME_CHARACTERS = 130
 _ABSENT = object()
 
 
-def completion_of(raw: dict[str, Any], tool: CatalogEntry, blocks: ContentBlocks | None = None) -> Completion:
+def completion_of(
+    raw: dict[str, Any], tool: CatalogEntry, blocks: ContentBlocks | None = None, redact: Redactor | None = None
+) -> Completion:
     """Turn a result into what the script's call returns or raises. Never raises.
 
-    Blocks that are not text are kept in `blocks`, where the script can have them displayed.
+    Blocks that are not text are kept in `blocks`, where the script can have them displayed. `redact` takes secrets out
+    of a text that is cut: of half a secret nobody could tell later that it is one.
     """
     try:
-        return _completion(raw, tool, blocks)
+        return _completion(raw, tool, blocks, redact or Redactor(()))
     except UnfitResultError as fault:
         name = one_line(tool.qualified_name, _NAME_CHARACTERS)
         text = f"The result of {name} {fault}. The call was made and is not repeated."
@@ -58,7 +62,7 @@ def is_error(raw: dict[str, Any]) -> bool:
     return raw.get("isError") not in (None, False)
 
 
-def _completion(raw: dict[str, Any], tool: CatalogEntry, blocks: ContentBlocks | None) -> Completion:
+def _completion(raw: dict[str, Any], tool: CatalogEntry, blocks: ContentBlocks | None, redact: Redactor) -> Completion:
     kind = raw.get("resultType", "complete")
     if kind != "complete":
         raise UnfitResultError("has a resultType that we do not know")
@@ -67,7 +71,7 @@ def _completion(raw: dict[str, Any], tool: CatalogEntry, blocks: ContentBlocks |
         raise UnfitResultError(f"has no list of at most {MOST_BLOCKS} content blocks")
     structured = raw.get("structuredContent", _ABSENT)
     if is_error(raw):
-        return _tool_error(content, structured, tool)
+        return _tool_error(content, structured, tool, redact)
     if tool.spec.output_schema is not None:
         return Returned(_structured_value(content, structured, tool))
     if structured is not _ABSENT and structured is not None:
@@ -75,12 +79,12 @@ def _completion(raw: dict[str, Any], tool: CatalogEntry, blocks: ContentBlocks |
     return Returned(_content_value(content, blocks))
 
 
-def _tool_error(content: list[Any], structured: Any, tool: CatalogEntry) -> Failed:
+def _tool_error(content: list[Any], structured: Any, tool: CatalogEntry, redact: Redactor) -> Failed:
     blocks = [_block(one) for one in content]
     text = "\n".join(block["text"] for block in blocks if isinstance(block.get("text"), str))
     return failure(
         "ToolError",
-        quoted(tool.spec.server, text or "no message"),
+        quoted(tool.spec.server, redact(text) or "no message"),
         tool,
         content=_bounded_or_none(blocks),
         structured_content=None if structured is _ABSENT else _bounded_or_none(structured),

@@ -206,7 +206,7 @@ class Execution:
 
     def _calls(self, recorded: RecordedRun, desk: RunDesk, stopwatch: Stopwatch, watching: Watching) -> RunCalls:
         """Return who answers the calls of a run, with what it had called before."""
-        prepared, blocks = self.preparation, ContentBlocks()
+        prepared, blocks = self.preparation, ContentBlocks(self.redact)
         tools = ToolCalls(
             catalog=prepared.catalog,
             upstreams=prepared.upstreams,

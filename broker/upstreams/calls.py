@@ -6,6 +6,7 @@ that failed is never repeated.
 
 from __future__ import annotations
 
+import math
 import time
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -83,7 +84,8 @@ class Calls:
         call.scope.deadline = anyio.current_time() + seconds
         self._requests.begin(call)
         try:
-            send = partial(connection.call_tool, name, arguments, on_progress, may_ask=call.person is not None)
+            tell = None if on_progress is None else partial(self._tell, on_progress)
+            send = partial(connection.call_tool, name, arguments, tell, may_ask=call.person is not None)
             with call.scope:
                 if self._descriptions.has_read(name):
                     result = await self._descriptions.call(
@@ -112,6 +114,12 @@ class Calls:
             if self._on_call is not None:
                 self._on_call(self._server, name, is_success, time.monotonic() - began)
 
+    async def _tell(self, on_progress: ProgressFnT, progress: float, total: float | None, message: str | None) -> None:
+        """Tell how far the server says it is; what is no finite number cannot be passed on."""
+        if math.isfinite(progress):
+            is_total = total is not None and math.isfinite(total)
+            await on_progress(progress, total if is_total else None, None if message is None else self._redact(message))
+
     def _error(self, connection: Connection, error: MCPError) -> Exception:
         """Tell an answer of the server from a failure of the transport, which the SDK reports alike."""
         session_gone = error.code == INVALID_REQUEST and error.message == "Session terminated"
@@ -120,7 +128,7 @@ class Calls:
             return self._unknown_outcome(connection.reason)
         if error.code == REQUEST_TIMEOUT:
             return CallTimeoutError(self._server, call_texts.reported_timeout(self._server))
-        return ToolRejectedError(self._server, error.code, error.message)
+        return ToolRejectedError(self._server, error.code, self._redact(error.message))
 
     def _unknown_outcome(self, reason: str) -> OutcomeUnknownError:
         return OutcomeUnknownError(self._server, call_texts.lost_answer(self._server, self._redact(reason)))

@@ -120,7 +120,7 @@ async def _open(
         return InProcessDispatcher(server, state)
     if target.command is not None:
         streams = await stack.enter_async_context(
-            stdio_streams(target, connection.end, process, on_stop=connection.stopped)
+            stdio_streams(target, connection.end, process, on_stop=connection.stopped, redact=connection.redact)
         )
     else:
         streams = await _http_streams(stack, target, connection)

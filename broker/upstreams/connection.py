@@ -69,6 +69,7 @@ class Connection:
     on_end: Callable[[], None]
     on_secret: Callable[[str], None] | None = None
     requests: UpstreamRequests | None = None
+    redact: Callable[[str], str] = str
     ended: anyio.Event = field(default_factory=anyio.Event)
     reason: str = ""
     last_words: str = ""

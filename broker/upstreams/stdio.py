@@ -47,11 +47,12 @@ class Child:
         end: Takes the reason why the connection is of no further use.
     """
 
-    def __init__(self, server: ServerProcess, on_end: Callable[[str], None]) -> None:
-        """Report the end of the connection, with its reason, to `on_end`."""
+    def __init__(self, server: ServerProcess, on_end: Callable[[str], None], redact: Callable[[str], str]) -> None:
+        """Report the end of the connection, with its reason, to `on_end`; `redact` takes secrets out of its words."""
         self.unanswered = 0
         self.stray = b""
         self.end = on_end
+        self._redact = redact
         self._process = server.process
         self._stdin = server.stdin
         self._tree = ProcessTree(server.process)
@@ -65,7 +66,8 @@ class Child:
         That is the last one of stderr, but for what npm and uv write behind the reason; where nothing came there, the
         last one of stdout that was no message.
         """
-        lines = bytes(self._stderr or self.stray).decode("utf-8", "replace").splitlines()
+        # Redacted before a line is cut: of half a secret nobody could tell later that it is one.
+        lines = self._redact(bytes(self._stderr or self.stray).decode("utf-8", "replace")).splitlines()
         of_npm = [line for line in lines if _NPM_REASON.match(line)]
         said = [text for line in of_npm[:1] or lines if (text := one_line(line, _WORDS_CHARACTERS))]
         return next((text for text in reversed(said) if not text.lower().startswith("hint:")), "")
@@ -117,10 +119,12 @@ async def stdio_streams(
     server: ServerProcess | None = None,
     *,
     on_stop: Callable[[str], None] = lambda _words: None,
+    redact: Callable[[str], str] = lambda text: text,
 ) -> AsyncIterator[TransportStreams]:
     """Start the server of a config and yield its message streams; all that it started is gone afterwards.
 
-    `server` is that where it has been started already. `on_stop` takes its last words when we are done with it.
+    `server` is that where it has been started already. `redact` takes secrets out of its last words, which `on_stop`
+    takes when we are done with it.
 
     Raises:
         OSError: The program cannot be started.
@@ -129,7 +133,7 @@ async def stdio_streams(
         server = await start_process(config)
     # No await before the task group: a cancellation in between would leave the child behind.
     assert server.process.stdout is not None  # noqa: S101  # it was opened as a pipe
-    child = Child(server, on_end)
+    child = Child(server, on_end, redact)
     incoming = Incoming(child, server.process.stdout)
     outgoing = Outgoing(child, server.stdin)
     async with anyio.create_task_group() as tasks:

@@ -147,6 +147,7 @@ class Upstream:
             self._lose_connection,
             self._learn,
             self._requests,
+            self._redact,
         )
         process, self._process = self._process, None
         error: Exception | None = None

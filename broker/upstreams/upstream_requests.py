@@ -190,7 +190,7 @@ class UpstreamRequests:
                 case "elicitation/create":
                     return await self._elicit(call, self._redact(params), tool)
                 case "sampling/createMessage":
-                    return await self._sample(call, params)
+                    return await self._sample(call, self._redact(params))
         raise RefusedError("requests of this kind are refused")
 
     async def _elicit(self, call: OpenCall, params: Mapping[str, Any], tool: str) -> t.ElicitResult:
