@@ -72,12 +72,13 @@ class Config(BaseModel):
     disclosure: DisclosureConfig = DisclosureConfig()
     policy: PolicyConfig = PolicyConfig()
     audit: AuditSettings = AuditSettings()
-    _secrets: frozenset[str] = PrivateAttr(default=frozenset())
+    _resolved: frozenset[str] = PrivateAttr(default=frozenset())
 
     @property
     def secrets(self) -> frozenset[str]:
         """Values to keep out of everything that leaves: what variables held, headers, secret-looking `env`."""
-        return self._secrets
+        values = (*self._resolved, *_written_secrets(self.servers), *self.serve.tokens.values())
+        return frozenset(value for value in values if len(value) >= LEAST_SECRET_CHARACTERS)
 
     @classmethod
     def load(cls, path: Path | str, *, environment: Mapping[str, str] | None = None) -> Config:
@@ -147,17 +148,13 @@ class Config(BaseModel):
         return cls.parse(text, source=source, folder=Path.cwd())
 
     def finished(self, folder: Path, resolved: set[str]) -> Config:
-        """Return the config with absolute folders and its secrets noted; `resolved` came from variables."""
+        """Return the config with absolute folders; what was `resolved` from variables is secret from then on."""
         servers = {
             name: server.model_copy(update={"cwd": folder / server.cwd}) if server.cwd is not None else server
             for name, server in self.servers.items()
         }
         finished = self.model_copy(update={"servers": servers})
-        finished._secrets = frozenset(  # noqa: SLF001  # a private attribute of this class
-            value
-            for value in (*resolved, *_written_secrets(servers), *self.serve.tokens.values())
-            if len(value) >= LEAST_SECRET_CHARACTERS
-        )
+        finished._resolved = frozenset(resolved)  # noqa: SLF001  # a private attribute of this class
         return finished
 
 

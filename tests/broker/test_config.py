@@ -13,6 +13,7 @@ from pydantic import Field, TypeAdapter, ValidationError
 
 from broker.config import Config
 from broker.errors import ConfigError
+from broker.server.settings import ServeSettings
 from broker.upstreams.server_config import ServerConfig
 from broker.value_faults import words_for
 
@@ -439,6 +440,13 @@ def test_secrets_are_known_and_not_shown():
     )
     assert config.secrets == {"written-key", "Bearer written-token", "written-token", SECRET}
     assert "written" not in repr(config)
+
+
+def test_secrets_are_known_of_a_config_that_a_program_makes():
+    web = ServerConfig(url="https://h", headers={"Authorization": "Bearer written-token", "X": "short"})
+    config = Config(servers={"web": web}, serve=ServeSettings(tokens={"ada": "token-of-sixteen-characters"}))
+    assert config.secrets == {"Bearer written-token", "written-token", "token-of-sixteen-characters"}
+    assert Config().secrets == frozenset()
 
 
 def test_a_missing_file_and_a_folder_are_named(tmp_path):

@@ -138,6 +138,6 @@ async def test_the_last_words_of_a_server_are_cut_behind_a_secret_and_not_within
     server = {"command": sys.executable, "args": ["-c", die], "env": {"API_TOKEN": SECRET}}
     with anyio.fail_after(30):
         async with Broker.from_config({"mcpServers": {"leaky": server}}) as broker:
-            problem = broker.server_statuses()[0].problem
+            problem = broker.server_statuses()[0].problem or ""
     assert longest_part(problem) <= MOST_SHOWN
     assert "x" * 190 in problem

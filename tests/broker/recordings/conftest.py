@@ -58,7 +58,7 @@ def opened(desk_server, store):
     @asynccontextmanager
     async def open_broker(*, secrets=(), policy=None, **settings):
         config = Config(recordings=RecordingSettings(**settings), policy=policy or PolicyConfig())
-        config._secrets = frozenset(secrets)
+        config._resolved = frozenset(secrets)
         with anyio.fail_after(60):
             async with Broker(config, servers={"desk": desk_server}, store=store) as broker:
                 yield broker

@@ -26,7 +26,7 @@ def test_a_secret_in_pieces_is_kept_from_who_listens_and_the_two_streams_stay_ap
 async def test_who_listens_to_a_run_hears_all_of_it_but_its_secrets():
     heard: list[tuple[str, str]] = []
     config = Config()
-    config._secrets = frozenset([SECRET])
+    config._resolved = frozenset([SECRET])
     async with Broker(config) as broker:
         script = f"print('{SECRET}')\nprint('hunter2', end='')"
         await broker.session().execute_code(script, on_output=lambda *piece: heard.append(piece))
