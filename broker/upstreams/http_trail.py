@@ -128,12 +128,20 @@ class HttpTrail:
         """Why an answer to something else than a call was not read to its end; empty where all were."""
         return self._beside_calls.unread
 
+    def check(self, url: str) -> None:
+        """Refuse to follow a server with TLS to an address without it.
+
+        Raises:
+            LoginError: It named one.
+        """
+        if self.url.startswith("https:") and not url.startswith("https:"):
+            raise LoginError(f"it sends us to {_place(url)}, which is not an https address")
+
     async def _before(self, request: httpx2.Request) -> None:
-        if self.url.startswith("https:") and request.url.scheme != "https":
-            raise LoginError(f"it sends us to {_place(request)}, which is not an https address")
+        self.check(str(request.url))
         request.headers["Accept-Encoding"] = "identity"
         if _is_for_metadata(request):
-            self._metadata.pop(place := _place(request), None)
+            self._metadata.pop(place := _place(str(request.url)), None)
             self._metadata[place] = None
         elif request.method == "GET":
             sent = self._sent()
@@ -145,7 +153,7 @@ class HttpTrail:
         sent = self._sent()
         response.stream = BoundedBody(response, lambda: sent.is_over, sent.note_unread)
         if _is_for_metadata(response.request):
-            self._metadata[_place(response.request)] = response.status_code
+            self._metadata[_place(str(response.request.url))] = response.status_code
         elif _is_for_server(response.request):
             self.refused = response.status_code if response.status_code in REFUSALS else None
             sent.note(response.status_code)
@@ -167,9 +175,9 @@ def _is_for_metadata(request: httpx2.Request) -> bool:
     return request.method == "GET" and not _is_for_server(request)
 
 
-def _place(request: httpx2.Request) -> str:
+def _place(url: str) -> str:
     """Return an address without what may be a secret in it: of its path, only a well-known name."""
-    parts = urlsplit(str(request.url))
+    parts = urlsplit(url)
     place = f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}"
     if not parts.path.startswith(_WELL_KNOWN):
         return f"{shown_name(place)}/…"

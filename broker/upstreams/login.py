@@ -56,8 +56,8 @@ async def login(settings: ServerConfig, show: Callable[[str], None]) -> None:
     await _register(oauth, storage)
     async with await anyio.create_tcp_listener(local_host="127.0.0.1", local_port=oauth.redirect_port) as listener:
         port = listener.extra(SocketAttribute.local_port)  # noqa: S610  # of anyio
-        callback = _Callback(f"http://127.0.0.1:{port}/callback", show)
         trail = HttpTrail(url)
+        callback = _Callback(f"http://127.0.0.1:{port}/callback", show, trail)
         provider = _Provider(
             url,
             client_metadata(oauth, callback.url),
@@ -118,22 +118,26 @@ class _Provider(OAuthClientProvider):
 
 
 class _Callback:
-    """The end of a redirect, on this machine."""
+    """The end of a redirect, on this machine, where any page and any user can send a request as well."""
 
-    def __init__(self, url: str, show: Callable[[str], None]) -> None:
+    def __init__(self, url: str, show: Callable[[str], None], trail: HttpTrail) -> None:
         self.url = url
         self._show = show
+        self._trail = trail
+        self._state = ""
         self.problem: LoginError | None = None
         self._came = anyio.Event()
         self._parameters: dict[str, str] = {}
 
     async def show(self, url: str) -> None:
         """Send the person to the authorization server; a second time for a login that is good for more."""
+        self._trail.check(url)
         self._came = anyio.Event()
+        self._state = _parameters(urlsplit(url).query).get("state", "")
         self._show(url)
 
     async def result(self) -> AuthorizationCodeResult:
-        """Wait until the person comes back; the SDK compares the state."""
+        """Wait until the person comes back."""
         await self._came.wait()
         if "code" not in self._parameters:
             refused = self._parameters.get("error", "no code")[:80]
@@ -152,14 +156,19 @@ class _Callback:
         request = await stream.receive(_REQUEST_BYTES)
         target = request.split(b" ", 2)[1].decode("ascii", "replace") if request.count(b" ") > 1 else ""
         place = urlsplit(target)
-        if place.path != "/callback":
+        parameters = _parameters(place.query)
+        if place.path != "/callback" or parameters.get("state") != self._state:
             await stream.send(b"HTTP/1.1 404 Not Found\r\nConnection: close\r\n\r\n")
             return
-        self._parameters = {key: values[0] for key, values in parse_qs(place.query).items()}
+        self._parameters = parameters
         try:
             await stream.send(f"{_ANSWER}You can close this window and go back to the terminal.\n".encode())
         finally:
             self._came.set()
+
+
+def _parameters(query: str) -> dict[str, str]:
+    return {key: values[0] for key, values in parse_qs(query).items()}
 
 
 async def _register(oauth: OAuthClient, storage: KeptTokens) -> None:

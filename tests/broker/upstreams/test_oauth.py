@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import socket
 from contextlib import asynccontextmanager
+from functools import partial
 from pathlib import Path
 from urllib.parse import parse_qs, urlsplit
 
@@ -276,18 +277,59 @@ async def test_a_login_whose_token_the_server_does_not_take_says_so_at_once():
     assert len(shown) == 1
 
 
-async def test_a_login_outlasts_what_is_no_request():
+DISTURBANCES = [
+    b"",
+    b"GET //[ HTTP/1.1\r\n\r\n",
+    b"GET /callback HTTP/1.1\r\n\r\n",
+    b"GET /callback?error=access_denied HTTP/1.1\r\n\r\n",
+    b"GET /callback?code=theirs&state=theirs HTTP/1.1\r\n\r\n",
+]
+
+
+async def test_a_login_outlasts_what_is_not_the_answer_to_it():
     async with guarded(Issuer()) as settings, browser() as show:
 
         def disturb_and_show(url):
             place = urlsplit(parse_qs(urlsplit(url).query)["redirect_uri"][0])
-            for said in (b"", b"GET //[ HTTP/1.1\r\n\r\n"):
+            for said in DISTURBANCES:
                 with socket.create_connection((place.hostname, place.port)) as connection:
                     connection.sendall(said)
             show(url)
 
         await login(settings, disturb_and_show)
         assert await KeptTokens(settings.url or "").get_tokens() is not None
+
+
+PAGES = {
+    "https://10.0.0.1:9200/reset": "the login failed: shown",
+    "http://10.0.0.1:9200/reset": (
+        "the login failed: it sends us to http://10.0.0.1:9200/…, which is not an https address"
+    ),
+}
+
+
+@pytest.mark.parametrize("page", PAGES)
+async def test_a_server_with_tls_sends_no_person_to_a_page_without_it(monkeypatch, page):
+    base = "https://web.example"
+
+    def answer(request):
+        if request.url.path == "/register":
+            client = {"client_id": "ours", "redirect_uris": ["http://127.0.0.1/callback"]}
+            return httpx2.Response(201, json={**client, "token_endpoint_auth_method": "none"})
+        if request.url.path == "/.well-known/oauth-authorization-server":
+            places = {"issuer": base, "authorization_endpoint": page, "token_endpoint": f"{base}/token"}
+            return httpx2.Response(200, json={**places, "response_types_supported": ["code"]})
+        return httpx2.Response(401 if request.url.path == "/mcp" else 404)
+
+    def show(url):
+        assert url.startswith(page)
+        raise LoginError("shown")
+
+    client = partial(httpx2.AsyncClient, transport=httpx2.MockTransport(answer))
+    monkeypatch.setattr("broker.upstreams.login.httpx2.AsyncClient", client)
+    with anyio.fail_after(30), pytest.raises(LoginError) as failed:
+        await login(ServerConfig(url=f"{base}/mcp", oauth=OAuthClient()), show)
+    assert str(failed.value) == PAGES[page]
 
 
 async def test_a_login_at_a_server_that_is_not_there_says_so():
