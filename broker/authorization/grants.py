@@ -26,6 +26,9 @@ if TYPE_CHECKING:
 
 Scope: TypeAlias = Literal["run", "session", "always"]
 
+MOST_CALLS = 999_999_999
+"""For how many calls a grant can be; who means more means any number."""
+
 BEFOREHAND = "beforehand"
 """Who gave a grant that a session began with."""
 
@@ -65,6 +68,8 @@ class Grant:
         check_predicate(self.arguments)
         if self.calls is not None and self.calls < 1:
             raise PatternError(f"a grant for {self.calls} calls allows nothing")
+        if self.calls is not None and self.calls > MOST_CALLS:
+            raise PatternError(f"a grant is for at most {MOST_CALLS:,} calls, or for any number")
         if self.expires_at is not None and self.expires_at.tzinfo is None:
             raise PatternError("the expiry of a grant needs a time zone")
         if self.scope == "always" and (self.digest is None or not is_exact(self.pattern)):

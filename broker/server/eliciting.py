@@ -14,6 +14,7 @@ import mcp.types as t
 
 from broker.authorization.choices import Choice, answers_of
 from broker.authorization.forms import FormReply
+from broker.authorization.grants import MOST_CALLS
 from broker.authorization.predicates import Predicate
 from broker.authorization.shown import shown_name
 from broker.errors import PatternError
@@ -168,7 +169,7 @@ def _count(value: Any) -> int | Literal[False] | None:
         value = int(value)
     if value is None or value == "":
         return None
-    return value if isinstance(value, int) and not isinstance(value, bool) and value >= 1 else False
+    return value if isinstance(value, int) and not isinstance(value, bool) and 1 <= value <= MOST_CALLS else False
 
 
 def _tests(text: str) -> dict[str, Any]:

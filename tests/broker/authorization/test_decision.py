@@ -112,6 +112,10 @@ def test_a_pattern_that_matches_nothing_is_refused(kind, pattern, message):
 
 IMPOSSIBLE = {
     "no calls": (lambda: Grant("*", calls=0), "a grant for 0 calls allows nothing"),
+    "more calls than can be counted": (
+        lambda: Grant("*", calls=10**9),
+        "a grant is for at most 999,999,999 calls, or for any number",
+    ),
     "a time of no zone": (
         lambda: Grant("*", expires_at=datetime(2026, 1, 1)),  # noqa: DTZ001  # what is refused
         "the expiry of a grant needs a time zone",

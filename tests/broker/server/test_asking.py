@@ -224,10 +224,10 @@ EVERY = "allow every call of the tool in this run"
 LIKE = "allow calls like these in this run"
 
 
-@pytest.mark.parametrize(
-    "calls",
-    [0, -1, 2.5, "0", "-1", "2.5", "3 ½", "³", "many", "9" * 10, True, False, ["3"], float("nan"), float("inf")],
-)
+NUMBERS = [0, -1, 2.5, 10**9, 1e300, True, False, float("nan"), float("inf")]
+
+
+@pytest.mark.parametrize("calls", [*NUMBERS, "0", "-1", "2.5", "3 ½", "³", "many", "9" * 10, ["3"]])
 @pytest.mark.parametrize("choice", [EVERY, LIKE, "allow these calls"])
 def test_a_count_that_is_none_is_a_refusal(choice, calls):
     assert answer_to(tool_1=choice, tool_1_calls=calls) == Verdict((0,), allow=False)
