@@ -1,17 +1,18 @@
 """Menus and lines of text on the terminal, on stderr: stdout is the script's.
 
-Above: consent.py, forms.py. Below: questionary, whose menus work with prompt_toolkit and so on any terminal.
+Above: consent.py, forms.py. Below: signals.py, and questionary, whose menus work with prompt_toolkit and so on any
+terminal.
 """
 
 from __future__ import annotations
 
-import os
-import signal
 import sys
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import anyio
+
+from broker.cli.signals import interrupt
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -69,10 +70,7 @@ async def _ask(prompt: Prompt) -> Any:
     try:
         return await prompt.application.run_async()
     except KeyboardInterrupt:
-        # Handled where the program is: the run ends as for any Ctrl-C, also where a shell lets it ignore the signal.
-        if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
-            signal.signal(signal.SIGINT, signal.default_int_handler)
-        os.kill(os.getpid(), signal.SIGINT)
+        interrupt()
         await anyio.sleep_forever()
     except EOFError:
         pass

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import errno
 import os
-import signal
 import sys
 from contextlib import ExitStack
 from dataclasses import dataclass
@@ -24,6 +23,7 @@ from broker.server.settings import TOKEN_CHARACTERS
 from broker.server.stdio import standard_streams
 
 if TYPE_CHECKING:
+    import signal
     import socket
     from collections.abc import AsyncIterator
     from pathlib import Path
@@ -72,7 +72,7 @@ async def serve(request: ServeRequest) -> ExitCode:
             if config.recordings.resume == "automatic":
                 broker.take_up_interrupted()
             # Until the servers have ended too: clients that send SIGINT send SIGTERM soon after.
-            signals = stack.enter_context(anyio.open_signal_receiver(signal.SIGINT, *ending_signals()))
+            signals = stack.enter_context(anyio.open_signal_receiver(*ending_signals()))
             if listening is None:
                 if sys.stdin.isatty():
                     note(_AT_A_TERMINAL)

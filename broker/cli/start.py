@@ -39,27 +39,28 @@ def start(
     from broker.cli.logs import configure_logs  # noqa: PLC0415  # --help loads neither structlog nor codegen
 
     configure_logs(verbose=verbose, as_json=log_json)
-    ends_us = signal.getsignal(signal.SIGINT) is signal.SIG_DFL  # not where a shell has it ignored
     try:
-        if ends_us:
-            signal.signal(signal.SIGINT, signal.default_int_handler)
         code = anyio.run(run_until_signal, command, request)
     except KeyboardInterrupt:
-        note("")  # the terminal has just shown ^C
-        report_problem("interrupted")
-        code = ExitCode.INTERRUPTED
+        code = _ended_by(signal.SIGINT)
     except SignalReceived as ended:
-        report_problem(f"ended by {ended.number.name}")
-        code = ExitCode(128 + ended.number)
+        code = _ended_by(ended.number)
     except Exception as error:  # noqa: BLE001  # the edge of the program
         code = _report(error, request)
-    if ends_us:
-        signal.signal(signal.SIGINT, signal.SIG_DFL)  # all is ended in order: nothing more to wait for
     if fault := lost_output():
         lost = _RECORDED if is_recorded else "Only this output is lost: free some space, or write it to another place."
         report_problem(f"stdout cannot be written: {fault}", whole(lost, request))
         code = code or ExitCode.FAULT  # not USAGE: scripts that see that may run it again
     raise typer.Exit(code)
+
+
+def _ended_by(number: signal.Signals) -> ExitCode:
+    if number is signal.SIGINT:
+        note("")  # the terminal has just shown ^C
+        report_problem("interrupted")
+    else:
+        report_problem(f"ended by {number.name}")
+    return ExitCode(128 + number)
 
 
 def _report(error: Exception, request: object) -> ExitCode:

@@ -81,13 +81,15 @@ async def start_process(config: ServerConfig) -> ServerProcess:
 
 async def _open(config: ServerConfig, stdin: int) -> Process:
     inherited = {name: os.environ[name] for name in _INHERITED if name in os.environ}
-    return await anyio.open_process(
-        [config.command or "", *config.args],
-        stdin=stdin,
-        env=inherited | config.env,
-        cwd=config.cwd,
-        start_new_session=True,
-    )
+    with anyio.CancelScope(shield=True):  # one that is cancelled kills the process, and not what this has started
+        process = await anyio.open_process(
+            [config.command or "", *config.args],
+            stdin=stdin,
+            env=inherited | config.env,
+            cwd=config.cwd,
+            start_new_session=True,
+        )
+    return process
 
 
 async def end_process(server: ServerProcess) -> None:

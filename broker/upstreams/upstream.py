@@ -26,6 +26,7 @@ from broker.upstreams.explain import explain
 from broker.upstreams.listed_tools import ListedTools
 from broker.upstreams.readiness import Readiness
 from broker.upstreams.server_config import ServerConfig
+from broker.upstreams.server_process import end_process
 from broker.upstreams.server_status import ServerStatus
 from broker.upstreams.upstream_requests import OpenCall, UpstreamRequests
 
@@ -137,6 +138,8 @@ class Upstream:
                 delay = FIRST_DELAY_SECONDS if steady else min(delay * 2, LONGEST_DELAY_SECONDS)
                 await anyio.sleep(delay * random.uniform(0.5, 1.0))  # noqa: S311  # jitter
         finally:
+            if self._process is not None:  # cancelled before it was spoken to
+                await end_process(self._process)
             self._readiness.end()
 
     async def _attempt(self) -> bool:

@@ -59,6 +59,52 @@ def test_a_run_that_is_ended_takes_its_servers_along_and_can_go_on(waiting, code
     assert "interrupted" in codemode("runs").stdout
 
 
+@pytest.mark.parametrize(
+    ("signals", "code"),
+    [
+        ([signal.SIGTERM], 143),
+        ([signal.SIGINT, signal.SIGTERM], 130),
+        ([signal.SIGHUP, signal.SIGTERM], 129),
+    ],
+)
+def test_a_server_ends_with_a_run_that_is_ended_while_it_starts(  # noqa: PLR0917  # fixtures
+    command, environment, write_config, tmp_path, signals, code
+):
+    deaf = {"command": "sh", "args": ["-c", "trap '' TERM HUP INT; while :; do sleep 60; done"]}
+    config = write_config({"deaf": deaf})
+    (tmp_path / "script.py").write_text("from tools import deaf\nawait deaf.listen()\n")
+    with subprocess.Popen(  # noqa: S603  # our own command
+        [command, "run", "script.py", "--config", config],
+        env=environment,
+        cwd=tmp_path,
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as process:
+        while len(started := descendants(process.pid)) < 2:
+            assert process.poll() is None
+        for number in signals:
+            process.send_signal(number)
+        _, said = process.communicate(timeout=60)
+    assert process.returncode == code, said
+    assert [pid for pid in started if lives(pid)] == []
+    assert "Traceback" not in said
+
+
+def test_ctrl_c_ends_what_keeps_the_event_loop_busy_if_it_is_pressed_again():
+    program = (
+        "import os, signal, sys, typer\n"
+        "from broker.cli.start import start\n"
+        "async def busy(_request):\n"
+        "    while True: os.kill(os.getpid(), signal.SIGINT)\n"
+        "try: start(busy, None)\n"
+        "except typer.Exit as ended: sys.exit(ended.exit_code)\n"
+    )
+    ended = subprocess.run(  # noqa: S603  # our own command
+        [sys.executable, "-c", program], capture_output=True, text=True, timeout=60, check=False
+    )
+    assert (ended.returncode, ended.stderr) == (130, "\nerror: interrupted\n")
+
+
 def test_a_run_under_nohup_does_not_end_with_its_terminal(waiting):
     with waiting("nohup") as process:
         process.send_signal(signal.SIGHUP)
