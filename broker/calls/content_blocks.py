@@ -6,6 +6,9 @@ bytes and number; what is over a bound has a handle without an id, which cannot 
 
 from __future__ import annotations
 
+import base64
+import binascii
+import re
 from typing import Any
 
 from broker.redaction import Redactor
@@ -16,6 +19,8 @@ DISPLAYED_CHARACTERS = 8 * 1024 * 1024
 DISPLAYED_BLOCKS = 20
 _SHOWN = ("mimeType", "text", "blob")
 _MOST_DIGITS = 9
+_MIME_TYPE = re.compile(r"[\w.+-]{1,64}/[!-~ ]{1,100}")
+"""What servers send may have parameters."""
 
 
 class ContentBlocks:
@@ -53,10 +58,10 @@ class ContentBlocks:
             self._last = max(self._last, int(number[:_MOST_DIGITS]))
 
     def _put(self, name: str, block: Any) -> bool:
-        showable = _showable(block)
-        if showable is None:
+        sent = showable(block)
+        if sent is None:
             return False
-        shown: dict[str, Any] = self._redact.value(showable)
+        shown: dict[str, Any] = self._redact.value(sent)
         size = len(base64_of(shown) or shown.get("resource", {}).get("text", ""))
         if len(self._kept) >= KEPT_BLOCKS or self._characters + size > KEPT_CHARACTERS:
             return False
@@ -84,7 +89,7 @@ class ContentBlocks:
         self._displayed[order] = block
 
 
-def _showable(block: Any) -> dict[str, Any] | None:
+def showable(block: Any) -> dict[str, Any] | None:
     """Return what a client can show of a block; None where that is nothing."""
     match block:
         case {"type": "image" | "audio" as kind, "data": str() as data, "mimeType": str() as mime_type}:
@@ -94,6 +99,21 @@ def _showable(block: Any) -> dict[str, Any] | None:
             if "text" in shown or "blob" in shown:
                 return {"type": "resource", "resource": {"uri": uri, **shown}}
     return None
+
+
+def is_whole(block: dict[str, Any]) -> bool:
+    """Tell whether a block is what it says: a client that hands a broken image to its model may never get rid of it."""
+    data = base64_of(block)
+    return _MIME_TYPE.fullmatch(mime_type_of(block)) is not None and (data is None or decodes(data))
+
+
+def decodes(data: str) -> bool:
+    """Tell whether a text is base64."""
+    try:
+        base64.b64decode(data, validate=True)
+    except (binascii.Error, ValueError):
+        return False
+    return True
 
 
 def base64_of(block: dict[str, Any]) -> str | None:

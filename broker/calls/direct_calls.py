@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from broker.calls.call_failures import failure
+from broker.calls.content_blocks import is_whole, showable
 from broker.calls.host_paths import HostPaths
 from broker.calls.tool_calls import ToolCalls
 from broker.calls.tool_results import MOST_BLOCKS, is_error
@@ -95,13 +96,27 @@ class DirectCalls:
 
 def _as_sent(raw: dict[str, Any], entry: CatalogEntry) -> Completion:
     """Let through what the protocol allows a server to answer; a question to a person is not among it."""
-    content = raw.get("content", [])
-    is_whole = raw.get("resultType", "complete") == "complete"
-    if not is_whole or not isinstance(content, list) or len(content) > MOST_BLOCKS:
-        text = f"{entry.python_name} sent an answer that cannot be passed on. It may have acted."
-        return failure("ToolResultError", text, entry)
-    answer = {key: raw[key] for key in ("content", "structuredContent") if key in raw}
-    return Returned({**answer, "isError": is_error(raw)})
+    answer: dict[str, Any] = {key: raw[key] for key in ("content", "structuredContent") if key in raw}
+    if raw.get("resultType", "complete") == "complete" and _can_be_sent(answer):
+        return Returned({**answer, "isError": is_error(raw)})
+    text = f"{entry.python_name} sent an answer that cannot be passed on. It may have acted."
+    return failure("ToolResultError", text, entry)
+
+
+def _can_be_sent(answer: dict[str, Any]) -> bool:
+    """Tell whether a client takes an answer: of one that is refused later nobody would learn that the call was made."""
+    from mcp.types import CallToolResult  # noqa: PLC0415  # the SDK is loaded by whoever has called
+
+    content = answer.get("content", [])
+    if not isinstance(content, list) or len(content) > MOST_BLOCKS:
+        return False
+    if not all(is_whole(shown) for shown in map(showable, content) if shown is not None):
+        return False
+    try:
+        CallToolResult.model_validate({"content": [], **answer}, by_name=False)
+    except (ValueError, RecursionError):
+        return False
+    return True
 
 
 def _without_host_paths(answer: dict[str, Any], paths: HostPaths) -> dict[str, Any]:

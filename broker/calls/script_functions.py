@@ -7,13 +7,12 @@ the embedding program gives for `extract`. What a script sends is checked like a
 from __future__ import annotations
 
 import base64
-import binascii
 import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from broker.calls import call_texts
-from broker.calls.content_blocks import ContentBlocks, base64_of, block_of, mime_type_of
+from broker.calls.content_blocks import ContentBlocks, base64_of, block_of, decodes, is_whole
 from broker.calls.json_schema import first_fault
 from broker.logging import logger
 from sandbox import Completion, Failed, Returned
@@ -25,8 +24,6 @@ if TYPE_CHECKING:
     from sandbox import Call
 
 _MIME_TYPE = re.compile(r"[\w.+-]{1,64}/[\w.+-]{1,64}")
-_SENT_MIME_TYPE = re.compile(r"[\w.+-]{1,64}/[!-~ ]{1,100}")
-"""What servers send may have parameters."""
 _VALUE_CHARACTERS = 400_000
 
 
@@ -83,11 +80,11 @@ class ScriptFunctions:
         match arguments:
             case {"id": name}:
                 block = self.blocks.find(name)
-            case {"mime_type": str(mime_type), "data": str(data)} if _MIME_TYPE.fullmatch(mime_type) and _decodes(data):
+            case {"mime_type": str(mime_type), "data": str(data)} if _MIME_TYPE.fullmatch(mime_type) and decodes(data):
                 block = block_of(mime_type, data)
             case _:
                 block = None
-        if block is None or not _is_whole(block):
+        if block is None or not is_whole(block):
             # The script is not told, for it does not wait: the reply to its run says so.
             self.blocks.left_out += 1
             return Failed("ToolError", call_texts.NOTHING_TO_DISPLAY)
@@ -102,7 +99,7 @@ class ScriptFunctions:
         data = base64_of(block)
         if data is None and isinstance(resource, dict):
             data = base64.b64encode(str(resource.get("text", "")).encode("utf-8", "replace")).decode()
-        if data is None or not _decodes(data):
+        if data is None or not decodes(data):
             return Failed("ToolResultError", call_texts.NO_BASE64)
         return Returned(data)
 
@@ -125,17 +122,3 @@ class ScriptFunctions:
         if fault is not None:
             return Failed("ToolResultError", call_texts.extract_got(fault))
         return Returned(found)
-
-
-def _is_whole(block: dict[str, Any]) -> bool:
-    """Tell whether a block is what it says: a client that hands a broken image to its model may never get rid of it."""
-    data = base64_of(block)
-    return _SENT_MIME_TYPE.fullmatch(mime_type_of(block)) is not None and (data is None or _decodes(data))
-
-
-def _decodes(data: str) -> bool:
-    try:
-        base64.b64decode(data, validate=True)
-    except (binascii.Error, ValueError):
-        return False
-    return True

@@ -16,6 +16,7 @@ import anyio
 import mcp.types as t
 from mcp import MCPError
 from mcp.server import NotificationOptions, Server
+from mcp.types.version import MODERN_PROTOCOL_VERSIONS
 
 from broker.errors import SearchError, UnknownToolError
 from broker.server.agents import definitions_for, wants_structured
@@ -28,7 +29,7 @@ from broker.server.notices import Notices
 from broker.server.resources import Resources
 from broker.server.runs import DrainingError, NoRoomError, Runs
 from broker.server.settings import ServeSettings
-from broker.server.tools_mode import CALL, SESSION_KEY, ToolsMode
+from broker.server.tools_mode import CALL, SESSION_KEY, ToolsMode, for_older_clients
 from broker.surface import KeptOutputs, Reply, Surface, texts, tool_definitions
 from broker.surface.definitions import DETAILS, EXECUTE, INPUT_SCHEMAS, SEARCH
 
@@ -169,6 +170,8 @@ class BrokerServer:
             raise MCPError(t.INVALID_PARAMS, self._tools.unknown(error)) from None
         except NoSessionError as error:
             return _result(Reply(str(error), is_error=True))
+        if ctx.protocol_version not in MODERN_PROTOCOL_VERSIONS:
+            answer = for_older_clients(answer)
         if new is not None:
             answer["_meta"] = {SESSION_KEY: new}
         return t.CallToolResult.model_validate(answer)

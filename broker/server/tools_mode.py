@@ -268,6 +268,16 @@ def _answer(result: DirectResult) -> dict[str, Any]:
     return _text(result.failed.message, is_error=True)
 
 
+def for_older_clients(answer: dict[str, Any]) -> dict[str, Any]:
+    """Return an answer without structured content that is no object, which clients until 2025-11-25 do not take."""
+    value = answer.get("structuredContent")
+    if value is None or isinstance(value, dict):
+        return answer
+    kept = {key: one for key, one in answer.items() if key != "structuredContent"}
+    text = json.dumps(value, ensure_ascii=False)
+    return kept if kept["content"] else {**kept, "content": [{"type": "text", "text": text}]}
+
+
 def _required(document: dict[str, Any]) -> dict[str, Any]:
     return _text(json.dumps(document, ensure_ascii=False), is_error=True) | {"structuredContent": document}
 
