@@ -13,6 +13,7 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route, request_response
 
 from broker.errors import SearchError, UnknownToolError
+from broker.server.tools_mode import SETTLE_SECONDS
 from broker.tiers.items import full_item
 
 if TYPE_CHECKING:
@@ -40,7 +41,10 @@ def tools_routes(broker: Broker, security: TransportSecuritySettings, scopes: Se
 
     def route(path: str, answer: Callable[[Request], Awaitable[Response]]) -> Route:
         async def guarded(request: Request) -> Response:
-            return await guard.validate_request(request) or await _told(answer, request)
+            if refused := await guard.validate_request(request):
+                return refused
+            await broker.wait_until_settled(SETTLE_SECONDS)
+            return await _told(answer, request)
 
         endpoint: Any = guarded
         if scopes is not None:

@@ -89,7 +89,7 @@ async def _open(config: ServerConfig, stdin: int) -> Process:
             cwd=config.cwd,
             start_new_session=True,
         )
-    return process
+    return process  # noqa: RET504  # to mypy, the scope may swallow what is raised
 
 
 async def end_process(server: ServerProcess) -> None:

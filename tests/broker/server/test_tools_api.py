@@ -49,6 +49,35 @@ async def test_each_tier_has_a_path(reached):
         assert (await client.get("/desk/add")).json()["inputSchema"]["required"] == ["a"]
 
 
+async def test_servers_that_are_starting_are_waited_for():
+    begun = anyio.Event()
+
+    @asynccontextmanager
+    async def starting(_server):
+        await begun.wait()
+        yield
+
+    slow = MCPServer("slow", lifespan=starting)
+    slow.add_tool(lambda: 1, name="one")
+    pages = []
+
+    async def ask(client):
+        pages.append((await client.get("/hot")).json())
+
+    with anyio.fail_after(60):
+        async with Broker(servers={"slow": slow}, opens_sandbox=False, startup_seconds=0) as broker:
+            app = http_app(BrokerServer(broker, ServeSettings()), ADDRESS)
+            base = "http://127.0.0.1:8000/api/v1/tools"
+            async with (
+                httpx2.AsyncClient(transport=httpx2.ASGITransport(app=app), base_url=base) as client,
+                anyio.create_task_group() as tasks,
+            ):
+                tasks.start_soon(ask, client)
+                await anyio.wait_all_tasks_blocked()
+                begun.set()
+    assert [tool["name"] for tool in pages[0]["tools"]] == ["slow.one"]
+
+
 @pytest.fixture
 def named_category():
     server = MCPServer("category")
