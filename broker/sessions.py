@@ -230,8 +230,8 @@ class Session:
             park: Return as soon as there is a question, with outcome `parked`; `resume` continues the run. The
                 session's answerer must be a `QuestionBox`.
             extractor: The model that this run asks instead of the session's.
-            known_answers: Asked first about every call. What it answers is neither authorized nor sent; for None the
-                call goes the usual way.
+            known_answers: Asked first about every call. What it answers is neither authorized nor sent, and counts as
+                received for the flow rules; for None the call goes the usual way.
 
         Raises:
             ValueError: The script is not text or is too long, `limits` is not a `Limits`, `check` is not one of the

@@ -95,6 +95,19 @@ class ToolCalls:
         """Put the calls on record that a run had made before it was taken up again."""
         self._records.update(earlier)
 
+    def note_known(self, call: Call, completion: Completion) -> None:
+        """Take note of an answer that was known before: what a script is given of a server counts in the flows."""
+        namespace, _, function = call.function.partition(".")
+        entry = self._catalog.by_python_name(call.function)
+        server = self._catalog.server_of(namespace) or namespace
+        upstream = self._upstreams.get(server)
+        labels = self._desk.labels_of(None if upstream is None else upstream.settings.labels)
+        tool = function if entry is None else entry.spec.name
+        facts = ToolFacts(labels=labels)
+        self._desk.receive(
+            PendingCall(server, tool, "", call.arguments, facts, self._desk.caller), _received(completion)
+        )
+
     async def answer(self, call: Call) -> Completion | None:
         """Answer one call of the script. Never raises for what a script or a server can cause.
 

@@ -30,7 +30,7 @@ class RunCalls:
         tools: Answers those of tools.
         functions: Answers those of what scripts are given beside tools.
         blocks: What results held that is no data, and what was displayed of it.
-        known: Asked first about every call; what it answers is neither judged nor sent.
+        known: Asked first about every call; what it answers is neither judged nor sent, and counts in the flows.
     """
 
     tools: ToolCalls
@@ -40,11 +40,14 @@ class RunCalls:
 
     async def answer(self, call: Call) -> Completion | None:
         """Answer one call; None is no answer for now."""
-        known = None if self.known is None else self.known(call)
-        if known is not None:
-            return known
         # A tool is called by namespace and name; what has no namespace is asked of us.
-        return await (self.tools.answer if "." in call.function else self.functions.answer)(call)
+        is_tool = "." in call.function
+        known = None if self.known is None else self.known(call)
+        if known is None:
+            return await (self.tools.answer if is_tool else self.functions.answer)(call)
+        if is_tool:
+            self.tools.note_known(call, known)
+        return known
 
     def restore(self, before: Recording, desk: RunDesk, upstreams: Mapping[str, Upstream]) -> None:
         """Bring back what the run had called before it was taken up again."""

@@ -15,6 +15,7 @@ from mcp.server import MCPServer
 from mcp.server.mcpserver.exceptions import ToolError
 
 from broker import Broker, Config, Grant, PolicyConfig, Verdict
+from sandbox import Returned
 
 pytestmark = pytest.mark.anyio
 
@@ -280,6 +281,33 @@ async def test_direct_calls_of_a_session_are_one_flow_of_data(servers, reached):
     assert refused.failed is not None
     assert refused.failed.kind == "ToolRefusedError"
     assert [body for _, body in reached] == ["before"]
+
+
+READ_AND_SEND = """
+from tools import mail, notes
+await mail.send(to="a", body="before")
+await mail.send(to="a", body=await notes.read())
+"""
+
+
+@pytest.mark.parametrize("known", ["notes.read", "good.echo"])
+async def test_an_answer_that_was_known_before_is_private_as_a_new_one_is(servers, reached, known):
+    """As in a replay of another script on what a recording holds, whose other calls are sent."""
+    config = Config.parse(CONFIG, source="c", folder=Path(), environment={"TOKEN": SECRET})
+    script = READ_AND_SEND.replace("notes.read()", "notes.read()" if known == "notes.read" else "good.echo(text='')")
+    with anyio.fail_after(60):
+        async with Broker(config, servers=servers) as broker:
+            for name, upstream in broker._upstreams.by_name.items():
+                upstream.settings = config.servers[name]
+            session = broker.session(grants=[Grant("mail.*")])
+            result = await session.execute_code(
+                script.replace("import mail, notes", "import good, mail, notes"),
+                describe_references=True,
+                known_answers=lambda call: Returned("known") if call.function == known else None,
+            )
+    is_private = known == "notes.read"
+    assert (result.error.type if result.error else None) == ("ToolRefusedError" if is_private else None)
+    assert [body for _, body in reached] == (["before"] if is_private else ["before", "known"])
 
 
 RAW = """
