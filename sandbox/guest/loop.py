@@ -47,7 +47,8 @@ class SansIOLoop(asyncio.AbstractEventLoop):
         asyncio._set_running_loop(self)
         try:
             while True:
-                self._collect_due_timers()
+                if self._timers:
+                    self._collect_due_timers()
                 if not self._ready:
                     return
                 for _ in range(len(self._ready)):

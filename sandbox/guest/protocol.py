@@ -40,30 +40,61 @@ MAX_ITEMS = 500_000
 PLAIN_INTEGERS = 1 << 63
 """Integers between this and its negative need no look at their digits."""
 
-# Bound here, because a script may replace what is in `json`.
-_encode = json.JSONEncoder(separators=(",", ":"), allow_nan=False, check_circular=False).encode
-decode = json.JSONDecoder().decode
+_ENCODER = json.JSONEncoder(separators=(",", ":"), allow_nan=False, check_circular=False)
+
+# Bound here, because a script may replace what is in `json`; and without the Python that its `decode` and `encode` have
+# around them, which takes longer than a small message.
+_read = json.JSONDecoder().raw_decode
+_write = json.encoder.c_make_encoder(
+    None,
+    _ENCODER.default,
+    json.encoder.encode_basestring_ascii,
+    None,
+    _ENCODER.key_separator,
+    _ENCODER.item_separator,
+    _ENCODER.sort_keys,
+    _ENCODER.skipkeys,
+    _ENCODER.allow_nan,
+)
 
 
 class NotJsonError(ValueError):
     """A value that can't be written as JSON, whatever it is for."""
 
 
-def encode(message: dict) -> str:
+def decode(message: str) -> dict:
+    """Reads a message of the host's, which begins with its object."""
+    return _read(message)[0]
+
+
+def encode(message: dict | list) -> str:
     """Writes a message whose values have been through `to_json`."""
-    return _encode(message)
+    return "".join(_write(message, 0))
 
 
 def encode_batch(step: dict, outgoing: list) -> tuple[str, list]:
     """Writes a step with as many of the calls as one message may hold; returns it and the calls left over."""
-    count = min(len(outgoing), MAX_BATCH_CALLS)
-    while True:
-        # With calls left over the host is asked to come back at once.
-        timer = step["timer"] if count == len(outgoing) else 0
-        text = _encode(step | {"calls": outgoing[:count], "timer": timer})
-        if len(text) <= MAX_BATCH or count <= 1:
-            return text, outgoing[count:]
-        count //= 2
+    if len(outgoing) < 2:
+        return encode({"calls": outgoing, **step}), []
+    texts, characters, count = [], 0, 0
+    most = min(len(outgoing), MAX_BATCH_CALLS)
+    while count < most:
+        # Twice as many each time: what is written in vain is never much more than what a message holds.
+        group = outgoing[count : min(2 * count + 1, most)]
+        try:
+            text = encode(group)
+        except MemoryError:
+            if not texts:
+                raise
+            break
+        characters += len(text)
+        if texts and characters > MAX_BATCH:
+            break
+        texts.append(text[1:-1])
+        count += len(group)
+    # With calls left over the host is asked to come back at once.
+    rest = encode(step if count == len(outgoing) else step | {"timer": 0})
+    return f'{{"calls":[{",".join(texts)}],{rest[1:]}', outgoing[count:]
 
 
 def is_plain(value: object) -> bool:
@@ -139,7 +170,7 @@ class _Converter:
         if isinstance(key, str):
             return self._string(str.__str__(key))
         converted = self.convert(key)
-        return converted if isinstance(converted, str) else _encode(converted)
+        return converted if isinstance(converted, str) else encode(converted)
 
     def _string(self, value):
         if self._is_strict and not value.isascii():

@@ -94,7 +94,7 @@ class Run:
             outcome = None if self._bridge.is_owed() else self._outcome
         elif timer is None and not self._bridge.waits():
             outcome = self._outcome = {"raised": self._stuck()}
-        step = {"calls": [], "cancelled": cancelled, "timer": timer, "outcome": outcome}
+        step = {"cancelled": cancelled, "timer": timer, "outcome": outcome}
         if timer is not None and not self._bridge.waits():
             step["line"] = self._script.line_of(self._task.get_coro())
         text, left_over = protocol.encode_batch(step, calls)

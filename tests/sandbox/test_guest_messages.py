@@ -136,6 +136,7 @@ def test_an_exception_comes_out_inert_and_short():
     ("text", "message"),
     [
         ("", "the guest sent something that is not JSON"),
+        (step() + step(), "the guest sent something after its JSON"),
         ("null", "the guest sent something that is not an object"),
         ("{}", "a message's calls is not a list"),
         (step(cancelled={}), "a message's cancelled is not a list"),
