@@ -5,6 +5,7 @@ import __future__
 import ast
 import inspect
 import types
+import warnings
 
 from . import directly, failures, unused
 
@@ -53,11 +54,17 @@ class Script:
 
 def _through_its_tree(source, filename):
     """Compiles any script; going through the tree takes as long again as making it."""
-    tree = ast.parse(source, filename)
-    if "run" in source:
-        tree = _AwaitAsyncioRun(tree).visit(tree)
-    is_function = "return" in source and _has_return(tree)
-    return _as_function(tree, filename) if is_function else _as_module(tree, filename)
+    with warnings.catch_warnings(record=True) as caught:
+        tree = ast.parse(source, filename)
+        if "run" in source:
+            tree = _AwaitAsyncioRun(tree).visit(tree)
+        is_function = "return" in source and _has_return(tree)
+        code = _as_function(tree, filename) if is_function else _as_module(tree, filename)
+    # Parsing and compiling may each warn of the same.
+    told = dict.fromkeys((one.lineno, str(one.message), one.category) for one in caught)
+    for line, message, category in sorted(told, key=lambda one: one[0]):
+        warnings.warn_explicit(message, category, filename, line)
+    return code
 
 
 def _has_return(tree):

@@ -28,6 +28,14 @@ pytestmark = pytest.mark.anyio
         ("print('x' * 100_000)", "x" * 100_000 + "\n", ""),
         ("print('é' * 50_000)", "é" * 50_000 + "\n", ""),
         ("import warnings\nwarnings.warn('careful')", "", "script.py:2: UserWarning: careful\n"),
+        (
+            "x = 'a' is 'b'\ntry:\n    pass\nfinally:\n    return x",
+            "",
+            (
+                'script.py:1: SyntaxWarning: "is" with \'str\' literal. Did you mean "=="?\n'
+                "script.py:5: SyntaxWarning: 'return' in a 'finally' block\n"
+            ),
+        ),
         ("import pprint\npprint.pprint({'a': 1})", "{'a': 1}\n", ""),
         (
             "import io, contextlib as c\nwith c.redirect_stdout(io.StringIO()) as f: print('in')\nprint(f.getvalue())",
