@@ -34,6 +34,8 @@ VALUES = 700_000
 REQUESTS = 1_000
 """Requests of a server that wait for our answers."""
 
+FLOODED = f"it sent more than {REQUESTS} requests and did not wait for answers"
+
 _CHUNK_BYTES = 64 * 1024
 _STRAY_BYTES = 8 * 1024
 _WRITE_SECONDS = 10.0
@@ -131,7 +133,7 @@ class Incoming(Stream):
         if isinstance(message, JSONRPCRequest):
             self._child.unanswered += 1
             if self._child.unanswered > REQUESTS:
-                raise self._broken(f"it sent more than {REQUESTS} requests and did not wait for answers")
+                raise self._broken(FLOODED)
         return message
 
     def _broken(self, reason: str) -> anyio.EndOfStream:

@@ -22,6 +22,7 @@ from pydantic import ValidationError
 
 from broker.upstreams.child_messages import LINE_BYTES
 from broker.upstreams.functions import FunctionsDispatcher, FunctionsServer
+from broker.upstreams.http_messages import counted
 from broker.upstreams.http_trail import HttpTrail
 from broker.upstreams.in_process import InProcessDispatcher
 from broker.upstreams.raw_dispatcher import RawDispatcher
@@ -123,7 +124,7 @@ async def _open(
             stdio_streams(target, connection.end, process, on_stop=connection.stopped, redact=connection.redact)
         )
     else:
-        streams = await _http_streams(stack, target, connection)
+        streams = counted(await _http_streams(stack, target, connection), connection.end)
     return JSONRPCDispatcher(*streams)
 
 

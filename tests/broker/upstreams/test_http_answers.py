@@ -14,7 +14,7 @@ import pytest
 from broker import ServerConfig
 from broker.calls.call_texts import lost_answer
 from broker.errors import CallTimeoutError, OutcomeUnknownError, ToolRejectedError
-from broker.upstreams.child_messages import LINE_BYTES
+from broker.upstreams.child_messages import FLOODED, LINE_BYTES
 from broker.upstreams.http_answers import COMPRESSED, OVER_BOUND, UnreadError
 from broker.upstreams.http_trail import HttpTrail
 from broker.upstreams.oauth_settings import OAuthClient
@@ -207,6 +207,32 @@ async def test_the_events_of_a_call_that_is_over_are_read_no_more(running):
             await upstream.call_tool("do", {})
         await server.left.wait()
         assert upstream.status.state == "ready"
+
+
+@pytest.mark.parametrize("takes_answers", [False, True])
+async def test_a_server_asks_so_much_and_no_more_before_it_takes_the_answers(running, monkeypatch, takes_answers):
+    monkeypatch.setattr("broker.upstreams.http_messages.REQUESTS", 20)
+    is_over = anyio.Event()
+
+    async def ask(stream, _number):
+        await stream.send(b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n")
+        for number in range(40):
+            event = f'data: {{"jsonrpc": "2.0", "id": {number}, "method": "ping"}}\n\n'.encode()
+            await stream.send(b"%x\r\n%s\r\n" % (len(event), event))
+            while takes_answers and server.asked.count("POST") <= number:
+                await anyio.lowlevel.checkpoint()
+        is_over.set()
+        await anyio.sleep_forever()
+
+    async def take_none(_stream, _number):
+        await anyio.sleep_forever()
+
+    server = RawServer(GET=ask, **({} if takes_answers else {"POST": take_none}))
+    async with connected(running, server) as upstream:
+        await is_over.wait()
+        while not takes_answers and upstream.status.problem is None:
+            await anyio.lowlevel.checkpoint()
+        assert upstream.status.problem == (None if takes_answers else FLOODED)
 
 
 ENDS_AT_ONCE = http(kind="text/event-stream", body=b"id: 1\nretry: 0\n\n")
