@@ -6,7 +6,6 @@ that failed is never repeated.
 
 from __future__ import annotations
 
-import math
 import time
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -28,6 +27,7 @@ from broker.errors import (
 )
 from broker.logging import logger
 from broker.upstreams.connection import AnswerLostError, HttpRefusedError
+from broker.upstreams.progress import Progress
 from broker.upstreams.upstream_requests import OpenCall, RefusedError, UpstreamRequests
 
 if TYPE_CHECKING:
@@ -84,7 +84,7 @@ class Calls:
         call.scope.deadline = anyio.current_time() + seconds
         self._requests.begin(call)
         try:
-            tell = None if on_progress is None else partial(self._tell, on_progress)
+            tell = None if on_progress is None else Progress(on_progress, self._redact).tell
             send = partial(connection.call_tool, name, arguments, tell, may_ask=call.person is not None)
             with call.scope:
                 if self._descriptions.has_read(name):
@@ -113,12 +113,6 @@ class Calls:
             self._requests.end(call)
             if self._on_call is not None:
                 self._on_call(self._server, name, is_success, time.monotonic() - began)
-
-    async def _tell(self, on_progress: ProgressFnT, progress: float, total: float | None, message: str | None) -> None:
-        """Tell how far the server says it is; what is no finite number cannot be passed on."""
-        if math.isfinite(progress):
-            is_total = total is not None and math.isfinite(total)
-            await on_progress(progress, total if is_total else None, None if message is None else self._redact(message))
 
     def _error(self, connection: Connection, error: MCPError) -> Exception:
         """Tell an answer of the server from a failure of the transport, which the SDK reports alike."""
