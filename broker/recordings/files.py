@@ -18,6 +18,7 @@ from broker.recordings.events import FORMAT, LINE, Ended, Kept, KeptValue, Seale
 from broker.recordings.lines import explain
 from broker.recordings.parts import ByDigest
 from broker.recordings.recording import Recording
+from broker.value_count import values_in
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -28,6 +29,10 @@ if TYPE_CHECKING:
 
 MAX_FILE_BYTES = 1024 * 1024 * 1024
 MAX_LINE_BYTES = 64 * 1024 * 1024
+MAX_LINE_VALUES = 2_000_000
+"""How many values a line may hold, or a value that is kept; more than a script may be given or give at once."""
+MAX_FILE_VALUES = 20_000_000
+"""How many values all events together may hold: they are in memory at once."""
 _PIECE_BYTES = 16 * 1024 * 1024
 
 
@@ -39,11 +44,13 @@ class RecordingFile:
         lines: The events, as they are written.
         values: Large values by digest.
         cut: What says that the file is cut short; empty where it is whole.
+        value_count: About how many values the events hold.
     """
 
     lines: list[str] = field(default_factory=list)
     values: dict[str, str] = field(default_factory=dict)
     cut: str = ""
+    value_count: int = 0
 
 
 def export_lines(lines: Iterable[str], value: Callable[[str], str | None]) -> Iterator[str]:
@@ -128,6 +135,7 @@ def _take(line: bytes, number: int, file: RecordingFile, seal: hashlib._Hash) ->
     """Take one line; returns whether it is the seal."""
     if len(line) > MAX_LINE_BYTES:
         raise RecordingError(f"line {number}: it has {len(line)} bytes, and {MAX_LINE_BYTES} are allowed")
+    count = _counted(line, number)
     text = line.decode("utf-8", "replace")
     try:
         read = LINE.validate_json(text)
@@ -141,10 +149,26 @@ def _take(line: bytes, number: int, file: RecordingFile, seal: hashlib._Hash) ->
         case KeptValue():
             if hashlib.sha256(read.text.encode()).hexdigest() != read.sha256:
                 raise RecordingError(f"line {number}: the value does not fit its digest, so it was changed")
+            _counted(read.text.encode(), number)
             file.values[read.sha256] = read.text
         case _:
             file.lines.append(text)
+            file.value_count += count
+            if file.value_count > MAX_FILE_VALUES:
+                raise RecordingError(f"it has more than the {MAX_FILE_VALUES:,} values that are allowed")
     return False
+
+
+def _counted(text: bytes, number: int) -> int:
+    """Return about how many values a text holds, before it is decoded.
+
+    Raises:
+        RecordingError: They are too many.
+    """
+    count = values_in(text, MAX_LINE_VALUES)
+    if count > MAX_LINE_VALUES:
+        raise RecordingError(f"line {number}: it has more than the {MAX_LINE_VALUES:,} values that are allowed")
+    return count
 
 
 def _digests(line: str) -> Iterator[str]:

@@ -7,7 +7,6 @@ anyway: no task and no queue stands between it and the pipes. Everything read he
 from __future__ import annotations
 
 import json
-import re
 from collections import deque
 from typing import TYPE_CHECKING, Self
 
@@ -15,6 +14,8 @@ import anyio
 import anyio.lowlevel
 from mcp.shared.message import ServerMessageMetadata, SessionMessage
 from mcp.types.jsonrpc import JSONRPCError, JSONRPCRequest, JSONRPCResponse, jsonrpc_message_adapter
+
+from broker.value_count import values_in
 
 if TYPE_CHECKING:
     from types import TracebackType
@@ -39,7 +40,6 @@ FLOODED = f"it sent more than {REQUESTS} requests and did not wait for answers"
 _CHUNK_BYTES = 64 * 1024
 _STRAY_BYTES = 8 * 1024
 _WRITE_SECONDS = 10.0
-_STRING = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"?', re.DOTALL)
 
 
 class Stream:
@@ -120,7 +120,7 @@ class Incoming(Stream):
         """Read one line; None for one that is no message."""
         if len(line) > LINE_BYTES:
             raise self._broken(f"it sent a message over the bound of {LINE_BYTES} bytes")
-        if _values(line) > VALUES:
+        if values_in(line, VALUES) > VALUES:
             raise self._broken(f"it sent a message of more than {VALUES} values")
         try:
             message = _decoded(line)
@@ -203,16 +203,6 @@ class Outgoing(Stream):
         finally:
             self._is_broken = True
             self._has_written.set()
-
-
-def _values(line: bytes) -> int:
-    """Return about how many values a message holds; its strings are left out of the count only when it matters."""
-    count = _weight(line)
-    return count if count <= VALUES else _weight(_STRING.sub(b"", line))
-
-
-def _weight(line: bytes) -> int:
-    return line.count(b",") + line.count(b"[") + line.count(b"{")
 
 
 def _decoded(line: bytes) -> JSONRPCMessage:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import json
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -16,7 +17,7 @@ from broker.calls.content_blocks import ContentBlocks
 from broker.cli.show import shown
 from broker.errors import RecordingError
 from broker.recordings import files
-from broker.recordings.files import read_recording
+from broker.recordings.files import read_file, read_recording
 from broker.recordings.journal.leave import denials_given_back, grants_given_back
 from broker.recordings.journal.retracing import past_of
 from broker.recordings.recording import MOST_USED
@@ -175,6 +176,38 @@ def test_a_name_of_a_file_without_an_end_is_refused(tmp_path, monkeypatch):
     (tmp_path / "run.jsonl").symlink_to("/dev/zero")
     with pytest.raises(RecordingError, match="it has more than the 1000000 bytes that are allowed"):
         read_recording(tmp_path / "run.jsonl")
+
+
+MANY: list[list[object]] = [[]] * 600
+KEPT = json.dumps(MANY)
+DIGEST = hashlib.sha256(KEPT.encode()).hexdigest()
+
+
+@pytest.mark.parametrize(
+    "event",
+    [
+        {"event": "ended", "outcome": {"value": MANY}},
+        {"event": "value", "sha256": DIGEST, "text": KEPT},
+    ],
+    ids=["in a line", "in a value that is kept"],
+)
+def test_a_line_of_too_many_values_is_not_decoded(tmp_path, monkeypatch, event):
+    path = tmp_path / "run.jsonl"
+    lines = EXAMPLE.read_text().splitlines(keepends=True)[:-1]
+    path.write_text("".join([*lines, json.dumps(event | ({"at": 1} if event["event"] == "ended" else {})), "\n"]))
+    assert len(read_file(path).lines) + len(read_file(path).values) == len(lines) + 1
+    monkeypatch.setattr(files, "MAX_LINE_VALUES", 1_000)
+    with pytest.raises(RecordingError, match=f"line {len(lines) + 1}: it has more than the 1,000 values"):
+        read_file(path)
+
+
+def test_events_of_too_many_values_are_refused_and_commas_in_a_text_are_none(tmp_path, monkeypatch):
+    monkeypatch.setattr(files, "MAX_LINE_VALUES", 1_000)
+    text = {"stream": "stdout", "text": {"value": "," * 5_000}}
+    assert read_file(with_line(tmp_path, event="ended", outcome={"value": {}}, printed=[text])).value_count > 1_000
+    monkeypatch.setattr(files, "MAX_FILE_VALUES", 1_000)
+    with pytest.raises(RecordingError, match="it has more than the 1,000 values that are allowed"):
+        read_file(EXAMPLE)
 
 
 def test_a_run_during_which_the_clock_was_set_back_can_be_shown(tmp_path):
