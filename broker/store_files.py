@@ -14,6 +14,7 @@ from pathlib import Path
 import platformdirs
 
 from broker.errors import StoreError
+from sandbox.private_folder import make_private_folder
 
 VARIABLE = "CODEMODE_STORE"
 
@@ -46,7 +47,7 @@ def make_private(path: Path) -> None:
         StoreError: It cannot be made, or not be written.
     """
     try:
-        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        make_private_folder(path.parent)
         os.close(os.open(path, os.O_RDWR | os.O_CREAT, 0o600))
         path.chmod(0o600)
     except OSError as error:

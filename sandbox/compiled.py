@@ -29,6 +29,7 @@ from wasmtime import component as wasm
 from sandbox.engine import engine
 from sandbox.errors import ImageError
 from sandbox.nameless_file import nameless_file
+from sandbox.private_folder import make_private_folder
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -192,7 +193,7 @@ def trouble_with(folder: Path, what: str, variable: str, *, is_written: bool = F
     """
     elsewhere = f"set {variable} elsewhere"
     try:
-        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        make_private_folder(folder)
         found = folder.stat()
         if sys.platform != "win32" and found.st_uid != os.getuid():
             return f"the {what} {folder} belongs to another user: remove it or {elsewhere}"

@@ -19,6 +19,7 @@ import platformdirs
 
 from sandbox.compiled import CompiledImage
 from sandbox.errors import ImageError
+from sandbox.private_folder import make_private_folder
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -111,7 +112,7 @@ def remove_cached(key: str, cache: Path | None = None, proofs: Path | None = Non
     if key not in {one.key for one in cached_images(cache, proofs)}:
         raise ImageError(f"there is no compiled image {key!r}; `codemode image list --compiled` has all")
     try:
-        image.use.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        make_private_folder(image.use.parent)
         with _unused(image) as is_unused:
             if not is_unused:
                 raise ImageError(f"the compiled image {key} is in use: end what runs scripts on it first")

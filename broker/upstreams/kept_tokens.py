@@ -19,6 +19,7 @@ from pydantic import BaseModel, ValidationError
 
 from broker import keyrings
 from broker.errors import LoginError
+from sandbox.private_folder import make_private_folder
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable
@@ -79,9 +80,9 @@ class KeptTokens:
     async def alone(self) -> AsyncIterator[None]:
         """Let no other process of the user get new tokens meanwhile; one that dies lets go of it."""
         path = self._file().with_suffix(".lock")
-        lock = FileLock(path, blocking=False)
+        lock = FileLock(path, mode=0o600, blocking=False)
         with suppress(OSError):  # a folder that cannot be written; then the keyring has the tokens
-            path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            make_private_folder(path.parent)
             while not lock.is_locked:
                 try:
                     lock.acquire()
@@ -119,7 +120,7 @@ class KeptTokens:
             self._file().unlink(missing_ok=True)
             return
         path = self._file()
-        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        make_private_folder(path.parent)
         # Beside it and then in its place: a process that dies leaves the old one, and nobody reads half of it.
         new = path.with_suffix(f".{os.getpid()}")
         descriptor = os.open(new, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)

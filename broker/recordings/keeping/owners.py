@@ -12,6 +12,8 @@ import sys
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
+from sandbox.private_folder import make_private_folder
+
 if sys.platform == "win32":
     import msvcrt
 else:
@@ -30,7 +32,7 @@ class Owner:
         self._folder = folder
         self._file: int | None = None
         if folder is not None:
-            folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+            make_private_folder(folder)
             self._file = os.open(folder / self.name, os.O_RDWR | os.O_CREAT, 0o600)
             _lock(self._file)
 

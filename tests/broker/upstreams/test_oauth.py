@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
 import socket
+import stat
+import sys
 from contextlib import asynccontextmanager
 from functools import partial
 from pathlib import Path
@@ -344,6 +347,22 @@ async def test_a_login_that_nobody_comes_to_ends(monkeypatch):
     async with guarded(Issuer()) as settings:
         with pytest.raises(LoginError, match=r"nobody logged in within 0.2 s"):
             await login(settings, lambda _url: None)
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="modes are of POSIX")
+async def test_nobody_else_can_put_tokens_in_the_place_of_those_that_are_kept(monkeypatch, tmp_path):
+    monkeypatch.setattr("broker.upstreams.kept_tokens.tokens_folder", lambda: tmp_path / "new" / "tokens")
+    before = os.umask(0)
+    try:
+        kept = KeptTokens("https://web.example")
+        async with kept.alone():
+            await kept.set_tokens(OAuthToken(access_token="k" * 20, token_type="Bearer"))  # noqa: S106
+    finally:
+        os.umask(before)
+    made = (tmp_path / "new").rglob("*")
+    modes = {path.suffix: stat.S_IMODE(path.stat().st_mode) for path in [tmp_path / "new", *made] if path.is_file()}
+    assert modes == {".json": 0o600, ".lock": 0o600}
+    assert stat.S_IMODE((tmp_path / "new").stat().st_mode) == 0o700
 
 
 async def test_damaged_tokens_are_none(own_folder):
