@@ -6,12 +6,14 @@ system releases when the process ends, however it ends.
 
 from __future__ import annotations
 
+import atexit
 import os
 import shutil
 import stat
 import sys
 import tempfile
 from contextlib import contextmanager, suppress
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -24,6 +26,8 @@ if TYPE_CHECKING:
 PREFIX = "codemode-image-"
 LOCK_NAME = "lock"
 
+_ROUNDS = 20
+
 
 @contextmanager
 def build_folder() -> Iterator[Path]:
@@ -33,11 +37,15 @@ def build_folder() -> Iterator[Path]:
     """
     for folder in Path(tempfile.gettempdir()).glob(f"{PREFIX}*"):
         if _is_left_behind(folder):
-            shutil.rmtree(folder, ignore_errors=True)
-    with tempfile.TemporaryDirectory(prefix=PREFIX) as name:
-        folder = Path(name)
+            _remove(folder)
+    folder = Path(tempfile.mkdtemp(prefix=PREFIX))
+    remove = atexit.register(partial(_remove, folder))  # the build may be on a thread that nobody waits for
+    try:
         with _held(folder):
             yield folder
+    finally:
+        _remove(folder)
+        atexit.unregister(remove)
 
 
 @contextmanager
@@ -51,6 +59,22 @@ def _held(folder: Path) -> Iterator[None]:
         yield
     finally:
         os.close(handle)
+
+
+def _remove(folder: Path) -> None:
+    """Removes a folder, again and again where a thread still writes to it; its lock last, by which others find it."""
+    for _ in range(_ROUNDS):
+        with suppress(OSError):
+            rest = [path for path in folder.iterdir() if path.name != LOCK_NAME]
+            if not rest:
+                (folder / LOCK_NAME).unlink(missing_ok=True)
+                folder.rmdir()
+                return
+            for path in rest:
+                if path.is_dir() and not path.is_symlink():
+                    shutil.rmtree(path, ignore_errors=True)
+                else:
+                    path.unlink()
 
 
 def _is_left_behind(folder: Path) -> bool:

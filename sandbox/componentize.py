@@ -51,7 +51,7 @@ def build_component(component: Path, packages: Path | None = None, *, scratch: P
     noted = component.with_suffix(".json")
     if component.exists() and noted.exists() and json.loads(noted.read_text("utf-8"))["inputs"] == inputs:
         return
-    with tempfile.TemporaryDirectory(prefix="codemode-guest-", dir=scratch) as folder:
+    with tempfile.TemporaryDirectory(prefix="codemode-guest-", dir=scratch, ignore_cleanup_errors=True) as folder:
         staging = Path(folder)
         _stage(staging, packages)
         made = staging / "guest.wasm"

@@ -104,5 +104,6 @@ def _handled_by(ending: _Ending) -> Iterator[None]:
     try:
         yield
     finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
+        if ending.number is None:  # else what is left to do at the process's end is not disturbed either
+            for number, handler in before.items():
+                signal.signal(number, handler)

@@ -65,6 +65,34 @@ def test_the_folder_of_a_killed_build_is_swept_and_that_of_a_running_one_is_not(
     assert (running.returncode, list(temporary.iterdir())) == (0, [])
 
 
+def test_a_build_that_is_given_up_while_it_writes_leaves_nothing_that_the_next_does_not_sweep(temporary):
+    program = (
+        "import contextlib, threading\n"
+        "from sandbox.build_folder import build_folder\n"
+        "writes = threading.Event()\n"
+        "def build():\n"
+        "    with contextlib.suppress(OSError), build_folder() as folder:\n"
+        "        (folder / 'packages').mkdir()\n"
+        "        for number in range(2_000):\n"
+        "            (folder / 'packages' / str(number)).mkdir()\n"
+        "            writes.set()\n"
+        "threading.Thread(target=build, daemon=True).start()\n"
+        "writes.wait()\n"
+    )
+    ended = subprocess.run(  # noqa: S603  # this interpreter
+        [sys.executable, "-c", program],
+        capture_output=True,
+        text=True,
+        env=os.environ | {"TMPDIR": str(temporary)},
+        timeout=60,
+        check=False,
+    )
+    assert (ended.returncode, ended.stderr) == (0, "")
+    with build_folder():
+        pass
+    assert list(temporary.iterdir()) == []
+
+
 def test_what_is_no_folder_of_a_build_of_ours_is_left_alone(temporary):
     elsewhere = temporary / "elsewhere"
     elsewhere.mkdir()
