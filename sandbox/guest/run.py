@@ -110,14 +110,14 @@ class Run:
         return None
 
     def _end(self, error):
-        forgotten, unsent = collections.Counter(self._bridge.close()), self._bridge.unsent()
+        forgotten, unsent = self._bridge.close(), self._bridge.unsent()
         has_tasks = self._cancel_the_rest()
         if error is None:
             error = self._cancelled() if self._task.cancelled() else self._task.exception()
         if error is None:
-            forgotten.update(unsent)  # of tasks that the script has not waited for
-            for place, count in forgotten.items():
-                print(f"{self._filename}:{place[1]}: {_forgotten(place, count, has_tasks)}", file=sys.stderr)
+            forgotten += unsent  # of tasks that the script has not waited for
+            for line, note in _notes_on(forgotten, has_tasks):
+                print(f"{self._filename}:{line}: {note}", file=sys.stderr)
             value = self._task.result()
             if value is None and not self._is_kernel and not self._bridge.was_used():
                 with contextlib.suppress(Exception):  # what it defines may be the script's own code to look at
@@ -126,7 +126,7 @@ class Run:
             return self._complete(value)
         if failures.is_good_exit(error):
             return self._complete(None)
-        notes = [f"line {place[1]}: {_forgotten(place, count, has_tasks)}" for place, count in forgotten.items()]
+        notes = [f"line {line}: {note}" for line, note in _notes_on(forgotten, has_tasks)]
         with contextlib.suppress(BaseException):  # the attributes of an exception may be the script's own code
             notes += [stubs.import_hint(error), absent.import_hint(error)]
         failures.add_notes(error, notes)
@@ -182,7 +182,14 @@ class Run:
         return {"type": "RuntimeError", "message": message, "traceback": f"RuntimeError: {message}\n"}
 
 
-def _forgotten(place, count, has_tasks):
+def _notes_on(forgotten, has_tasks):
+    """The lines of calls that were not awaited, and what to write; calls of one place have one note."""
+    if not forgotten:
+        return []
+    return [(place[1], _note_on(place, count, has_tasks)) for place, count in collections.Counter(forgotten).items()]
+
+
+def _note_on(place, count, has_tasks):
     function, _, around = place
     times = f" ({count} times)" if count > 1 else ""
     said = f"{function}(...) was never awaited{times}, so it was not called"
