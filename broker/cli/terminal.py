@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 
 _FOLDED_WIDTH = 20
 _UNKNOWN_WIDTH = 80
+_INDENT = 2
+_GAP = 2
 
 
 class Problem(Exception):  # noqa: N818  # what the user has to mend, not a fault
@@ -136,7 +138,7 @@ def print_table(
     if _least_width(columns, rows, whole) > console.width:
         for first, *others in rows:
             console.print(Text(str(first), style="bold"), soft_wrap=True)
-            console.print(Padding(_beside(columns[1:], others), (0, 0, 0, 2)))
+            console.print(Padding(_beside(columns[1:], others, console.width - _INDENT), (0, 0, 0, _INDENT)))
         return
     table = Table(box=None, pad_edge=False)
     for column in columns:
@@ -156,14 +158,20 @@ def _least_width(columns: Sequence[str], rows: Iterable[Sequence[str | Text]], w
     return sum(parts) + 2 * (len(columns) - 1)
 
 
-def _beside(columns: Sequence[str], cells: Sequence[str | Text]) -> Text:
-    """Return the cells of a row, each behind the heading of its column."""
-    said = [
+def _beside(columns: Sequence[str], cells: Sequence[str | Text], width: int) -> Text:
+    """Return the cells of a row, each on one line with the heading of its column if that is not too long."""
+    parts = [
         Text.assemble((f"{name} " if name else "", "dim"), cell)
         for name, cell in zip(columns, cells, strict=True)
         if str(cell)
     ]
-    return Text("  ").join(said)
+    lines: list[Text] = []
+    for part in parts:
+        if lines and lines[-1].cell_len + _GAP + part.cell_len <= width:
+            lines[-1] = Text(" " * _GAP).join([lines[-1], part])
+        else:
+            lines.append(part)
+    return Text("\n").join(lines)
 
 
 def write_to(stream: TextIO, text: str) -> None:

@@ -263,3 +263,12 @@ def test_a_terminal_of_any_width_shows_ids_and_words_whole(terminal, codemode, c
     assert re.search(r"run_[0-9a-f]{16}\b", screen)
     assert "completed" in screen
     assert "<stdin>" in screen
+
+
+def test_in_a_narrow_terminal_a_heading_stands_on_the_line_of_its_value(terminal, codemode):
+    codemode("run", "-", stdin="1")
+    code, screen = terminal("recordings", "list", COLUMNS="40")
+    plain = re.sub(r"\x1b\[[0-9;]*m", "", screen)
+    assert code == 0
+    assert re.search(r"^  began \d{4}-\d\d-\d\d \d\d:\d\d:\d\d +$", plain, re.MULTILINE), plain
+    assert re.search(r"^  script <stdin>  state completed +$", plain, re.MULTILINE), plain
