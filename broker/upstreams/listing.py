@@ -21,6 +21,11 @@ NAME_CHARACTERS = 256
 DEPTH = 200
 """How deep a definition may be nested: about what parsers of JSON commonly take."""
 
+LISTING_BYTES = 64 * 1024 * 1024
+"""What the definitions of one server may take in memory together, or more where more than a thousand are allowed."""
+
+_TOOL_BYTES = 64 * 1024
+_VALUE_BYTES = 64
 _MOST_PROBLEMS = 20
 
 
@@ -51,9 +56,18 @@ async def list_tools(connection: Connection, server: str, settings: ServerConfig
     max_pages, max_tools = settings.max_pages, settings.max_tools
     cursor: str | None = None
     seen: set[str] = set()
+    room = most_bytes = max(LISTING_BYTES, max_tools * _TOOL_BYTES)
     for _ in range(max_pages):
         page = await connection.list_page(cursor)
+        before = len(tools)
         _take(page, server, settings, tools, problems)
+        for spec in list(tools.values())[before:]:
+            room -= _size(spec)
+            if room < 0:
+                del tools[spec.name]
+        if room < 0:
+            problems.append(f"its tools take more than {most_bytes >> 20} MiB; the listing was cut there")
+            break
         if len(tools) > max_tools:
             problems.append(f"more than {max_tools} tools are offered; raise max_tools to use the others")
             break
@@ -140,6 +154,22 @@ def _is_deeper(value: Any, levels: int) -> bool:
         if not level:
             return False
     return True
+
+
+def _size(spec: ToolSpec) -> int:
+    """Return about how many bytes a definition takes in memory."""
+    size, waiting = 0, [spec.title, spec.description, spec.input_schema, spec.output_schema]
+    while waiting:
+        value: Any = waiting.pop()
+        size += _VALUE_BYTES
+        if isinstance(value, str):
+            size += len(value)
+        elif isinstance(value, dict):
+            size += sum(_VALUE_BYTES + len(key) for key in value)
+            waiting += value.values()
+        elif isinstance(value, list):
+            waiting += value
+    return size
 
 
 def _hint(hints: dict[str, Any], key: str) -> bool | None:

@@ -253,6 +253,20 @@ async def test_a_broken_listing_leaves_the_good_tool_and_a_short_description(ope
     assert len(details.source) < 4_096
 
 
+CUT = "its tools take more than 1 MiB; the listing was cut there"
+
+
+@pytest.mark.parametrize(("mebibytes", "count", "warnings"), [(1, 2, (CUT,)), (64, 4, ())])
+async def test_a_listing_is_used_up_to_a_size_in_memory(opened, monkeypatch, mebibytes, count, warnings):
+    monkeypatch.setattr("broker.upstreams.listing.LISTING_BYTES", mebibytes * 1024 * 1024)
+    monkeypatch.setattr("broker.upstreams.listing._TOOL_BYTES", 0)
+    large = {"type": "object", "examples": [[] for _ in range(10_000)]}
+    tools = [{"name": f"t{number}", "inputSchema": large} for number in range(3)]
+    async with opened(tools_list=result({"tools": [TOOL, *tools]})) as broker:
+        status = broker.server_statuses()[0]
+    assert (status.state, status.tool_count, status.warnings) == ("ready", count, warnings)
+
+
 @pytest.mark.parametrize("cursor", [5, {}, False, "x" * 1_000_000])
 async def test_a_cursor_that_is_none_ends_the_listing(opened, cursor):
     async with opened(tools_list=result({"tools": [TOOL], "nextCursor": cursor})) as broker:
