@@ -14,7 +14,6 @@ from pathlib import Path
 import platformdirs
 
 from broker.errors import StoreError
-from sandbox.private_folder import make_private_folder
 
 VARIABLE = "CODEMODE_STORE"
 
@@ -46,6 +45,8 @@ def make_private(path: Path) -> None:
     Raises:
         StoreError: It cannot be made, or not be written.
     """
+    from sandbox.private_folder import make_private_folder  # noqa: PLC0415  # --help loads nothing of the sandbox
+
     try:
         make_private_folder(path.parent)
         os.close(os.open(path, os.O_RDWR | os.O_CREAT, 0o600))
