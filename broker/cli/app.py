@@ -12,6 +12,7 @@ import typer
 
 from broker.cli import authorization_commands, recording_commands, script_commands
 from broker.cli.command_names import Commands
+from broker.cli.completion import complete_at_once
 from broker.cli.exit_codes import ExitCode
 from broker.cli.image_commands import image
 from broker.cli.terminal import report_problem
@@ -57,6 +58,7 @@ def codemode(
         raise typer.Exit(ExitCode.USAGE)
 
 
+complete_at_once()
 app.command("run")(script_commands.run)
 app.command("check")(script_commands.check_script)
 app.command("serve")(script_commands.serve)
