@@ -191,6 +191,7 @@ def test_a_parked_run_is_listed_with_what_it_waits_for_and_goes_on(codemode, con
     assert parked.returncode == 4
     assert "parked: it waits for somebody to allow its calls; `codemode resume run_" in parked.stderr
     assert f" --config {config}` asks" in parked.stderr
+    assert codemode("policy", "explain", "last").stdout.count("\tundecided\tnothing was decided: waiting\n") == 1
     runs = codemode("runs")
     assert "parked" in runs.stdout
     assert 'line 3: odd.echo {"text": "one"}: waits for somebody to allow it' in runs.stdout
