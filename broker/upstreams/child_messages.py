@@ -7,6 +7,7 @@ anyway: no task and no queue stands between it and the pipes. Everything read he
 from __future__ import annotations
 
 import json
+from abc import ABC, abstractmethod
 from collections import deque
 from typing import TYPE_CHECKING, Self
 
@@ -59,15 +60,16 @@ class Stream:
         """Leave the pipe to `Child.stop`."""
 
 
-class Incoming(Stream):
-    """The messages of a child's stdout, until it ends, breaks the protocol or sends a line beyond the bound."""
+class Reading(Stream, ABC):
+    """What there is beside `receive` in a `ReadStream`."""
 
-    def __init__(self, child: Child, stdout: ByteReceiveStream) -> None:
-        """Report the end of the connection, with its reason, to the child."""
-        self._child = child
-        self._stdout = stdout
-        self._lines: deque[bytes] = deque()
-        self._unended = bytearray()
+    @abstractmethod
+    async def receive(self) -> SessionMessage | Exception:
+        """Return the next message.
+
+        Raises:
+            anyio.EndOfStream: There is none.
+        """
 
     def __aiter__(self) -> Self:
         """Return it."""
@@ -79,6 +81,17 @@ class Incoming(Stream):
             return await self.receive()
         except anyio.EndOfStream:
             raise StopAsyncIteration from None
+
+
+class Incoming(Reading):
+    """The messages of a child's stdout, until it ends, breaks the protocol or sends a line beyond the bound."""
+
+    def __init__(self, child: Child, stdout: ByteReceiveStream) -> None:
+        """Report the end of the connection, with its reason, to the child."""
+        self._child = child
+        self._stdout = stdout
+        self._lines: deque[bytes] = deque()
+        self._unended = bytearray()
 
     async def receive(self) -> SessionMessage | Exception:
         """Return the next message.

@@ -7,13 +7,13 @@ has been taken, and a server that takes none could go on asking.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING
 
 import anyio
 from mcp.shared.message import ServerMessageMetadata, SessionMessage
 from mcp.types.jsonrpc import JSONRPCError, JSONRPCRequest, JSONRPCResponse
 
-from broker.upstreams.child_messages import FLOODED, REQUESTS, Stream
+from broker.upstreams.child_messages import FLOODED, REQUESTS, Reading, Stream
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -41,7 +41,7 @@ class _Waiting:
         self.requests -= 1
 
 
-class _Incoming(Stream):
+class _Incoming(Reading):
     def __init__(
         self, inner: ReadStream[SessionMessage | Exception], waiting: _Waiting, end: Callable[[str], None]
     ) -> None:
@@ -54,15 +54,6 @@ class _Incoming(Stream):
         """In what context the last message came, for the SDK."""
         found: Context | None = getattr(self._inner, "last_context", None)
         return found
-
-    def __aiter__(self) -> Self:
-        return self
-
-    async def __anext__(self) -> SessionMessage | Exception:
-        try:
-            return await self.receive()
-        except anyio.EndOfStream:
-            raise StopAsyncIteration from None
 
     async def receive(self) -> SessionMessage | Exception:
         """Return the next message.
