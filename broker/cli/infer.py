@@ -15,7 +15,7 @@ from broker.recordings.keeping.recordings import Recordings
 from broker.recordings.settings import RecordingSettings
 from broker.recordings.showing.inference import InferredResults, infer
 from broker.store import Store
-from codegen.plain_text import one_line
+from codegen.plain_text import counted, one_line
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -67,7 +67,8 @@ async def infer_results(request: InferRequest) -> ExitCode:
 
 def _text(found: Inferred) -> Text:
     text = Text.assemble(
-        (one_line(found.qualified_name, _NAME_CHARACTERS), "bold"), f"  {found.results} results, {found.digest[:19]}…"
+        (one_line(found.qualified_name, _NAME_CHARACTERS), "bold"),
+        f"  {counted(found.results, 'result')}, {found.digest[:19]}…",
     )
     for line in _lines(found.schema, "  "):
         text.append(f"\n{line}")
