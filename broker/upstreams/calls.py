@@ -84,18 +84,8 @@ class Calls:
         call.scope.deadline = anyio.current_time() + seconds
         self._requests.begin(call)
         try:
-            tell = None if on_progress is None else Progress(on_progress, self._redact).tell
-            send = partial(connection.call_tool, name, arguments, tell, may_ask=call.person is not None)
-            with call.scope:
-                if self._descriptions.has_read(name):
-                    result = await self._descriptions.call(
-                        connection, name, lambda: self._requests.completed(call, send)
-                    )
-                else:
-                    result = await self._requests.completed(call, send)
-                is_success = not is_error(result)
-                return result
-            raise TimeoutError  # noqa: TRY301  # the scope was left at its deadline
+            result = await self._answer(connection, call, name, arguments, on_progress)
+            is_success = not is_error(result)
         except TimeoutError:
             raise CallTimeoutError(self._server, call_texts.no_answer(self._server, seconds)) from None
         except RefusedError as error:
@@ -109,10 +99,29 @@ class Calls:
         except (ValidationError, RuntimeError, RecursionError) as error:
             logger().warning("bad reply", server=self._server, error=type(error).__name__)
             raise ReplyError(self._server, call_texts.bad_answer(self._server)) from None
+        else:
+            return result
         finally:
             self._requests.end(call)
             if self._on_call is not None:
                 self._on_call(self._server, name, is_success, time.monotonic() - began)
+
+    async def _answer(
+        self, connection: Connection, call: OpenCall, name: str, arguments: dict[str, Any], listener: ProgressFnT | None
+    ) -> dict[str, Any]:
+        progress = None if listener is None else Progress(listener, self._redact)
+        tell = None if progress is None else progress.tell
+        send = partial(connection.call_tool, name, arguments, tell, may_ask=call.person is not None)
+        with call.scope:
+            if self._descriptions.has_read(name):
+                result = await self._descriptions.call(connection, name, lambda: self._requests.completed(call, send))
+            else:
+                result = await self._requests.completed(call, send)
+        if call.scope.cancelled_caught:
+            raise TimeoutError  # it was left at its deadline
+        if progress is not None:
+            await progress.end()
+        return result
 
     def _error(self, connection: Connection, error: MCPError) -> Exception:
         """Tell an answer of the server from a failure of the transport, which the SDK reports alike."""

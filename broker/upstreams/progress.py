@@ -1,13 +1,16 @@
 """What a server says of how far a call is, for whoever wants to know: without secrets, and no faster than it is taken.
 
-Above: calls.py. Below: nothing. The SDK makes a task of each word: those of a server that says much to somebody who
+Above: calls.py. Below: anyio. The SDK makes a task of each word: those of a server that says much to somebody who
 listens slowly would fill the memory.
 """
 
 from __future__ import annotations
 
 import math
+from collections import deque
 from typing import TYPE_CHECKING, TypeAlias
+
+import anyio
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -16,29 +19,38 @@ if TYPE_CHECKING:
 
 _Words: TypeAlias = "tuple[float, float | None, str | None]"
 
+MOST_WAITING = 20
+"""Words that wait for a listener who is busy."""
+
+END_SECONDS = 1.0
+"""How long an answer waits for a listener who is busy with the words before it."""
+
 
 class Progress:
-    """The progress of one call; of what comes while its listener is busy, the last is told."""
+    """The progress of one call; of what comes while its listener is busy, the latest is told, in its order."""
 
     def __init__(self, listener: ProgressFnT, redact: Callable[[str], str]) -> None:
         """Tell a listener."""
         self._listener = listener
         self._redact = redact
-        self._latest: _Words | None = None
-        self._is_busy = False
+        self._waiting: deque[_Words] = deque(maxlen=MOST_WAITING)
+        self._telling = anyio.Lock()
 
     async def tell(self, progress: float, total: float | None, message: str | None) -> None:
         """Tell how far the server says it is; a number that is not finite cannot be passed on."""
         if not math.isfinite(progress):
             return
         of = total if total is not None and math.isfinite(total) else None
-        self._latest = progress, of, None if message is None else self._redact(message)
-        if self._is_busy:
+        self._waiting.append((progress, of, None if message is None else self._redact(message)))
+        if self._telling.locked():
             return
-        self._is_busy = True
-        try:
-            while self._latest is not None:
-                words, self._latest = self._latest, None
-                await self._listener(*words)
-        finally:
-            self._is_busy = False
+        async with self._telling:
+            while self._waiting:
+                await self._listener(*self._waiting.popleft())
+
+    async def end(self) -> None:
+        """Wait until all is told that came before the answer, but not long; nothing is told after it."""
+        with anyio.move_on_after(END_SECONDS):
+            async with self._telling:
+                pass
+        self._waiting.clear()
