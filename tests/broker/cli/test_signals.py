@@ -90,6 +90,14 @@ def test_a_server_ends_with_a_run_that_is_ended_while_it_starts(  # noqa: PLR091
     assert "Traceback" not in said
 
 
+def end_of(program):
+    """The exit status of a program in Python, and what it says on stderr."""
+    ended = subprocess.run(  # noqa: S603  # our own program
+        [sys.executable, "-c", program], capture_output=True, text=True, timeout=60, check=False
+    )
+    return ended.returncode, ended.stderr
+
+
 def test_ctrl_c_ends_what_keeps_the_event_loop_busy_if_it_is_pressed_again():
     program = (
         "import os, signal, sys, typer\n"
@@ -99,10 +107,7 @@ def test_ctrl_c_ends_what_keeps_the_event_loop_busy_if_it_is_pressed_again():
         "try: start(busy, None)\n"
         "except typer.Exit as ended: sys.exit(ended.exit_code)\n"
     )
-    ended = subprocess.run(  # noqa: S603  # our own command
-        [sys.executable, "-c", program], capture_output=True, text=True, timeout=60, check=False
-    )
-    assert (ended.returncode, ended.stderr) == (130, "\nerror: interrupted\n")
+    assert end_of(program) == (130, "\nerror: interrupted\n")
 
 
 def test_a_run_under_nohup_does_not_end_with_its_terminal(waiting):
@@ -152,7 +157,4 @@ def test_ctrl_c_while_codemode_is_loaded_ends_it_without_a_traceback():
         "from broker.cli import main\n"
         "main()\n"
     )
-    ended = subprocess.run(  # noqa: S603  # our own command
-        [sys.executable, "-c", program], capture_output=True, text=True, timeout=60, check=False
-    )
-    assert (ended.returncode, ended.stderr) == (-signal.SIGINT, "")
+    assert end_of(program) == (-signal.SIGINT, "")
