@@ -2,7 +2,8 @@
 
 What the tree would be needed for is a `return` at the top level, `asyncio.run(...)`, and the value of a last
 expression. The first two are left to `script`. The third is compiled by itself: where the lines before it are a whole
-module and its own lines a whole expression, the script is the one after the other.
+module and its own lines a whole expression, the script is the one after the other. So are whole modules of a long
+script: compiled one by one they take less memory, and the time that grows with the square of a script's length is gone.
 """
 
 import ast
@@ -12,9 +13,16 @@ import warnings
 MOST_ATTEMPTS = 20
 """Lines at the end of a script that are looked at for the beginning of its last statement."""
 
+PART = 8_192
+"""Characters of a long script that are compiled at a time, at least."""
+
 _RUN = re.compile(r"\.\s*run|\bimport\b.*\brun\b")
 _NEED_TREE = ("__future__", "\r", "\f", "\0")
 _NEVER_FIRST = " \t\n#)]}"
+_NEED_WHOLE = ("global", "annotat")
+"""What Python looks at all of a module for: names declared global too late, and its annotations."""
+_NEW_STATEMENT = re.compile(r"(?<=\n)(?!(?:elif|else|except|finally)\b)(?:@|[^\W\d]\w*+(?![\"']))")
+"""Where a statement may begin that neither goes on with one before nor, as the first of a module, documents it."""
 _ALL_ARE_ERRORS = [("error", None, Warning, None, 0)]
 """Filters of warnings: what is warned of is warned of once, by whoever takes the tree. `catch_warnings` takes half
 as long as compiling a small script."""
@@ -41,8 +49,26 @@ def _needs_tree(source):
 def _pieces(source, filename):
     begin, value = _last_expression(source, filename)
     if value is None:
-        return [_compile(source, filename, "exec")]
-    return [_compile(source[:begin], filename, "exec"), value] if begin else [value]
+        return _modules(source, len(source), filename)
+    return [*_modules(source, begin, filename), value] if begin else [value]
+
+
+def _modules(source, whole, filename):
+    """Compiles modules that are the source up to `whole`, one after the other."""
+    size = whole if any(map(source.__contains__, _NEED_WHOLE)) else PART
+    modules, begin, part = [], 0, size
+    while begin < whole:
+        new_statement = _NEW_STATEMENT.search(source, begin + part, whole)
+        end = whole if new_statement is None else new_statement.start()
+        try:
+            modules.append(_compile(_placed(source, begin, end), filename, "exec"))
+        except SyntaxError:
+            if end == whole:
+                raise
+            part *= 2  # that was inside of a text or of brackets
+        else:
+            begin, part = end, size
+    return modules
 
 
 def _last_expression(source, filename):
@@ -52,9 +78,8 @@ def _last_expression(source, filename):
         begin = _line_before(source, begin)
         if begin is None:
             return 0, None
-        padded = "\n" * source.count("\n", 0, begin) + source[begin:]
         try:
-            return begin, _compile(padded, filename, "eval")
+            return begin, _compile(_placed(source, begin, len(source)), filename, "eval")
         except SyntaxError:
             last = _last_statement(source[begin:])
         if last is not None:
@@ -83,6 +108,11 @@ def _last_statement(source):
     except SyntaxError:
         return None
     return body[-1] if body else None
+
+
+def _placed(source, begin, end):
+    """A part of the source, on its own lines."""
+    return "\n" * source.count("\n", 0, begin) + source[begin:end]
 
 
 def _compile(source, filename, mode):

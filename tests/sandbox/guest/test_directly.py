@@ -14,6 +14,8 @@ from sandbox.terms import BEFORE_ANY_RUN
 WITH_TREE = "\n# .run"
 """A comment that keeps a script from being compiled directly."""
 
+LONG_COMMENT = "# " + 200 * "so that what follows is compiled by itself "
+
 PIECES = [
     "x = 1",
     "x",
@@ -61,6 +63,13 @@ PIECES = [
     "{'a': 1}",
     "not x",
     "x\r",
+    "elif_ = 3",
+    "rb = 'x'",
+    "u'text'",
+    "if False:\n    pass",
+    "else:\n    5",
+    "def counts():\n    global y\n    y = 5\n",
+    "__annotate__",
 ]
 
 
@@ -88,6 +97,51 @@ def test_each_piece_alone_ends_the_same_with_its_tree(image, script):
 def test_pieces_in_any_order_end_the_same_with_their_tree(image, pieces):
     script = "\n".join(pieces)
     assert told(image, script) == told(image, script + WITH_TREE)
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=100, deadline=None)
+@given(pieces=st.lists(st.sampled_from(PIECES), min_size=2, max_size=5))
+def test_pieces_of_a_long_script_in_any_order_end_the_same_with_their_tree(image, pieces):
+    script = f"\n{LONG_COMMENT}\n".join(pieces)
+    assert told(image, script) == told(image, script + WITH_TREE)
+
+
+@pytest.mark.parametrize(
+    "pieces",
+    [
+        ["x = 1", "u'''no documentation'''", "__doc__"],
+        ["x = 1", "global x"],
+        ["n: int = 2", "m: str = ''", "__annotate__(1)"],
+    ],
+)
+def test_what_holds_for_a_whole_module_holds_for_a_long_script(image, pieces):
+    script = f"\n{LONG_COMMENT}\n".join(pieces)
+    assert told(image, script) == told(image, script + WITH_TREE)
+
+
+@pytest.mark.parametrize(
+    "around",
+    [
+        "x = '''\n{}'''",
+        "x = (\n{}1\n)",
+        "def f():\n{}    return 1",
+        "if False:\n    pass\n{}else:\n    x = 1",
+        "try:\n    pass\n{}finally:\n    x = 1",
+    ],
+)
+def test_a_long_script_is_not_cut_inside_of_a_statement(image, around):
+    script = around.format(40 * f"{LONG_COMMENT}\nname = 1\n" if "'''" in around else 40 * f"{LONG_COMMENT}\n")
+    script += "\nname = 2\nname / 0"
+    directly, _ = told(image, script)
+    assert "ZeroDivisionError" in directly
+    assert directly == told(image, script + WITH_TREE)[0]
+
+
+def test_a_failure_in_a_long_script_is_told_at_its_own_line(image):
+    lines = [f"value_{line} = {line} + 1" for line in range(2_000)]
+    lines[1_500] = "value = 1 / 0"
+    answer, _ = told(image, "\n".join(lines))
+    assert r"line 1501, in <module>\n    value = 1 / 0\n            ~~^~~" in answer
 
 
 def test_a_last_expression_far_from_its_first_line_is_the_value(image):
