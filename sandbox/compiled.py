@@ -29,6 +29,7 @@ from wasmtime import component as wasm
 from sandbox.engine import engine
 from sandbox.errors import ImageError
 from sandbox.nameless_file import nameless_file
+from sandbox.page_cache import read_in
 from sandbox.private_folder import make_private_folder
 
 if TYPE_CHECKING:
@@ -175,6 +176,7 @@ def map_file(file: CompiledFile) -> wasm.Component | None:
     """Maps a compiled image if it is that very file, before and after; None if not, or if it is damaged."""
     if not file.is_unchanged():
         return None
+    read_in(file.path)
     try:
         component = wasm.Component.deserialize_file(engine(), str(file.path))
     except wasmtime.WasmtimeError:
