@@ -10,6 +10,9 @@ from opcode import opmap
 
 MOST_TOLD = 3
 
+_BY_PYTHON = "__annotate__"
+"""A function that Python makes of a module's annotations."""
+
 _OTHER_WAYS = frozenset({"__main__", "dir", "eval", "exec", "getattr", "globals", "locals", "modules", "vars"})
 _FLAG_BITS = {opmap["LOAD_NAME"]: 0, opmap["LOAD_GLOBAL"]: 1, opmap["LOAD_FROM_DICT_OR_GLOBALS"]: 0}
 """What loads a name, by how many bits of its argument say something other than which."""
@@ -20,7 +23,11 @@ def notes(modules: list, namespace: dict, filename: str) -> list[str]:
 
     A script that uses some of its definitions may have others: of these only `main` is told.
     """
-    defined = {name: line for name, value in namespace.items() if (line := _line_of(name, value, filename))}
+    defined = {
+        name: line
+        for name, value in namespace.items()
+        if name != _BY_PYTHON and (line := _line_of(name, value, filename))
+    }
     if not defined:
         return []
     loaded, inside = set(), {}
@@ -53,7 +60,7 @@ def _read(code, defined, loaded, inside):
     """Sorts the names that code loads: into those of a definition's own code, and those of all other."""
     loaded.update(loaded_names(code))
     for part in code.co_consts:
-        if not isinstance(part, types.CodeType) or part.co_name == "__annotate__":
+        if not isinstance(part, types.CodeType) or part.co_name == _BY_PYTHON:
             continue
         if part.co_name in defined:
             own = inside.setdefault(part.co_name, set())

@@ -69,7 +69,7 @@ PIECES = [
     "if False:\n    pass",
     "else:\n    5",
     "def counts():\n    global y\n    y = 5\n",
-    "__annotate__",
+    "__annotate__(1)",
 ]
 
 

@@ -56,6 +56,7 @@ async def test_a_class_that_is_never_used_is_told(run):
         "kept = {}\ndef keep(f):\n    kept[1] = f\n    return f\n@keep\ndef main(): pass\nkept[1]()\nNone",
         "class A: pass\ndef of(a: A) -> A: return a\nof(A())\nNone",
         "import json\nx = 1",
+        "total: int = 1",
         "def spare(): pass\nraise SystemExit",
     ],
 )
