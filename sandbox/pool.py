@@ -70,7 +70,7 @@ class Spares:
     """The instances of one process."""
 
     def __init__(self, image: Image, pool: Pool | None, *, most_unfreed_seconds: float = MOST_UNFREED_SECONDS) -> None:
-        """Starts the thread; without a pool it makes none. The first are made after the first run."""
+        """Starts the thread, if there is a pool. The first are made after the first run."""
         self._image = image
         self._size = 0 if pool is None else pool.size
         self._idle_seconds = None if pool is None else pool.idle_seconds
@@ -82,8 +82,9 @@ class Spares:
         self._is_wanted = False
         self._taken = 0
         self._is_closed = False
-        self._thread = threading.Thread(target=self._work, name="wasm-pool", daemon=True)
-        self._thread.start()
+        self._thread = None if pool is None else threading.Thread(target=self._work, name="wasm-pool", daemon=True)
+        if self._thread is not None:
+            self._thread.start()
 
     def __len__(self) -> int:
         """How many are ready."""
@@ -106,7 +107,10 @@ class Spares:
         instance.close()
 
     def free(self, instance: Instance) -> None:
-        """Has the thread free one that was used; frees it at once if too much waits for that already."""
+        """Has the thread free one that was used; frees it at once without one, or if too much waits already."""
+        if self._thread is None:
+            instance.close()
+            return
         with self._change:
             unfreed = self._unfreed_seconds + instance.computed_seconds
             wanted = max(unfreed, MOST_UNFREED * instance.computed_seconds)
@@ -123,7 +127,8 @@ class Spares:
             self._is_closed = True
             self._give_up()
             self._change.notify()
-        self._thread.join()
+        if self._thread is not None:
+            self._thread.join()
         self._free_used()
         del self._image  # or an isolate that somebody still holds would keep it
 

@@ -188,8 +188,17 @@ async def test_without_a_pool_nothing_is_kept(make_spares, image):
     assert spares.take() is None
 
 
-async def test_instances_are_freed_beside_the_runs_that_come_unless_too_much_waits_for_that(make_spares, image):
+async def test_without_a_pool_what_was_used_is_freed_at_once_and_no_thread_waits_to_do_it(make_spares, image):
+    before = threading.enumerate()
     spares = make_spares(None)
+    used = Instance(image)
+    spares.free(used)
+    assert is_freed(used)
+    assert threading.enumerate() == before
+
+
+async def test_instances_are_freed_beside_the_runs_that_come_unless_too_much_waits_for_that(make_spares, image):
+    spares = make_spares(Pool(size=1))
     *small, one_more, large, smaller = [Instance(image) for _ in range(MOST_UNFREED + 3)]
     for instance in (*small, one_more):
         instance.computed_seconds = 0.99 * MOST_UNFREED_SECONDS / MOST_UNFREED
