@@ -19,6 +19,7 @@ from itertools import groupby
 from operator import itemgetter
 from typing import TYPE_CHECKING
 
+from sandbox.busy_polling import BusyPolling
 from sandbox.compiled import CompiledFile, map_file
 from sandbox.confinement import confine, deny_files
 from sandbox.engine import engine
@@ -135,6 +136,7 @@ class _Worker:
 
     def __init__(self, connection: socket.socket, page: mmap.mmap, image: Image, spares: Spares) -> None:
         self._connection = connection
+        self._idle = BusyPolling(connection)
         self._page = page
         self._image = image
         self._spares = spares
@@ -149,10 +151,13 @@ class _Worker:
 
     def _receive(self) -> bool:
         """Handles what has come; waits for it only if there is nothing to compute. False once the host is gone."""
-        try:
-            data = self._connection.recv(RECEIVE_BYTES, socket.MSG_DONTWAIT if self._computing else 0)
-        except BlockingIOError:
-            return True
+        if self._computing:
+            try:
+                data = self._connection.recv(RECEIVE_BYTES, socket.MSG_DONTWAIT)
+            except BlockingIOError:
+                return True
+        else:
+            data = self._idle.receive(RECEIVE_BYTES)
         for frame in self._frames.feed(data):
             self._handle(frame)
         return bool(data)
