@@ -1,7 +1,7 @@
 """Waits for a socket awake, where that is worth it: waking a process that sleeps takes longer than many answers do.
 
-On a machine with other work the core is better given to them, who may be the one that is waited for. So what did not
-pay is tried less often.
+On a busy machine the core is better left to others: one of them may be who is waited for. So what did not pay is tried
+less often.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ MOST_LEFT_OUT = 255
 """Waits that are not tried between two that are."""
 
 
-class Worth:
-    """Which waits begin awake: all, as long as they end so; after failures, one of twice as many each time."""
+class Backoff:
+    """Which waits begin awake: all, as long as they end so; after each failure, one of twice as many."""
 
     def __init__(self) -> None:
         """Begins with all."""
@@ -47,7 +47,7 @@ class BusyPolling:
     def __init__(self, connection: socket.socket) -> None:
         """Takes a connected socket in blocking mode."""
         self._connection = connection
-        self._worth = Worth()
+        self._backoff = Backoff()
 
     def receive(self, size: int) -> bytes:
         """Returns what has come, at most so many bytes; waits until something has. Empty once the other end is closed.
@@ -55,12 +55,12 @@ class BusyPolling:
         Raises:
             OSError: The connection is broken.
         """
-        if self._worth.is_due():
+        if self._backoff.is_due():
             until = time.monotonic() + POLLED_SECONDS
             while time.monotonic() < until:
                 with contextlib.suppress(BlockingIOError):
                     data = self._connection.recv(size, socket.MSG_DONTWAIT)
-                    self._worth.succeeded()
+                    self._backoff.succeeded()
                     return data
-            self._worth.failed()
+            self._backoff.failed()
         return self._connection.recv(size)

@@ -169,7 +169,7 @@ class Sandbox:
         """
         check_script(script)
         check_limits(limits)
-        isolate = await self._isolate()
+        isolate = self._isolate()
         seed = secrets.randbits(64) if seed is None else seed
         terms = Terms(limits or self._limits, seed, time.time_ns() if wall_ns is None else wall_ns)
         try:
@@ -205,7 +205,7 @@ class Sandbox:
                 result = await kernel.run("total")
         """
         check_limits(limits)
-        isolate = await self._isolate()
+        isolate = self._isolate()
         kernel = Kernel(isolate, limits or self._limits, secrets.randbits(64) if seed is None else seed)
         try:
             yield kernel
@@ -228,7 +228,7 @@ class Sandbox:
             ValueError: The script is longer than `MAX_SCRIPT_CHARACTERS`.
         """
         check_script(script)
-        isolate = await self._isolate()
+        isolate = self._isolate()
         isolate.take_on(Terms(self._limits, seed=0, wall_ns=0), lambda _output, _text: None)
         try:
             return await isolate.references(script, unimported)
@@ -254,7 +254,7 @@ class Sandbox:
         """What confines the worker processes; None in `"thread"` isolation and outside the `async with` block."""
         return None if self._workers is None else self._workers.confinement
 
-    async def _isolate(self) -> Isolate:
+    def _isolate(self) -> Isolate:
         image = self._loaded()
         if self._workers is not None:
             return ProcessIsolate(self._workers)

@@ -16,6 +16,9 @@ MOST_ATTEMPTS = 20
 PART = 8_192
 """Characters of a long script that are compiled at a time, at least."""
 
+MOST_PARTS = 16
+"""Each costs as many empty lines as stand before it, a hundredth of what a line of code does."""
+
 _RUN = re.compile(r"\.\s*run|\bimport\b.*\brun\b")
 _NEED_TREE = ("__future__", "\r", "\f", "\0")
 _NEVER_FIRST = " \t\n#)]}"
@@ -55,7 +58,7 @@ def _pieces(source, filename):
 
 def _modules(source, whole, filename):
     """Compiles modules that are the source up to `whole`, one after the other."""
-    size = whole if any(map(source.__contains__, _NEED_WHOLE)) else PART
+    size = whole if any(map(source.__contains__, _NEED_WHOLE)) else max(PART, whole // MOST_PARTS)
     modules, begin, part = [], 0, size
     while begin < whole:
         new_statement = _NEW_STATEMENT.search(source, begin + part, whole)

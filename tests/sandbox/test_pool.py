@@ -171,7 +171,7 @@ async def test_leaving_the_sandbox_ends_the_thread_that_makes_spares(image):
 async def test_a_closed_sandbox_gives_its_image_up_though_an_isolate_is_held(image):
     async with Sandbox(cache=image.compiled.parent, isolation="thread") as sandbox:
         loaded = weakref.ref(sandbox._loaded())
-        isolate = await sandbox._isolate()
+        isolate = sandbox._isolate()
         isolate.close()
     with anyio.fail_after(60):
         while loaded() is not None:
