@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import sys
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -35,9 +36,11 @@ def is_in_memory(descriptor: int, step: int = PIECE) -> bool:
     Raises:
         OSError: The file can't be read.
     """
+    if sys.platform == "win32" or not _AT_ONCE:
+        return True
     byte = [bytearray(1)]
     try:
-        for begin in range(0, os.fstat(descriptor).st_size if _AT_ONCE else 0, step):
+        for begin in range(0, os.fstat(descriptor).st_size, step):
             os.preadv(descriptor, byte, begin, _AT_ONCE)
     except BlockingIOError:
         return False
