@@ -136,7 +136,7 @@ class _Worker:
 
     def __init__(self, connection: socket.socket, page: mmap.mmap, image: Image, spares: Spares) -> None:
         self._connection = connection
-        self._idle = BusyPolling(connection)
+        self._polling = BusyPolling()
         self._page = page
         self._image = image
         self._spares = spares
@@ -151,16 +151,21 @@ class _Worker:
 
     def _receive(self) -> bool:
         """Handles what has come; waits for it only if there is nothing to compute. False once the host is gone."""
-        if self._computing:
-            try:
-                data = self._connection.recv(RECEIVE_BYTES, socket.MSG_DONTWAIT)
-            except BlockingIOError:
-                return True
-        else:
-            data = self._idle.receive(RECEIVE_BYTES)
+        data = self._at_once() if self._computing else self._polling.poll(self._at_once)
+        if data is None and self._computing:
+            return True
+        if data is None:
+            data = self._connection.recv(RECEIVE_BYTES)
         for frame in self._frames.feed(data):
             self._handle(frame)
         return bool(data)
+
+    def _at_once(self) -> bytes | None:
+        """Returns what has come, no bytes if the host is gone; None if nothing has."""
+        try:
+            return self._connection.recv(RECEIVE_BYTES, socket.MSG_DONTWAIT)
+        except BlockingIOError:
+            return None
 
     def _take_turn(self, number: int) -> None:
         run = self._runs[number]

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[1]
-OF_WORKERS = {f"sandbox/{name}.py" for name in ("worker", "worker_line", "worker_process", "busy_polling")}
+OF_WORKERS = {"sandbox/worker.py", "sandbox/worker_line.py", "sandbox/worker_process.py"}
 """Windows has no worker processes; `Workers.start` refuses there before anything of these is called."""
 
 

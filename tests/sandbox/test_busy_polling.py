@@ -1,54 +1,48 @@
-"""A wait begins awake where that has paid, and everything that comes is received either way."""
+"""A wait is tried as long as that pays, and seldom otherwise."""
 
 from __future__ import annotations
 
-import socket
+from functools import partial
+from itertools import pairwise
 
-from hypothesis import given
-from hypothesis import strategies as st
-
-from sandbox.busy_polling import MOST_LEFT_OUT, Backoff, BusyPolling
+from sandbox.busy_polling import MOST_LEFT_OUT, BusyPolling
 
 
-def tried(backoff: Backoff, waits: int) -> int:
-    """How many of so many waits begin awake, none of them with success."""
-    count = 0
-    for _ in range(waits):
-        if backoff.is_due():
-            count += 1
-            backoff.failed()
-    return count
+def tried(polling: BusyPolling, waits: int) -> list[int]:
+    """Which of so many waits for what does not come are tried, by their numbers."""
+    numbers: set[int] = set()
+    for number in range(waits):
+        polling.poll(partial(numbers.add, number))
+    return sorted(numbers)
+
+
+def test_what_comes_meanwhile_is_received(monkeypatch):
+    monkeypatch.setattr("sandbox.busy_polling.POLLED_SECONDS", 60)
+    answers = iter([None, None, b"data"])
+    assert BusyPolling().poll(lambda: next(answers)) == b"data"
+
+
+def test_an_end_of_the_stream_is_something_that_came():
+    assert BusyPolling().poll(lambda: b"") == b""
 
 
 def test_every_wait_is_tried_as_long_as_something_comes():
-    backoff = Backoff()
-    for _ in range(1_000):
-        assert backoff.is_due()
-        backoff.succeeded()
+    polling = BusyPolling()
+    assert all(polling.poll(lambda: b"data") for _ in range(1_000))
 
 
-def test_where_nothing_ever_comes_few_waits_are_tried():
-    assert tried(Backoff(), 10_000) < 50
+def test_after_each_failure_half_as_many_are_tried_and_never_none_for_long():
+    numbers = tried(BusyPolling(), 2_000)
+    gaps = [after - before - 1 for before, after in pairwise(numbers)]
+    assert gaps[:8] == [1, 3, 7, 15, 31, 63, 127, 255]
+    assert set(gaps[8:]) == {MOST_LEFT_OUT}
 
 
-@given(st.lists(st.booleans(), max_size=200))
-def test_whatever_came_before_a_wait_is_tried_again_soon_and_then_all_while_it_pays(comes):
-    backoff = Backoff()
-    for one in comes:
-        if backoff.is_due():
-            backoff.succeeded() if one else backoff.failed()
-    assert any(backoff.is_due() for _ in range(MOST_LEFT_OUT + 1))
-    backoff.succeeded()
-    assert backoff.is_due()
-
-
-def test_all_that_is_sent_is_received_and_then_the_end():
-    ours, theirs = socket.socketpair()
-    with ours, theirs:
-        polling = BusyPolling(theirs)
-        ours.sendall(b"first")
-        assert polling.receive(100) == b"first"
-        ours.sendall(b"second")
-        assert polling.receive(3) + polling.receive(3) == b"second"
-        ours.close()
-        assert [polling.receive(100) for _ in range(3)] == [b"", b"", b""]
+def test_what_pays_again_makes_up_for_the_failures_before():
+    polling = BusyPolling()
+    tried(polling, 600)
+    while polling.poll(lambda: b"data") is None:
+        pass
+    for _ in range(8):
+        polling.poll(lambda: b"data")
+    assert tried(polling, 3) == [0, 2]
