@@ -13,6 +13,7 @@ from typing import Annotated
 import typer
 
 from broker.cli.command_names import group
+from broker.cli.completed_names import complete_grant, complete_run, complete_server
 from broker.cli.options import AsJson, ConfigFile
 from broker.cli.start import start
 
@@ -22,6 +23,9 @@ audit = group(no_args_is_help=False)
 mcp = group("Log in to servers and out of them.")
 
 _Texts = list[str] | None
+ServerName = Annotated[
+    str, typer.Argument(metavar="SERVER", help="Its name in the config.", autocompletion=complete_server)
+]
 
 
 @policy.command("schema")
@@ -74,7 +78,10 @@ def policy_test(
 
 @policy.command("explain")
 def policy_explain(
-    run: Annotated[str, typer.Argument(metavar="RUN", help="Its id, or the beginning of it, or `last`.")],
+    run: Annotated[
+        str,
+        typer.Argument(metavar="RUN", help="Its id, or the beginning of it, or `last`.", autocompletion=complete_run),
+    ],
     *,
     as_json: AsJson = False,
 ) -> None:
@@ -104,7 +111,10 @@ def list_grants() -> None:
 
 @grants.command("revoke")
 def revoke_grants(
-    ids: Annotated[list[str], typer.Argument(metavar="ID", help="As `grants list` shows them.")],
+    ids: Annotated[
+        list[str],
+        typer.Argument(metavar="ID", help="As `grants list` shows them.", autocompletion=complete_grant),
+    ],
 ) -> None:
     """Revoke permanent grants.
 
@@ -121,7 +131,7 @@ def revoke_grants(
 
 @mcp.command("login")
 def mcp_login(
-    server: Annotated[str, typer.Argument(metavar="SERVER", help="Its name in the config.")],
+    server: ServerName,
     *,
     config: ConfigFile = None,
     browser: Annotated[bool, typer.Option(help="Open a browser as well as printing the address.")] = True,
@@ -141,7 +151,7 @@ def mcp_login(
 
 @mcp.command("logout")
 def mcp_logout(
-    server: Annotated[str, typer.Argument(metavar="SERVER", help="Its name in the config.")],
+    server: ServerName,
     *,
     config: ConfigFile = None,
 ) -> None:
@@ -162,9 +172,17 @@ def show_audit(
     *,
     run: Annotated[
         str | None,
-        typer.Option("--run", metavar="RUN", help="Only this run: its id, or the beginning of it, or `last`."),
+        typer.Option(
+            "--run",
+            metavar="RUN",
+            help="Only this run: its id, or the beginning of it, or `last`.",
+            autocompletion=complete_run,
+        ),
     ] = None,
-    server: Annotated[str | None, typer.Option("--server", metavar="NAME", help="Only calls to this server.")] = None,
+    server: Annotated[
+        str | None,
+        typer.Option("--server", metavar="NAME", help="Only calls to this server.", autocompletion=complete_server),
+    ] = None,
     since: Annotated[
         str | None, typer.Option("--since", metavar="TIME", help="Only from then on: an age (30m, 2h, 7d) or a date.")
     ] = None,

@@ -6,10 +6,9 @@ import os
 from contextlib import ExitStack, asynccontextmanager
 from typing import TYPE_CHECKING
 
-import platformdirs
-
 from broker import Broker, BrokerError, Config, ConfigError
 from broker.cli.compile_progress import compile_progress
+from broker.cli.config_file import find_config, user_config
 from broker.cli.next_command import whole
 from broker.cli.options import CONFIG_VARIABLE
 from broker.cli.terminal import Problem, note
@@ -32,22 +31,6 @@ LISTING_SECONDS = 35.0
 _PROBLEM_CHARACTERS = 400
 _NO_CONFIG = "no config: nothing says which MCP servers there are"
 _EXAMPLE = '{"mcpServers": {"git": {"command": "mcp-server-git", "args": ["--repository", "."]}}}'
-
-
-def user_config() -> Path:
-    """Return where a config is looked for when no `--config` is given."""
-    return platformdirs.user_config_path("codemode-broker") / "mcp.json"
-
-
-def find_config(given: Path | None) -> Path | None:
-    """Return the config to read: `--config`, then the user's own.
-
-    A file in the working directory is never taken by itself: a config names commands that are started, and the
-    directory may be a clone of somebody else's repository.
-    """
-    if given is not None:
-        return given
-    return path if (path := user_config()).exists() else None
 
 
 def load_config(given: Path | None, *, needed: bool = True) -> Config:

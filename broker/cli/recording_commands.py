@@ -14,12 +14,16 @@ from typing import Annotated, Literal
 import typer
 
 from broker.cli.command_names import group
+from broker.cli.completed_names import complete_open_run, complete_run
 from broker.cli.options import Allow, AsJson, ConfigFile, Isolation, LogJson, Verbose
 from broker.cli.start import start
 
 recordings = group("List, export, import and remove recorded runs.")
 
-Names = Annotated[list[str], typer.Argument(metavar="RUN", help="Ids of runs, or their beginnings, or `last`.")]
+Names = Annotated[
+    list[str],
+    typer.Argument(metavar="RUN", help="Ids of runs, or their beginnings, or `last`.", autocompletion=complete_run),
+]
 Files = Annotated[list[Path], typer.Argument(metavar="FILE", help="Files that `recordings export` wrote.")]
 Output = Annotated[
     Path | None, typer.Option("--output", "-o", metavar="FILE", help="A file, or a folder; stdout if left out.")
@@ -102,7 +106,12 @@ def list_runs(*, as_json: AsJson = False, verbose: Verbose = False, log_json: Lo
 
 
 def resume_run(
-    run: Annotated[str, typer.Argument(metavar="RUN", help="Its id, or the beginning of it, or `last`.")],
+    run: Annotated[
+        str,
+        typer.Argument(
+            metavar="RUN", help="Its id, or the beginning of it, or `last`.", autocompletion=complete_open_run
+        ),
+    ],
     *,
     config: ConfigFile = None,
     allow: Allow = None,
@@ -140,7 +149,12 @@ def resume_run(
 
 
 def replay_recordings(  # noqa: PLR0913  # options
-    targets: Annotated[list[str], typer.Argument(metavar="FILE|RUN", help="Files, folders of them, runs, or `last`.")],
+    targets: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="FILE|RUN", help="Files, folders of them, runs, or `last`.", autocompletion=complete_run
+        ),
+    ],
     *,
     script: Annotated[
         str | None, typer.Option("--script", metavar="NEW.py", help="Run this script on the recorded answers.")
@@ -198,7 +212,9 @@ def replay_recordings(  # noqa: PLR0913  # options
 
 
 def show_run(
-    target: Annotated[str, typer.Argument(metavar="FILE|RUN", help="A file, a run, or `last`.")],
+    target: Annotated[
+        str, typer.Argument(metavar="FILE|RUN", help="A file, a run, or `last`.", autocompletion=complete_run)
+    ],
     *,
     html: Annotated[
         Path | None, typer.Option("--html", metavar="FILE", help="Write one self-contained page instead.")

@@ -13,6 +13,7 @@ from typing import Annotated, Literal
 import typer
 
 from broker.cli.command_names import group
+from broker.cli.completed_names import complete_server
 from broker.cli.options import AsJson, ConfigFile, LogJson, Verbose
 from broker.cli.start import start
 
@@ -62,7 +63,14 @@ def search_tools(  # noqa: PLR0913 - one for each option
     *,
     config: ConfigFile = None,
     server: Annotated[
-        list[str] | None, typer.Option("--server", "-s", metavar="NAME", help="Only tools of this server; repeatable.")
+        list[str] | None,
+        typer.Option(
+            "--server",
+            "-s",
+            metavar="NAME",
+            help="Only tools of this server; repeatable.",
+            autocompletion=complete_server,
+        ),
     ] = None,
     category: Annotated[str | None, typer.Option(metavar="NAME", help="Only tools of this category.")] = None,
     read_only: Annotated[

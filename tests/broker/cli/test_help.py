@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import shutil
 import subprocess
 import sys
 from importlib.metadata import version
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -49,32 +47,6 @@ def test_help_is_no_wider_than_a_terminal_except_for_command_lines(path, command
 
 def test_version_is_that_of_the_distribution(codemode):
     assert codemode("--version").stdout == f"codemode {version('codemode-broker')}\n"
-
-
-def test_the_shell_completes_commands(codemode):
-    finished = codemode(_CODEMODE_COMPLETE="complete_bash", COMP_WORDS="codemode to", COMP_CWORD="1")
-    assert finished.stdout.split() == ["tools"]
-
-
-@pytest.mark.skipif(shutil.which("zsh") is None, reason="zsh is not installed")
-def test_zsh_completes_from_the_first_tab_on(codemode, command, environment, tmp_path):
-    script = codemode("--show-completion", "zsh", _TYPER_COMPLETE_TEST_DISABLE_SHELL_DETECTION="1").stdout
-    (tmp_path / "_codemode").write_text(script)
-    program = (
-        "fpath=($PWD); words=(codemode to); CURRENT=2\n"
-        "compdef() { :; }; _arguments() { print -r -- $1; }\n"
-        "autoload -Uz _codemode; _codemode; _codemode_completion\n"
-    )
-    path = f"{Path(command).parent}:{environment['PATH']}"
-    finished = subprocess.run(  # noqa: S603  # our own script
-        ["zsh", "-fc", program],  # noqa: S607
-        env=environment | {"PATH": path},
-        cwd=tmp_path,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert [line.split(":")[2:3] for line in finished.stdout.splitlines()] == [['(("tools"']] * 2, finished
 
 
 @pytest.mark.parametrize("group", ["", "tools", "recordings", "image", "policy", "grants", "audit", "mcp"])
@@ -141,13 +113,3 @@ def test_help_and_completion_load_neither_the_sandbox_nor_the_sdk(arguments, var
     finished = subprocess.run(command, env=environment | variables, stdout=subprocess.PIPE, check=False)  # noqa: S603  # our own
     assert finished.stdout
     assert bool(finished.returncode) == is_loaded
-
-
-def test_completion_that_cannot_be_installed_says_where_and_what_else_there_is(codemode, tmp_path):
-    (tmp_path / "home").write_text("")
-    detected = {"_TYPER_COMPLETE_TEST_DISABLE_SHELL_DETECTION": "1"}
-    finished = codemode("--install-completion", "bash", HOME=str(tmp_path / "home"), **detected)
-    assert finished.returncode == 2
-    assert "Traceback" not in finished.stderr
-    assert f"Completion cannot be installed: {tmp_path / 'home'}" in finished.stderr
-    assert "'codemode --show-completion' prints it." in finished.stderr

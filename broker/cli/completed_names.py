@@ -1,0 +1,92 @@
+"""The names that Tab completes: recorded runs, kept grants, configured servers.
+
+Above: the `*_commands.py`. Below: the store and config_file.py, loaded when Tab is pressed. Nothing is said of what
+cannot be read. zsh evaluates what it is given: a name with more in it than plain characters is left out.
+"""
+
+# Typer reads the annotations while the program runs.
+# ruff: noqa: PLC0415, TC002
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import typer
+
+from broker.cli.options import CONFIG_VARIABLE
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from broker.recordings.keeping.entries import Entry
+    from broker.recordings.keeping.recordings import Recordings
+
+Names = list[tuple[str, str]]
+"""What may stand in the place of an argument, each with what a shell shows beside it."""
+
+_PLAIN = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*")
+_MOST_RUNS = 30
+
+
+def complete_run(incomplete: str) -> Names:
+    """Return the recorded runs, newest first."""
+    found = _entries(lambda recordings: recordings.entries())
+    return [("last", "the run begun last"), *_named(found, incomplete)] if found else []
+
+
+def complete_open_run(incomplete: str) -> Names:
+    """Return the runs that `codemode resume` continues, newest first."""
+    return _named(_entries(lambda recordings: recordings.open_entries()), incomplete)
+
+
+def complete_grant() -> Names:
+    """Return the permanent grants."""
+    from broker.authorization.kept_grants import KeptGrants
+    from broker.errors import StoreError
+    from broker.store import Store
+
+    with suppress(StoreError), Store.in_user_folder(for_reading=True) as store:
+        return [(one.id, _plain(one.definition.qualified_name)) for one in KeptGrants(store).every()]
+    return []
+
+
+def complete_server(context: typer.Context) -> Names:
+    """Return the servers of the config that the command line names so far, or else of the user's own."""
+    from broker.cli.config_file import find_config
+
+    named = context.params.get("config") or os.environ.get(CONFIG_VARIABLE)  # `audit` takes none, and reads none
+    document = None
+    with suppress(OSError, ValueError, RecursionError):
+        if path := find_config(Path(named) if named else None):
+            document = json.loads(path.read_text(encoding="utf-8-sig"))
+    servers = document.get("mcpServers") if isinstance(document, dict) else None
+    return [(name, "") for name in servers if _plain(name)] if isinstance(servers, dict) else []
+
+
+def _entries(listed: Callable[[Recordings], list[Entry]]) -> list[Entry]:
+    from broker.errors import StoreError
+    from broker.recordings.keeping.recordings import Recordings
+    from broker.recordings.settings import RecordingSettings
+    from broker.store import Store
+
+    with (
+        suppress(StoreError),
+        Store.in_user_folder(for_reading=True) as store,
+        Recordings(store, RecordingSettings()) as recordings,
+    ):
+        return listed(recordings)
+    return []
+
+
+def _named(entries: list[Entry], incomplete: str) -> Names:
+    begun_so = [entry for entry in entries if entry.run_id.startswith(incomplete)]
+    return [(entry.run_id, f"{entry.state} {_plain(entry.filename)}".strip()) for entry in begun_so[:_MOST_RUNS]]
+
+
+def _plain(text: str) -> str:
+    return text if _PLAIN.fullmatch(text) else ""
