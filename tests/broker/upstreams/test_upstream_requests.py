@@ -310,26 +310,43 @@ async def test_a_model_of_the_host_answers_when_there_is_one(beside, told):
     assert told()[0]["content"] == {"type": "text", "text": "hello"}
 
 
-async def test_a_secret_in_a_question_is_not_shown(log, tmp_path, mode):
-    text = json.dumps(
-        {
-            "mcpServers": {
-                "curious": {
-                    "command": sys.executable,
-                    "args": [str(CURIOUS)],
-                    "env": {"CURIOUS_LOG": str(log), "API_TOKEN": "${TOKEN}"},
-                    "mode": mode,
-                    "elicitation": True,
-                }
-            }
+@pytest.fixture
+def with_secret(log, tmp_path, mode):
+    """A config whose server is given a secret."""
+
+    def config(secret):
+        server = {
+            "command": sys.executable,
+            "args": [str(CURIOUS)],
+            "env": {"CURIOUS_LOG": str(log), "API_TOKEN": "${TOKEN}"},
+            "mode": mode,
+            "elicitation": True,
         }
-    )
-    config = Config.parse(text, source="c", folder=tmp_path, environment={"TOKEN": "Who are"})
+        text = json.dumps({"mcpServers": {"curious": server}})
+        return Config.parse(text, source="c", folder=tmp_path, environment={"TOKEN": secret})
+
+    return config
+
+
+async def test_a_secret_in_a_question_is_not_shown(with_secret):
     person = Person(FormReply("decline"))
     with anyio.fail_after(60):
-        async with Broker(config, startup_seconds=30) as broker:
+        async with Broker(with_secret("Who are"), startup_seconds=30) as broker:
             await ask(broker, person, "name")
     assert person.forms[0].message == ("[redacted] you?",)
+
+
+async def test_a_secret_in_a_request_for_a_model_is_not_told(with_secret):
+    asked: list[str] = []
+
+    async def sampler(sampling):
+        asked.extend(message.content.text for message in sampling.params.messages)
+        return t.CreateMessageResult(role="assistant", content=t.TextContent(type="text", text="hello"), model="m")
+
+    with anyio.fail_after(60):
+        async with Broker(with_secret("Say hell"), sampler=sampler, startup_seconds=30) as broker:
+            await ask(broker, WithoutForms(), "sampling")
+    assert asked == ["[redacted]o."]
 
 
 @asynccontextmanager
