@@ -105,6 +105,15 @@ def test_runs_are_completed_newest_first(complete, line):
     assert complete(f"{line}tests/") == []
 
 
+def test_of_many_runs_the_newest_are_offered_and_any_by_its_beginning(complete, store):
+    ids = [f"run_{number:016x}" for number in range(0x100, 0x132)]
+    with Recordings(store, RecordingSettings()) as recordings:
+        for run_id in ids:
+            recordings.settle(recordings.begin(run_id, "full", "many.py"), "completed", 0)
+    assert complete("codemode show ") == ["last", *reversed(ids[20:])]
+    assert complete(f"codemode show {ids[0]}") == ids[:1]
+
+
 @pytest.mark.usefixtures("recorded")
 def test_resume_completes_only_runs_that_can_go_on(complete):
     assert complete("codemode resume ") == [PARKED]
