@@ -1,7 +1,8 @@
 """The names that Tab completes: recorded runs, kept grants, configured servers.
 
 Above: the `*_commands.py`. Below: the store and config_file.py, loaded when Tab is pressed. Nothing is said of what
-cannot be read. zsh evaluates what it is given: a name with more in it than plain characters is left out.
+cannot be read. zsh evaluates what it is given: a server whose name cannot be one is left out, and what is shown
+beside a name holds plain characters only.
 """
 
 # Typer reads the annotations while the program runs.
@@ -26,25 +27,25 @@ if TYPE_CHECKING:
     from broker.recordings.keeping.entries import Entry
     from broker.recordings.keeping.recordings import Recordings
 
-Names = list[tuple[str, str]]
+Offered = list[tuple[str, str]]
 """What may stand in the place of an argument, each with what a shell shows beside it."""
 
 _PLAIN = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*")
 _MOST_RUNS = 30
 
 
-def complete_run(incomplete: str) -> Names:
+def complete_run(incomplete: str) -> Offered:
     """Return the recorded runs, newest first."""
     found = _entries(lambda recordings: recordings.entries())
     return [("last", "the run begun last"), *_named(found, incomplete)] if found else []
 
 
-def complete_open_run(incomplete: str) -> Names:
+def complete_open_run(incomplete: str) -> Offered:
     """Return the runs that `codemode resume` continues, newest first."""
     return _named(_entries(lambda recordings: recordings.open_entries()), incomplete)
 
 
-def complete_grant() -> Names:
+def complete_grant() -> Offered:
     """Return the permanent grants."""
     from broker.authorization.kept_grants import KeptGrants
     from broker.errors import StoreError
@@ -55,9 +56,10 @@ def complete_grant() -> Names:
     return []
 
 
-def complete_server(context: typer.Context) -> Names:
+def complete_server(context: typer.Context) -> Offered:
     """Return the servers of the config that the command line names so far, or else of the user's own."""
     from broker.cli.config_file import find_config
+    from broker.config_problems import name_problems
 
     named = context.params.get("config") or os.environ.get(CONFIG_VARIABLE)  # `audit` takes none, and reads none
     document = None
@@ -65,7 +67,7 @@ def complete_server(context: typer.Context) -> Names:
         if path := find_config(Path(named) if named else None):
             document = json.loads(path.read_text(encoding="utf-8-sig"))
     servers = document.get("mcpServers") if isinstance(document, dict) else None
-    return [(name, "") for name in servers if _plain(name)] if isinstance(servers, dict) else []
+    return [(name, "") for name in servers if not name_problems([name])] if isinstance(servers, dict) else []
 
 
 def _entries(listed: Callable[[Recordings], list[Entry]]) -> list[Entry]:
@@ -83,7 +85,7 @@ def _entries(listed: Callable[[Recordings], list[Entry]]) -> list[Entry]:
     return []
 
 
-def _named(entries: list[Entry], incomplete: str) -> Names:
+def _named(entries: list[Entry], incomplete: str) -> Offered:
     begun_so = [entry for entry in entries if entry.run_id.startswith(incomplete)]
     return [(entry.run_id, f"{entry.state} {_plain(entry.filename)}".strip()) for entry in begun_so[:_MOST_RUNS]]
 

@@ -140,8 +140,16 @@ def test_permanent_grants_are_completed(complete, store):
     "line",
     ["codemode mcp login ", "codemode mcp logout ", "codemode tools search --server ", "codemode audit --server "],
 )
-def test_servers_are_completed_that_mean_nothing_to_a_shell(complete, write_config, line):
-    servers = {"git": {"env": {"TOKEN": "${UNSET}"}}, "$(id)": {}, "a b": {}, "-x": {}, "mail-2": {}}
+def test_servers_are_completed_if_their_names_can_be_those_of_servers(complete, write_config, line):
+    servers = {
+        "git": {"env": {"TOKEN": "${UNSET}"}},
+        "$(id)": {},
+        "a b": {},
+        "-x": {},
+        "a.b": {},
+        "ToolError": {},
+        "mail-2": {},
+    }
     assert complete(line, CODEMODE_CONFIG=write_config(servers)) == ["git", "mail-2"]
 
 
