@@ -25,7 +25,7 @@ from broker.host_arguments import check_answerer, check_servers, grants_of
 from broker.recordings.journal.recorder import Recorder
 from broker.recordings.keeping.recordings import Recordings
 from broker.redaction import Redactor
-from broker.runs.crashed_runs import take_up_crashed
+from broker.runs.crashed_runs import resume_crashed
 from broker.runs.shared_sandbox import SharedSandbox
 from broker.sessions import Session
 from broker.tools.tool_shelf import ToolShelf
@@ -318,7 +318,7 @@ class Broker:
         """
         return self._recorder.unfinished.requested(request, within_seconds)
 
-    def take_up_interrupted(self) -> int:
+    def resume_interrupted(self) -> int:
         """Resume, in the background, the runs of this store that a crash interrupted; return how many.
 
         Each is resumed for the principal and under the session's name that it began with; one that was stopped on
@@ -331,7 +331,7 @@ class Broker:
         """
         found = self._recorder.unfinished.crashed()
         for run_id in found:
-            self._task_group().start_soon(take_up_crashed, run_id, self._recorder, self._session_of_crashed)
+            self._task_group().start_soon(resume_crashed, run_id, self._recorder, self._session_of_crashed)
         return len(found)
 
     def _session_of_crashed(self, name: str, principal: str) -> Session:

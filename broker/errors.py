@@ -124,7 +124,7 @@ class RunInterruptedError(BrokerError):
     """
 
     def __init__(self, run_id: str, problem: str, *, executed: str, can_resume: bool) -> None:
-        """Take what was wrong, as a sentence, and whether the run can be taken up again."""
+        """Take what was wrong, as a sentence, and whether the run can be resumed."""
         super().__init__(f"{run_id} was interrupted. {problem} {executed}")
         self.run_id = run_id
         self.executed = executed

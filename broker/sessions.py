@@ -227,7 +227,7 @@ class Session:
             check: With "error" a script with mistakes is not started, and the result's error is a `ScriptCheckError`
                 that lists them; with "warn" they come first on its stderr; with "off" nothing is checked.
             stop: Cancelling it stops the script; the result then says so, with what was printed and called.
-            park: Return as soon as there is a question, with outcome `parked`; `resume` continues the run. The
+            park: Return as soon as there is a question, with outcome `parked`; `wait_for` has what follows. The
                 session's answerer must be a `QuestionBox`.
             extractor: The model that this run asks instead of the session's.
             known_answers: Asked first about every call. What it answers is neither authorized nor sent, and counts as
@@ -258,8 +258,58 @@ class Session:
         )
         return await (work(watching) if parking is None else parking.run(work, watching))
 
-    async def resume(self, run_id: str) -> ExecutionResult:
-        """Wait until a parked run ends or is parked with its next question; runs parked before a restart too.
+    async def resume(
+        self,
+        run: str,
+        *,
+        any_principal: bool = False,
+        on_output: Callable[[str, str], None] | None = None,
+        on_call: Callable[[CallRecord, int, int], None] | None = None,
+        unknown: UnknownOutcome | None = None,
+        ask_unknown: UnknownAnswerer | None = None,
+        stop: anyio.CancelScope | None = None,
+        extractor: Extractor | None = None,
+    ) -> ExecutionResult:
+        """Continue a recorded run that was interrupted or is parked; what it was allowed then still holds.
+
+        Calls that were answered are not repeated.
+
+        Args:
+            run: Its id, or the beginning of it.
+            any_principal: Resume a run whoever began it, also an imported one, which only says whose it is; for the
+                person at the machine. Otherwise the session's principal has to have begun it.
+            on_output: As of `execute_code`; receives what was not printed before.
+            on_call: As of `execute_code`.
+            unknown: What to do about a call that was sent and whose answer is not known: `fail` it in the script, `ask`
+                a person whether to send it again, or `repeat` it if a trusted server marks the tool idempotent or
+                read-only; what the config says if left out.
+            ask_unknown: Who is asked; without one such a call fails, or waits if the session parks.
+            stop: As of `execute_code`.
+            extractor: As of `execute_code`.
+
+        Raises:
+            RecordingError: There is no such run, it has ended, or it cannot be resumed here; the text says why.
+            StoreError: It cannot be written down, and stays as it is.
+            RunInterruptedError: The store or the sandbox failed while it ran; says what of it was executed.
+            SandboxError: The sandbox cannot be opened.
+        """
+        principal = self._desk.principal
+        run_id = self._recorder.unfinished.id_of(run, None if any_principal else principal)
+        watching = Watching(on_output, on_call, stop, extractor=extractor)
+        policy = unknown or self._recorder.unknown_outcome
+        work = partial(self._execution.resume, run_id, watching, policy=policy, ask=ask_unknown)
+        return await self._recorder.resumptions.perform(run_id, principal, work)
+
+    async def repeated(self, run_id: str) -> ExecutionResult | None:
+        """Return the result of a run that this process has already resumed for the session's principal, once.
+
+        Waits for it. None if there is no such run, or it is parked again: then `resume` continues it. For a client
+        that asks once more.
+        """
+        return await self._recorder.resumptions.result(run_id, self._desk.principal)
+
+    async def wait_for(self, run_id: str) -> ExecutionResult:
+        """Wait until a parked run ends or is parked with its next question; one of before a restart is resumed for it.
 
         Raises:
             KeyError: No such run of the session's principal is parked here, or its result was fetched.
@@ -270,20 +320,20 @@ class Session:
         """
         if self._parking is None:
             raise KeyError(run_id)
-        return await self._parking.resume(run_id)
+        return await self._parking.wait_for(run_id)
 
-    def take_up_parked(self) -> list[str]:
-        """Take up, in the background, the recorded runs that wait, so that their questions are in the session's box.
+    def resume_parked(self) -> list[str]:
+        """Resume, in the background, the recorded runs that wait, so that their questions are in the session's box.
 
-        For use after a restart: each continues when it is answered, and `resume` waits for it. Returns their ids;
+        For use after a restart: each continues when it is answered, and `wait_for` waits for that. Returns their ids;
         runs of other principals are left alone.
 
         Raises:
             ValueError: The session has no `QuestionBox`.
         """
         if self._parking is None:
-            raise ValueError("runs can be taken up only where the session's answerer is a QuestionBox")
-        return self._parking.take_up_waiting()
+            raise ValueError("runs can be resumed in the background only where the session's answerer is a QuestionBox")
+        return self._parking.resume_waiting()
 
     def forget_request(self, run_id: str) -> None:
         """Treat the next request like the one that began a run as a new one: its client knows how the run ended."""
@@ -319,56 +369,6 @@ class Session:
             on_call: As of `execute_code`.
         """
         return await self.surface.dispatch(name, arguments, Watching(on_output, on_call))
-
-    async def take_up(
-        self,
-        run: str,
-        *,
-        any_principal: bool = False,
-        on_output: Callable[[str, str], None] | None = None,
-        on_call: Callable[[CallRecord, int, int], None] | None = None,
-        unknown: UnknownOutcome | None = None,
-        ask_unknown: UnknownAnswerer | None = None,
-        stop: anyio.CancelScope | None = None,
-        extractor: Extractor | None = None,
-    ) -> ExecutionResult:
-        """Continue a recorded run that was interrupted or is parked; what it was allowed then still holds.
-
-        Calls that were answered are not repeated.
-
-        Args:
-            run: Its id, or the beginning of it.
-            any_principal: Take up a run whoever began it, also an imported one, which only says whose it is; for the
-                person at the machine. Otherwise the session's principal has to have begun it.
-            on_output: As of `execute_code`; receives what was not printed before.
-            on_call: As of `execute_code`.
-            unknown: What to do about a call that was sent and whose answer is not known: `fail` it in the script, `ask`
-                a person whether to send it again, or `repeat` it if a trusted server marks the tool idempotent or
-                read-only; what the config says if left out.
-            ask_unknown: Who is asked; without one such a call fails, or waits if the session parks.
-            stop: As of `execute_code`.
-            extractor: As of `execute_code`.
-
-        Raises:
-            RecordingError: There is no such run, it has ended, or it cannot be resumed here; the text says why.
-            StoreError: It cannot be written down, and stays as it is.
-            RunInterruptedError: The store or the sandbox failed while it ran; says what of it was executed.
-            SandboxError: The sandbox cannot be opened.
-        """
-        principal = self._desk.principal
-        run_id = self._recorder.unfinished.id_of(run, None if any_principal else principal)
-        watching = Watching(on_output, on_call, stop, extractor=extractor)
-        policy = unknown or self._recorder.unknown_outcome
-        work = partial(self._execution.resume, run_id, watching, policy=policy, ask=ask_unknown)
-        return await self._recorder.take_ups.perform(run_id, principal, work)
-
-    async def repeated(self, run_id: str) -> ExecutionResult | None:
-        """Return the result of a run that this process has already taken up for the session's principal, once.
-
-        Waits for it. None if there is no such run, or it is parked again: then `take_up` continues it. For a client
-        that asks once more.
-        """
-        return await self._recorder.take_ups.result(run_id, self._desk.principal)
 
     async def check_code(self, script: str, *, describe_references: bool = False) -> CheckedScript:
         """Check a script against the stubs of the tools that it names, and do not run it.

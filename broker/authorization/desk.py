@@ -95,7 +95,7 @@ class ConsentDesk:
         )
 
     def revoke(self, grant_id: str) -> Held | None:
-        """Take a grant back, with the copies that runs which were taken up again hold; return it if it was held."""
+        """Take a grant back, with the copies that resumed runs hold; return it if it was held."""
         revoked = next((held for held in self.book.held if held.id == grant_id), None)
         if revoked is None:
             return None

@@ -133,7 +133,7 @@ class Held:
     by: str
     title: str
     stands_for: str = ""
-    """The grant of which a run that was taken up again holds this copy, as text."""
+    """The grant of which a resumed run holds this copy, as text."""
 
     def covers(self, call: PendingCall, labels: frozenset[str], now: float) -> bool:
         """Tell whether it holds for a call of a tool that it is known to match."""

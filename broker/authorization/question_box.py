@@ -152,9 +152,9 @@ class QuestionBox:
 
 
 class Later:
-    """The box as an answerer who is not there yet: a run that can be taken up again is parked, and waits for nothing.
+    """The box as an answerer who is not there yet: a run that can be resumed is parked, and waits for nothing.
 
-    Whoever runs it puts its question in the box, and takes it up with the answer. A run that is not recorded waits.
+    Whoever runs it puts its question in the box, and resumes it with the answer. A run that is not recorded waits.
     """
 
     comes_back = True

@@ -34,7 +34,7 @@ class CallJournal(Protocol):
 
     @property
     def can_resume(self) -> bool:
-        """Whether the run can be taken up from what is kept."""
+        """Whether the run can be resumed from what is kept."""
 
     def asked(self, call_id: int) -> None:
         """A person is about to be asked."""

@@ -1,4 +1,4 @@
-"""The calls that a run had made before it was taken up again: what is on record of them, and what they count for.
+"""The calls that a run had made before it was resumed: what is on record of them, and what they count for.
 
 Above: run_calls.py. Below: the recording, and the run's desk. What was sent counts in the quotas, and what the script
 was given of it in the flows, as if the run had never ended.

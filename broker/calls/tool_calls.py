@@ -92,7 +92,7 @@ class ToolCalls:
         return [self._records[number] for number in sorted(self._records)]
 
     def restore(self, earlier: Mapping[int, CallRecord]) -> None:
-        """Put the calls on record that a run had made before it was taken up again."""
+        """Put the calls on record that a run had made before it was resumed."""
         self._records.update(earlier)
 
     def note_known(self, call: Call, completion: Completion) -> None:

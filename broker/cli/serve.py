@@ -70,7 +70,7 @@ async def serve(request: ServeRequest) -> ExitCode:
         async with open_broker(config, runs_scripts=True) as broker:
             server = _server(broker, settings, grants)
             if config.recordings.resume == "automatic":
-                broker.take_up_interrupted()
+                broker.resume_interrupted()
             # Until the servers have ended too: clients that send SIGINT send SIGTERM soon after.
             signals = stack.enter_context(anyio.open_signal_receiver(*ending_signals()))
             if listening is None:

@@ -111,7 +111,7 @@ def _summary(recording: Recording, picture: Picture) -> Text:
         f", {spelled_seconds(picture.seconds)}",
     )
     for at, lain in picture.gaps:
-        text.append(f"\ntaken up again at {spelled_seconds(at)}, after {spelled_seconds(lain)}", "yellow")
+        text.append(f"\nresumed at {spelled_seconds(at)}, after {spelled_seconds(lain)}", "yellow")
     if recording.cut:
         text.append(f"\nthe file {recording.cut}", "yellow")
     return text

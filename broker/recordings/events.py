@@ -172,7 +172,7 @@ class Ended(_Event):
 
 
 class Resumed(_Event):
-    """The run was taken up again, with these grants beside its own; what follows goes on from the steps above."""
+    """The run was resumed, with these grants beside its own; what follows goes on from the steps above."""
 
     event: Literal["resumed"] = "resumed"
     grants: tuple[RecordedGrant, ...] = ()

@@ -21,19 +21,19 @@ if TYPE_CHECKING:
     from broker.sessions import Session
 
 
-async def take_up_crashed(run_id: str, recorder: Recorder, session_of: Callable[[str, str], Session]) -> None:
+async def resume_crashed(run_id: str, recorder: Recorder, session_of: Callable[[str, str], Session]) -> None:
     """Go on with a run, in the session that `session_of` returns for the name and the principal that it began with.
 
     Never raises for what is wrong with the recording, the store or the sandbox: that is logged, and the run stays as it
     is.
     """
-    await anyio.lowlevel.checkpoint()  # a broker that was closed meanwhile takes up nothing
+    await anyio.lowlevel.checkpoint()  # a broker that was closed meanwhile resumes nothing
     try:
         begun = recorder.unfinished.begun(run_id)
         session = session_of(begun.session, begun.principal)
-        result = await session.take_up(run_id)
-        recorder.take_ups.keep(result, begun.principal)
+        result = await session.resume(run_id)
+        recorder.resumptions.keep(result, begun.principal)
     except (BrokerError, SandboxError) as error:
-        logger().warning("a run was not taken up", run=run_id, reason=str(error))
+        logger().warning("a run was not resumed", run=run_id, reason=str(error))
     else:
-        logger().info("a run was taken up", run=run_id, outcome=result.outcome)
+        logger().info("a run was resumed", run=run_id, outcome=result.outcome)

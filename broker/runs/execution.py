@@ -1,4 +1,4 @@
-"""One run of a script: prepared, checked, begun or taken up again, carried out, and put in its envelope.
+"""One run of a script: prepared, checked, begun or resumed, carried out, and put in its envelope.
 
 Above: sessions.py. Below: preparation.py, the sandbox, run_calls.py for its calls, envelope.py.
 """
@@ -57,7 +57,7 @@ class _Conditions:
     Attributes:
         limits: Its bounds; those of the sandbox when None.
         warned: The mistakes that were found in the script, as the beginning of its stderr.
-        unknown: What is done about calls of unknown outcome, in a run that is taken up again.
+        unknown: What is done about calls of unknown outcome, in a run that is resumed.
         given: Answers to the question that it waits for.
     """
 

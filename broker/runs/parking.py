@@ -1,7 +1,7 @@
-"""Runs that go on without anybody waiting for them: parked while a question is open, and taken up again.
+"""Runs that go on without anybody waiting for them: parked while a question is open, and resumed.
 
 Above: sessions.py. Below: question_box.py, execution.py, and the task group of the broker, in which the runs live. Of a
-parked run that is recorded nothing is kept but its question; the answer takes it up. One that is not recorded waits in
+parked run that is recorded nothing is kept but its question; the answer resumes it. One that is not recorded waits in
 memory.
 """
 
@@ -87,7 +87,7 @@ class Parking:
         """Tell whether `resume` knows a run."""
         return run in self._kept
 
-    async def resume(self, run: str) -> ExecutionResult:
+    async def wait_for(self, run: str) -> ExecutionResult:
         """Wait until a run that was parked ends, or is parked with another question, also one of before a restart.
 
         Raises:
@@ -100,8 +100,8 @@ class Parking:
             raise KeyError(run)
         return await self.run(partial(self._execution.resume, run))
 
-    def take_up_waiting(self) -> list[str]:
-        """Take up the principal's recorded runs that wait and are not taken up yet; return their ids."""
+    def resume_waiting(self) -> list[str]:
+        """Resume the principal's recorded runs that wait and are not resumed yet; return their ids."""
         recorded = self._execution.recorder.unfinished.waiting(self._execution.desk.principal)
         waiting = [run for run in recorded if run not in self._kept]
         for run in waiting:

@@ -50,6 +50,6 @@ class RunCalls:
         return known
 
     def restore(self, before: Recording, desk: RunDesk, upstreams: Mapping[str, Upstream]) -> None:
-        """Bring back what the run had called before it was taken up again."""
+        """Bring back what the run had called before it was resumed."""
         self.tools.restore(count_earlier_calls(before, desk, upstreams))
         self.functions.restore(before)

@@ -113,7 +113,7 @@ class BrokerServer:
         self.mcp.add_request_handler("logging/setLevel", t.SetLevelRequestParams, self._log_levels.set)
 
     async def drain(self) -> None:
-        """Take no more runs in, and end those that there are; they can be taken up by the next server."""
+        """Take no more runs in, and end those that there are; the next server can resume them."""
         self.broker.shuts_down()
         await self.runs.drain(self.settings.grace_seconds)
 

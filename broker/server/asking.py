@@ -2,7 +2,7 @@
 
 Above: app.py. Below: way_to_client.py. Until 2025-11-25 we send a request of our own while the client's is open. Since
 2026-07-28 the client's is answered with `input_required` and the run kept; the client repeats its request with the
-answer, and is given the result or the next request. When the process died meanwhile, the repeated request takes up the
+answer, and is given the result or the next request. When the process died meanwhile, the repeated request resumes the
 recorded run, also where the client has no state to pass.
 """
 
@@ -133,7 +133,7 @@ class _Asked:
     Attributes:
         request: What it is asked.
         key: Names it between the client and us: an answer to the one before is none to this one. The same question of
-            a run that was taken up again has the same one.
+            a run that was resumed has the same one.
     """
 
     def __init__(self, request: Request, about: str) -> None:

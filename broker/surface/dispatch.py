@@ -148,7 +148,7 @@ class Surface:
     async def _run(self, code: str, limits: Limits, watching: Watching) -> Reply:
         try:
             if self.resumes is not None:
-                return self._ran(await self._take_up(self.resumes, watching))
+                return self._ran(await self._resume(self.resumes, watching))
             result = await self.session.execute_code(
                 code,
                 limits=limits,
@@ -191,9 +191,9 @@ class Surface:
             return ()
         return diagnostics if stops(diagnostics) else ()
 
-    async def _take_up(self, run: str, watching: Watching) -> ExecutionResult:
+    async def _resume(self, run: str, watching: Watching) -> ExecutionResult:
         """Go on with the run of a request that is repeated, or wait for it where it goes on already."""
-        result = await self.session.repeated(run) or await self.session.take_up(
+        result = await self.session.repeated(run) or await self.session.resume(
             run,
             on_output=watching.on_output,
             on_call=watching.on_call,

@@ -1,4 +1,4 @@
-"""Runs begun with their conditions drawn and written down, and runs taken up again with those that they had.
+"""Runs begun with their conditions drawn and written down, and runs resumed with those that they had.
 
 Above: execution.py. Below: run_journal.py. Without recordings the conditions are drawn all the same.
 """
@@ -16,9 +16,9 @@ from broker.recordings.journal.leave import grants_to_record
 from broker.recordings.journal.recorded_run import RecordedRun, ResumedRun
 from broker.recordings.journal.repeating import present_request
 from broker.recordings.journal.resuming import check_resumable
+from broker.recordings.journal.resumptions import Resumptions
 from broker.recordings.journal.retracing import past_of
 from broker.recordings.journal.run_journal import RunJournal, UnrecordedRun
-from broker.recordings.journal.take_ups import TakeUps
 from broker.recordings.journal.unfinished_runs import NO_RECORDINGS, UnfinishedRuns
 from broker.recordings.keeping.transfer import load
 from broker.recordings.redaction import Redaction
@@ -43,7 +43,7 @@ class Recorder:
         self.recordings = recordings
         self.secret_values = frozenset(secret_values)
         self.unfinished = UnfinishedRuns(recordings)
-        self.take_ups = TakeUps()
+        self.resumptions = Resumptions()
 
     @property
     def unknown_outcome(self) -> UnknownOutcome:
@@ -52,7 +52,7 @@ class Recorder:
 
     @property
     def keeps_content(self) -> bool:
-        """Whether runs that begin now can be taken up again."""
+        """Whether runs that begin now can be resumed."""
         return self.recordings is not None and self.recordings.settings.mode == "full"
 
     def begin(
@@ -108,7 +108,7 @@ class Recorder:
         return _resumable(self.recordings, self.recordings.find_open(name), image)
 
     def resume(self, recording: Recording, *, image: str, desk: ConsentDesk) -> ResumedRun:
-        """Take up a run that `resumable` has returned, with the grants of `desk` beside its own.
+        """Resume a run that `resumable` has returned, with the grants of `desk` beside its own.
 
         Where that fails, the run stands as before.
 
@@ -123,13 +123,13 @@ class Recorder:
             if (entry.id, self.recordings.line_count(entry.id)) != (recording.entry_id, recording.line_count):
                 # Until it was claimed, another process has taken it further.
                 recording = _resumable(self.recordings, entry, image)
-            return self._taken_up(self.recordings, recording, desk)
+            return self._resumed(self.recordings, recording, desk)
         except BaseException:
             with suppress(StoreError):
                 self.recordings.release(entry)
             raise
 
-    def _taken_up(self, recordings: Recordings, recording: Recording, desk: ConsentDesk) -> ResumedRun:
+    def _resumed(self, recordings: Recordings, recording: Recording, desk: ConsentDesk) -> ResumedRun:
         begun, past = recording.begun, past_of(recording, goes_on=True)
         grants = grants_to_record(desk.book, begun.tools)
         return ResumedRun(

@@ -1,4 +1,4 @@
-"""Taking up a run that was interrupted or is parked: what it had, and what becomes of calls without a known outcome.
+"""Resuming a run that was interrupted or is parked: what it had, and what becomes of calls without a known outcome.
 
 Above: execution.py. Below: recording.py. Calls that were answered are not repeated. One that was sent and not answered
 may have taken effect, so it is sent again only if somebody says so.

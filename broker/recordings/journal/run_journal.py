@@ -88,7 +88,7 @@ class RunJournal:
 
     @property
     def can_resume(self) -> bool:
-        """Whether the run can be taken up from what is kept."""
+        """Whether the run can be resumed from what is kept."""
         return self._keeps_content
 
     def given_back(self, grant_id: str, number: int) -> None:

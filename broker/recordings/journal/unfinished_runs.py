@@ -1,6 +1,6 @@
 """The recorded runs that may go on: which they are, whose, and for whose request.
 
-Above: recorder.py, which takes them up, sessions.py and broker.py. Below: recordings.py. Where nothing is
+Above: recorder.py, which resumes them, sessions.py and broker.py. Below: recordings.py. Where nothing is
 recorded there are none.
 """
 
@@ -64,7 +64,7 @@ class UnfinishedRuns:
     def requested(self, request: str, within_seconds: float | None = None) -> str | None:
         """Return the run that a client goes on with that repeats its request: one that is parked or has crashed.
 
-        So it is where that was taken up already, whatever has become of it: a second run would make its calls twice.
+        So it is where that was resumed already, whatever has become of it: a second run would make its calls twice.
         With `within_seconds`, only if it began so lately.
         """
         if self.recordings is None:

@@ -21,7 +21,7 @@ SELECT = (
     "SELECT id, run_id, began, mode, filename, state, owner, CASE WHEN state != 'running' THEN calls ELSE "
     "(SELECT coalesce(sum(CASE WHEN json_valid(line) THEN json_array_length(line, '$.calls') END), 0) "
     'FROM recording_line WHERE recording_line.recording = recording.id AND line LIKE \'{"event":"stepped",%\') END, '
-    "ended, bytes, is_imported, was_taken_up FROM recording"
+    "ended, bytes, is_imported, was_resumed FROM recording"
 )
 
 
@@ -34,7 +34,7 @@ class Entry:
         calls: Calls that the script made.
         characters: Size of its lines and values.
         is_imported: It was made elsewhere: what it says was allowed counts for nothing here.
-        was_taken_up: It went on after it was interrupted or parked.
+        was_resumed: It went on after it was interrupted or parked.
         has_crashed: Its process died or was told to end, or could not write; otherwise a run that is interrupted was
             ended on purpose.
     """
@@ -49,7 +49,7 @@ class Entry:
     ended: int | None
     characters: int
     is_imported: bool
-    was_taken_up: bool = False
+    was_resumed: bool = False
     has_crashed: bool = False
 
     @property
@@ -60,8 +60,8 @@ class Entry:
 
 def read_entry(row: tuple[Any, ...], lives: Callable[[str], bool]) -> Entry:
     """Read a row of `SELECT`; `lives` tells whether the process of an owner's name has not ended."""
-    number, run_id, began, mode, filename, state, owner, calls, ended, size, imported, taken_up = row
+    number, run_id, began, mode, filename, state, owner, calls, ended, size, imported, resumed = row
     has_crashed = owner == SHUTDOWN or (state == "running" and not lives(owner))
     now: State = "interrupted" if has_crashed else state
-    flags = bool(imported), bool(taken_up), has_crashed
+    flags = bool(imported), bool(resumed), has_crashed
     return Entry(number, run_id, began, mode, filename, now, calls, ended, size, *flags)

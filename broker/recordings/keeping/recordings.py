@@ -145,7 +145,7 @@ class Recordings:
         with self._store.transaction():
             entry = self.find_open(run_id)
             self._store.execute(
-                "UPDATE recording SET state = 'running', owner = ?, ended = NULL, was_taken_up = 1 WHERE id = ?",
+                "UPDATE recording SET state = 'running', owner = ?, ended = NULL, was_resumed = 1 WHERE id = ?",
                 (self._me().name, entry.id),
             )
         return entry
@@ -158,8 +158,8 @@ class Recordings:
         """
         owner = SHUTDOWN if entry.has_crashed else ""
         self._store.execute(
-            "UPDATE recording SET state = ?, owner = ?, calls = ?, ended = ?, was_taken_up = ? WHERE id = ?",
-            (entry.state, owner, entry.calls, entry.ended, entry.was_taken_up, entry.id),
+            "UPDATE recording SET state = ?, owner = ?, calls = ?, ended = ?, was_resumed = ? WHERE id = ?",
+            (entry.state, owner, entry.calls, entry.ended, entry.was_resumed, entry.id),
         )
 
     def entries(self, limit: int = -1) -> list[Entry]:
@@ -175,7 +175,7 @@ class Recordings:
         return [entry for entry in map(self._entry, rows) if entry.is_open]
 
     def requested(self, request: str, within_seconds: float | None = None) -> list[Entry]:
-        """List the runs of a request that can go on, or were taken up already, newest first.
+        """List the runs of a request that can go on, or were resumed already, newest first.
 
         A request that is written `REQUEST.STATE` is one of those of `REQUEST`, and goes on with a run that was ended on
         purpose as well. With `within_seconds`, only those that began so lately.
@@ -191,7 +191,7 @@ class Recordings:
         )
         states = {"parked", "interrupted"} if "." in request else {"parked"}
         entries = map(self._entry, rows)
-        return [entry for entry in entries if entry.state in states or entry.has_crashed or entry.was_taken_up]
+        return [entry for entry in entries if entry.state in states or entry.has_crashed or entry.was_resumed]
 
     def forget_request(self, run_id: str) -> None:
         """Let a request that is repeated begin a run of its own, unless the one that it began is going on."""

@@ -53,7 +53,7 @@ def _body(recording: Recording, picture: Picture) -> Iterator[str]:
     size = f"{counted(len(picture.spans), 'call')}, {counted(len(recording.steps), 'step')}"
     yield f"<p>{size}, {spelled_seconds(picture.seconds)}</p>"
     for at, lain in picture.gaps:
-        yield f"<p>Taken up again at {spelled_seconds(at)}, after {spelled_seconds(lain)}.</p>"
+        yield f"<p>Resumed at {spelled_seconds(at)}, after {spelled_seconds(lain)}.</p>"
     if recording.cut:
         yield f"<p>The file {escape(recording.cut)}.</p>"
     if picture.spans:

@@ -63,7 +63,7 @@ class Picture:
     Attributes:
         seconds: From its beginning to its end.
         spans: In the order in which the calls were made.
-        gaps: When it was taken up again, and the seconds that it lay before that.
+        gaps: When it was resumed, and the seconds that it lay before that.
         outcome: How it ended, as a sentence.
         is_good: Whether it completed.
     """

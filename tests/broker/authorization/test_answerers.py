@@ -68,7 +68,7 @@ async def test_a_callback_of_the_embedding_host_answers(opened, calls):
     assert sorted(calls) == ["note 0", "note 1", "note 2"]
 
 
-async def test_with_nobody_there_yet_the_run_is_parked_and_taken_up_again(opened, calls):
+async def test_with_nobody_there_yet_the_run_is_parked_and_resumed(opened, calls):
     box = QuestionBox()
     async with opened(box) as session:
         parked = await session.execute_code(SCRIPT, describe_references=True, park=True)
@@ -79,16 +79,16 @@ async def test_with_nobody_there_yet_the_run_is_parked_and_taken_up_again(opened
         [asked] = box.open
         assert parked.waits_for.question == asked.id
         assert box.reply(asked.id, answers_of(asked.question, [choice_for(asked.question)]))
-        again = await session.resume(parked.run_id)
+        again = await session.wait_for(parked.run_id)
         assert (again.outcome, again.run_id) == ("parked", parked.run_id)
         assert [call.status for call in again.calls] == ["ok"] * 3
         [asked] = box.open
         assert box.reply(asked.id, [Verdict((0,), allow=False, note="not that one")])
-        result = await session.resume(parked.run_id)
+        result = await session.wait_for(parked.run_id)
         assert (result.outcome, result.stdout, result.run_id) == ("completed", REFUSED, parked.run_id)
         assert sorted(calls) == ["note 0", "note 1", "note 2"]
         with pytest.raises(KeyError):
-            await session.resume(parked.run_id)
+            await session.wait_for(parked.run_id)
 
 
 async def test_who_made_the_box_is_told_of_its_questions_when_runs_are_parked(opened):
@@ -105,7 +105,7 @@ async def test_a_parked_run_that_nobody_answers_goes_on_with_a_refusal(opened, c
     async with opened(box, answer_timeout_seconds=0.2) as session:
         parked = await session.execute_code(script, describe_references=True, park=True)
         assert parked.outcome == "parked"
-        result = await session.resume(parked.run_id)
+        result = await session.wait_for(parked.run_id)
     assert result.error is not None
     assert result.error.message == "desk.note was refused: nobody answered within 0.2 s."
     assert (calls, box.open) == ([], ())
@@ -125,7 +125,7 @@ async def test_several_runs_are_parked_at_once_and_each_gets_its_own_answer(open
             question = parked[n].waits_for
             assert question is not None
             box.reply(question.question, [Verdict((0,), allow=True)])
-        assert [(await session.resume(parked[n].run_id)).value for n in (2, 0)] == ["2", "0"]
+        assert [(await session.wait_for(parked[n].run_id)).value for n in (2, 0)] == ["2", "0"]
     assert sorted(calls) == ["0", "2"]
 
 
@@ -140,7 +140,7 @@ async def test_parking_needs_a_box(opened):
         with pytest.raises(ValueError, match="QuestionBox"):
             await session.execute_code("1", park=True)
         with pytest.raises(KeyError):
-            await session.resume("run_0")
+            await session.wait_for("run_0")
 
 
 @asynccontextmanager

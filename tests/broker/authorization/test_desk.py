@@ -217,7 +217,7 @@ async def test_a_grant_is_revoked_also_where_that_cannot_be_written_down():
     assert "nobody has allowed it" in said(await desk.decide(call("git_add")))
 
 
-def test_a_grant_is_revoked_with_the_copies_that_runs_taken_up_hold():
+def test_a_grant_is_revoked_with_the_copies_that_resumed_runs_hold():
     session = ConsentDesk([Grant("git.*"), Grant("mail.*")])
     copy = session.book.add(Grant("git.git_add"), run="run_1", stands_for=str(Grant("git.*")))
     session.revoke("g1")

@@ -47,13 +47,13 @@ async def answer() -> None:
                 runs = [parked.run_id]
                 tell(waits=parked.waits_for.text if parked.waits_for else None)
             else:
-                runs = session.take_up_parked()
+                runs = session.resume_parked()
             tell(port=sock.getsockname()[1], runs=runs)
             for run in runs:
-                result = await session.resume(run)
+                result = await session.wait_for(run)
                 while result.outcome == "parked":
                     tell(waits=result.waits_for.text if result.waits_for else None)
-                    result = await session.resume(run)
+                    result = await session.wait_for(run)
                 tell(run=run, outcome=result.outcome, value=result.value, stdout=result.stdout)
             server.should_exit = True
 

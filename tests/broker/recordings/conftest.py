@@ -109,7 +109,7 @@ def resume(opened):
     async def resume(run, *allowed, answerer=None, parks=False, policy=None, **how):
         async with opened(policy=policy) as broker:
             session = broker.session(grants=map(Grant, allowed), answerer=answerer, parks=parks)
-            return await session.take_up(run, **how)
+            return await session.resume(run, **how)
 
     return resume
 

@@ -171,7 +171,7 @@ def test_a_time_in_a_run_with_gaps_is_what_it_was_without_them(times, at):
     assert _Clock(0, gaps).seconds(at) == max((at - lain) / 1e9, 0.0)
 
 
-def test_a_run_that_was_taken_up_very_often_can_be_shown():
+def test_a_run_that_was_resumed_very_often_can_be_shown():
     clock = _Clock(0, [(10 * n, 10 * n + 5) for n in range(MANY)])
     assert clock.gaps[-1] == (10 * MANY / 2 / 1e9 - 5e-9, 5e-9)
 

@@ -63,7 +63,7 @@ async def test_a_call_that_cannot_be_written_down_is_not_sent_and_the_run_goes_o
         assert f"`codemode resume {told.run_id}` continues it; answered calls are not repeated" in told.what_to_do
         assert calls == [("add", 1, 2)]
         free()
-        result = await broker.session().take_up(told.run_id)
+        result = await broker.session().resume(told.run_id)
     assert (result.outcome, result.value) == ("completed", [3, 30_000])
     assert [name for name, *_ in calls] == ["add", "echo"]
 
@@ -76,7 +76,7 @@ async def test_a_call_whose_answer_cannot_be_written_down_is_of_unknown_outcome(
         )
         free()
         assert recordings.find(told.run_id).has_crashed
-        result = await broker.session().take_up(told.run_id)
+        result = await broker.session().resume(told.run_id)
     assert result.error.type == "ToolOutcomeUnknown"
     assert len(calls) == 1
 
@@ -89,7 +89,7 @@ async def test_a_run_of_which_not_even_that_it_ended_can_be_written_goes_on_as_s
         assert "it cannot be written to; make the file and its folder writable. 1 call had been answered" in str(told)
         store.execute("PRAGMA query_only = OFF")
         assert recordings.find(told.run_id).state == "running"
-        assert (await broker.session().take_up(told.run_id)).outcome == "completed"
+        assert (await broker.session().resume(told.run_id)).outcome == "completed"
     assert [name for name, *_ in calls] == ["add", "echo"]
 
 
@@ -174,7 +174,7 @@ async def test_a_run_for_which_there_is_no_worker_any_more_says_how_it_goes_on(o
         refused = await session.dispatch("execute_code", {"code": "from tools import desk\nawait desk.add(a=2)"})
         assert refused.text.startswith("The script was not started: the broker cannot run scripts now.")
         monkeypatch.setattr(Workers, "open", opened_workers)
-        assert (await broker.session().take_up("last")).value == [3, 30_000]
+        assert (await broker.session().resume("last")).value == [3, 30_000]
     assert [name for name, *_ in calls] == ["add", "echo"]
 
 
@@ -188,14 +188,14 @@ async def test_of_an_answer_that_cannot_be_written_down_nothing_is_held(opened, 
         fill()
         box.reply(asked.id, [Grant("desk.add", scope="run", calls=2), Denial("desk.echo", "x" * 30_000)])
         with pytest.raises(RunInterruptedError):
-            await session.resume(parked.run_id)
+            await session.wait_for(parked.run_id)
         assert (session.grants, calls) == ((), [])
         free()
-        again = await session.resume(parked.run_id)
+        again = await session.wait_for(parked.run_id)
         assert (again.outcome, calls) == ("parked", [])
         [asked] = box.open
         box.reply(asked.id, [Grant("desk.add", scope="run", calls=2)])
-        waits = await session.resume(parked.run_id)
+        waits = await session.wait_for(parked.run_id)
         assert [call.status for call in waits.calls] == ["ok", "ok", "waiting"]
     assert calls == [("add", 0, 2), ("add", 1, 2)]
 

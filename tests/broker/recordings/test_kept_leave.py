@@ -243,7 +243,7 @@ async def test_a_session_grant_that_is_revoked_while_its_run_is_parked_is_not_gi
         parked = await session.execute_code(script, describe_references=True)
         assert session.revoke("g1")
         session._desk.book.add(Grant("desk.echo"))
-        again = await session.take_up(parked.run_id)
+        again = await session.resume(parked.run_id)
         assert (parked.outcome, again.outcome, calls) == ("parked", "parked", [("echo", "x")])
     # Nor later, by a process that knows nothing of it.
     later = await resume(parked.run_id, parks=True)
@@ -302,7 +302,7 @@ async def test_a_session_grant_that_is_revoked_while_its_run_goes_on_again_is_re
                 assert session.revoke("g1")
                 held.append(len(session.grants))
 
-        again = await session.take_up(parked.run_id, on_call=revoke)
+        again = await session.resume(parked.run_id, on_call=revoke)
     assert (again.outcome, held) == ("parked", [3, 1])
     assert calls == [("echo", "x"), ("add", 0, 0), ("add", 1, 0)]
 
@@ -368,7 +368,7 @@ async def test_a_quota_for_a_run_goes_on_counting(world):
     assert calls == [("add", 3, 0)]
 
 
-async def test_a_run_is_taken_up_for_its_own_principal_and_not_where_it_was_stopped_on_purpose(world):
+async def test_a_run_is_resumed_for_its_own_principal_and_not_where_it_was_stopped_on_purpose(world):
     opened, crash, calls, recordings, store = world("opened", "crash", "calls", "recordings", "store")
     rule = {"tools": ["desk.*"], "principals": ["ada"], "sessions": ["hers"], "effect": "allow"}
     policy = PolicyConfig.model_validate({"rules": [rule]})
@@ -379,9 +379,9 @@ async def test_a_run_is_taken_up_for_its_own_principal_and_not_where_it_was_stop
     store.execute("UPDATE recording SET state = 'interrupted', owner = ''")
     calls.clear()
     async with opened(policy=policy) as broker:
-        assert broker.take_up_interrupted() == 0
+        assert broker.resume_interrupted() == 0
         store.execute("UPDATE recording SET state = 'running', owner = 'gone'")
-        assert broker.take_up_interrupted() == 1
+        assert broker.resume_interrupted() == 1
         while recordings.find("last").state in {"running", "interrupted"}:
             await anyio.lowlevel.checkpoint()
     assert recordings.find("last").state == "completed"

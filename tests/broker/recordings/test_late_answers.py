@@ -122,18 +122,18 @@ async def test_a_parked_run_is_not_in_memory_and_the_library_goes_on_with_it(ope
     async with opened() as broker:
         box = QuestionBox()
         session = broker.session(answerer=box)
-        again = await session.resume(parked.run_id)
+        again = await session.wait_for(parked.run_id)
         assert (again.outcome, calls) == ("parked", [])
         [asked] = box.open
         box.reply(asked.id, [Verdict((0,), allow=True)])
-        second = await session.resume(parked.run_id)
+        second = await session.wait_for(parked.run_id)
         assert ([call.status for call in second.calls], second.outcome) == (["ok", "waiting"], "parked")
         [asked] = box.open
         box.reply(asked.id, [Grant("desk.add", scope="run")])
-        done = await session.resume(parked.run_id)
+        done = await session.wait_for(parked.run_id)
         assert (done.outcome, done.value) == ("completed", [42, 2])
         with pytest.raises(KeyError):
-            await session.resume(parked.run_id)
+            await session.wait_for(parked.run_id)
     assert calls == [("add", 20, 22), ("add", 1, 1)]
 
 
@@ -145,17 +145,17 @@ async def test_only_its_principal_and_no_import_goes_on_with_a_parked_run(opened
         parked = await session.execute_code(script, describe_references=True, park=True)
     async with opened() as broker:
         bob = broker.session(answerer=QuestionBox(), principal="bob")
-        assert bob.take_up_parked() == []
+        assert bob.resume_parked() == []
         with pytest.raises(KeyError):
-            await bob.resume(parked.run_id)
+            await bob.wait_for(parked.run_id)
         ada = broker.session(answerer=QuestionBox(), principal="ada")
-        assert (await ada.resume(parked.run_id)).outcome == "parked"
+        assert (await ada.wait_for(parked.run_id)).outcome == "parked"
     store.execute("UPDATE recording SET is_imported = 1")
     async with opened() as broker:
         ada = broker.session(answerer=QuestionBox(), principal="ada")
-        assert ada.take_up_parked() == []
+        assert ada.resume_parked() == []
         with pytest.raises(KeyError):
-            await ada.resume(parked.run_id)
+            await ada.wait_for(parked.run_id)
     assert recordings.find(parked.run_id).state == "parked"
 
 
@@ -171,11 +171,11 @@ async def test_a_tool_that_changed_before_the_answer_came_is_asked_about_again(o
         for call in asked.question.calls:
             object.__setattr__(call, "digest", "sha256:" + "0" * 64)  # what the person was shown is another definition
         box.reply(asked.id, [Verdict((0,), allow=True)])
-        again = await session.resume(parked.run_id)
+        again = await session.wait_for(parked.run_id)
         assert (again.outcome, calls) == ("parked", [])
         [asked] = box.open
         box.reply(asked.id, [Verdict((0,), allow=True)])
-        assert (await session.resume(parked.run_id)).value == 3
+        assert (await session.wait_for(parked.run_id)).value == 3
 
 
 @pytest.mark.anyio
@@ -200,12 +200,12 @@ async def test_who_watches_a_run_and_its_model_are_those_that_it_began_with(open
         )
         [asked] = box.open
         box.reply(asked.id, [Verdict((0,), allow=True)])
-        assert (await session.resume(parked.run_id)).value == 36
+        assert (await session.wait_for(parked.run_id)).value == 36
     assert ("".join(printed), called) == ("3\n", ["waiting", "ok"])
 
 
 @pytest.mark.anyio
-async def test_runs_that_were_taken_up_are_not_taken_up_again(opened):
+async def test_runs_that_were_resumed_are_not_resumed_again(opened):
     script = "from tools import desk\nawait desk.add(a=1)"
     async with opened() as broker:
         session = broker.session(answerer=QuestionBox())
@@ -213,12 +213,12 @@ async def test_runs_that_were_taken_up_are_not_taken_up_again(opened):
     async with opened() as broker:
         box = QuestionBox()
         session = broker.session(answerer=box)
-        assert session.take_up_parked() == [parked.run_id]
-        assert session.take_up_parked() == []
-        assert (await session.resume(parked.run_id)).outcome == "parked"
+        assert session.resume_parked() == [parked.run_id]
+        assert session.resume_parked() == []
+        assert (await session.wait_for(parked.run_id)).outcome == "parked"
         [asked] = box.open
         box.reply(asked.id, [Verdict((0,), allow=True)])
-        assert (await session.resume(parked.run_id)).value == 3
+        assert (await session.wait_for(parked.run_id)).value == 3
 
 
 @pytest.mark.anyio
@@ -232,4 +232,4 @@ async def test_what_could_stop_a_run_before_it_was_parked_is_not_in_its_way(open
         stop.cancel()
         [asked] = box.open
         box.reply(asked.id, [Verdict((0,), allow=True)])
-        assert (await session.resume(parked.run_id)).value == 3
+        assert (await session.wait_for(parked.run_id)).value == 3

@@ -163,7 +163,7 @@ def leave_waiting(store, recordings):
         places = [number for number, line in enumerate(lines) if line.startswith(f'{{"event":"{event}"')]
         store.execute("DELETE FROM recording_line WHERE recording = ? AND number > ?", (entry.id, places[count - 1]))
         store.execute(
-            "UPDATE recording SET state = 'running', owner = 'gone', ended = NULL, was_taken_up = 0, request = ? "
+            "UPDATE recording SET state = 'running', owner = 'gone', ended = NULL, was_resumed = 0, request = ? "
             "WHERE id = ?",
             (request, entry.id),
         )
@@ -197,32 +197,32 @@ async def test_a_run_that_died_while_it_waited_for_nobody_is_found_by_the_same_c
     assert (await again(person, mode))[1] == [0, 1], "its client has the result: the next call is a new one"
 
 
-async def test_a_call_that_is_repeated_while_its_run_is_taken_up_in_the_background_waits_for_that(
+async def test_a_call_that_is_repeated_while_its_run_is_resumed_in_the_background_waits_for_that(
     again, leave_waiting, recordings
 ):
     await again(None)
     run = leave_waiting("answered", 1)
 
-    async def take_up(broker) -> None:
-        assert broker.take_up_interrupted() == 1
+    async def resume(broker) -> None:
+        assert broker.resume_interrupted() == 1
 
-    result, made = await again(None, before=take_up)
+    result, made = await again(None, before=resume)
     assert ((result.structured_content or {})["value"], made) == ([2, 3], [1])
     assert [entry.run_id for entry in recordings.entries()] == [run]
 
 
-async def test_a_call_that_is_repeated_after_its_run_was_taken_up_in_the_background_gets_its_result_once(
+async def test_a_call_that_is_repeated_after_its_run_was_resumed_in_the_background_gets_its_result_once(
     again, leave_waiting, recordings
 ):
     await again(None)
     leave_waiting("answered", 1)
 
-    async def take_up(broker) -> None:
-        broker.take_up_interrupted()
+    async def resume(broker) -> None:
+        broker.resume_interrupted()
         while recordings.find("last").state != "completed":
             await anyio.lowlevel.checkpoint()
 
-    result, made = await again(None, before=take_up)
+    result, made = await again(None, before=resume)
     assert ((result.structured_content or {})["value"], made) == ([2, 3], [])
     assert (await again(None))[1] == [0, 1]
 
@@ -273,7 +273,7 @@ async def test_a_client_is_told_once_that_its_run_cannot_go_on(again, leave_wait
     assert recordings.find(run).state == "interrupted"
 
 
-async def test_a_call_that_is_repeated_while_its_run_was_taken_up_runs_nothing_twice(
+async def test_a_call_that_is_repeated_while_its_run_was_resumed_runs_nothing_twice(
     again, leave_waiting, opened, calls, recordings
 ):
     await again()
@@ -286,7 +286,7 @@ async def test_a_call_that_is_repeated_while_its_run_was_taken_up_runs_nothing_t
             return [Verdict(tuple(range(len(question.calls))), allow=True)]
 
     async with opened() as broker:
-        result = await broker.session(answerer=Repeating()).take_up(run)
+        result = await broker.session(answerer=Repeating()).resume(run)
     assert (result.value, calls) == ([2, 3], [("add", 1, 2)])
     assert (refused[0].is_error, refused[1]) == (True, [])
     assert [entry.run_id for entry in recordings.entries()] == [run]

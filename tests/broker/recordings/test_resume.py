@@ -1,4 +1,4 @@
-"""Runs taken up again: after a crash at any point, after a long wait, and what keeps one from going on."""
+"""Runs resumed: after a crash at any point, after a long wait, and what keeps one from going on."""
 
 from __future__ import annotations
 
@@ -151,7 +151,7 @@ async def test_what_a_tool_answered_that_is_gone_is_still_private(run, resume, c
     assert calls == []
 
 
-async def test_only_one_process_takes_up_a_run(run, resume, cut, store):
+async def test_only_one_process_resumes_a_run(run, resume, cut, store):
     result = await run(SCRIPT)
     entry = cut(2)
     with Recordings(store, RecordingSettings()) as other:
@@ -188,7 +188,7 @@ async def test_a_run_that_goes_on_here_is_not_said_to_go_on_elsewhere(opened, ca
         while calls != [("wait",)]:
             await anyio.lowlevel.checkpoint()
         with pytest.raises(RecordingError, match="runs in this process, so there is nothing to resume"):
-            await session.take_up("last")
+            await session.resume("last")
         tasks.cancel_scope.cancel()
 
 
@@ -230,13 +230,13 @@ async def test_what_an_imported_recording_allowed_is_not_allowed_here(world):
     assert (await resume(result.run_id, "desk.add", any_principal=True)).value == result.value
 
 
-async def test_a_broker_takes_up_interrupted_runs_by_itself_and_parks_what_nobody_can_answer(world):
+async def test_a_broker_resumes_interrupted_runs_by_itself_and_parks_what_nobody_can_answer(world):
     run, opened, cut, calls, recordings = world("run", "opened", "cut", "calls", "recordings")
     result = await run(SCRIPT)
     cut(2)
     calls.clear()
     async with opened(resume="automatic") as broker:
-        assert broker.take_up_interrupted() == 1
+        assert broker.resume_interrupted() == 1
         while recordings.find("last").state in {"running", "interrupted"}:
             await anyio.lowlevel.checkpoint()
     assert recordings.find("last").state == "completed"
@@ -244,32 +244,32 @@ async def test_a_broker_takes_up_interrupted_runs_by_itself_and_parks_what_nobod
     cut(4)
     assert load(recordings, recordings.find(result.run_id)).calls[1].is_unknown
     async with opened(resume="automatic") as broker:
-        broker.take_up_interrupted()
+        broker.resume_interrupted()
         while recordings.find("last").state in {"running", "interrupted"}:
             await anyio.lowlevel.checkpoint()
     assert recordings.find("last").state == "parked"
     assert len(calls) == 8, "the two that had not been sent"
 
 
-async def test_a_broker_takes_up_no_run_by_itself_that_was_imported(run, opened, cut, store):
+async def test_a_broker_resumes_no_run_by_itself_that_was_imported(run, opened, cut, store):
     await run(SCRIPT)
     assert cut(2).has_crashed
     async with opened() as broker:
         store.execute("UPDATE recording SET is_imported = 1")
-        assert broker.take_up_interrupted() == 0
+        assert broker.resume_interrupted() == 0
         store.execute("UPDATE recording SET is_imported = 0")
-        assert broker.take_up_interrupted() == 1
+        assert broker.resume_interrupted() == 1
 
 
-async def test_a_broker_that_is_closed_at_once_leaves_the_runs_that_it_was_to_take_up(run, opened, cut, recordings):
+async def test_a_broker_that_is_closed_at_once_leaves_the_runs_that_it_was_to_resume(run, opened, cut, recordings):
     await run(SCRIPT)
     cut(2)
     async with opened() as broker:
-        assert broker.take_up_interrupted() == 1
+        assert broker.resume_interrupted() == 1
     assert recordings.find("last").has_crashed
 
 
-async def test_a_run_that_could_not_be_taken_up_can_be_later(world, monkeypatch):
+async def test_a_run_that_could_not_be_resumed_can_be_later(world, monkeypatch):
     run, opened, cut, recordings = world("run", "opened", "cut", "recordings")
     result = await run(SCRIPT)
     before = cut(2)
@@ -282,13 +282,13 @@ async def test_a_run_that_could_not_be_taken_up_can_be_later(world, monkeypatch)
         with monkeypatch.context() as patched:
             patched.setattr("broker.recordings.journal.recorder.past_of", broken)
             with pytest.raises(RecordingError, match="it makes no sense"):
-                await session.take_up(result.run_id)
+                await session.resume(result.run_id)
         assert recordings.find(result.run_id) == before
-        assert (before.state, before.has_crashed, before.was_taken_up) == ("interrupted", True, False)
-        assert (await session.take_up(result.run_id)).value == result.value
+        assert (before.state, before.has_crashed, before.was_resumed) == ("interrupted", True, False)
+        assert (await session.resume(result.run_id)).value == result.value
 
 
-async def test_a_sandbox_that_cannot_be_opened_does_not_end_a_broker_that_takes_up_runs(world, monkeypatch):
+async def test_a_sandbox_that_cannot_be_opened_does_not_end_a_broker_that_resumes_runs(world, monkeypatch):
     run, opened, cut, recordings = world("run", "opened", "cut", "recordings")
     await run(SCRIPT)
     cut(2)
@@ -300,7 +300,7 @@ async def test_a_sandbox_that_cannot_be_opened_does_not_end_a_broker_that_takes_
 
     async with opened(resume="automatic") as broker:
         monkeypatch.setattr(broker._sandbox, "opened", unable)
-        assert broker.take_up_interrupted() == 1
+        assert broker.resume_interrupted() == 1
         await tried.wait()
         await anyio.lowlevel.checkpoint()
     assert recordings.find("last").has_crashed
@@ -315,7 +315,7 @@ async def test_a_run_that_goes_on_asks_the_model_that_it_is_given(run, opened, c
 
     async with opened() as broker:
         session = broker.session(grants=[Grant("desk.add")])
-        resumed = await session.take_up(result.run_id, extractor=model)
+        resumed = await session.resume(result.run_id, extractor=model)
     assert resumed.value == 36
 
 
@@ -333,7 +333,7 @@ def read(store):
     store._connection.set_trace_callback(None)
 
 
-async def test_a_run_that_is_taken_up_is_read_once(run, resume, cut, read):
+async def test_a_run_that_is_resumed_is_read_once(run, resume, cut, read):
     result = await run(SCRIPT)
     cut(2)
     assert (await resume(result.run_id)).value == result.value
@@ -347,16 +347,16 @@ async def test_a_run_that_was_taken_further_before_it_is_claimed_is_read_again(o
         parked = await broker.session(parks=True).execute_code(script, describe_references=True)
         session, recorder = broker.session(grants=[Grant("desk.*")], parks=True), broker._recorder
         found = recorder.resumable(parked.run_id, image)
-        further = await broker.session(grants=[Grant("desk.add")], parks=True).take_up(parked.run_id)
+        further = await broker.session(grants=[Grant("desk.add")], parks=True).resume(parked.run_id)
         assert (further.outcome, calls) == ("parked", [("add", 1, 2)])
         with recorder.resume(found, image=image, desk=session._desk) as resumed:
             assert resumed.before.calls[1].answered is not None
         assert found.calls[1].answered is None
-        assert (await session.take_up(parked.run_id)).value == [3, "b"]
+        assert (await session.resume(parked.run_id)).value == [3, "b"]
     assert calls == [("add", 1, 2), ("echo", "b")]
 
 
-async def test_a_parked_run_that_cannot_be_taken_up_stays_parked(opened, recordings, monkeypatch):
+async def test_a_parked_run_that_cannot_be_resumed_stays_parked(opened, recordings, monkeypatch):
     def broken(*_, **__):
         raise RecordingError("it makes no sense")
 
@@ -366,13 +366,13 @@ async def test_a_parked_run_that_cannot_be_taken_up_stays_parked(opened, recordi
         before = recordings.find(parked.run_id), list(recordings.lines(1))
         monkeypatch.setattr("broker.recordings.journal.recorder.past_of", broken)
         with pytest.raises(RecordingError, match="it makes no sense"):
-            await session.take_up(parked.run_id)
+            await session.resume(parked.run_id)
     assert before[0].state == "parked"
     assert (recordings.find(parked.run_id), list(recordings.lines(1))) == before
 
 
 @pytest.mark.parametrize("state", ["interrupted", "parked", "completed"])
-async def test_a_session_takes_up_no_run_of_another_principal_and_is_told_nothing_of_it(opened, cut, calls, state):
+async def test_a_session_resumes_no_run_of_another_principal_and_is_told_nothing_of_it(opened, cut, calls, state):
     async with opened() as broker:
         ada = broker.session(principal="ada", parks=True, grants=[] if state == "parked" else [Grant("desk.add")])
         ran = await ada.execute_code("from tools import desk\nawait desk.add(a=1)", describe_references=True)
@@ -385,25 +385,25 @@ async def test_a_session_takes_up_no_run_of_another_principal_and_is_told_nothin
             session = broker.session(principal=principal, grants=everything)
             for name in (ran.run_id, ran.run_id[:10], "last", "run_0123456789abcdef"):
                 with pytest.raises(RecordingError) as refused:
-                    await session.take_up(name)
+                    await session.resume(name)
                 assert str(refused.value).startswith(f"this principal has recorded no run '{name}' here; ")
         assert calls == []
         if state != "completed":
             ada = broker.session(principal="ada", grants=everything)
-            assert ((await ada.take_up(ran.run_id)).value, calls) == (3, [("add", 1, 2)])
+            assert ((await ada.resume(ran.run_id)).value, calls) == (3, [("add", 1, 2)])
 
 
 @pytest.mark.parametrize("is_imported", [False, True])
-async def test_a_run_is_taken_up_whoever_began_it_where_the_caller_says_so(opened, store, calls, is_imported):
+async def test_a_run_is_resumed_whoever_began_it_where_the_caller_says_so(opened, store, calls, is_imported):
     async with opened() as broker:
         ada = broker.session(principal="ada", parks=True)
         parked = await ada.execute_code("from tools import desk\nawait desk.add(a=1)", describe_references=True)
         store.execute("UPDATE recording SET is_imported = ?", (is_imported,))
         for principal in ["mallory", *(["ada"] if is_imported else [])]:
             with pytest.raises(RecordingError, match="this principal has recorded no run 'run_"):
-                await broker.session(principal=principal).take_up(parked.run_id)
+                await broker.session(principal=principal).resume(parked.run_id)
         operator = broker.session(grants=[Grant("desk.add")])
-        assert ((await operator.take_up(parked.run_id, any_principal=True)).value, calls) == (3, [("add", 1, 2)])
+        assert ((await operator.resume(parked.run_id, any_principal=True)).value, calls) == (3, [("add", 1, 2)])
 
 
 async def test_of_other_runs_that_are_open_nothing_is_read_to_know_whether_one_is(opened, read):
@@ -414,12 +414,12 @@ async def test_of_other_runs_that_are_open_nothing_is_read_to_know_whether_one_i
         parked = [await other.execute_code(script, describe_references=True) for other in others]
         read.clear()
         with pytest.raises(KeyError):
-            await session.resume("run_0123456789abcdef")
+            await session.wait_for("run_0123456789abcdef")
         assert read == []
-        assert (await session.resume(parked[0].run_id)).outcome == "parked"
+        assert (await session.wait_for(parked[0].run_id)).outcome == "parked"
         assert read == [1, -1], "whose it is, and then the run"
         read.clear()
-        assert len(session.take_up_parked()) == 1, "that of Ada which is not taken up yet"
+        assert len(session.resume_parked()) == 1, "that of Ada which is not resumed yet"
         assert sorted(read) == [-1, -1, 1, 1, 1]
 
 
@@ -427,7 +427,7 @@ async def test_what_a_run_came_to_is_told_to_its_principal_alone(run, opened, cu
     result = await run(SCRIPT)
     cut(2)
     async with opened(resume="automatic") as broker:
-        broker.take_up_interrupted()
+        broker.resume_interrupted()
         while recordings.find("last").state != "completed":
             await anyio.lowlevel.checkpoint()
         assert await broker.session(principal="mallory").repeated(result.run_id) is None

@@ -1,6 +1,6 @@
-"""The recorded runs that are taken up in this process: who comes for one of them later waits for its result.
+"""The recorded runs that are resumed in this process: who comes for one of them later waits for its result.
 
-Above: recorder.py, which has them, and sessions.py. Below: anyio. Nobody waits for a run that was taken up in the
+Above: recorder.py, which has them, and sessions.py. Below: anyio. Nobody waits for a run that was resumed in the
 background, so its result is kept until the client comes that had asked for it.
 """
 
@@ -24,32 +24,32 @@ _Key: TypeAlias = tuple[str, str]
 
 
 @dataclass(slots=True, eq=False)
-class _TakenUp:
+class _Resumption:
     ended: anyio.Event = field(default_factory=anyio.Event)
     result: ExecutionResult | None = None
 
 
-class TakeUps:
-    """The runs that one process takes up, each with the principal for whom it does: nobody else is told of it."""
+class Resumptions:
+    """The runs that one process resumes, each with the principal for whom it does: nobody else is told of it."""
 
     def __init__(self) -> None:
         """Start with none."""
-        self._live: dict[_Key, _TakenUp] = {}
+        self._live: dict[_Key, _Resumption] = {}
         self._kept: dict[_Key, ExecutionResult] = {}
 
     async def perform(
         self, run_id: str, principal: str, work: Callable[[], Awaitable[ExecutionResult]]
     ) -> ExecutionResult:
         """Do the work of a run, for all who come for it meanwhile."""
-        key, taken_up = (run_id, principal), _TakenUp()
-        self._live.setdefault(key, taken_up)
+        key, resumed = (run_id, principal), _Resumption()
+        self._live.setdefault(key, resumed)
         try:
-            taken_up.result = await work()
+            resumed.result = await work()
         finally:
-            if self._live.get(key) is taken_up:
+            if self._live.get(key) is resumed:
                 del self._live[key]
-            taken_up.ended.set()
-        return taken_up.result
+            resumed.ended.set()
+        return resumed.result
 
     def keep(self, result: ExecutionResult, principal: str) -> None:
         """Keep the result of a run that nobody has waited for."""
@@ -58,7 +58,7 @@ class TakeUps:
             del self._kept[key]
 
     async def result(self, run_id: str, principal: str) -> ExecutionResult | None:
-        """Return what a run came to that was taken up here, once; None where it was not, or can go on from there."""
+        """Return what a run came to that was resumed here, once; None where it was not, or can go on from there."""
         key = run_id, principal
         live = self._live.get(key)
         if live is not None:
