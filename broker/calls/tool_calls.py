@@ -24,6 +24,7 @@ from broker.calls.tool_results import completion_of
 from broker.errors import UpstreamError
 from broker.tools.near_names import MOST_NAMES
 from broker.tools.tool_changes import what_changed
+from broker.tracing import call_span
 from sandbox import Call, Completion, Failed, Returned
 
 if TYPE_CHECKING:
@@ -124,15 +125,16 @@ class ToolCalls:
         # Before anything is sent, so that a call that is cut off is on record.
         self._records[call.id] = record
         completion: Completion | None = None
-        try:
-            completion = self._cleaned(await self._answer(call, entry, attempt), call)
-        except _NobodyThereError:
-            record.status = "waiting"
-        finally:
-            attempt.end(completion, self._journal)
-            self._ended += 1
-            if self._on_call is not None:
-                self._on_call(record, self._ended, len(self._records))
+        with call_span(record, exists=entry is not None):
+            try:
+                completion = self._cleaned(await self._answer(call, entry, attempt), call)
+            except _NobodyThereError:
+                record.status = "waiting"
+            finally:
+                attempt.end(completion, self._journal)
+                self._ended += 1
+                if self._on_call is not None:
+                    self._on_call(record, self._ended, len(self._records))
         return completion
 
     def _cleaned(self, completion: Completion, call: Call) -> Completion:

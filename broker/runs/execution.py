@@ -27,6 +27,7 @@ from broker.runs.not_described import NotDescribed
 from broker.runs.run_calls import RunCalls
 from broker.runs.run_output import RunOutput
 from broker.runs.script_check import not_started, warning
+from broker.tracing import traced_run
 from sandbox import Parked, Raised, Stopped, Stopwatch
 
 if TYPE_CHECKING:
@@ -80,6 +81,7 @@ class Execution:
     recorder: Recorder
     extractor: Extractor | None = None
 
+    @traced_run
     async def run(
         self,
         script: str,
@@ -126,6 +128,7 @@ class Execution:
             conditions = _Conditions(script=script, filename=filename, manifest=manifest, limits=limits, warned=warned)
             return await self._carry_out(recorded, conditions, watching)
 
+    @traced_run
     async def resume(
         self,
         name: str,
