@@ -97,9 +97,9 @@ def callers_of(method: str, package: str) -> set[str]:
 
 def test_one_module_alone_calls_tools_on_upstreams():
     # tool_calls.py, which authorizes, is the only one that asks upstream.py for a call; calls.py hands it to the SDK.
-    # functions.py is the server's end of a connection: it calls the function that a request has reached.
-    called_in = {"broker/calls/tool_calls.py", "broker/upstreams/calls.py", "broker/upstreams/functions.py"}
-    assert callers_of("call_tool", "broker") == called_in
+    assert callers_of("call_tool", "broker") == {"broker/calls/tool_calls.py", "broker/upstreams/calls.py"}
+    # The server's end of a connection in this process: what a request would reach.
+    assert callers_of("_handle_call_tool", "broker") == {"broker/upstreams/plain_tools.py"}
 
 
 def test_the_sdk_client_is_used_below_upstreams_alone():

@@ -21,10 +21,10 @@ from mcp.types.version import LATEST_MODERN_VERSION
 from pydantic import ValidationError
 
 from broker.upstreams.child_messages import LINE_BYTES
-from broker.upstreams.functions import FunctionsDispatcher, FunctionsServer
 from broker.upstreams.http_messages import counted
 from broker.upstreams.http_trail import HttpTrail
 from broker.upstreams.in_process import InProcessDispatcher
+from broker.upstreams.plain_tools import PlainToolsDispatcher
 from broker.upstreams.raw_dispatcher import RawDispatcher
 from broker.upstreams.stdio import stdio_streams
 
@@ -116,9 +116,9 @@ async def _open(
         if mode == "legacy":
             return JSONRPCDispatcher(*await stack.enter_async_context(_memory_streams(server)))
         state = await stack.enter_async_context(server.lifespan(server))
-        if isinstance(target, FunctionsServer):
-            return FunctionsDispatcher(target, state)
-        return InProcessDispatcher(server, state)
+        return (
+            PlainToolsDispatcher(target, state) if isinstance(target, MCPServer) else InProcessDispatcher(server, state)
+        )
     if target.command is not None:
         streams = await stack.enter_async_context(
             stdio_streams(target, connection.end, process, on_stop=connection.stopped, redact=connection.redact)

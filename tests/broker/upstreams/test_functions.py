@@ -7,16 +7,10 @@ from importlib import import_module
 
 import anyio
 import pytest
-from mcp import MCPError
-from mcp.server.mcpserver import Context  # noqa: TC002  # read at run time
-from mcp.server.mcpserver.exceptions import ToolError
-from mcp.types import CLIENT_CAPABILITIES_META_KEY, PROTOCOL_VERSION_META_KEY, CallToolResult, TextContent
 from typing_extensions import TypedDict
 
 from broker import Broker, Grant, tool_definitions
 from broker.surface import texts
-from broker.upstreams.functions import FunctionsDispatcher, functions_server
-from broker.upstreams.in_process import InProcessDispatcher
 
 pytestmark = pytest.mark.anyio
 
@@ -49,74 +43,6 @@ async def test_plain_functions_are_typed_tools():
             reply = await session.dispatch("execute_code", {"code": script})
     assert "async def find(*, name: str, limit: int = 3) -> list[FindPerson]:" in details.text
     assert reply.text == '[0, "hello Ada"]\ncalls: people.find ok; people.greet ok'
-
-
-def refuse() -> str:
-    """Refuses."""
-    raise ToolError("not today")
-
-
-def fail(path: str) -> str:
-    """Fails."""
-    raise OSError(path)
-
-
-def protest() -> str:
-    """Answers with an error of the protocol."""
-    raise MCPError(code=-32042, message="of its own", data={"why": 1})
-
-
-async def whole() -> CallToolResult:
-    """Answers with a whole result."""
-    return CallToolResult(content=[TextContent(type="text", text="whole")], structured_content={"part": 1})
-
-
-async def who(ctx: Context) -> str:
-    """Looks at the request."""
-    await ctx.report_progress(1, 2)
-    return str(ctx.request_context.protocol_version)
-
-
-CALLS = {
-    "a list of objects": ("find", {"name": "Ada"}),
-    "a text": ("greet", {"name": "Ada"}),
-    "no argument that is needed": ("greet", {}),
-    "an argument of a wrong type": ("find", {"name": "Ada", "limit": "many"}),
-    "a refusal": ("refuse", {}),
-    "a failure": ("fail", {"path": "/secret"}),
-    "an error of the protocol": ("protest", {}),
-    "a whole result": ("whole", {}),
-    "a function that sees its request": ("who", {}),
-    "no such function": ("none", {}),
-}
-
-
-async def answered(dispatcher, name, arguments):
-    """Return all that comes of one call, but for the name of the server."""
-    told = []
-
-    async def on_progress(*how_far):
-        told.append(how_far)
-
-    meta = {PROTOCOL_VERSION_META_KEY: "2026-07-28", CLIENT_CAPABILITIES_META_KEY: {}}
-    params = {"name": name, "arguments": arguments, "_meta": meta}
-    async with anyio.create_task_group() as tasks:
-        await tasks.start(dispatcher.run, None, None)
-        try:
-            result = await dispatcher.send_raw_request("tools/call", params, {"on_progress": on_progress})
-            result.pop("_meta", None)
-        except MCPError as error:
-            result = error.error
-        tasks.cancel_scope.cancel()
-    return result, told
-
-
-@pytest.mark.parametrize("case", CALLS)
-async def test_a_function_answers_as_it_would_through_the_whole_server(case):
-    server = functions_server("people", [find, greet, refuse, fail, protest, whole, who])
-    assert server.plain == {"find", "greet", "refuse", "fail", "protest", "whole"}
-    directly = await answered(FunctionsDispatcher(server, {}), *CALLS[case])
-    assert directly == await answered(InProcessDispatcher(server._lowlevel_server, {}), *CALLS[case])
 
 
 async def test_a_function_is_cancelled_with_its_call():

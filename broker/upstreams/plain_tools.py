@@ -1,0 +1,61 @@
+"""An `MCPServer` in this process whose plain tools are called without a request around them.
+
+Above: connecting.py. Below: in_process.py, for all else. What is left out takes two thirds of such a call: the context,
+the checks of what both ends have made themselves, and the SDK's own middleware where nothing would come of it.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from mcp.server._otel import OpenTelemetryMiddleware
+from mcp.server.request_state import RequestStateBoundary
+from mcp.types import CallToolRequestParams
+
+from broker.tracing import is_traced
+from broker.upstreams.in_process import InProcessDispatcher
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from mcp.server import MCPServer
+
+    from broker.upstreams.in_process import Request
+
+_OF_THE_SDK = [OpenTelemetryMiddleware, RequestStateBoundary]
+"""The middleware of every `MCPServer`: spans, and the state of requests that are repeated with answers."""
+
+
+class PlainToolsDispatcher(InProcessDispatcher):
+    """The client's end of a connection to an `MCPServer`. Results and errors are those of its other way, word for word.
+
+    A tool is plain that takes nothing but its arguments: no `Context`, and nothing that asks the client.
+    """
+
+    def __init__(self, server: MCPServer, lifespan_state: Any) -> None:
+        """Take the server, with what its lifespan gave."""
+        super().__init__(server._lowlevel_server, lifespan_state)  # noqa: SLF001  # as the SDK's own client reaches it
+        self._mcp = server
+
+    async def handled(self, request: Request, method: str, params: Mapping[str, Any] | None) -> dict[str, Any]:
+        """Call a plain tool, or have the server handle what is more than that."""
+        if method != "tools/call" or params is None or not self._is_plain(params):
+            return await super().handled(request, method, params)
+        asked = CallToolRequestParams(name=params["name"], arguments=params.get("arguments"))
+        no_request: Any = None
+        result = await self._mcp._handle_call_tool(no_request, asked)  # noqa: SLF001  # it passes the request on only
+        return result.model_dump(by_alias=True, mode="json", exclude_none=True)
+
+    def _is_plain(self, params: Mapping[str, Any]) -> bool:
+        """Tell whether nobody misses the request of a call: no tool, extension, middleware or trace."""
+        tool = self._mcp._tool_manager.get_tool(params["name"])  # noqa: SLF001  # the public list is made anew
+        entry = self._server.get_request_handler("tools/call")
+        return (
+            tool is not None
+            and tool.context_kwarg is None
+            and not tool.resolved_params
+            and entry is not None
+            and entry.handler == self._mcp._handle_call_tool  # noqa: SLF001  # an extension takes its place
+            and [type(one) for one in self._mcp.middleware] == _OF_THE_SDK
+            and not is_traced()
+        )

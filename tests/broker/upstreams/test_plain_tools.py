@@ -1,0 +1,151 @@
+"""Tools that are called without a request around them answer as with one, and see what they would miss."""
+
+from __future__ import annotations
+
+import anyio
+import pytest
+from mcp import MCPError
+from mcp.server import MCPServer
+from mcp.server.extension import Extension
+from mcp.server.mcpserver import Context  # noqa: TC002  # read at run time
+from mcp.server.mcpserver.exceptions import ToolError
+from mcp.types import CLIENT_CAPABILITIES_META_KEY, PROTOCOL_VERSION_META_KEY, CallToolResult, TextContent
+from typing_extensions import TypedDict
+
+from broker.upstreams.in_process import InProcessDispatcher
+from broker.upstreams.plain_tools import PlainToolsDispatcher
+
+pytestmark = pytest.mark.anyio
+
+
+class Person(TypedDict):
+    name: str
+    age: int
+
+
+def find(name: str, limit: int = 3) -> list[Person]:
+    """Finds people."""
+    return [Person(name=name, age=number) for number in range(limit)]
+
+
+async def greet(name: str) -> str:
+    """Greets."""
+    await anyio.lowlevel.checkpoint()
+    return f"hello {name}"
+
+
+def refuse() -> str:
+    """Refuses."""
+    raise ToolError("not today")
+
+
+def fail(path: str) -> str:
+    """Fails."""
+    raise OSError(path)
+
+
+def protest() -> str:
+    """Answers with an error of the protocol."""
+    raise MCPError(code=-32042, message="of its own", data={"why": 1})
+
+
+async def whole() -> CallToolResult:
+    """Answers with a whole result."""
+    return CallToolResult(content=[TextContent(type="text", text="whole")], structured_content={"part": 1})
+
+
+async def who(ctx: Context) -> str:
+    """Looks at the request."""
+    await ctx.report_progress(1, 2)
+    return str(ctx.request_context.protocol_version)
+
+
+CALLS = {
+    "a list of objects": ("find", {"name": "Ada"}),
+    "a text": ("greet", {"name": "Ada"}),
+    "no argument that is needed": ("greet", {}),
+    "an argument of a wrong type": ("find", {"name": "Ada", "limit": "many"}),
+    "a refusal": ("refuse", {}),
+    "a failure": ("fail", {"path": "/secret"}),
+    "an error of the protocol": ("protest", {}),
+    "a whole result": ("whole", {}),
+    "a function that sees its request": ("who", {}),
+    "no such function": ("none", {}),
+}
+
+
+def people(**settings) -> MCPServer:
+    server = MCPServer("people", **settings)
+    for function in (find, greet, refuse, fail, protest, whole, who):
+        server.add_tool(function)
+    return server
+
+
+async def answered(dispatcher, name, arguments):
+    """Return all that comes of one call, but for the name of the server."""
+    told = []
+
+    async def on_progress(*how_far):
+        told.append(how_far)
+
+    meta = {PROTOCOL_VERSION_META_KEY: "2026-07-28", CLIENT_CAPABILITIES_META_KEY: {}}
+    params = {"name": name, "arguments": arguments, "_meta": meta}
+    async with anyio.create_task_group() as tasks:
+        await tasks.start(dispatcher.run, None, None)
+        try:
+            result = await dispatcher.send_raw_request("tools/call", params, {"on_progress": on_progress})
+            result.pop("_meta", None)
+        except MCPError as error:
+            result = error.error
+        tasks.cancel_scope.cancel()
+    return result, told
+
+
+@pytest.mark.parametrize("case", CALLS)
+async def test_a_tool_answers_as_it_would_through_the_whole_server(case):
+    server = people()
+    directly = await answered(PlainToolsDispatcher(server, {}), *CALLS[case])
+    assert directly == await answered(InProcessDispatcher(server._lowlevel_server, {}), *CALLS[case])
+
+
+@pytest.fixture
+def requests(monkeypatch):
+    """The tools for which a request was made."""
+    made = []
+    handled = InProcessDispatcher.handled
+
+    async def noted(self, request, method, params):
+        made.append(params["name"])
+        return await handled(self, request, method, params)
+
+    monkeypatch.setattr(InProcessDispatcher, "handled", noted)
+    return made
+
+
+async def test_a_request_is_made_where_the_tool_looks_at_it(requests):
+    for name, arguments in CALLS.values():
+        await answered(PlainToolsDispatcher(people(), {}), name, arguments)
+    assert requests == ["who", "none"]
+
+
+async def test_middleware_and_extensions_of_the_server_see_every_call(requests):
+    seen = []
+
+    async def watch(ctx, call_next):
+        seen.append(ctx.params["name"])
+        return await call_next(ctx)
+
+    class Watching(Extension):
+        identifier = "example.org/watching"
+
+        async def intercept_tool_call(self, params, ctx, call_next):
+            seen.append(params.name)
+            return await call_next(ctx)
+
+    later = people()
+    dispatcher = PlainToolsDispatcher(later, {})
+    later.middleware.append(watch)
+    await answered(dispatcher, "greet", {"name": "Ada"})
+    await answered(PlainToolsDispatcher(people(middleware=[watch]), {}), "refuse", {})
+    await answered(PlainToolsDispatcher(people(extensions=[Watching()]), {}), "whole", {})
+    assert seen == requests == ["greet", "refuse", "whole"]
