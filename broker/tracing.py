@@ -28,9 +28,9 @@ _TRACER = trace.get_tracer("codemode-broker")
 _NAME_CHARACTERS = 100
 
 
-def is_traced() -> bool:
-    """Tell whether this process has a provider of tracers."""
-    return not isinstance(trace.get_tracer_provider(), trace.ProxyTracerProvider)
+def is_in_span() -> bool:
+    """Tell whether this is done within a span, as every call is in a process that is traced."""
+    return trace.get_current_span() is not trace.INVALID_SPAN
 
 
 def traced_run(perform: Callable[P, Awaitable[ExecutionResult]]) -> Callable[P, Awaitable[ExecutionResult]]:
@@ -38,7 +38,7 @@ def traced_run(perform: Callable[P, Awaitable[ExecutionResult]]) -> Callable[P, 
 
     @wraps(perform)
     async def traced(*args: P.args, **kwargs: P.kwargs) -> ExecutionResult:
-        if not is_traced():
+        if not _is_traced():
             return await perform(*args, **kwargs)
         with _span("execute_code") as span:
             try:
@@ -64,7 +64,7 @@ def call_span(record: CallRecord, *, exists: bool) -> Iterator[None]:
 
     Only a tool that `exists` is in the span's name: another is the script's own word, and there may be any number.
     """
-    if not is_traced():
+    if not _is_traced():
         yield
         return
     name = one_line(f"{record.server}.{record.tool}", _NAME_CHARACTERS)
@@ -78,6 +78,11 @@ def call_span(record: CallRecord, *, exists: bool) -> Iterator[None]:
             span.set_attribute("codemode.call.status", record.status)
             if record.status not in {"ok", "waiting"}:
                 _fail(span, record.status)
+
+
+def _is_traced() -> bool:
+    """Tell whether this process has a provider of tracers."""
+    return not isinstance(trace.get_tracer_provider(), trace.ProxyTracerProvider)
 
 
 def _span(name: str) -> AbstractContextManager[trace.Span]:

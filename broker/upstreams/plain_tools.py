@@ -12,7 +12,7 @@ from mcp.server._otel import OpenTelemetryMiddleware
 from mcp.server.request_state import RequestStateBoundary
 from mcp.types import CallToolRequestParams
 
-from broker.tracing import is_traced
+from broker.tracing import is_in_span
 from broker.upstreams.in_process import InProcessDispatcher
 
 if TYPE_CHECKING:
@@ -47,7 +47,7 @@ class PlainToolsDispatcher(InProcessDispatcher):
         return result.model_dump(by_alias=True, mode="json", exclude_none=True)
 
     def _is_plain(self, params: Mapping[str, Any]) -> bool:
-        """Tell whether nobody misses the request of a call: no tool, extension, middleware or trace."""
+        """Tell whether nobody misses the request of a call: no tool, extension, middleware or span."""
         tool = self._mcp._tool_manager.get_tool(params["name"])  # noqa: SLF001  # the public list is made anew
         entry = self._server.get_request_handler("tools/call")
         return (
@@ -57,5 +57,5 @@ class PlainToolsDispatcher(InProcessDispatcher):
             and entry is not None
             and entry.handler == self._mcp._handle_call_tool  # noqa: SLF001  # an extension takes its place
             and [type(one) for one in self._mcp.middleware] == _OF_THE_SDK
-            and not is_traced()
+            and not is_in_span()
         )
