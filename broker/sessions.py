@@ -272,7 +272,8 @@ class Session:
     ) -> ExecutionResult:
         """Continue a recorded run that was interrupted or is parked; what it was allowed then still holds.
 
-        Calls that were answered are not repeated.
+        Calls that were answered are not repeated. A run that waits in the session's `QuestionBox` is not for this:
+        answer its question, and `wait_for` what follows.
 
         Args:
             run: Its id, or the beginning of it.

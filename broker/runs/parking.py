@@ -78,13 +78,13 @@ class Parking:
             raise
 
     def begin(self, run: str, work: Work) -> None:
-        """Do the work of a run that nobody waits for; `resume` may come for it."""
+        """Do the work of a run that nobody waits for yet; `wait_for` may come for it."""
         live = _Live(run)
         self._keep(live)
         self._tasks().start_soon(self._perform, live, work, Watching())
 
     def __contains__(self, run: str) -> bool:
-        """Tell whether `resume` knows a run."""
+        """Tell whether a run is kept here, for `wait_for`."""
         return run in self._kept
 
     async def wait_for(self, run: str) -> ExecutionResult:
@@ -94,16 +94,16 @@ class Parking:
             KeyError: No such run of the principal is parked, or its result was fetched.
             RecordingError: It is recorded, and cannot go on here; the text says why.
         """
-        if run in self._kept:
+        if run in self:
             return await self._next(self._kept[run])
         if not self._execution.recorder.unfinished.is_open(run, self._execution.desk.principal):
             raise KeyError(run)
         return await self.run(partial(self._execution.resume, run))
 
     def resume_waiting(self) -> list[str]:
-        """Resume the principal's recorded runs that wait and are not resumed yet; return their ids."""
+        """Resume the principal's recorded runs that wait and are not kept here yet; return their ids."""
         recorded = self._execution.recorder.unfinished.waiting(self._execution.desk.principal)
-        waiting = [run for run in recorded if run not in self._kept]
+        waiting = [run for run in recorded if run not in self]
         for run in waiting:
             self.begin(run, partial(self._execution.resume, run))
         return waiting
