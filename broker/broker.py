@@ -24,10 +24,12 @@ from broker.errors import ConfigError
 from broker.host_arguments import check_answerer, check_servers, grants_of
 from broker.recordings.journal.recorder import Recorder
 from broker.recordings.keeping.recordings import Recordings
+from broker.recordings.settings import RecordingSettings
 from broker.redaction import Redactor
 from broker.runs.crashed_runs import resume_crashed
 from broker.runs.shared_sandbox import SharedSandbox
 from broker.sessions import Session
+from broker.store import Store
 from broker.tools.tool_shelf import ToolShelf
 from broker.upstreams.upstreams import Upstreams
 
@@ -41,7 +43,6 @@ if TYPE_CHECKING:
     from broker.authorization.questions import Answerer
     from broker.calls.script_functions import Extractor
     from broker.search import Embedder, Ranker
-    from broker.store import Store
     from broker.tiers import CallStatistics, Tiers
     from broker.tools.catalog import Catalog
     from broker.tools.categories import Categories
@@ -51,6 +52,8 @@ if TYPE_CHECKING:
     from sandbox import Sandbox
 
 STARTUP_SECONDS = 10.0
+
+_OFF = RecordingSettings(mode="off")
 
 
 class Broker:
@@ -125,7 +128,7 @@ class Broker:
         self._audit = None if store is None else AuditLog(store, self._redact, config.audit)
         identities = {name: server_identity(server) for name, server in config.servers.items()}
         self._kept = None if store is None else KeptGrants(store, identities)
-        self._recordings = None if store is None else Recordings(store, config.recordings)
+        self._recordings = Recordings(Store(), _OFF) if store is None else Recordings(store, config.recordings)
         self._recorder = Recorder(self._recordings, config.secrets)
         self._sandbox = SharedSandbox(sandbox or config.sandbox.open(config.image), self._task_group)
         self._startup_seconds = startup_seconds
@@ -221,8 +224,7 @@ class Broker:
         self._tasks = None
         # Not told of the body's exception: the task group would wrap it in a group.
         await self._stack.aclose()
-        if self._recordings is not None:
-            self._recordings.close()
+        self._recordings.close()
 
     @property
     def describes_all(self) -> bool:
@@ -308,8 +310,7 @@ class Broker:
 
     def shuts_down(self) -> None:
         """Say that this process is about to end: runs interrupted from now on count as interrupted by a crash."""
-        if self._recordings is not None:
-            self._recordings.is_shutting_down = True
+        self._recordings.is_shutting_down = True
 
     def requested_run(self, request: str, within_seconds: float | None = None) -> str | None:
         """Return the recorded run that a client continues when it repeats its request.

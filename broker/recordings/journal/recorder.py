@@ -1,6 +1,6 @@
 """Runs begun with their conditions drawn and written down, and runs resumed with those that they had.
 
-Above: execution.py. Below: run_journal.py. Without recordings the conditions are drawn all the same.
+Above: execution.py. Below: run_journal.py. Where recordings are off the conditions are drawn all the same.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import time
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
-from broker.errors import RecordingError, StoreError
+from broker.errors import StoreError
 from broker.recordings.journal.beginning import Beginning, present_versions
 from broker.recordings.journal.leave import grants_to_record
 from broker.recordings.journal.recorded_run import RecordedRun, ResumedRun
@@ -19,7 +19,7 @@ from broker.recordings.journal.resuming import check_resumable
 from broker.recordings.journal.resumptions import Resumptions
 from broker.recordings.journal.retracing import past_of
 from broker.recordings.journal.run_journal import RunJournal, UnrecordedRun
-from broker.recordings.journal.unfinished_runs import NO_RECORDINGS, UnfinishedRuns
+from broker.recordings.journal.unfinished_runs import UnfinishedRuns
 from broker.recordings.keeping.transfer import load
 from broker.recordings.redaction import Redaction
 
@@ -38,8 +38,8 @@ if TYPE_CHECKING:
 class Recorder:
     """Begins recordings with what this broker knows of itself."""
 
-    def __init__(self, recordings: Recordings | None = None, secret_values: Iterable[str] = ()) -> None:
-        """Take where to record, None for nowhere, and what must not be written down."""
+    def __init__(self, recordings: Recordings, secret_values: Iterable[str] = ()) -> None:
+        """Take where to record, and what must not be written down."""
         self.recordings = recordings
         self.secret_values = frozenset(secret_values)
         self.unfinished = UnfinishedRuns(recordings)
@@ -48,12 +48,12 @@ class Recorder:
     @property
     def unknown_outcome(self) -> UnknownOutcome:
         """What the config says is done about a call of unknown outcome."""
-        return "fail" if self.recordings is None else self.recordings.settings.unknown_outcome
+        return self.recordings.settings.unknown_outcome
 
     @property
     def keeps_content(self) -> bool:
         """Whether runs that begin now can be resumed."""
-        return self.recordings is not None and self.recordings.settings.mode == "full"
+        return self.recordings.settings.mode == "full"
 
     def begin(
         self,
@@ -73,7 +73,7 @@ class Recorder:
             StoreError: It cannot be written down; nothing has been run.
         """
         seed, wall_ns = secrets.randbits(64), time.time_ns()
-        if self.recordings is None or self.recordings.settings.mode == "off":
+        if self.recordings.settings.mode == "off":
             return RecordedRun(run_id=run_id, seed=seed, wall_ns=wall_ns, journal=UnrecordedRun())
         tools = list(tools)
         beginning = Beginning(
@@ -103,8 +103,6 @@ class Recorder:
         Raises:
             RecordingError: There is none, it has ended, or it cannot go on here; the text says why.
         """
-        if self.recordings is None:
-            raise RecordingError(NO_RECORDINGS)
         return _resumable(self.recordings, self.recordings.find_open(name), image)
 
     def resume(self, recording: Recording, *, image: str, desk: ConsentDesk) -> ResumedRun:
@@ -116,8 +114,6 @@ class Recorder:
             RecordingError: It goes on elsewhere or has ended meanwhile, or lacks what it needs; the text says why.
             StoreError: It cannot be written down.
         """
-        if self.recordings is None:
-            raise RecordingError(NO_RECORDINGS)
         entry = self.recordings.claim(recording.begun.run_id)
         try:
             if (entry.id, self.recordings.line_count(entry.id)) != (recording.entry_id, recording.line_count):

@@ -1,7 +1,6 @@
 """The recorded runs that may go on: which they are, whose, and for whose request.
 
-Above: recorder.py, which resumes them, sessions.py and broker.py. Below: recordings.py. Where nothing is
-recorded there are none.
+Above: recorder.py, which resumes them, sessions.py and broker.py. Below: recordings.py.
 """
 
 from __future__ import annotations
@@ -24,14 +23,12 @@ if TYPE_CHECKING:
     from broker.recordings.keeping.entries import Entry
     from broker.recordings.keeping.recordings import Recordings
 
-NO_RECORDINGS = "this broker keeps no recordings"
-
 
 @dataclass(frozen=True)
 class UnfinishedRuns:
-    """Those of one store, or of none."""
+    """Those of one store."""
 
-    recordings: Recordings | None
+    recordings: Recordings
 
     def id_of(self, name: str, principal: str | None) -> str:
         """Return the whole id of a run of a principal, or of anybody when None.
@@ -39,22 +36,16 @@ class UnfinishedRuns:
         Raises:
             RecordingError: The principal has none of that name; of others' runs nothing is said.
         """
-        if self.recordings is None:
-            return name
         if principal is None:
             return self.recordings.find(name).run_id
         with suppress(RecordingError):
             entry = self.recordings.find(name)
             if self._is_of(entry, principal):
                 return entry.run_id
-        raise RecordingError(
-            f"this principal has recorded no run {one_line(name, 80)!r} here; `codemode recordings list` has all."
-        )
+        raise RecordingError(f"this principal has recorded no run {one_line(name, 80)!r} here; {self._hint}.")
 
     def is_open(self, run_id: str, principal: str) -> bool:
         """Tell whether a run of a principal is recorded here that was interrupted or is parked."""
-        if self.recordings is None:
-            return False
         try:
             entry = self.recordings.find_open(run_id)
             return entry.run_id == run_id and self._is_of(entry, principal)
@@ -67,8 +58,6 @@ class UnfinishedRuns:
         So it is where that was resumed already, whatever has become of it: a second run would make its calls twice.
         With `within_seconds`, only if it began so lately.
         """
-        if self.recordings is None:
-            return None
         try:
             found = self.recordings.requested(request, within_seconds)
         except StoreError as error:
@@ -79,9 +68,8 @@ class UnfinishedRuns:
 
     def forget_request(self, run_id: str) -> None:
         """Take the next request like the one that began a run for a new one: its client knows how that ended."""
-        if self.recordings is not None:
-            with suppress(RecordingError, StoreError):  # it is told once more
-                self.recordings.forget_request(run_id)
+        with suppress(RecordingError, StoreError):  # it is told once more
+            self.recordings.forget_request(run_id)
 
     def take_back(self, runs: Iterable[str], held: Held) -> None:
         """Write into runs that wait to go on that a grant was taken back, so that none of them brings it back.
@@ -89,8 +77,6 @@ class UnfinishedRuns:
         Raises:
             StoreError: It cannot be written down.
         """
-        if self.recordings is None:
-            return
         for run_id in runs:
             with suppress(RecordingError):  # it was removed, or cannot go on
                 entry = self.recordings.find(run_id)
@@ -98,8 +84,6 @@ class UnfinishedRuns:
 
     def waiting(self, principal: str) -> list[str]:
         """Return the runs of a principal that are parked, or waited for somebody when their process died."""
-        if self.recordings is None:
-            return []
         found = []
         for entry in self.recordings.open_entries():
             with suppress(RecordingError):  # `codemode runs` says so
@@ -110,7 +94,7 @@ class UnfinishedRuns:
 
     def crashed(self) -> list[str]:
         """Return the runs that ended with their process, not on purpose, and that can go on."""
-        entries = [] if self.recordings is None else self.recordings.entries()
+        entries = self.recordings.entries()
         return [one.run_id for one in entries if one.has_crashed and one.mode == "full" and not one.is_imported]
 
     def begun(self, run_id: str) -> Begun:
@@ -119,14 +103,14 @@ class UnfinishedRuns:
         Raises:
             RecordingError: There is none, or it makes no sense.
         """
-        if self.recordings is None:
-            raise RecordingError(NO_RECORDINGS)
         return load_beginning(self.recordings, self.recordings.find(run_id))
+
+    @property
+    def _hint(self) -> str:
+        if self.recordings.settings.mode == "off":
+            return "recordings are off, as they are without a store"
+        return "`codemode recordings list` has all"
 
     def _is_of(self, entry: Entry, principal: str) -> bool:
         """Tell whether a run is one of a principal; an imported one only says whose it is."""
-        return (
-            self.recordings is not None
-            and not entry.is_imported
-            and load_beginning(self.recordings, entry).principal == principal
-        )
+        return not entry.is_imported and load_beginning(self.recordings, entry).principal == principal

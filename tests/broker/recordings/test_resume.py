@@ -8,7 +8,7 @@ import anyio
 import anyio.lowlevel
 import pytest
 
-from broker import Grant, PolicyConfig, QuestionBox
+from broker import Broker, Grant, PolicyConfig, QuestionBox
 from broker.errors import RecordingError
 from broker.recordings.keeping.recordings import Recordings
 from broker.recordings.keeping.transfer import export, import_file, load
@@ -391,6 +391,17 @@ async def test_a_session_resumes_no_run_of_another_principal_and_is_told_nothing
         if state != "completed":
             ada = broker.session(principal="ada", grants=everything)
             assert ((await ada.resume(ran.run_id)).value, calls) == (3, [("add", 1, 2)])
+
+
+async def test_without_a_store_there_is_no_run_to_resume():
+    async with Broker() as broker:
+        ran = await broker.session().execute_code("1")
+        with pytest.raises(
+            RecordingError, match=f"'{ran.run_id}' here; recordings are off, as they are without a store"
+        ):
+            await broker.session().resume(ran.run_id)
+        assert broker.resume_interrupted() == 0
+        assert broker.requested_run("ada") is None
 
 
 @pytest.mark.parametrize("is_imported", [False, True])
