@@ -88,7 +88,8 @@ class Broker:
             config: The configured servers.
             servers: Servers of the MCP SDK that run in this process, by name, beside those of the config; or lists
                 of plain functions, which become the tools of a server of that name.
-            sandbox: Where scripts run; not entered yet. One with default settings is made when needed.
+            sandbox: Where scripts run, entered when needed; several brokers may share one. What the config says when
+                None.
             startup_seconds: How long entering waits for slow servers; 0 for not at all.
             opens_sandbox: Whether entering begins to open the sandbox beside the servers, so that the first script
                 finds it ready; otherwise the first script opens it.

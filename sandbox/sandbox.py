@@ -48,8 +48,8 @@ Isolation = Literal["process", "thread"]
 class Sandbox:
     """Runs scripts in CPython 3.14 inside WebAssembly, with no network, files, processes or host clock.
 
-    Use as an async context manager, on asyncio or trio. Each `run` gets a new instance of the interpreter; nothing is
-    shared between runs. A waiting script holds no thread.
+    Use as an async context manager, on asyncio or trio; several may enter one at a time, and share it. Each `run` gets
+    a new instance of the interpreter; nothing is shared between runs. A waiting script holds no thread.
 
     Example:
         async with Sandbox() as sandbox:
@@ -96,16 +96,35 @@ class Sandbox:
         self._limits = limits or Limits()
         self._load = partial(load_selected, component, cache=cache, compiling=compiling)
         self._image: Image | None = None
+        self._users = 0
+        self._changing = anyio.Lock()
         self._threads = WasmThreads(max(4, 2 * (os.cpu_count() or 1)))
 
     async def __aenter__(self) -> Self:
-        """Loads the image.
+        """Loads the image, unless others have entered and not left yet: they share it.
 
         Raises:
             ImageError: It is missing, damaged or can't be compiled.
             SystemLimitError: An interpreter does not fit into the address space.
             WorkerError: No worker process can be started.
         """
+        async with self._changing:
+            if not self._users:
+                await self._open()
+            self._users += 1
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        """Ends the threads and processes when the last one leaves; runs must have ended before."""
+        with anyio.CancelScope(shield=True):
+            async with self._changing:
+                self._users -= 1
+                if not self._users:
+                    await self._close()
+
+    async def _open(self) -> None:
         check_address_space()
         image = await self._load()
         if self._isolation == "process":
@@ -115,19 +134,14 @@ class Sandbox:
         else:
             self._spares = Spares(image, self._pool)
         self._image = image
-        return self
 
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
-        """Ends the threads and processes; runs must have ended before."""
+    async def _close(self) -> None:
         self._image = None
         if self._workers is not None:
             await self._workers.close()
             self._workers = None
         if self._spares is not None:
-            with anyio.CancelScope(shield=True):
-                await anyio.to_thread.run_sync(self._spares.close)
+            await anyio.to_thread.run_sync(self._spares.close)
             self._spares = None
         self._threads.close()
 

@@ -59,10 +59,12 @@ class WasmThreads:
         return job.result()
 
     def close(self) -> None:
-        """Lets every thread end after the step it is in."""
+        """Lets every thread end after the step it is in; the next job gets new ones."""
         with self._lock:
             for thread in self._threads:
                 thread.jobs.put(None)
+            self._threads.clear()
+            self._idle.clear()
 
     def next_job(self, thread: _Thread, unfinished: _Job[Any] | None) -> _Job[Any] | None:
         """Returns a job that waits for a thread, else the unfinished one; without one, notes that `thread` is idle."""

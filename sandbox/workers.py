@@ -65,9 +65,8 @@ class Workers:
             raise
 
     async def close(self) -> None:
-        """Ends all processes, also for a caller that is cancelled; runs must have ended before."""
-        with anyio.CancelScope(shield=True):
-            await anyio.to_thread.run_sync(self._kill_all)
+        """Ends all processes; runs must have ended before. Not to be cancelled."""
+        await anyio.to_thread.run_sync(self._kill_all)
 
     @property
     def processes(self) -> tuple[WorkerProcess, ...]:

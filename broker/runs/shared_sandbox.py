@@ -24,7 +24,7 @@ class SharedSandbox:
     """A sandbox that a task of its own holds open, from its first use until the broker ends."""
 
     def __init__(self, sandbox: Sandbox, tasks: Callable[[], TaskGroup]) -> None:
-        """Take a sandbox that is not entered yet; `tasks` returns where the task is started, or raises."""
+        """Take a sandbox, which others may have entered too; `tasks` returns where the task is started, or raises."""
         self._sandbox = sandbox
         self._tasks = tasks
         self._opening = anyio.Lock()
@@ -50,16 +50,18 @@ class SharedSandbox:
             await self._opened(tasks)
 
     async def _opened(self, tasks: TaskGroup) -> Sandbox:
-        if self._is_open:
-            return self._sandbox
-        async with self._opening:
-            if not self._is_open:
-                await tasks.start(self._hold)
-                self._is_open = True
+        if not self._is_open:
+            async with self._opening:
+                if not self._is_open:
+                    await tasks.start(self._hold)
         return self._sandbox
 
     async def _hold(self, *, task_status: TaskStatus[None]) -> None:
         # A task of its own: a context manager is left by the task that entered it.
         async with self._sandbox:
+            self._is_open = True
             task_status.started()
-            await anyio.sleep_forever()
+            try:
+                await anyio.sleep_forever()
+            finally:
+                self._is_open = False

@@ -31,6 +31,39 @@ async def test_a_sandbox_is_used_inside_its_block(image):
         await closed.references("1")
 
 
+@pytest.mark.parametrize("isolation", ["thread", "process"])
+async def test_a_sandbox_is_open_until_the_last_of_those_who_entered_it_leaves(image, isolation):
+    sandbox = Sandbox(cache=image.compiled.parent, isolation=isolation)
+    may_leave = anyio.Event()
+
+    async def use():
+        async with sandbox:
+            await may_leave.wait()
+            assert (await sandbox.run("1")).outcome == Completed(1)
+
+    for _ in range(2):  # it can be opened again
+        with anyio.fail_after(60):
+            async with anyio.create_task_group() as tasks:
+                tasks.start_soon(use)
+                tasks.start_soon(use)
+                async with sandbox:
+                    assert (await sandbox.run("1")).outcome == Completed(1)
+                may_leave.set()
+        with pytest.raises(SandboxClosedError):
+            await sandbox.run("1")
+
+
+async def test_a_sandbox_that_could_not_be_entered_can_be_entered_once_there_is_an_image(image, tmp_path):
+    component = tmp_path / "guest.wasm"
+    sandbox = Sandbox(component=component, cache=image.compiled.parent)
+    with pytest.raises(ImageError):
+        await sandbox.__aenter__()
+    for file in (images.COMPONENT, images.COMPONENT.with_suffix(".json")):
+        component.with_suffix(file.suffix).symlink_to(file)
+    async with sandbox:
+        assert (await sandbox.run("1")).outcome == Completed(1)
+
+
 async def test_entering_that_is_cancelled_does_not_wait_for_the_compiler(tmp_path, monkeypatch):
     compiles, is_over = anyio.Event(), threading.Event()
     shown = []
