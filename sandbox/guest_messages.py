@@ -81,14 +81,14 @@ def decode_step(text: str, limits: Limits) -> Step:
         return Step(outcome=exceeded)
     message = _decode(text)
     outcome = message.get("outcome")
-    calls = tuple(map(_call, _list(message, "calls")))
+    calls = tuple(map(_call, _list(message, "calls") if "calls" in message else ()))
     if calls and _may_hold_surrogates(text) and not all(_is_unicode(call.arguments) for call in calls):
         raise ProtocolError("a call's arguments hold half of a surrogate pair")
     if len(calls) > 1 and len({call.id for call in calls}) < len(calls):
         raise ProtocolError("two calls of a step have the same id")
     return Step(
         calls,
-        tuple(map(_id, _list(message, "cancelled"))),
+        tuple(map(_id, _list(message, "cancelled"))) if "cancelled" in message else (),
         _timer(message.get("timer")),
         None if outcome is None else _outcome(outcome, text, limits),
         _line(message.get("line")),
@@ -119,8 +119,7 @@ def argument_bytes(call: Call) -> int:
 def _exceeded(text: str, limits: Limits) -> Stopped | None:
     """Returns the limit that a message breaks by its size alone; nothing has been decoded yet."""
     if len(text) > limits.step_bytes:
-        is_call = not text.startswith('{"calls":[]')
-        limit = "argument_bytes" if is_call else "value_bytes"
+        limit = "value_bytes" if text.startswith('{"outcome":') else "argument_bytes"
         return Stopped(limit, getattr(limits, limit))
     if has_more_values(text, MAX_VALUES):
         return Stopped("values", MAX_VALUES)

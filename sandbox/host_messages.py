@@ -20,23 +20,29 @@ if TYPE_CHECKING:
     from sandbox.terms import Terms
 
 _ENCODER = json.JSONEncoder(separators=(",", ":"), allow_nan=False)
+_dumps = json.JSONEncoder(separators=(",", ":")).encode
 
 
 def encode_references(script: str, unimported: Iterable[str]) -> str:
     """Writes the message that asks which tools a script names; `unimported` are names that need no import."""
-    return json.dumps({"script": script, "unimported": sorted(unimported)}, separators=(",", ":"))
+    return _dumps({"script": script, "unimported": sorted(unimported)})
 
 
 def encode_start(script: str, filename: str, manifest: Mapping[str, Any], terms: Terms) -> str:
-    """Writes the message that begins a run."""
+    """Writes the message that begins a run.
+
+    After it comes what the script's text does not name of the manifest: most guests need not read it.
+    """
+    named = {name: entry for name, entry in manifest.items() if name in script or entry.get("unimported")}
+    rest = {name: entry for name, entry in manifest.items() if name not in named}
     message = {
         "script": script,
         "filename": filename,
         "seed": terms.seed,
-        "manifest": manifest,
+        "manifest": named,
         "kernel": terms.is_kernel,
     }
-    return json.dumps(message, separators=(",", ":"))
+    return _dumps(message) + (_dumps(rest) if rest else "")
 
 
 def encode_completion(call_id: int, completion: Completion, limits: Limits) -> str:

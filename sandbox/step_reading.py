@@ -22,7 +22,7 @@ LONG_CHARACTERS = 500_000
 """Messages longer than this take a thread, which costs 2 ms or more with what it displaces from the caches; reading so
 long a one takes from 1 ms, for a single text, to 20."""
 
-_ENDED = '{"calls":[],"cancelled":[],"timer":null,"outcome":{'
+_ENDED = '{"outcome":{'
 """How a message begins that says how the script has ended, and nothing else."""
 
 

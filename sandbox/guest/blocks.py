@@ -10,7 +10,6 @@ import builtins
 
 from . import expected_types, tool_errors
 
-FUNCTIONS = ("display", "read_bytes", "extract")
 _KINDS = ("image", "audio", "resource")
 _BEGINNINGS = {
     b"\x89PNG\r\n\x1a\n": "image/png",
@@ -21,57 +20,70 @@ _BEGINNINGS = {
 }
 
 
+_bridge = None
+
+
 def install(bridge) -> None:
-    """Makes the three functions of one run builtins."""
+    """Makes the three functions builtins, for the run that this bridge belongs to."""
+    global _bridge
+    _bridge = bridge
+    builtins.__dict__.update(FUNCTIONS)
 
-    def display(*values, mime_type=None):
-        """Shows values to whoever reads the result: images, audio and resources as such, anything else as printed."""
-        for value in values:
-            _display(value, mime_type)
 
-    def _display(value, mime_type):
-        if isinstance(value, list) and any(map(_is_block, value)):
-            for block in value:
-                _display(block, mime_type)
-        elif _is_handle(value):
-            bridge.post("display", {"id": value["id"]})
-        elif _has_data(value):
-            bridge.post("display", {"mime_type": value["mimeType"], "data": value["data"]})
-        elif isinstance(value, (bytes, bytearray, memoryview)):
-            data = bytes(value)
-            kind = mime_type or next((kind for begin, kind in _BEGINNINGS.items() if data.startswith(begin)), None)
-            if kind is None:
-                raise TypeError('display() of bytes needs what they are: display(data, mime_type="image/png")')
-            bridge.post("display", {"mime_type": kind, "data": base64.b64encode(data).decode("ascii")})
-        elif _is_block(value) and value["type"] == "text":
-            print(value["text"])
-        else:
-            print(value)
+def display(*values, mime_type=None):
+    """Shows values to whoever reads the result: images, audio and resources as such, anything else as printed."""
+    for value in values:
+        _display(value, mime_type)
 
-    def read_bytes(block):
-        """Returns, once awaited, the bytes of an image, audio or resource that a tool returned."""
-        if not _is_handle(block):
-            raise TypeError("read_bytes() takes a block that a tool returned, a dict with type and id")
-        return _bytes(bridge.call("read_bytes", {"id": block["id"]}))
 
-    async def _bytes(call):
-        return base64.b64decode(await call)
+def _display(value, mime_type):
+    if isinstance(value, list) and any(map(_is_block, value)):
+        for block in value:
+            _display(block, mime_type)
+    elif _is_handle(value):
+        _bridge.post("display", {"id": value["id"]})
+    elif _has_data(value):
+        _bridge.post("display", {"mime_type": value["mimeType"], "data": value["data"]})
+    elif isinstance(value, (bytes, bytearray, memoryview)):
+        data = bytes(value)
+        kind = mime_type or next((kind for begin, kind in _BEGINNINGS.items() if data.startswith(begin)), None)
+        if kind is None:
+            raise TypeError('display() of bytes needs what they are: display(data, mime_type="image/png")')
+        _bridge.post("display", {"mime_type": kind, "data": base64.b64encode(data).decode("ascii")})
+    elif _is_block(value) and value["type"] == "text":
+        print(value["text"])
+    else:
+        print(value)
 
-    def extract(value, expected, instructions=""):
-        """Returns, once awaited, what a model reads out of a value, as a value of the expected type."""
-        schema = expected_types.schema_of(expected)
-        given = value if isinstance(value, str) else repr(value)
-        arguments = {"value": given, "schema": schema, "instructions": instructions}
-        return _extracted(bridge.call("extract", arguments), expected)
 
-    async def _extracted(call, expected):
-        found = await call
-        try:
-            return expected_types.build(found, expected)
-        except (TypeError, ValueError) as error:
-            raise tool_errors.ToolResultError(f"extract() got a value that is not {expected}: {error}") from None
+def read_bytes(block):
+    """Returns, once awaited, the bytes of an image, audio or resource that a tool returned."""
+    if not _is_handle(block):
+        raise TypeError("read_bytes() takes a block that a tool returned, a dict with type and id")
+    return _bytes(_bridge.call("read_bytes", {"id": block["id"]}))
 
-    builtins.__dict__.update(zip(FUNCTIONS, (display, read_bytes, extract), strict=True))
+
+async def _bytes(call):
+    return base64.b64decode(await call)
+
+
+def extract(value, expected, instructions=""):
+    """Returns, once awaited, what a model reads out of a value, as a value of the expected type."""
+    schema = expected_types.schema_of(expected)
+    given = value if isinstance(value, str) else repr(value)
+    arguments = {"value": given, "schema": schema, "instructions": instructions}
+    return _extracted(_bridge.call("extract", arguments), expected)
+
+
+async def _extracted(call, expected):
+    found = await call
+    try:
+        return expected_types.build(found, expected)
+    except (TypeError, ValueError) as error:
+        raise tool_errors.ToolResultError(f"extract() got a value that is not {expected}: {error}") from None
+
+
+FUNCTIONS = {"display": display, "read_bytes": read_bytes, "extract": extract}
 
 
 def _is_block(value):

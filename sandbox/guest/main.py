@@ -19,6 +19,7 @@ from . import (
     protocol,
     references,
     standard_library,
+    stubs,
     time_zones,
 )
 from .run import Run, give_up_reserve, keep_reserve
@@ -30,29 +31,26 @@ output.install(wit_world.write)
 absent.install()
 help_texts.install()
 failures.install()
+stubs.prepare()
 
 COLLECT_AFTER = 10_000
 """New objects before the collector looks for cycles; most scripts end earlier."""
 
-WARM_UP = protocol.encode(
-    {
-        "script": "import asyncio\nfrom tools import warm\nawait asyncio.sleep(0)\nprint('', end='')\n'value'",
-        "filename": "script.py",
-        "seed": 0,
-        "manifest": {"warm": {"doc": "", "functions": {"up": practice.DESCRIBED}}},
-        "kernel": False,
-    }
-)
+WARM_UPS = [
+    practice.start_of(script, {"warm": {"doc": "", "functions": {"up": practice.DESCRIBED}}})
+    for script in ("import asyncio\nfrom tools import warm\nawait asyncio.sleep(0)\n'value'", "print('', end='')")
+]
 
 
 class WitWorld(wit_world.WitWorld):
     """The component's exports. None of them lets an exception through: it would be a trap."""
 
     def warm(self, _nothing: str) -> str:
-        """Runs a trivial script as a real one is run, so that the first of these finds pages and caches in place."""
+        """Runs trivial scripts as real ones are run, so that the first of these finds pages and caches in place."""
         global _run
-        step = self.start(WARM_UP)
-        _run = None
+        for start in WARM_UPS:
+            step = self.start(start)
+            _run = None
         return step
 
     def references(self, message: str) -> str:
@@ -68,8 +66,8 @@ class WitWorld(wit_world.WitWorld):
         global _run
         try:
             keep_reserve()
-            decoded = protocol.decode(message)
-            _run = Run(decoded, _run.kept if _run is not None and decoded["kernel"] else None)
+            decoded, rest = protocol.decode_start(message)
+            _run = Run(decoded, rest, _run.kept if _run is not None and decoded["kernel"] else None)
             return _run.step([])
         except BaseException as error:
             return _last_resort(error)
@@ -82,9 +80,9 @@ class WitWorld(wit_world.WitWorld):
             return _last_resort(error)
 
 
-_STOPPED = '{"calls":[],"cancelled":[],"timer":null,"outcome":{"stopped":"memory_bytes"}}'
-_RAISED = """{"calls":[],"cancelled":[],"timer":null,"outcome":{"raised":{"type":"RuntimeError","message":"the script \
-changed or used up something that the interpreter needs, so it is not known how it ended","traceback":""}}}"""
+_STOPPED = '{"outcome":{"stopped":"memory_bytes"}}'
+_RAISED = """{"outcome":{"raised":{"type":"RuntimeError","message":"the script changed or used up something that the \
+interpreter needs, so it is not known how it ended","traceback":""}}}"""
 
 
 def _last_resort(error):

@@ -58,9 +58,8 @@ def practise(component) -> None:
     for seed in range(ROUNDS):
         for text in _SCRIPTS:
             component.references(json.dumps({"script": text, "unimported": ["practice"]}))
-            message = {"script": text, "filename": "practice.py", "seed": seed, "manifest": _MANIFEST, "kernel": False}
-            step = json.loads(component.start(json.dumps(message)))
-            while step["outcome"] is None:
+            step = json.loads(component.start(start_of(text, _MANIFEST, seed)))
+            while "outcome" not in step:
                 completions = [_answer(call) for call in step["calls"]]
                 step = json.loads(component.resume(json.dumps({"completions": completions})))
             if ("completed" in step["outcome"]) is (text is _FAILING):
@@ -68,6 +67,12 @@ def practise(component) -> None:
     linecache.clearcache()
     for name in [name for name in sys.modules if name.partition(".")[0] == "tools"]:
         del sys.modules[name]
+
+
+def start_of(script: str, manifest: dict, seed: int = 0) -> str:
+    """Returns the message that begins a run, as a host writes it."""
+    message = {"script": script, "filename": "script.py", "seed": seed, "manifest": manifest, "kernel": False}
+    return json.dumps(message) + json.dumps({"rest": {"doc": "", "functions": {}}})
 
 
 def _answer(call):

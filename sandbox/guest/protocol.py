@@ -1,15 +1,15 @@
 """The JSON messages between guest and host, as this side reads and writes them.
 
 Asked:   `{"script", "unimported"}`, which tools a script names; with these names also without an import
-Start:   `{"script", "filename", "seed", "manifest", "kernel"}`; in a kernel all but the first ignore the seed
+Start:   `{"script", "filename", "seed", "manifest", "kernel"}`, and after it the manifest's namespaces that the script
+         does not name, which are read if it needs them; in a kernel all scripts but the first ignore the seed
 Resume:  `{"completions": [{"id", "value"} | {"id", "error": {"kind", "message", "details"}}]}`
-Step:    `{"calls": [{"id", "function", "line", "arguments"}], "cancelled": [id], "timer": seconds or null,
-         "outcome": null | {"completed": value} | {"raised": {"type", "message", "traceback"}}
-         | {"stopped": "memory_bytes"}}`
+Step:    `{"calls": [{"id", "function", "line", "arguments"}], "cancelled": [id], "timer": seconds,
+         "outcome": {"completed": value} | {"raised": {"type", "message", "traceback"}} | {"stopped": "memory_bytes"}}`
 
-`timer` is the monotonic time at which the script next has something to do by itself; with one and no open call there is
-`line`, where the script waits. The host checks every
-field again: a script can make this module send anything.
+A step leaves out what it has nothing of, and begins with its calls or its outcome. `timer` is the monotonic time at
+which the script next has something to do by itself; with one and no open call there is `line`, where the script waits.
+The host checks every field again: a script can make this module send anything.
 """
 
 import base64
@@ -67,6 +67,12 @@ def decode(message: str) -> dict:
     return _read(message)[0]
 
 
+def decode_start(message: str) -> tuple[dict, str]:
+    """Reads the message that begins a run; returns it and the text of what else may be called."""
+    start, end = _read(message)
+    return start, message[end:]
+
+
 def encode(message: dict | list) -> str:
     """Writes a message whose values have been through `to_json`."""
     return "".join(_write(message, 0))
@@ -74,7 +80,9 @@ def encode(message: dict | list) -> str:
 
 def encode_batch(step: dict, outgoing: list) -> tuple[str, list]:
     """Writes a step with as many of the calls as one message may hold; returns it and the calls left over."""
-    if len(outgoing) < 2:
+    if not outgoing:
+        return encode(step), []
+    if len(outgoing) == 1:
         return encode({"calls": outgoing, **step}), []
     texts, characters, count = [], 0, 0
     most = min(len(outgoing), MAX_BATCH_CALLS)
@@ -94,7 +102,7 @@ def encode_batch(step: dict, outgoing: list) -> tuple[str, list]:
         count += len(group)
     # With calls left over the host is asked to come back at once.
     rest = encode(step if count == len(outgoing) else step | {"timer": 0})
-    return f'{{"calls":[{",".join(texts)}],{rest[1:]}', outgoing[count:]
+    return f'{{"calls":[{",".join(texts)}]{"," if len(rest) > 2 else ""}{rest[1:]}', outgoing[count:]
 
 
 def is_plain(value: object) -> bool:

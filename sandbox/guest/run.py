@@ -56,7 +56,7 @@ class Kept:
 class Run:
     """One script from its start to its outcome."""
 
-    def __init__(self, message: dict, kept: Kept | None = None):
+    def __init__(self, message: dict, rest: str, kept: Kept | None = None):
         if kept is None:
             kept = Kept(message["seed"])
         else:
@@ -69,7 +69,7 @@ class Run:
         self._script = None
         self._outcome = None
         kept.filenames.add(self._filename)
-        stubs.install(message["manifest"], self._bridge)
+        stubs.install(message["manifest"], rest, self._bridge)
         blocks.install(self._bridge)
         try:
             self._script = script.Script(message["script"], self._filename, kept.namespace)
@@ -94,9 +94,13 @@ class Run:
             outcome = None if self._bridge.is_owed() else self._outcome
         elif timer is None and not self._bridge.waits():
             outcome = self._outcome = {"raised": self._stuck()}
-        step = {"cancelled": cancelled, "timer": timer, "outcome": outcome}
-        if timer is not None and not self._bridge.waits():
-            step["line"] = self._script.line_of(self._task.get_coro())
+        step = {} if outcome is None else {"outcome": outcome}
+        if cancelled:
+            step["cancelled"] = cancelled
+        if timer is not None:
+            step["timer"] = timer
+            if not self._bridge.waits():
+                step["line"] = self._script.line_of(self._task.get_coro())
         text, left_over = protocol.encode_batch(step, calls)
         self._bridge.put_back(left_over)
         return text
@@ -139,6 +143,8 @@ class Run:
         return error
 
     def _complete(self, value):
+        if protocol.is_plain(value):
+            return {"completed": value}
         try:
             return {"completed": protocol.to_json(value, _unknown_value)}
         except protocol.NotJsonError as error:

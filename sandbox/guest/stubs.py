@@ -6,11 +6,12 @@ result types); an entry of a tool that is only listed has `"described": false` a
 describes it. For a script that looks at tools there is more: `"source"`, the text of a stub, and `"doc"` of a tool that
 is only listed. A namespace that is `"partial"` has only the described tools, and any other name may be one of the rest;
 one that is `"unimported"` is a builtin too.
-Functions are made when they are first used: a manifest may hold thousands.
+Modules and functions are made when they are first used: a manifest may hold thousands, and most scripts use a few.
 """
 
 import builtins
 import difflib
+import importlib.machinery
 import inspect
 import json
 import sys
@@ -27,26 +28,36 @@ MOST_CHARACTERS = 100
 _unimported = set()
 
 
-def install(manifest: dict, bridge) -> None:
+def prepare() -> None:
+    """Has `import tools.git` find a server whose module nothing has asked for yet."""
+    sys.meta_path.insert(0, _Servers)
+
+
+def install(manifest: dict, rest: str, bridge) -> None:
     """Makes `tools` and `tools.<namespace>` importable, with the `ToolError` tree beside them.
 
     `tools` and the tree are builtins too: a script that imports its servers alone still catches `tools.ToolError`.
     In a kernel the modules of earlier scripts learn what has been described since.
+
+    Args:
+        manifest: The namespaces that the script's text names; their modules are made at once.
+        rest: All others, as JSON that is read when the script asks for one of them.
+        bridge: Makes the calls.
     """
     tools = sys.modules.get("tools")
     if not (isinstance(tools, _Tools) and tools.__serves__(bridge)):
         tools = _Tools(bridge)
-    tools.__fill__(manifest)
+    tools.__take__(manifest, rest)
     sys.modules["tools"] = builtins.tools = tools
     builtins.__dict__.update(tool_errors.TREE)
-    for name, namespace in tools.__namespaces__.items():
-        sys.modules[f"tools.{name}"] = namespace
     for name in _unimported:
         builtins.__dict__.pop(name, None)
     _unimported.clear()
-    # What Python and the script have beside its tools keeps its name.
-    _unimported.update(name for name in manifest if manifest[name].get("unimported") and name not in builtins.__dict__)
-    builtins.__dict__.update((name, tools.__namespaces__[name]) for name in _unimported)
+    for name, namespace in manifest.items():
+        # What Python and the script have beside its tools keeps its name.
+        if namespace.get("unimported") and name not in builtins.__dict__:
+            _unimported.add(name)
+            setattr(builtins, name, getattr(tools, name))
 
 
 class _Tools(types.ModuleType):
@@ -55,43 +66,90 @@ class _Tools(types.ModuleType):
     def __init__(self, bridge):
         super().__init__("tools", "The tools this script may call, one module for each MCP server.")
         self.__path__ = []
-        self.__dict__.update(tool_errors.TREE)
         self.__bridge__ = bridge
-        self.__namespaces__ = {}
+        self.__made__ = {}
 
     def __serves__(self, bridge):
         return self.__bridge__ is bridge
 
-    def __fill__(self, manifest):
-        for name in self.__namespaces__.keys() - manifest.keys():
-            self.__dict__.pop(name, None)
-            sys.modules.pop(f"tools.{name}", None)
-        self.__namespaces__ = {
-            name: self.__namespaces__.get(name) or _Namespace(name, self.__bridge__) for name in manifest
-        }
-        for name, namespace in self.__namespaces__.items():
-            namespace.__fill__(manifest[name])
-        self.__all__ = [*self.__namespaces__, *tool_errors.TREE]
-        self.__dict__.update(self.__namespaces__)
+    def __take__(self, manifest, rest):
+        self.__manifest__ = manifest
+        self.__rest__ = rest
+        if self.__made__:
+            self.__renew__()
+        for name in manifest:
+            self.__make__(name)
+
+    def __renew__(self):
+        """Has the modules of a kernel's earlier scripts hold what this one may call."""
+        servers = self.__servers__()
+        for name, namespace in list(self.__made__.items()):
+            if name in servers:
+                self.__make__(name)
+            else:
+                del self.__made__[name]
+                self.__dict__.pop(name, None)
+                sys.modules.pop(namespace.__name__, None)
+
+    def __servers__(self):
+        if self.__rest__:
+            self.__manifest__ |= protocol.decode(self.__rest__)
+            self.__rest__ = ""
+        return self.__manifest__
+
+    def __make__(self, name):
+        made = self.__made__.get(name)
+        if made is None:
+            made = self.__made__[name] = _Namespace(name, self.__bridge__)
+        made.__fill__(self.__manifest__[name])
+        sys.modules[made.__name__] = made
+        self.__dict__[name] = made
+        return made
 
     def __getattr__(self, name):
+        if name == "__all__":
+            return [*self.__servers__(), *tool_errors.TREE]
+        _refuse_dunder(self, name)
+        if name in self.__servers__():
+            return self.__make__(name)
+        if name in tool_errors.TREE:
+            return tool_errors.TREE[name]
         if name in blocks.FUNCTIONS:
             return getattr(builtins, name)
-        _refuse_dunder(self, name)
         raise tool_errors.ToolNotFoundError(
-            f"there is no server {name!r} in tools. {_nearest(name, self.__namespaces__, 'Servers')}"
+            f"there is no server {name!r} in tools. {_nearest(name, self.__servers__(), 'Servers')}"
         )
 
     def __dir__(self):
-        return list(self.__namespaces__)
+        return list(self.__servers__())
 
     def __repr__(self):
-        return f"<module 'tools' with {_first(self.__namespaces__)}>"
+        return f"<module 'tools' with {_first(self.__servers__())}>"
 
     def __help__(self):
-        counts = {name: len(dir(server)) for name, server in self.__namespaces__.items()}
+        counts = {name: len(dir(getattr(self, name))) for name in dir(self)}
         lines = (f"tools.{name}: {count} tool{'' if count == 1 else 's'}" for name, count in counts.items())
         return "\n".join([self.__doc__, *lines])
+
+
+class _Servers:
+    """Finds and loads what `import tools.git` asks for."""
+
+    @staticmethod
+    def find_spec(name, _path=None, _target=None):
+        package, _, server = name.partition(".")
+        tools = sys.modules.get(package)
+        if not isinstance(tools, _Tools) or server not in tools.__servers__():
+            return None
+        return importlib.machinery.ModuleSpec(name, _Servers)
+
+    @staticmethod
+    def create_module(spec):
+        return getattr(sys.modules["tools"], spec.name.partition(".")[2])
+
+    @staticmethod
+    def exec_module(module):
+        """Its attributes are made when they are asked for."""
 
 
 class _Namespace(types.ModuleType):

@@ -13,6 +13,7 @@ MOST_TOLD = 3
 _BY_PYTHON = "__annotate__"
 """A function that Python makes of a module's annotations."""
 
+_DEFINITIONS = (type, types.FunctionType)
 _OTHER_WAYS = frozenset({"__main__", "dir", "eval", "exec", "getattr", "globals", "locals", "modules", "vars"})
 _FLAG_BITS = {opmap["LOAD_NAME"]: 0, opmap["LOAD_GLOBAL"]: 1, opmap["LOAD_FROM_DICT_OR_GLOBALS"]: 0}
 """What loads a name, by how many bits of its argument say something other than which."""
@@ -26,7 +27,7 @@ def notes(modules: list, namespace: dict, filename: str) -> list[str]:
     defined = {
         name: line
         for name, value in namespace.items()
-        if name != _BY_PYTHON and (line := _line_of(name, value, filename))
+        if isinstance(value, _DEFINITIONS) and name != _BY_PYTHON and (line := _line_of(value, filename))
     }
     if not defined:
         return []
@@ -46,11 +47,11 @@ def notes(modules: list, namespace: dict, filename: str) -> list[str]:
     return [f"{filename}:{defined[name]}: {_said(name, namespace[name])}" for name in told[:MOST_TOLD]]
 
 
-def _line_of(name, value, filename):
+def _line_of(value, filename):
     """The line at which a definition of this script begins; None for a decorated one, which may be kept elsewhere."""
     if isinstance(value, type):
         return getattr(value, "__firstlineno__", None) if value.__module__ == "__main__" else None
-    if not isinstance(value, types.FunctionType) or value.__code__.co_filename != filename:
+    if value.__code__.co_filename != filename:
         return None
     line = value.__code__.co_firstlineno
     return None if linecache.getline(filename, line).lstrip().startswith("@") else line

@@ -56,6 +56,17 @@ def test_what_is_sent_to_the_guest_is_ascii_json(value):
     text = encode_resume([encode_completion(1, Returned(value), LIMITS)])
     assert text.isascii()
     assert json.loads(text) == {"completions": [{"id": 1, "value": value}]}
-    start = encode_start("\ud800", "f.py", {"v": value}, BEFORE_ANY_RUN)
+    start = encode_start("\ud800", "f.py", {"v": {"doc": value}}, BEFORE_ANY_RUN)
     assert start.isascii()
-    assert json.loads(start)["manifest"] == {"v": value}
+    _, end = json.JSONDecoder().raw_decode(start)
+    assert json.loads(start[end:]) == {"v": {"doc": value}}
+
+
+@pytest.mark.parametrize(("script", "is_named"), [("git.log()", True), ("from tools import git", True), ("1", False)])
+def test_what_a_script_does_not_name_comes_after_its_message(script, is_named):
+    git, described = {"doc": "", "functions": {}}, {"doc": "", "functions": {}, "unimported": True}
+    start = encode_start(script, "f.py", {"git": git, "\u212a": described}, BEFORE_ANY_RUN)
+    message, end = json.JSONDecoder().raw_decode(start)
+    named = {"git": git} if is_named else {}
+    assert message["manifest"] == named | {"\u212a": described}
+    assert start[end:] == ("" if is_named else '{"git":{"doc":"","functions":{}}}')

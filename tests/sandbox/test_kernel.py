@@ -144,6 +144,18 @@ async def test_a_tool_described_since_is_known_to_what_was_imported_before(kerne
     assert gone.outcome.type == "ToolNotFoundError"
 
 
+async def test_a_server_that_a_script_does_not_name_stays_as_the_catalog_has_it(kernel, manifest):
+    options = {"manifest": manifest, "answer": echo}
+    await kernel.run("from tools import good as kept\ndef hidden(): return kept.hidden(text=6)", **options)
+    functions = manifest["good"]["functions"] | {"hidden": entry("text")}
+    options["manifest"] = {"good": {"doc": "", "functions": functions}}
+    assert await value(kernel, "await hidden()", **options) == 6
+    assert await value(kernel, "list(map(str, dir(tools)))", manifest={"other": {"functions": {}}}) == ["other"]
+    gone = await kernel.run("from tools import good", manifest={})
+    assert isinstance(gone.outcome, Raised)
+    assert "there is no server 'good' in tools" in gone.outcome.message
+
+
 async def test_tasks_and_open_calls_end_with_their_script_and_its_queues_can_be_used_again(kernel, manifest):
     script = """
         import asyncio

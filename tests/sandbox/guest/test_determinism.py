@@ -46,7 +46,7 @@ def replay(image, manifest, *, seed: int, wall_ns: int) -> list[str]:
                 pass
             assert isinstance(entry.answer, str)
             out.append(entry.answer)
-            if '"outcome":null' not in entry.answer:
+            if '"outcome":' in entry.answer:
                 break
             count = entry.answer.count('"function"')
             done = [encode_completion(call, Returned("x"), Limits()) for call in range(1, 11)] if count else []
@@ -80,6 +80,50 @@ async def test_random_numbers_differ_from_run_to_run_and_repeat_with_a_seed(run)
     values = [outcome.value for outcome in (seeded[0], seeded[2], *free)]
     for index in range(4):
         assert len({value[index] for value in values}) == 4
+
+
+@pytest.mark.parametrize(
+    "first",
+    [
+        "random.random()",
+        "random.choice([1, 2, 3])",
+        "random._inst.random()",
+        "getattr(random, 'rand' + 'int')(1, 9)",
+        "dict(inspect.getmembers(random))['random']()",
+        "statistics.NormalDist().samples(1)",
+        "exec('from random import *; shuffle([1, 2])', {})",
+    ],
+)
+async def test_whatever_asks_for_a_random_number_first_it_is_of_the_runs_seed(run, first):
+    script = f"import inspect, random, statistics\n{first}\nrandom.random()"
+    one, again, other = [(await run(script, seed=seed)).outcome.value for seed in (1, 1, 2)]
+    assert one == again != other
+
+
+async def test_random_has_all_its_names_before_anything_is_drawn(run):
+    script = """
+        import random
+        unseen = sorted(set(random.__all__) - set(dir(random)))
+        try:
+            random.rand
+        except AttributeError as error:
+            return unseen, str(error), random.getstate()[0], callable(random.seed)
+    """
+    said = "module 'random' has no attribute 'rand'"
+    assert (await run(script)).outcome == Completed([[], said, 3, True])
+
+
+async def test_nothing_but_random_draws_from_its_generator(run):
+    script = """
+        import random, sys
+        generator, holders = random._inst, []
+        for name, module in list(sys.modules.items()):
+            for attribute, value in list(vars(module).items()):
+                if value is generator or getattr(value, "__self__", None) is generator:
+                    holders.append(name)
+        return sorted({*holders} - {"__main__"})
+    """
+    assert (await run(script)).outcome == Completed(["random"])
 
 
 @pytest.mark.parametrize("size", [0, 1, 63, 64, 65_536, 65_537, 1_000_000])

@@ -108,11 +108,11 @@ def record(guest: Guest, host: random.Random) -> Recorded:
     recorded = Recorded(outputs=guest.outputs)
     open_calls: list[int] = []
     step: dict[str, Any] = json.loads(guest.enter("start", guest.start))
-    while step["outcome"] is None:
-        open_calls += [call["id"] for call in step["calls"]]
-        open_calls = [call for call in open_calls if call not in step["cancelled"]]
+    while "outcome" not in step:
+        open_calls += [call["id"] for call in step.get("calls", ())]
+        open_calls = [call for call in open_calls if call not in step.get("cancelled", ())]
         host.shuffle(open_calls)
-        count = host.randint(0 if step["timer"] is not None else 1, len(open_calls)) if open_calls else 0
+        count = host.randint(0 if "timer" in step else 1, len(open_calls)) if open_calls else 0
         answered, open_calls = open_calls[:count], open_calls[count:]
         answers = (Returned("x"), Returned({"text": [1, 2.5, None]}), Failed("ToolTimeoutError", "too late"))
         message = encode_resume([encode_completion(call, host.choice(answers), Limits()) for call in answered])

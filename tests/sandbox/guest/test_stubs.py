@@ -37,6 +37,38 @@ async def test_tools_are_imported_like_modules(run, imported):
     assert (await run(f"{imported}\nawait good.echo(text='hi')")).outcome == Completed("hi")
 
 
+@pytest.mark.parametrize(
+    "imported",
+    [
+        "server = getattr(__import__('tools'), name)",
+        "server = __import__('tools', fromlist=[name]).__dict__[name]",
+        "import importlib\nserver = importlib.import_module('tools.' + name)",
+        "server = __import__('tools.' + name).__getattribute__(name)",
+        "from tools import *\nserver = globals()[name]",
+        "exec('from tools import ' + name)\nserver = globals()[name]",
+        "import sys\nassert dir(tools) == [name]\ntools.__getattr__(name)\nserver = sys.modules['tools.' + name]",
+    ],
+)
+async def test_a_server_whose_name_the_script_makes_up_is_there_too(run, imported):
+    script = f"name = 'go' + 'od'\n{imported}\nawait server.echo(text='hi')"
+    assert "good" not in script
+    assert (await run(script)).outcome == Completed("hi")
+
+
+async def test_what_is_no_server_can_not_be_imported_from_tools(run):
+    script = """
+        import importlib
+        found = []
+        for name in ("tools.nowhere", "tools.good.echo", "nowhere"):
+            try:
+                found.append(importlib.import_module(name))
+            except ImportError as error:
+                found.append(error.name)
+        return found
+    """
+    assert (await run(script)).outcome == Completed(["tools.nowhere", "tools.good.echo", "nowhere"])
+
+
 async def test_a_call_carries_the_tools_own_keys_and_omits_what_was_not_given(run):
     calls = []
 
