@@ -1,7 +1,7 @@
 """When a script lets others have the event loop.
 
-Above: the isolates, which ask after each step. A turn of the event loop costs about as much as a quick step does, so
-not every step gives one.
+Above: the isolates, which ask after each step, and whoever answers calls without waiting. A turn of the event loop
+costs about as much as a quick step does, so not every step gives one.
 """
 
 from __future__ import annotations
@@ -25,6 +25,13 @@ class Pace:
     def is_due(self) -> bool:
         """Whether it is somebody else's turn."""
         return time.monotonic() - self._began >= QUICK_SECONDS
+
+    async def keep(self) -> None:
+        """Gives way where that is due; raises a cancellation in any case."""
+        if self.is_due:
+            await self.give_way()
+        else:
+            await anyio.lowlevel.checkpoint_if_cancelled()
 
     async def give_way(self) -> None:
         """Lets everybody else have a turn, and is where a cancellation is raised."""

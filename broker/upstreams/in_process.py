@@ -13,7 +13,6 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import anyio
-import anyio.lowlevel
 import mcp.types as t
 from mcp import MCPError
 from mcp.server.connection import Connection
@@ -25,6 +24,7 @@ from mcp.types.version import LATEST_MODERN_VERSION
 from pydantic import ValidationError
 
 from broker.logging import logger
+from sandbox.pace import Pace
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping
@@ -44,6 +44,7 @@ class InProcessDispatcher(Dispatcher[TransportContext]):
         self._server = server
         self._lifespan_state = lifespan_state
         self._numbers = itertools.count(1)
+        self._pace = Pace()
         self._envelope: tuple[Any, ...] = ()
         self._client: Connection | None = None
         self._notified: Callable[[str, Mapping[str, Any] | None], Awaitable[None]] | None = None
@@ -60,22 +61,22 @@ class InProcessDispatcher(Dispatcher[TransportContext]):
         if self._notified is None:
             raise MCPError(code=t.CONNECTION_CLOSED, message="Connection closed")
         # Handlers need not wait for anything: other tasks have their turn all the same.
-        await anyio.lowlevel.checkpoint()
+        await self._pace.keep()
+        timeout = opts.get("timeout")
+        if timeout is None:
+            return await self.handled(method, params, opts)
+        try:
+            with anyio.fail_after(timeout):
+                return await self.handled(method, params, opts)
+        except TimeoutError:
+            raise MCPError(code=t.REQUEST_TIMEOUT, message=f"No answer to {method} within {timeout} s") from None
+
+    async def handled(self, method: str, params: Mapping[str, Any] | None, opts: CallOptions) -> dict[str, Any]:
+        """Return the server's answer to a request, or raise its error as `MCPError`."""
         number = opts.get("request_id")
         request = Request(
             next(self._numbers) if number is None else number, self.notify_client, opts.get("on_progress")
         )
-        timeout = opts.get("timeout")
-        if timeout is None:
-            return await self.handled(request, method, params)
-        try:
-            with anyio.fail_after(timeout):
-                return await self.handled(request, method, params)
-        except TimeoutError:
-            raise MCPError(code=t.REQUEST_TIMEOUT, message=f"No answer to {method} within {timeout} s") from None
-
-    async def handled(self, request: Request, method: str, params: Mapping[str, Any] | None) -> dict[str, Any]:
-        """Return the server's answer to a request, or raise its error as `MCPError`."""
         try:
             return await serve_one(
                 self._server,

@@ -19,8 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from mcp.server import MCPServer
-
-    from broker.upstreams.in_process import Request
+    from mcp.shared.dispatcher import CallOptions
 
 _OF_THE_SDK = [OpenTelemetryMiddleware, RequestStateBoundary]
 """The middleware of every `MCPServer`: spans, and the state of requests that are repeated with answers."""
@@ -37,10 +36,10 @@ class PlainToolsDispatcher(InProcessDispatcher):
         super().__init__(server._lowlevel_server, lifespan_state)  # noqa: SLF001  # as the SDK's own client reaches it
         self._mcp = server
 
-    async def handled(self, request: Request, method: str, params: Mapping[str, Any] | None) -> dict[str, Any]:
+    async def handled(self, method: str, params: Mapping[str, Any] | None, opts: CallOptions) -> dict[str, Any]:
         """Call a plain tool, or have the server handle what is more than that."""
         if method != "tools/call" or params is None or not self._is_plain(params):
-            return await super().handled(request, method, params)
+            return await super().handled(method, params, opts)
         asked = CallToolRequestParams(name=params["name"], arguments=params.get("arguments"))
         no_request: Any = None
         result = await self._mcp._handle_call_tool(no_request, asked)  # noqa: SLF001  # it passes the request on only

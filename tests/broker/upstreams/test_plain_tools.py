@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from contextlib import asynccontextmanager
+
 import anyio
 import pytest
 from mcp import MCPError
@@ -108,15 +110,55 @@ async def test_a_tool_answers_as_it_would_through_the_whole_server(case):
     assert directly == await answered(InProcessDispatcher(server._lowlevel_server, {}), *CALLS[case])
 
 
+@asynccontextmanager
+async def connected(server):
+    dispatcher = PlainToolsDispatcher(server, {})
+    async with anyio.create_task_group() as tasks:
+        await tasks.start(dispatcher.run, None, None)
+        yield dispatcher
+        tasks.cancel_scope.cancel()
+
+
+async def test_others_have_a_turn_while_tools_that_never_wait_are_called():
+    others = 0
+
+    async def count():
+        nonlocal others
+        while True:
+            others += 1
+            await anyio.lowlevel.checkpoint()
+
+    async with connected(people()) as dispatcher, anyio.create_task_group() as tasks:
+        tasks.start_soon(count)
+        with anyio.fail_after(20):
+            while others < 3:
+                await dispatcher.send_raw_request("tools/call", {"name": "whole", "arguments": {}})
+        tasks.cancel_scope.cancel()
+
+
+async def test_a_tool_is_not_called_for_somebody_who_has_been_cancelled():
+    called = []
+    server = people()
+    server.add_tool(lambda: called.append(1), name="call")
+    async with connected(server) as dispatcher:
+        for is_cancelled in (False, True):
+            with anyio.CancelScope() as scope:
+                if is_cancelled:
+                    scope.cancel()
+                await dispatcher.send_raw_request("tools/call", {"name": "call", "arguments": {}})
+            assert scope.cancelled_caught is is_cancelled
+    assert called == [1]
+
+
 @pytest.fixture
 def requests(monkeypatch):
     """The tools for which a request was made."""
     made = []
     handled = InProcessDispatcher.handled
 
-    async def noted(self, request, method, params):
+    async def noted(self, method, params, opts):
         made.append(params["name"])
-        return await handled(self, request, method, params)
+        return await handled(self, method, params, opts)
 
     monkeypatch.setattr(InProcessDispatcher, "handled", noted)
     return made
