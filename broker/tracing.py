@@ -7,7 +7,7 @@ arguments, results or output, and no text of a server.
 
 from __future__ import annotations
 
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from functools import wraps
 from typing import TYPE_CHECKING, ParamSpec
 
@@ -26,6 +26,7 @@ P = ParamSpec("P")
 
 _TRACER = trace.get_tracer("codemode-broker")
 _NAME_CHARACTERS = 100
+_NO_SPAN = nullcontext()
 
 
 def is_in_span() -> bool:
@@ -58,15 +59,16 @@ def traced_run(perform: Callable[P, Awaitable[ExecutionResult]]) -> Callable[P, 
     return traced
 
 
-@contextmanager
-def call_span(record: CallRecord, *, exists: bool) -> Iterator[None]:
+def call_span(record: CallRecord, *, exists: bool) -> AbstractContextManager[None]:
     """Put a call in a span that says at its end what became of the call.
 
     Only a tool that `exists` is in the span's name: another is the script's own word, and there may be any number.
     """
-    if not _is_traced():
-        yield
-        return
+    return _call_span(record, exists=exists) if _is_traced() else _NO_SPAN
+
+
+@contextmanager
+def _call_span(record: CallRecord, *, exists: bool) -> Iterator[None]:
     name = one_line(f"{record.server}.{record.tool}", _NAME_CHARACTERS)
     with _span(f"execute_tool {name}" if exists else "execute_tool") as span:
         span.set_attribute("gen_ai.operation.name", "execute_tool")

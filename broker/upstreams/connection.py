@@ -156,12 +156,18 @@ class Connection:
         self.session._stamp({"method": "tools/call", "params": params}, options)  # noqa: SLF001
         if not may_ask:
             _take_back_elicitation(params.get("_meta", {}))
+        if self.trail.url:
+            return await self._call_over_http(params, options)
+        return await self._dispatcher.send_raw_request("tools/call", params, options)
+
+    async def _call_over_http(self, params: dict[str, Any], options: CallOptions) -> dict[str, Any]:
+        """Send `tools/call`, and tell what HTTP answered from what the server did."""
         with self.trail.sending() as sent:
             try:
                 return await self._dispatcher.send_raw_request("tools/call", params, options)
             except MCPError as error:
                 # With replies it is the rest of a call that has begun.
-                if sent.refused is None or replies is not None or error.code not in _NO_ANSWER:
+                if sent.refused is None or "inputResponses" in params or error.code not in _NO_ANSWER:
                     if loss := sent.loss(error):
                         raise AnswerLostError(loss) from None
                     raise

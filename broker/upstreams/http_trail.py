@@ -90,7 +90,7 @@ class HttpTrail:
     """The answers to the requests of one client.
 
     Attributes:
-        url: The server.
+        url: The server; empty where it is not behind HTTP.
         refused: 401 or 403, where that is how the server itself has answered last.
     """
 
