@@ -15,6 +15,7 @@ import anyio
 import anyio.lowlevel
 from mcp.shared.message import ServerMessageMetadata, SessionMessage
 from mcp.types.jsonrpc import JSONRPCError, JSONRPCRequest, JSONRPCResponse, jsonrpc_message_adapter
+from pydantic_core import from_json
 
 from broker.value_count import values_in
 
@@ -226,6 +227,8 @@ def _decoded(line: bytes) -> JSONRPCMessage:
         RecursionError: It is nested too deep.
     """
     try:
-        return jsonrpc_message_adapter.validate_json(line, by_name=False)
+        message = from_json(line)
     except ValueError:
-        return jsonrpc_message_adapter.validate_python(json.loads(line.decode("utf-8", "replace")), by_name=False)
+        message = json.loads(line.decode("utf-8", "replace"))
+    # Not `validate_json`: that reads the text once for each kind of message that it may be.
+    return jsonrpc_message_adapter.validate_python(message, by_name=False)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import sys
 import tracemalloc
@@ -13,7 +14,7 @@ import anyio.lowlevel
 import pytest
 from mcp.shared.jsonrpc_dispatcher import JSONRPCDispatcher
 from mcp.shared.message import SessionMessage
-from mcp.types.jsonrpc import JSONRPCNotification
+from mcp.types.jsonrpc import JSONRPCNotification, jsonrpc_message_adapter
 
 from broker.upstreams import child_messages
 from broker.upstreams.input_pipe import InputPipe
@@ -137,6 +138,24 @@ async def test_a_child_that_has_closed_its_input_is_told_of(ended):
         with pytest.raises(anyio.BrokenResourceError):
             await send_for_ever(outgoing)
     assert ended == ["it closed its input"]
+
+
+async def test_a_message_of_several_kinds_is_of_the_one_that_the_sdk_takes_it_for(ended):
+    parts: tuple[dict[str, object], ...] = (
+        {"id": 1, "result": {"list": [1, None]}},
+        {"id": "1", "result": {}, "error": None},
+        {"id": 1, "result": {}, "error": {"code": 1, "message": "no"}},
+        {"id": None, "result": None, "error": {"code": 1, "message": "no"}},
+        {"id": 1, "result": {}, "method": "note"},
+        {"id": None, "method": "note", "params": None},
+        {"id": 1, "method": "ask", "params": {"a": 1}},
+    )
+    lines = [json.dumps({"jsonrpc": "2.0", **one}) for one in parts]
+    async with child(f"print({chr(10).join(lines)!r})", ended) as (incoming, _):
+        for line in lines:
+            received = await incoming.receive()
+            assert isinstance(received, SessionMessage)
+            assert received.message == jsonrpc_message_adapter.validate_json(line, by_name=False)
 
 
 async def test_a_flood_of_messages_holds_up_no_other_task(ended):
