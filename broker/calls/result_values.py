@@ -55,7 +55,10 @@ def _is_clean(value: Any) -> bool:
             stack += [(one, depth + 1) for one in item]
         else:
             is_clean = is_clean and (
-                item is None or type(item) is bool or (type(item) is int and -_SMALL < item < _SMALL)
+                item is None
+                or type(item) is bool
+                or (type(item) is int and -_SMALL < item < _SMALL)
+                or (type(item) is float and math.isfinite(item))
             )
         if size + 2 * nodes > MOST_BYTES:
             raise UnfitResultError(f"is larger than {MOST_BYTES} bytes")

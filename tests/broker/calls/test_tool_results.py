@@ -87,6 +87,13 @@ def test_a_result_becomes_a_value(schema, raw, value):
     assert completion_of(raw, tool(schema)) == Returned(value)
 
 
+def test_a_value_that_is_json_as_it_is_is_not_copied():
+    value = {"a": [1, 2.5, None, True, "text"]}
+    completion = completion_of({"structuredContent": value}, tool(None))
+    assert isinstance(completion, Returned)
+    assert completion.value is value
+
+
 FAILURES = {
     "breaks its schema": (
         POINT,
