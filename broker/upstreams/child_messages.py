@@ -1,7 +1,8 @@
 """The messages of a child process as the SDK reads and writes them: JSON-RPC lines, bounded.
 
-Above: stdio.py. Below: the child's pipes. The SDK's dispatcher reads and writes these streams in the tasks that it has
-anyway: no task and no queue stands between it and the pipes. Everything read here was written by the server.
+Above: stdio.py, child_calls.py. Below: the child's pipes. The SDK's dispatcher reads and writes these streams in the
+tasks that it has anyway: no task and no queue stands between it and the pipes. Everything read here was written by the
+server.
 """
 
 from __future__ import annotations
@@ -9,10 +10,12 @@ from __future__ import annotations
 import json
 from abc import ABC, abstractmethod
 from collections import deque
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Self
 
 import anyio
 import anyio.lowlevel
+from mcp.shared.dispatcher import coerce_request_id
 from mcp.shared.message import ServerMessageMetadata, SessionMessage
 from mcp.types.jsonrpc import JSONRPCError, JSONRPCRequest, JSONRPCResponse, jsonrpc_message_adapter
 from pydantic_core import from_json
@@ -23,7 +26,7 @@ if TYPE_CHECKING:
     from types import TracebackType
 
     from anyio.abc import ByteReceiveStream
-    from mcp.types.jsonrpc import JSONRPCMessage
+    from mcp.types.jsonrpc import JSONRPCMessage, RequestId
 
     from broker.upstreams.input_pipe import Input
     from broker.upstreams.stdio import Child
@@ -84,13 +87,31 @@ class Reading(Stream, ABC):
             raise StopAsyncIteration from None
 
 
+@dataclass(slots=True, eq=False)
+class Answer:
+    """The answer to a request that is not the SDK's.
+
+    Attributes:
+        arrived: Set when it is there, or none will come any more.
+        message: What came; None where nothing did.
+    """
+
+    arrived: anyio.Event = field(default_factory=anyio.Event)
+    message: JSONRPCResponse | JSONRPCError | None = None
+
+
 class Incoming(Reading):
-    """The messages of a child's stdout, until it ends, breaks the protocol or sends a line beyond the bound."""
+    """The messages of a child's stdout, until it ends, breaks the protocol or sends a line beyond the bound.
+
+    Attributes:
+        answers: Those that are waited for by others than the SDK, which is not given them, by the requests' ids.
+    """
 
     def __init__(self, child: Child, stdout: ByteReceiveStream) -> None:
         """Report the end of the connection, with its reason, to the child."""
         self._child = child
         self._stdout = stdout
+        self.answers: dict[RequestId, Answer] = {}
         self._lines: deque[bytes] = deque()
         self._unended = bytearray()
 
@@ -108,8 +129,19 @@ class Incoming(Reading):
             message = self._message(self._lines.popleft())
             if isinstance(message, JSONRPCRequest):
                 return SessionMessage(message, ServerMessageMetadata(on_request_unanswered=self._settle))
-            if message is not None:
+            if message is not None and not self._is_taken(message):
                 return SessionMessage(message)
+
+    def _is_taken(self, message: JSONRPCMessage) -> bool:
+        """Give an answer to whoever waits for it here; tell whether there was somebody."""
+        if not isinstance(message, JSONRPCResponse | JSONRPCError) or message.id is None:
+            return False
+        answer = self.answers.pop(coerce_request_id(message.id), None)
+        if answer is None:
+            return False
+        answer.message = message
+        answer.arrived.set()
+        return True
 
     async def _settle(self) -> None:
         """Wait no more for the answer to a request: the server has cancelled it."""

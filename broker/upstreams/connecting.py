@@ -20,6 +20,7 @@ from mcp.shared.memory import create_client_server_memory_streams
 from mcp.types.version import LATEST_MODERN_VERSION
 from pydantic import ValidationError
 
+from broker.upstreams.child_calls import ChildDispatcher
 from broker.upstreams.child_messages import LINE_BYTES
 from broker.upstreams.http_messages import counted
 from broker.upstreams.http_trail import HttpTrail
@@ -120,12 +121,9 @@ async def _open(
             PlainToolsDispatcher(target, state) if isinstance(target, MCPServer) else InProcessDispatcher(server, state)
         )
     if target.command is not None:
-        streams = await stack.enter_async_context(
-            stdio_streams(target, connection.end, process, on_stop=connection.stopped, redact=connection.redact)
-        )
-    else:
-        streams = counted(await _http_streams(stack, target, connection), connection.end)
-    return JSONRPCDispatcher(*streams)
+        streams = stdio_streams(target, connection.end, process, on_stop=connection.stopped, redact=connection.redact)
+        return ChildDispatcher(*await stack.enter_async_context(streams))
+    return JSONRPCDispatcher(*counted(await _http_streams(stack, target, connection), connection.end))
 
 
 async def _authentication(config: ServerConfig, connection: Connection) -> httpx2.Auth | None:

@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable
 
     from anyio.abc import Process
-    from mcp.client._transport import TransportStreams
 
     from broker.upstreams.server_config import ServerConfig
     from broker.upstreams.server_process import ServerProcess
@@ -120,7 +119,7 @@ async def stdio_streams(
     *,
     on_stop: Callable[[str], None] = lambda _words: None,
     redact: Callable[[str], str] = lambda text: text,
-) -> AsyncIterator[TransportStreams]:
+) -> AsyncIterator[tuple[Incoming, Outgoing]]:
     """Start the server of a config and yield its message streams; all that it started is gone afterwards.
 
     `server` is that where it has been started already. `redact` takes secrets out of its last words, which `on_stop`

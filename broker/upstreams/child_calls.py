@@ -1,0 +1,106 @@
+"""Calls of a child process's tools: each answer goes from the pipe straight to whoever waits for it.
+
+Above: connecting.py. Below: child_messages.py, and the SDK's dispatcher, which this is for all other messages. A
+request of the SDK's takes a queue, a span, a clock and a turn of the event loop more, which are a quarter of a call.
+"""
+
+from __future__ import annotations
+
+import itertools
+from typing import TYPE_CHECKING, Any
+
+import anyio
+import anyio.lowlevel
+import mcp.types as t
+from mcp import MCPError
+from mcp.shared.jsonrpc_dispatcher import JSONRPCDispatcher
+from mcp.shared.message import SessionMessage
+from mcp.shared.transport_context import TransportContext
+
+from broker.tracing import is_in_span
+from broker.upstreams.child_messages import Answer
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from mcp.shared.dispatcher import CallOptions, OnNotify, OnNotifyIntercept, OnRequest
+
+    from broker.upstreams.child_messages import Incoming, Outgoing
+
+_FIRST_NUMBER = 1_000_000_000
+"""Far from those of the SDK's own requests, and within 32 bits."""
+
+_CANCEL_SECONDS = 5.0
+_OF_THE_SDK = frozenset(("on_progress", "timeout", "request_id"))
+"""Options of a request for which the SDK has the means."""
+
+
+class ChildDispatcher(JSONRPCDispatcher[TransportContext]):
+    """The client's end of a connection to a child process."""
+
+    def __init__(self, incoming: Incoming, outgoing: Outgoing) -> None:
+        """Take the messages of the child."""
+        super().__init__(incoming, outgoing)
+        self._answers = incoming.answers
+        self._outgoing = outgoing
+        self._numbers = itertools.count(_FIRST_NUMBER)
+        self._is_over = False
+
+    async def send_raw_request(
+        self,
+        method: str,
+        params: Mapping[str, Any] | None,
+        opts: CallOptions | None = None,
+        *,
+        _related_request_id: t.RequestId | None = None,
+    ) -> dict[str, Any]:
+        """Send a request and return its answer; cancelled, the child is told.
+
+        Raises:
+            MCPError: It answered with an error, or the connection is closed.
+        """
+        if method != "tools/call" or _OF_THE_SDK & (opts or {}).keys() or is_in_span():
+            return await super().send_raw_request(method, params, opts, _related_request_id=_related_request_id)
+        if self._is_over:
+            raise _closed()
+        await anyio.lowlevel.checkpoint_if_cancelled()
+        number = next(self._numbers)
+        request = t.JSONRPCRequest(jsonrpc="2.0", id=number, method=method, params=dict(params or {}))
+        answer = self._answers[number] = Answer()
+        try:
+            await self._outgoing.send(SessionMessage(request))
+            await answer.arrived.wait()
+        except (anyio.BrokenResourceError, anyio.ClosedResourceError):
+            raise _closed() from None
+        except anyio.get_cancelled_exc_class():
+            with anyio.move_on_after(_CANCEL_SECONDS, shield=True):
+                await self.notify("notifications/cancelled", {"requestId": number, "reason": "caller cancelled"})
+            raise
+        finally:
+            self._answers.pop(number, None)
+        match answer.message:
+            case t.JSONRPCResponse(result=result):
+                return result
+            case t.JSONRPCError(error=error):
+                raise MCPError(code=error.code, message=error.message, data=error.data)
+        raise _closed()
+
+    async def run(
+        self,
+        on_request: OnRequest,
+        on_notify: OnNotify,
+        on_notify_intercept: OnNotifyIntercept | None = None,
+        *,
+        task_status: anyio.abc.TaskStatus[None] = anyio.TASK_STATUS_IGNORED,
+    ) -> None:
+        """Drive the connection until it ends; calls that still wait fail then."""
+        try:
+            await super().run(on_request, on_notify, on_notify_intercept, task_status=task_status)
+        finally:
+            self._is_over = True
+            for answer in self._answers.values():
+                answer.arrived.set()
+
+
+def _closed() -> MCPError:
+    return MCPError(code=t.CONNECTION_CLOSED, message="Connection closed")

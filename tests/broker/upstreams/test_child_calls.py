@@ -1,0 +1,146 @@
+"""Calls whose answers come straight from a child's pipe are answered as through the SDK's dispatcher."""
+
+from __future__ import annotations
+
+import sys
+from contextlib import asynccontextmanager
+from typing import Any
+
+import anyio
+import anyio.lowlevel
+import pytest
+from mcp import MCPError
+from mcp.shared.jsonrpc_dispatcher import JSONRPCDispatcher
+
+from broker.upstreams import child_calls
+from broker.upstreams.child_calls import ChildDispatcher
+from broker.upstreams.server_config import ServerConfig
+from broker.upstreams.stdio import stdio_streams
+
+pytestmark = [pytest.mark.anyio, pytest.mark.usefixtures("deadline")]
+
+SERVER = """
+import json, sys
+def send(**message): print(json.dumps({"jsonrpc": "2.0", **message}), flush=True)
+heard = []
+for line in sys.stdin:
+    message = json.loads(line)
+    heard.append(message)
+    match message.get("params", {}).get("name"):
+        case "returns":
+            send(id=message["id"], result={"params": message["params"]})
+        case "fails":
+            send(id=message["id"], error={"code": -7, "message": "no", "data": [1]})
+        case "answers with text for a number":
+            send(id=str(message["id"]), result={})
+        case "answers twice":
+            send(id=message["id"], result={"first": True})
+            send(id=message["id"], result={})
+        case "answers another":
+            send(id=message["id"] + 5, result={})
+            send(id=None, error={"code": 1, "message": "of no request"})
+            send(id=message["id"], result={"own": True})
+        case "tells":
+            send(id=message["id"], result={"heard": heard})
+        case "ends":
+            break
+"""
+CASES = ("returns", "fails", "answers with text for a number", "answers twice", "answers another")
+
+
+@asynccontextmanager
+async def connected(kind=ChildDispatcher):
+    async with (
+        stdio_streams(ServerConfig(command=sys.executable, args=("-c", SERVER)), lambda _reason: None) as streams,
+        anyio.create_task_group() as tasks,
+    ):
+        dispatcher = kind(*streams)
+
+        async def on_notify(*_):
+            pass
+
+        await tasks.start(dispatcher.run, None, on_notify)
+        yield dispatcher
+        tasks.cancel_scope.cancel()
+
+
+async def answered(dispatcher, name, options=None):
+    try:
+        return await dispatcher.send_raw_request("tools/call", {"name": name, "arguments": {"a": 1}}, options)
+    except MCPError as error:
+        return error.error
+
+
+async def ids_of_calls(dispatcher):
+    return [one["id"] for one in (await answered(dispatcher, "tells"))["heard"] if one["method"] == "tools/call"]
+
+
+@pytest.mark.parametrize("case", CASES)
+async def test_a_call_is_answered_as_through_the_sdk(case):
+    async with connected() as ours, connected(JSONRPCDispatcher) as theirs:
+        assert await answered(ours, case) == await answered(theirs, case)
+        assert await answered(ours, "returns") == await answered(theirs, "returns")
+
+
+async def test_calls_at_the_same_time_each_have_their_own_answer():
+    found = {}
+    async with connected() as dispatcher:
+
+        async def call(number):
+            params = {"name": "returns", "arguments": {"number": number}}
+            found[number] = (await dispatcher.send_raw_request("tools/call", params))["params"]["arguments"]["number"]
+
+        async with anyio.create_task_group() as tasks:
+            for number in range(50):
+                tasks.start_soon(call, number)
+    assert found == {number: number for number in range(50)}
+
+
+async def test_the_child_is_told_of_a_cancelled_call():
+    async with connected() as dispatcher:
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(answered, dispatcher, "is silent")
+            while len(await ids_of_calls(dispatcher)) < 2:
+                await anyio.lowlevel.checkpoint()
+            tasks.cancel_scope.cancel()
+        heard = (await answered(dispatcher, "tells"))["heard"]
+    [silent] = [one["id"] for one in heard if one.get("params", {}).get("name") == "is silent"]
+    told = [one["params"]["requestId"] for one in heard if one["method"] == "notifications/cancelled"]
+    assert told == [silent]
+
+
+async def test_nothing_is_sent_for_somebody_who_has_been_cancelled():
+    async with connected() as dispatcher:
+        with anyio.CancelScope() as scope:
+            scope.cancel()
+            await answered(dispatcher, "returns")
+        assert scope.cancelled_caught
+        assert [one["params"]["name"] for one in (await answered(dispatcher, "tells"))["heard"]] == ["tells"]
+
+
+async def test_calls_fail_that_wait_when_the_child_ends_and_those_after_it():
+    found = []
+
+    async def call(name):
+        found.append(await answered(dispatcher, name))
+
+    async with connected() as dispatcher:
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(call, "is silent")
+            tasks.start_soon(call, "ends")
+        await call("returns")
+    assert [(one.code, one.message) for one in found] == [(-32000, "Connection closed")] * 3
+
+
+async def test_what_takes_more_than_an_answer_goes_the_way_of_the_sdk(monkeypatch):
+    async def on_progress(*_):
+        pass
+
+    ways: list[Any] = [{"on_progress": on_progress}, {"timeout": 5}, {"request_id": 77}, {"headers": {}}, {}]
+    async with connected() as dispatcher:
+        for options in ways:
+            await answered(dispatcher, "returns", options)
+        monkeypatch.setattr(child_calls, "is_in_span", lambda: True)
+        await answered(dispatcher, "returns")
+        ids = await ids_of_calls(dispatcher)
+    assert ids == [1, 2, 77, 1_000_000_000, 1_000_000_001, 3, 4]
