@@ -145,7 +145,9 @@ def _first_thing(said: list[str]) -> list[str]:
     return []
 
 
-def _names_many(thing: list[str], kinds: frozenset[str], text: str) -> bool:
+def _names_many(thing: list[str], kinds: frozenset[str], text: str) -> bool | None:
+    if len(thing[-1]) < _SHORTEST_PLURAL and thing[-1].endswith("s"):
+        return None  # "vms" are many, "dns" is one
     return _is_plural(thing[-1]) or ("read" not in kinds and _AT_ONCE.search(text[:_SAID_CHARACTERS]) is not None)
 
 

@@ -15,7 +15,8 @@ from typing import Any
 
 from codegen.normal_form import normalised
 
-_WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+|[^\W\d_A-Za-z]+")
+_WORD = re.compile(r"[A-Z]{2,}s(?![a-z])|[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+|[^\W\d_A-Za-z]+")
+_ABBREVIATIONS = re.compile(r"[b-df-hj-np-tv-z]{2,4}(?<!s)s")
 _APOSTROPHES = re.compile(r"(?<=\w)['\u2019](?=\w)")
 _LATIN = str.maketrans({"\u0131": "i", "ø": "o", "ł": "l", "đ": "d", "ß": "ss", "æ": "ae", "œ": "oe"})
 _UNSPACED = re.compile(r"[\u0e00-\u0eff\u1000-\u109f\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]+")
@@ -39,6 +40,8 @@ def stems(text: str) -> list[str]:
 @lru_cache(maxsize=1 << 17)
 def stem(word: str) -> str:
     """Return what a word has in common with its other forms; costs 50 µs the first time."""
+    if _ABBREVIATIONS.fullmatch(word):
+        return word[:-1]  # the stemmer leaves "vms" as it is, because it sees no vowel
     return str(_stemmer().stemWord(word))
 
 
