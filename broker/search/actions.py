@@ -69,11 +69,13 @@ class Action:
         kinds: The kinds of action that it may be; empty when that is not known.
         is_many: Whether it is done to many things, or to one; None when that is not known.
         thing: The stems of what it is done to.
+        head: That of them which says what kind of thing it is: the last.
     """
 
     kinds: frozenset[str] = frozenset()
     is_many: bool | None = None
     thing: frozenset[str] = frozenset()
+    head: str = ""
 
     def kinds_agree(self, other: Action) -> bool | None:
         """Tell whether both may do the same; None when that is not known."""
@@ -94,21 +96,32 @@ def action_of_query(text: str, respell: Callable[[str], str] = str) -> Action:
     kinds, rest = _asked(said)
     thing = _first_thing(rest)
     is_many = _names_many(thing, kinds, text) if thing and kinds else None
-    return Action(kinds, is_many, frozenset(map(stem, thing)))
+    return Action(kinds, is_many, *_with_head(thing))
 
 
 def action_of_tool(name: str, description: str) -> Action:
     """Return what a tool does, by the verbs in its name and before its description, and the nouns in both."""
     parts, said = words(name), words(description[:_SAID_CHARACTERS])
     verb = next((part for part in (*parts[:1], *parts[-1:], *parts[1:-1]) if stem(part) in _kinds()), None)
-    thing = frozenset(stem(part) for part in parts if part != verb and part not in _BATCHES) - stop_stems()
+    thing, head = _with_head(_nouns([part for part in parts if part != verb]))
     verbs = [word for word in (verb, *said[:1]) if word is not None]  # "plan_get: creates a plan"
     kinds = frozenset[str]().union(*(_kinds().get(stem(word), ()) for word in verbs))
     if not kinds:
-        return Action(thing=thing)
+        return Action(thing=thing, head=head)
     if "read" not in kinds:
-        return Action(kinds, _takes_many(parts), thing)
-    return Action(kinds, None if verbs[0] in _SEARCHES else _lists(parts, said, description), thing)
+        return Action(kinds, _takes_many(parts), thing, head)
+    return Action(kinds, None if verbs[0] in _SEARCHES else _lists(parts, said, description), thing, head)
+
+
+def _with_head(thing: list[str]) -> tuple[frozenset[str], str]:
+    head = next((word for word in reversed(thing) if not word.isdigit()), "")  # "run 12" is a run
+    return frozenset(map(stem, thing)), stem(head)
+
+
+def _nouns(parts: list[str]) -> list[str]:
+    """Return the words of a name for what its tool is about; not for where that is: "get_buckets_in_cluster"."""
+    thing = list(takewhile(lambda part: part not in _NOUN_ENDS, parts)) or parts
+    return [part for part in thing if part not in _BATCHES | _ABOUT and stem(part) not in stop_stems()]
 
 
 def _is_known(word: str) -> bool:

@@ -141,11 +141,18 @@ class _Fit:
         agrees = self._action.kinds_agree(done)
         named = self._named(done.thing)
         factor = 1 + self._ranking.thing * named
+        if self._is_head(done.head):
+            factor += self._ranking.head
         if agrees is not None:
             factor += self._ranking.action if agrees else -self._ranking.action
         if agrees and named and (agrees := self._action.numbers_agree(done)) is not None:
             factor += self._ranking.number if agrees else -self._ranking.number
         return factor * (1 + self._ranking.parameters * self._suited(document))
+
+    def _is_head(self, word: str) -> bool:
+        """Tell whether this ends a name as the thing that is asked for ends, maybe in one word: "testresource"."""
+        head = self._action.head
+        return bool(head and word) and (word in self._near[head] or word.endswith(head))
 
     def _suited(self, document: Document) -> float:
         """How much of what a tool requires the query names, plus how much of what the query gives it takes."""

@@ -24,13 +24,18 @@ _ALIKE = """
     bug defect
     calc calculate compute
     cert certificate ssl tls
+    classification classify
+    comparison compare
     config configuration configure setting
+    conversion convert
     count num number
     database db
     delete destroy drop erase remove
     deny revoke
+    description describe
     detail info information
     dev development
+    diagnose diagnosis diagnostic
     dir directory folder
     discover find locate lookup search
     display show view
@@ -39,9 +44,11 @@ _ALIKE = """
     employee staff
     env environment
     err error
+    explain explanation
     fetch get read retrieve
     func function
     id identifier
+    identification identify
     image img photo picture
     init initialize
     issue ticket
@@ -55,6 +62,7 @@ _ALIKE = """
     min minimum
     mq queue
     namespace ns
+    notification notify
     obj object
     org organisation organization
     password pwd
@@ -65,11 +73,14 @@ _ALIKE = """
     ref reference
     repo repository
     req request
+    respond response
     sched schedule
     spec specification
     stat statistic
     sub subscription
+    summarise summarize summary
     sync synchronize
+    synthesis synthesize
     transaction txn
     transcribe transcription
     usage util utilization

@@ -54,6 +54,7 @@ class Ranking:
         action: Doing what is asked, as a share of the score; taken away for doing something else.
         number: Reading many things where many are asked for, or one where one is; taken away for the other.
         thing: Having the thing that is asked for, and nothing else, in its name.
+        head: Having a name that ends as that thing does.
         parameters: Requiring only what the query names, and taking what it gives a value for.
         part: The best sentence of the query, against the whole of it.
         server: The three best tools of the same server, against the tool itself.
@@ -64,7 +65,7 @@ class Ranking:
     same: float = 0.2
     alike: float = 0.5
     weak: float = 0.7
-    joined: float = 0.35
+    joined: float = 0.45
     spelt: float = 0.9
     guessed: float = 0.5
     pair: float = 0.3
@@ -72,6 +73,7 @@ class Ranking:
     action: float = 0.16
     number: float = 0.12
     thing: float = 0.3
+    head: float = 0.05
     parameters: float = 0.1
     part: float = 0.7
     server: float = 0.4

@@ -40,20 +40,21 @@ def test_a_query_finds_the_tool_that_does_what_it_asks(query: str, best: str) ->
 
 
 @pytest.mark.parametrize(
-    ("text", "kinds", "is_many", "thing"),
+    ("text", "kinds", "is_many", "thing", "head"),
     [
-        ("", set(), None, set()),
-        ("domains", set(), None, {"domain"}),
-        ("what is the status of run 12", {"read"}, False, {"run", "12"}),
-        ("show the details of my storage accounts in <group>", {"read"}, True, {"storag", "account"}),
-        ("add a row to the table", {"create", "change"}, False, {"row"}),
-        ("hello, who?", {"read"}, None, set()),
+        ("", set(), None, set(), ""),
+        ("domains", set(), None, {"domain"}, "domain"),
+        ("what is the status of run 12", {"read"}, False, {"run", "12"}, "run"),
+        ("show the details of my storage accounts in <group>", {"read"}, True, {"storag", "account"}, "account"),
+        ("add a row to the table", {"create", "change"}, False, {"row"}, "row"),
+        ("list VMs", {"read"}, None, {"vm"}, "vm"),
+        ("hello, who?", {"read"}, None, set(), ""),
     ],
 )
 def test_the_beginning_of_a_query_says_kind_number_and_thing(
-    *, text: str, kinds: set[str], is_many: bool | None, thing: set[str]
+    *, text: str, kinds: set[str], is_many: bool | None, thing: set[str], head: str
 ) -> None:
-    assert action_of_query(text) == Action(frozenset(kinds), is_many, frozenset(thing))
+    assert action_of_query(text) == Action(frozenset(kinds), is_many, frozenset(thing), head)
 
 
 @pytest.mark.parametrize(
@@ -80,6 +81,37 @@ def test_the_name_of_a_tool_says_kind_and_number(
     done = action_of_tool(name, description)
     assert done.kinds == kinds
     assert done.is_many is is_many
+
+
+@pytest.mark.parametrize(
+    ("name", "thing", "head"),
+    [
+        ("storage_blob_get", {"storag", "blob"}, "blob"),
+        ("queue_details", {"queue"}, "queue"),
+        ("get_buckets_in_cluster", {"bucket"}, "bucket"),
+        ("list_runs_2", {"run", "2"}, "run"),
+        ("in_get", set(), ""),
+    ],
+)
+def test_the_name_of_a_tool_says_its_thing(*, name: str, thing: set[str], head: str) -> None:
+    done = action_of_tool(name, "")
+    assert done.thing == thing
+    assert done.head == head
+
+
+@pytest.mark.parametrize(
+    ("query", "best"),
+    [
+        ("Show me a queue", "get_test_queue"),
+        ("Show me a test", "get_queue_test"),
+        ("Show me a resource", "testresource_get"),
+    ],
+)
+def test_a_tool_whose_name_ends_as_the_thing_does_is_first(query: str, best: str) -> None:
+    index = KeywordIndex()
+    names = ("get_queue_test", "get_test_queue", "testrun_get", "testresource_get")
+    index.replace("tests", [tool("tests", name, "Get it, a test, queue, run or resource.") for name in names])
+    assert index.rank(query)[0].spec.name == best
 
 
 def test_what_is_not_known_of_one_side_neither_agrees_nor_disagrees() -> None:

@@ -25,6 +25,7 @@ RAISED = [
     ("action", 0.0, "delete the house", "erase_it", HOUSES),
     ("number", 0.0, "list houses", "list_houses", HOUSES),
     ("thing", 0.0, "create a house", "create_house", HOUSES),
+    ("head", 0.0, "create a house", "create_house", HOUSES),
     ("parameters", 0.0, "house", "x", HOUSES),
     ("server", 0.0, "house", "x", HOUSES),
 ]
