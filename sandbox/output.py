@@ -42,7 +42,7 @@ class Output:
         self._already_seen = already_seen
         self._waiting: collections.deque[Printed] = collections.deque()
         self._loop_thread = threading.get_ident()
-        self._wake = waker(self._pass_on)
+        self._wake = None if on_output is None else waker(self._pass_on)
         self._error: BaseException | None = None
 
     def add(self, output: int, text: str) -> None:
@@ -51,7 +51,7 @@ class Output:
         self._pieces.append(piece)
         if len(self._pieces) - self._joined > MOST_PIECES:
             self._join()
-        if self._on_output is None:
+        if self._wake is None:
             return
         self._waiting.append(piece)
         if threading.get_ident() == self._loop_thread:

@@ -35,6 +35,9 @@ CLOCK_SLACK_SECONDS = 0.001
 class Run:
     """One script on one isolate."""
 
+    _news: anyio.Event
+    """Of the wait that is going on: set when one of several calls has its answer."""
+
     def __init__(
         self,
         isolate: Isolate,
@@ -64,7 +67,6 @@ class Run:
         self._in_flight: dict[int, anyio.CancelScope | None] = {}
         self._unanswered: set[int] = set()
         self._finished: dict[int, str] = {}
-        self._news = anyio.Event()
         self._lines: dict[int, int] = {}
         self._waits_at: int | None = None
         self._outcome: Outcome | None = None

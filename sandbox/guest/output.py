@@ -25,17 +25,12 @@ class Stream(io.TextIOBase):
     def write(self, text):
         if not isinstance(text, str):
             raise TypeError(f"write() argument must be str, not {type(text).__name__}")
-        if 0 < len(text) <= PIECE:
-            self._hand_over(text)
-        else:
-            for begin in range(0, len(text), PIECE):
-                self._hand_over(text[begin : begin + PIECE])
+        pieces = [text] if len(text) <= PIECE else [text[at : at + PIECE] for at in range(0, len(text), PIECE)]
+        for piece in pieces:
+            if not piece.isascii():
+                piece = piece.encode("utf-8", "backslashreplace").decode("utf-8")
+            self._write(self._number, piece)
         return len(text)
-
-    def _hand_over(self, piece):
-        if not piece.isascii():
-            piece = piece.encode("utf-8", "backslashreplace").decode("utf-8")
-        self._write(self._number, piece)
 
     def writable(self):
         return True

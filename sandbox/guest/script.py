@@ -25,6 +25,7 @@ class Script:
     def __init__(self, source: str, filename: str, namespace: dict):
         self.filename = filename
         self.namespace = namespace
+        self._names_before = len(namespace)
         failures.keep_source(filename, source)
         compiled = directly.compiled(source, filename) or [_through_its_tree(source, filename)]
         self._functions = [types.FunctionType(code, self.namespace, "<module>") for code in compiled]
@@ -40,6 +41,8 @@ class Script:
 
     def never_used(self) -> list[str]:
         """Returns what the script defines and leaves unused, if it is what the script was for."""
+        if len(self.namespace) == self._names_before:
+            return []
         return unused.notes([function.__code__ for function in self._functions], self.namespace, self.filename)
 
     def line_of(self, coroutine) -> int | None:

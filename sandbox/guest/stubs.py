@@ -45,7 +45,7 @@ def install(manifest: dict, rest: str, bridge) -> None:
         bridge: Makes the calls.
     """
     tools = sys.modules.get("tools")
-    if not (isinstance(tools, _Tools) and tools.__serves__(bridge)):
+    if type(tools) is not _Tools or tools.__bridge__ is not bridge:
         tools = _Tools(bridge)
     tools.__take__(manifest, rest)
     sys.modules["tools"] = builtins.tools = tools
@@ -68,9 +68,6 @@ class _Tools(types.ModuleType):
         self.__path__ = []
         self.__bridge__ = bridge
         self.__made__ = {}
-
-    def __serves__(self, bridge):
-        return self.__bridge__ is bridge
 
     def __take__(self, manifest, rest):
         self.__manifest__ = manifest
