@@ -25,11 +25,8 @@ class Stream(io.TextIOBase):
     def write(self, text):
         if not isinstance(text, str):
             raise TypeError(f"write() argument must be str, not {type(text).__name__}")
-        pieces = [text] if len(text) <= PIECE else [text[at : at + PIECE] for at in range(0, len(text), PIECE)]
-        for piece in pieces:
-            if not piece.isascii():
-                piece = piece.encode("utf-8", "backslashreplace").decode("utf-8")
-            self._write(self._number, piece)
+        for piece in (text,) if len(text) <= PIECE else _pieces(text):
+            self._write(self._number, piece if piece.isascii() else _whole(piece))
         return len(text)
 
     def writable(self):
@@ -43,6 +40,15 @@ class Stream(io.TextIOBase):
 
     def reconfigure(self, **_):
         """Takes any setting; text is handed over as UTF-8 at once in every case."""
+
+
+def _pieces(text):
+    return (text[begin : begin + PIECE] for begin in range(0, len(text), PIECE))
+
+
+def _whole(piece):
+    """A text without halves of surrogate pairs, which can't be handed over."""
+    return piece.encode("utf-8", "backslashreplace").decode("utf-8")
 
 
 class _Bytes(io.RawIOBase):
