@@ -32,6 +32,9 @@ PAUSE_SECONDS = 0.002
 """How long nobody may have come before the thread works while an instance is ready. A run is mostly over by then, and
 those that follow each other share neither their core nor the page tables of the process with it."""
 
+QUIET_SECONDS = 0.5
+"""The same while a run goes on: on few cores the thread holds up that run, and the servers that it waits for."""
+
 MOST_UNFREED_SECONDS = 0.016
 """What the instances that wait to be freed in the host's own process may have computed, all together: they hold some
 megabytes for each millisecond, at what a page costs."""
@@ -46,14 +49,14 @@ class Pool:
 
     Attributes:
         size: Instances in each process that runs guests. One takes 2 MB; a run takes one, finding what tools a script
-            names another.
+            names another. They are replaced when the run has ended, or at once when none is left.
         idle_seconds: After so long without a run they are given up; the first run afterwards makes its own.
 
     Raises:
         ValueError: A field is out of range; the text names it.
     """
 
-    size: int = 2
+    size: int = 3
     idle_seconds: float = 60.0
 
     def __post_init__(self) -> None:
@@ -74,13 +77,15 @@ class Spares:
         self._image = image
         self._size = 0 if pool is None else pool.size
         self._idle_seconds = None if pool is None else pool.idle_seconds
-        self._ready: collections.deque[Instance] = collections.deque()
+        self._ready: list[Instance] = []
         self._used: collections.deque[Instance] = collections.deque()
         self._unfreed_seconds = 0.0
         self._most_unfreed_seconds = most_unfreed_seconds
         self._change = threading.Condition()
         self._is_wanted = False
         self._taken = 0
+        self._taken_at = 0.0
+        self._in_use = 0
         self._is_closed = False
         self._thread = None if pool is None else threading.Thread(target=self._work, name="wasm-pool", daemon=True)
         if self._thread is not None:
@@ -91,12 +96,14 @@ class Spares:
         return len(self._ready)
 
     def take(self) -> Instance | None:
-        """Returns one that has never been used, or None if there is none at this moment."""
+        """Returns the newest, which caches still hold; or None, and the caller makes one, for `free` as well."""
         with self._change:
             self._is_wanted = True
             self._taken += 1
+            self._taken_at = time.monotonic()
+            self._in_use += 1
             self._change.notify()
-            return self._ready.popleft() if self._ready else None
+            return self._ready.pop() if self._ready else None
 
     def put(self, instance: Instance) -> None:
         """Keeps one that has never been used."""
@@ -112,6 +119,7 @@ class Spares:
             instance.close()
             return
         with self._change:
+            self._in_use -= 1
             unfreed = self._unfreed_seconds + instance.computed_seconds
             wanted = max(unfreed, MOST_UNFREED * instance.computed_seconds)
             if not self._is_closed and wanted <= self._most_unfreed_seconds:
@@ -136,7 +144,7 @@ class Spares:
         while self._wait():
             taken = self._taken
             time.sleep(PAUSE_SECONDS)
-            if taken != self._taken and self._ready:
+            if self._ready and (taken != self._taken or self._disturbs()):
                 continue
             self._free_used()
             if self._lacks_one():
@@ -153,6 +161,9 @@ class Spares:
                 if not self._change.wait(self._idle_seconds if self._ready else None) and not self._is_wanted:
                     self._give_up()
             return not self._is_closed
+
+    def _disturbs(self) -> bool:
+        return self._in_use > 0 and time.monotonic() < self._taken_at + QUIET_SECONDS and not self._is_closed
 
     def _lacks_one(self) -> bool:
         return self._is_wanted and len(self._ready) < self._size

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import math
 import threading
 import weakref
 
@@ -13,6 +14,7 @@ import wasmtime
 from wasmtime import component as wasm
 
 from sandbox import Completed, ImageError, Limits, Pool, Raised, Returned, Sandbox
+from sandbox import pool as pool_module
 from sandbox.engine import engine
 from sandbox.image import Image
 from sandbox.instance import Instance
@@ -103,6 +105,39 @@ async def test_spares_are_made_ahead_and_replaced_when_taken(image):
         assert not ready & set(spares._ready)
 
 
+async def test_spares_are_replaced_when_their_runs_have_ended_and_at_once_when_none_is_left(
+    make_spares, image, monkeypatch
+):
+    monkeypatch.setattr(pool_module, "QUIET_SECONDS", math.inf)
+    spares = make_spares(Pool(size=2))
+    assert spares.take() is None
+    spares.free(Instance(image))
+    await until(spares, 2)
+    asked, disturbs = [], spares._disturbs
+
+    def noted():
+        asked.append(disturbs())
+        return asked[-1]
+
+    monkeypatch.setattr(spares, "_disturbs", noted)
+    taken = [spares.take()]
+    with anyio.fail_after(60):
+        while len(asked) < 5:
+            await anyio.lowlevel.checkpoint()
+    assert (asked[:5], len(spares)) == ([True] * 5, 1)
+    taken.append(spares.take())
+    await until(spares, 1)
+    for instance in taken:
+        spares.free(instance)
+    await until(spares, 2)
+
+
+async def test_a_run_that_goes_on_for_long_keeps_no_spares_from_being_made(make_spares):
+    spares = make_spares(Pool(size=3))
+    assert spares.take() is None
+    await until(spares, 3)
+
+
 async def test_a_spare_is_given_away_once(make_spares):
     spares = make_spares(Pool(size=4))
     assert spares.take() is None
@@ -128,7 +163,7 @@ async def test_what_one_run_may_use_is_decided_when_it_takes_a_spare(image):
     async with Sandbox(cache=image.compiled.parent, isolation="thread") as sandbox:
         for memory_bytes, size in ((64 * MIB, 0), (512 * MIB, 100 * MIB)):
             spares_of(sandbox).take()
-            await until(spares_of(sandbox), 2)
+            await until(spares_of(sandbox), Pool().size)
             result = await sandbox.run(script, limits=Limits(memory_bytes=memory_bytes))
             assert result.outcome == Completed(size)
 
