@@ -25,7 +25,7 @@ class Stream(io.TextIOBase):
     def write(self, text):
         if not isinstance(text, str):
             raise TypeError(f"write() argument must be str, not {type(text).__name__}")
-        for piece in (text,) if len(text) <= PIECE else _pieces(text):
+        for piece in (text,) if 0 < len(text) <= PIECE else _pieces(text):
             self._write(self._number, piece if piece.isascii() else _whole(piece))
         return len(text)
 

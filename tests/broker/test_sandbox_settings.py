@@ -9,7 +9,7 @@ import pytest
 
 from broker import Broker, Config
 from broker.errors import ConfigError
-from sandbox import Limits
+from sandbox import Limits, Pool
 
 pytestmark = pytest.mark.anyio
 
@@ -22,7 +22,7 @@ def parsed(section):
 
 def test_a_section_left_out_means_confined_processes_and_the_sandboxes_own_bounds():
     settings = parsed({}).sandbox
-    assert (settings.isolation, settings.pool, settings.limits) == ("process", 2, Limits())
+    assert (settings.isolation, settings.pool, settings.limits) == ("process", Pool().size, Limits())
 
 
 @pytest.mark.parametrize(

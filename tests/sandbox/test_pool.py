@@ -229,7 +229,7 @@ async def test_without_a_pool_what_was_used_is_freed_at_once_and_no_thread_waits
     used = Instance(image)
     spares.free(used)
     assert is_freed(used)
-    assert threading.enumerate() == before
+    assert set(threading.enumerate()) <= set(before)
 
 
 async def test_instances_are_freed_beside_the_runs_that_come_unless_too_much_waits_for_that(make_spares, image):
