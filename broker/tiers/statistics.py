@@ -88,13 +88,8 @@ class CallStatistics:
     def note(self, server: str, tool: str, *, is_success: bool, seconds: float) -> None:
         """Count a call that was sent."""
         key = (server, tool[:_NAME_CHARACTERS])
-        before = self._new.get(key, _NONE)
-        self._new[key] = ToolStatistics(
-            before.calls + 1,
-            before.successes + is_success,
-            before.milliseconds + seconds * 1_000,
-            max(before.last_at, self._clock()),
-        )
+        call = ToolStatistics(1, int(is_success), seconds * 1_000, self._clock())
+        self._new[key] = self._new.get(key, _NONE).plus(call)
 
     def of(self, server: str, tool: str) -> ToolStatistics:
         """Return the statistics of a tool; zeros when it was never called."""
