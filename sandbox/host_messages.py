@@ -33,8 +33,11 @@ def encode_start(script: str, filename: str, manifest: Mapping[str, Any], terms:
 
     After it comes what the script's text does not name of the manifest: most guests need not read it.
     """
-    named = {name: entry for name, entry in manifest.items() if name in script or entry.get("unimported")}
-    rest = {name: entry for name, entry in manifest.items() if name not in named}
+    named: dict[str, Any] = {}
+    rest: dict[str, Any] = {}
+    for name, entry in manifest.items():
+        part = named if name in script or entry.get("unimported") else rest
+        part[name] = entry
     message = {
         "script": script,
         "filename": filename,

@@ -47,6 +47,7 @@ class Instance:
         """Processor time of all its runs, a kernel's too."""
         self.store = wasmtime.Store(engine())
         self.crossing = Crossing()
+        self._memory_bytes = 0
         self.take_on(BEFORE_ANY_RUN, _drop)
         self._stopped: Raised | Stopped | None = None
         self._turn_began = 0.0
@@ -57,6 +58,7 @@ class Instance:
         self._instance = image.linker.instantiate(self.store, image.component)
         self._exports: dict[str, ffi.wasmtime_component_func_t] = {}
         self._warm()
+        self._find("start")  # what a run enters first
         self.computed_seconds = 0.0
 
     def take_on(self, terms: Terms, on_output: Callable[[int, str], None]) -> None:
@@ -73,7 +75,9 @@ class Instance:
         self._seed = terms.seed
         self._random: random.Random | None = None
         self._on_output = on_output
-        self.store.set_limits(memory_size=terms.limits.memory_bytes)
+        if self._memory_bytes != terms.limits.memory_bytes:
+            self._memory_bytes = terms.limits.memory_bytes
+            self.store.set_limits(memory_size=self._memory_bytes)
 
     def enter(self, export: str, argument: str, seconds: float) -> Entry:
         """Begins a call of an export that takes a string and returns one, to be over within `seconds`."""

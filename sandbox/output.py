@@ -21,6 +21,7 @@ from sandbox.threads import waker
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from contextlib import AbstractContextManager
 
 MOST_PIECES = 1_000
 """Pieces that are kept apart: one takes as much room as fifty characters."""
@@ -30,11 +31,8 @@ class Output:
     """The printed text of one run. Made on the event loop's thread; `add` may be called on any."""
 
     def __init__(self, on_output: Callable[[str, str], None] | None, *, already_seen: int = 0) -> None:
-        """Takes who watches, and how many characters they have had before.
-
-        The run belongs in `scope`, which ends when the watcher raises.
-        """
-        self.scope = anyio.CancelScope()
+        """Takes who watches, and how many characters they have had before."""
+        self._scope = None if on_output is None else anyio.CancelScope()
         self._pieces: list[Printed] = []
         self._taken = 0
         self._joined = 0
@@ -44,6 +42,11 @@ class Output:
         self._loop_thread = threading.get_ident()
         self._wake = None if on_output is None else waker(self._pass_on)
         self._error: BaseException | None = None
+
+    @property
+    def scope(self) -> AbstractContextManager[object]:
+        """What the run belongs in: it ends when the watcher raises."""
+        return self._scope or contextlib.nullcontext()
 
     def add(self, output: int, text: str) -> None:
         """Takes a piece of text for output 1 or 2."""
@@ -76,10 +79,10 @@ class Output:
         self._pass_on()
         if self._error is not None:
             raise self._error
-        return self._text("stdout"), self._text("stderr")
-
-    def _text(self, stream: str) -> str:
-        return "".join(piece.text for piece in self._pieces if piece.stream == stream)
+        texts: dict[str, list[str]] = {"stdout": [], "stderr": []}
+        for piece in self._pieces:
+            texts[piece.stream].append(piece.text)
+        return "".join(texts["stdout"]), "".join(texts["stderr"])
 
     def _join(self) -> None:
         """Makes one of pieces that follow each other, for a script that prints a character at a time."""
@@ -99,4 +102,5 @@ class Output:
                 self._on_output(piece.stream, piece.text[seen:])
             except BaseException as error:  # noqa: BLE001  # raised by `finish`, out of the run it belongs to
                 self._error = error
-                self.scope.cancel()
+                if self._scope is not None:
+                    self._scope.cancel()

@@ -29,11 +29,12 @@ SPARE_BYTES = 2 * 1024 * 1024
 """What an instance takes that has been warmed."""
 
 PAUSE_SECONDS = 0.002
-"""How long nobody may have come before the thread works while an instance is ready. A run is mostly over by then, and
-those that follow each other share neither their core nor the page tables of the process with it."""
+"""How long after the last run has ended, or has taken the last instance, the thread works. Runs that follow each other
+share neither their core nor the page tables of the process with it."""
 
 QUIET_SECONDS = 0.5
-"""The same while a run goes on: on few cores the thread holds up that run, and the servers that it waits for."""
+"""How long after a run that goes on has left an instance for the next: on few cores the thread holds up that run, and
+the servers that it waits for."""
 
 MOST_UNFREED_SECONDS = 0.016
 """What the instances that wait to be freed in the host's own process may have computed, all together: they hold some
@@ -81,11 +82,12 @@ class Spares:
         self._used: collections.deque[Instance] = collections.deque()
         self._unfreed_seconds = 0.0
         self._most_unfreed_seconds = most_unfreed_seconds
-        self._change = threading.Condition()
+        self._lock = threading.RLock()
+        self._change = threading.Condition(self._lock)
         self._is_wanted = False
-        self._taken = 0
-        self._taken_at = 0.0
         self._in_use = 0
+        self._taken_at = 0.0
+        self._freed_at = 0.0
         self._is_closed = False
         self._thread = None if pool is None else threading.Thread(target=self._work, name="wasm-pool", daemon=True)
         if self._thread is not None:
@@ -97,17 +99,17 @@ class Spares:
 
     def take(self) -> Instance | None:
         """Returns the newest, which caches still hold; or None, and the caller makes one, for `free` as well."""
-        with self._change:
+        with self._lock:
+            if self._ready or not self._is_wanted:
+                self._taken_at = time.monotonic()
             self._is_wanted = True
-            self._taken += 1
-            self._taken_at = time.monotonic()
             self._in_use += 1
             self._change.notify()
             return self._ready.pop() if self._ready else None
 
     def put(self, instance: Instance) -> None:
         """Keeps one that has never been used."""
-        with self._change:
+        with self._lock:
             if not self._is_closed and len(self._ready) < self._size:
                 self._ready.append(instance)
                 return
@@ -118,8 +120,9 @@ class Spares:
         if self._thread is None:
             instance.close()
             return
-        with self._change:
+        with self._lock:
             self._in_use -= 1
+            self._freed_at = time.monotonic()
             unfreed = self._unfreed_seconds + instance.computed_seconds
             wanted = max(unfreed, MOST_UNFREED * instance.computed_seconds)
             if not self._is_closed and wanted <= self._most_unfreed_seconds:
@@ -131,7 +134,7 @@ class Spares:
 
     def close(self) -> None:
         """Gives up all, and waits until the thread has ended, for milliseconds: it holds the image."""
-        with self._change:
+        with self._lock:
             self._is_closed = True
             self._give_up()
             self._change.notify()
@@ -142,10 +145,6 @@ class Spares:
 
     def _work(self) -> None:
         while self._wait():
-            taken = self._taken
-            time.sleep(PAUSE_SECONDS)
-            if self._ready and (taken != self._taken or self._disturbs()):
-                continue
             self._free_used()
             if self._lacks_one():
                 try:
@@ -154,16 +153,25 @@ class Spares:
                     self._is_wanted = False  # the next run meets it again, and says so
 
     def _wait(self) -> bool:
-        """Waits until there is something to do; False once closed. Gives all up when nobody came for long."""
-        with self._change:
-            while not (self._is_closed or self._used or self._lacks_one()):
+        """Waits until there is something to do, and it is time; False once closed. After long it gives all up."""
+        with self._lock:
+            while not self._is_closed:
+                if self._used or self._lacks_one():
+                    seconds = self._due() - time.monotonic()
+                    if seconds <= 0:
+                        break
+                    self._change.wait(seconds)
+                    continue
                 self._is_wanted = False
                 if not self._change.wait(self._idle_seconds if self._ready else None) and not self._is_wanted:
                     self._give_up()
             return not self._is_closed
 
-    def _disturbs(self) -> bool:
-        return self._in_use > 0 and time.monotonic() < self._taken_at + QUIET_SECONDS and not self._is_closed
+    def _due(self) -> float:
+        """Returns when the thread may work; runs that come while none is ready do not put it off."""
+        if not self._ready:
+            return self._taken_at + PAUSE_SECONDS
+        return self._taken_at + QUIET_SECONDS if self._in_use else self._freed_at + PAUSE_SECONDS
 
     def _lacks_one(self) -> bool:
         return self._is_wanted and len(self._ready) < self._size
@@ -176,6 +184,6 @@ class Spares:
         while self._used:
             instance = self._used[0]
             instance.close()
-            with self._change:
+            with self._lock:
                 self._used.popleft()
                 self._unfreed_seconds -= instance.computed_seconds

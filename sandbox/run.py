@@ -74,9 +74,8 @@ class Run:
     async def outcome(self, script: str, filename: str, manifest: Mapping[str, Any], past: Past) -> Outcome:
         """Runs the script to its end, from where its past ends. Calls still open then are cancelled."""
         try:
-            with anyio.CancelScope() as scope:
+            with anyio.CancelScope(deadline=self._deadline()) as scope:
                 self._stopwatch.on_change(partial(self._set_deadline, scope))
-                self._set_deadline(scope)
                 await self._drive(partial(self._isolate.start, script, filename, manifest), past)
         finally:
             self._stopwatch.on_change(None)  # or the two would keep each other, and the image, alive
@@ -85,8 +84,11 @@ class Run:
         return outcome
 
     def _set_deadline(self, scope: anyio.CancelScope) -> None:
-        remaining = math.inf if self._stopwatch.is_paused else self._remaining()
-        scope.deadline = anyio.current_time() + remaining
+        scope.deadline = self._deadline()
+
+    def _deadline(self) -> float:
+        """Returns when the run must be over, by the event loop's clock."""
+        return math.inf if self._stopwatch.is_paused else anyio.current_time() + self._remaining()
 
     def _remaining(self) -> float:
         return self._limits.wall_seconds - self._stopwatch.elapsed
