@@ -1,7 +1,7 @@
 """Waits awake, where that is worth it: waking a process that sleeps takes longer than many answers do.
 
-On a busy machine the core is better left to others: one of them may be who is waited for. So what did not pay is tried
-less often.
+Above: worker.py, which waits for the host, and worker_line.py, which waits for a worker. On a busy machine the core is
+better left to others: one of them may be who is waited for. So what did not pay is tried less often.
 """
 
 from __future__ import annotations
@@ -14,8 +14,14 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-POLLED_SECONDS = 0.0002
-"""How long a wait is awake: a call that a function of the host's own process answers takes less."""
+POLLED_SECONDS = 0.0004
+"""How long a wait is awake: a call that a server of the host's own process answers takes less."""
+
+BRIEF_SECONDS = POLLED_SECONDS / 2
+"""What may take so long that a wait for it pays: waking up the other one comes on top."""
+
+LOST_SECONDS = 0.00005
+"""How long others may have had the core in a wait that paid."""
 
 MOST_LEFT_OUT = 255
 """Waits that are not tried between two that are."""
@@ -38,10 +44,12 @@ class BusyPolling:
         if self._left_out:
             self._left_out -= 1
             return None
-        until = time.monotonic() + POLLED_SECONDS
-        while (received := receive()) is None:
-            if time.monotonic() >= until:
-                self._interval = self._left_out = min(2 * self._interval + 1, MOST_LEFT_OUT)
-                return None
-        self._interval //= 2
+        began, computed = time.monotonic(), time.thread_time()
+        while (received := receive()) is None and time.monotonic() < began + POLLED_SECONDS:
+            pass
+        lost = time.monotonic() - began - (time.thread_time() - computed)
+        if received is None or lost > LOST_SECONDS:
+            self._interval = self._left_out = min(2 * self._interval + 1, MOST_LEFT_OUT)
+        else:
+            self._interval //= 2
         return received

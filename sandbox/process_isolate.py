@@ -21,7 +21,6 @@ from sandbox.frames import Entering, Kind, Reading, decode_reading, encode_enter
 from sandbox.guest_messages import MAX_VALUES, Step, decode_references, protocol_failure
 from sandbox.host_messages import encode_references, encode_resume, encode_start
 from sandbox.outcome import Raised, Reference, Stopped
-from sandbox.pace import QUICK_SECONDS
 from sandbox.step_reading import is_whole, read_references, step_of
 from sandbox.terms import BEFORE_ANY_RUN, Terms
 from sandbox.worker_line import WorkerLostError
@@ -168,7 +167,7 @@ class ProcessIsolate:
     def _use(self, answered: Frame, seat: Seat) -> Reading:
         """Notes what the run has used by now, and in this step."""
         reading = decode_reading(answered.payload)
-        seat.is_quick = reading.cpu_seconds - self.cpu_seconds < QUICK_SECONDS
+        seat.step_seconds = reading.cpu_seconds - self.cpu_seconds
         self.elapsed_ns, self.cpu_seconds = reading.elapsed_ns, reading.cpu_seconds
         return reading
 

@@ -21,14 +21,22 @@ _BYTES_A_CHARACTER = 4
 
 
 class Seat:
-    """One instance's place in a worker, for one run or for those of a kernel."""
+    """One instance's place in a worker, for one run or for those of a kernel.
+
+    Attributes:
+        number: Its number in the worker.
+        answer: What ended its step; None while one is open.
+        news: Set when there is something new for who waits.
+        step_seconds: What its last step took of the processor; None before the first.
+        on_output: Gets what the instance prints.
+    """
 
     def __init__(self, number: int, on_output: Callable[[int, str], None]) -> None:
-        """Takes the instance's number in its worker, and who gets what it prints."""
+        """Takes what its attributes say."""
         self.number = number
         self.answer: Frame | None = None
         self.news = anyio.Event()
-        self.is_quick = True
+        self.step_seconds: float | None = None
         self.on_output = on_output
         self._printable_bytes = 0
         self._answer_bytes = 0

@@ -10,10 +10,12 @@ from __future__ import annotations
 
 import contextlib
 import select
+from functools import partial
 from typing import TYPE_CHECKING
 
 import anyio
 
+from sandbox.busy_polling import BRIEF_SECONDS, BusyPolling
 from sandbox.errors import ProtocolError
 from sandbox.frames import Frame, FrameReader, Kind
 from sandbox.pace import QUICK_SECONDS
@@ -47,6 +49,7 @@ class WorkerLine:
         self._sending = anyio.Lock()
         self._has_listener = False
         self._socket.setblocking(False)  # noqa: FBT003  # the standard library's signature
+        self._polling = BusyPolling()
         self._poll = select.poll()
         self._poll.register(self._socket, select.POLLIN)
 
@@ -73,10 +76,16 @@ class WorkerLine:
         self._flush()
 
     def answer_at_once(self, seat: Seat) -> Frame | None:
-        """Waits for a moment without the event loop: most steps take less than going round through it does."""
-        if self._has_listener or self._outgoing or not seat.is_quick:
+        """Waits for a moment without the event loop: most steps take less than going round through it does.
+
+        Waits awake for a step that comes after a brief one: the calls of a loop are alike, and a first step is longer.
+        """
+        if self._has_listener or self._outgoing or (seat.step_seconds or 0) >= QUICK_SECONDS:
             return None
-        if self._poll.poll(QUICK_SECONDS * 1_000):
+        is_brief = seat.step_seconds is not None and seat.step_seconds < BRIEF_SECONDS
+        if is_brief and self._polling.poll(partial(self._receive_for, seat)) is not None:
+            return seat.answer
+        if not self._is_ended and self._poll.poll(QUICK_SECONDS * 1_000):
             self._receive()
         return seat.answer
 
@@ -134,6 +143,10 @@ class WorkerLine:
         finally:
             self._has_listener = False
             self._close_socket()
+
+    def _receive_for(self, seat: Seat) -> Frame | None:
+        self._receive()
+        return seat.answer
 
     def _receive(self) -> None:
         try:

@@ -2,10 +2,19 @@
 
 from __future__ import annotations
 
+import math
 from functools import partial
 from itertools import pairwise
+from types import SimpleNamespace
 
-from sandbox.busy_polling import MOST_LEFT_OUT, BusyPolling
+import pytest
+
+from sandbox.busy_polling import LOST_SECONDS, MOST_LEFT_OUT, BusyPolling
+
+
+@pytest.fixture(autouse=True)
+def _nobody_takes_the_core(monkeypatch):
+    monkeypatch.setattr("sandbox.busy_polling.LOST_SECONDS", math.inf)
 
 
 def tried(polling: BusyPolling, waits: int) -> list[int]:
@@ -46,3 +55,14 @@ def test_what_pays_again_makes_up_for_the_failures_before():
     for _ in range(8):
         polling.poll(lambda: b"data")
     assert tried(polling, 3) == [0, 2]
+
+
+@pytest.mark.parametrize(("computed", "is_tried_again"), [(0.0003, True), (0.0002, False)])
+def test_a_wait_pays_only_if_nobody_else_had_the_core_for_much_of_it(monkeypatch, computed, is_tried_again):
+    clocks = SimpleNamespace(monotonic=iter((0.0, 0.0003)).__next__, thread_time=iter((0.0, computed)).__next__)
+    polling = BusyPolling()
+    with monkeypatch.context() as patched:
+        patched.setattr("sandbox.busy_polling.time", clocks)
+        patched.setattr("sandbox.busy_polling.LOST_SECONDS", LOST_SECONDS)
+        assert polling.poll(lambda: b"data") == b"data"
+    assert (polling.poll(lambda: b"data") is not None) == is_tried_again

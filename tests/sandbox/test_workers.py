@@ -532,7 +532,7 @@ async def test_a_step_that_is_answered_before_its_turn_to_listen_passes_the_turn
     async def step(*numbers):
         for number in numbers:
             seats[number].take_on(Limits())
-            seats[number].is_quick = number == 4
+            seats[number].step_seconds = 0.0 if number == 4 else 60.0
             frame = frames.encode_entering(number, frames.Entering("start", "", 30, 0))
             await worker.step(seats[number], frame, 30)
             answered.append(number)
