@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import contextlib
 import select
+import time
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -82,10 +83,11 @@ class WorkerLine:
         """
         if self._has_listener or self._outgoing or (seat.step_seconds or 0) >= QUICK_SECONDS:
             return None
+        until = time.monotonic() + QUICK_SECONDS
         is_brief = seat.step_seconds is not None and seat.step_seconds < BRIEF_SECONDS
         if is_brief and self._polling.poll(partial(self._receive_for, seat)) is not None:
             return seat.answer
-        if not self._is_ended and self._poll.poll(QUICK_SECONDS * 1_000):
+        if not self._is_ended and self._poll.poll(max(until - time.monotonic(), 0) * 1_000):
             self._receive()
         return seat.answer
 
