@@ -1,17 +1,16 @@
 """Questions, and forms of servers, that wait until somebody comes to answer them: nobody is there yet.
 
 Above: parking.py, http_answers.py and embedding programs, which show what is in the box and put the answers in.
-Below: questions.py, forms.py. The desk takes a question or a form back when its time is over.
+Below: answerable.py, questions.py, forms.py. The desk takes a question or a form back when its time is over.
 """
 
 from __future__ import annotations
 
 import secrets
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-import anyio
-
+from broker.answerable import Answerable
 from broker.authorization.forms import FormReply
 
 if TYPE_CHECKING:
@@ -21,9 +20,9 @@ if TYPE_CHECKING:
     from broker.authorization.questions import Answer, Question
 
 
-@dataclass(slots=True, eq=False)
-class OpenQuestion:
-    """A question in a box.
+@dataclass(eq=False)
+class OpenQuestion(Answerable["Sequence[Answer]"]):
+    """A question in a box; it is there until the run has taken note of the answer.
 
     Attributes:
         id: Hard to guess: who knows it was shown the question.
@@ -34,30 +33,14 @@ class OpenQuestion:
     id: str
     run: str
     question: Question
-    _answers: Sequence[Answer] = ()
-    _answered: anyio.Event = field(default_factory=anyio.Event)
-
-    @property
-    def is_answered(self) -> bool:
-        """Whether somebody has answered; it is in the box until the run has taken note."""
-        return self._answered.is_set()
 
     def reply(self, answers: Sequence[Answer]) -> bool:
         """Answer it; tell whether this was the first answer, which counts."""
-        if self._answered.is_set():
-            return False
-        self._answers = tuple(answers)
-        self._answered.set()
-        return True
-
-    async def answers(self) -> Sequence[Answer]:
-        """Wait for the answer."""
-        await self._answered.wait()
-        return self._answers
+        return super().reply(tuple(answers))
 
 
 @dataclass(slots=True, eq=False)
-class OpenForm:
+class OpenForm(Answerable[FormReply]):
     """A form in a box: what a server asks while a call of its tool is open, which cannot be put off.
 
     Attributes:
@@ -67,26 +50,6 @@ class OpenForm:
 
     id: str
     form: Form
-    _reply: FormReply | None = None
-    _answered: anyio.Event = field(default_factory=anyio.Event)
-
-    @property
-    def is_answered(self) -> bool:
-        """Whether somebody has answered it."""
-        return self._answered.is_set()
-
-    def reply(self, reply: FormReply) -> bool:
-        """Answer it; tell whether this was the first answer, which counts."""
-        if self._answered.is_set():
-            return False
-        self._reply = reply
-        self._answered.set()
-        return True
-
-    async def answer(self) -> FormReply:
-        """Wait for the answer."""
-        await self._answered.wait()
-        return self._reply or FormReply("cancel")
 
 
 class QuestionBox:
@@ -135,7 +98,7 @@ class QuestionBox:
             for tell in (self.wake, self.on_open):
                 if tell is not None:
                     tell(asked)
-            return await asked.answers()
+            return await asked.answer()
         finally:
             del self._open[asked.id]
 

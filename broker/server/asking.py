@@ -1,9 +1,9 @@
 """Answers requests during which a client may be asked something, in both protocol eras.
 
-Above: app.py. Below: way_to_client.py. Until 2025-11-25 we send a request of our own while the client's is open. Since
-2026-07-28 the client's is answered with `input_required` and the run kept; the client repeats its request with the
-answer, and is given the result or the next request. When the process died meanwhile, the repeated request resumes the
-recorded run, also where the client has no state to pass.
+Above: app.py. Below: way_to_client.py, answerable.py. Until 2025-11-25 we send a request of our own while the client's
+is open. Since 2026-07-28 the client's is answered with `input_required` and the run kept; the client repeats its
+request with the answer, and is given the result or the next request. When the process died meanwhile, the repeated
+request resumes the recorded run, also where the client has no state to pass.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ import anyio
 import mcp.types as t
 from mcp import MCPError
 
+from broker.answerable import Answerable
 from broker.recordings.journal.repeating import in_request
 from broker.room import gives_way
 from broker.server.identity import principal_of_request
@@ -127,7 +128,7 @@ class Asking:
         }
 
 
-class _Asked:
+class _Asked(Answerable[t.InputResponse]):
     """A request that a client is being given.
 
     Attributes:
@@ -137,26 +138,10 @@ class _Asked:
     """
 
     def __init__(self, request: Request, about: str) -> None:
+        super().__init__()
         self.request = request
         shown = canonical_json([about, request.model_dump(mode="json")])
         self.key = f"input_{hashlib.sha256(shown.encode()).hexdigest()[:16] if about else secrets.token_hex(8)}"
-        self._result: t.InputResponse | None = None
-        self._answered = anyio.Event()
-
-    @property
-    def is_answered(self) -> bool:
-        """Whether the client has answered it."""
-        return self._answered.is_set()
-
-    def reply(self, result: t.InputResponse) -> None:
-        """Take the first answer."""
-        self._result = self._result or result
-        self._answered.set()
-
-    async def result(self) -> t.InputResponse | None:
-        """Wait for the answer."""
-        await self._answered.wait()
-        return self._result
 
 
 @dataclass(slots=True, eq=False)
@@ -232,7 +217,7 @@ class _Kept:
             self.asked = asked = _Asked(request, about)
             self._tell()
             try:
-                return await asked.result()
+                return await asked.answer()
             finally:
                 self.asked = None
 

@@ -1,0 +1,40 @@
+"""What is asked of somebody who answers later, and the answer that others wait for.
+
+Above: question_box.py, for questions and forms of servers; server/asking.py, for the requests that a client comes for.
+Below: anyio.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Generic, TypeVar
+
+import anyio
+
+T = TypeVar("T")
+
+
+@dataclass(slots=True, eq=False)
+class Answerable(Generic[T]):
+    """Something that is answered once: of several answers the first counts."""
+
+    _answer: T = field(init=False, repr=False)
+    _answered: anyio.Event = field(init=False, repr=False, default_factory=anyio.Event)
+
+    @property
+    def is_answered(self) -> bool:
+        """Whether somebody has answered; whoever waits for that may not have taken note yet."""
+        return self._answered.is_set()
+
+    def reply(self, answer: T, /) -> bool:
+        """Answer it; tell whether this was the first answer, which counts."""
+        if self._answered.is_set():
+            return False
+        self._answer = answer
+        self._answered.set()
+        return True
+
+    async def answer(self) -> T:
+        """Wait for the answer."""
+        await self._answered.wait()
+        return self._answer
