@@ -18,7 +18,6 @@ from broker.calls import call_texts
 from broker.calls.argument_faults import fault_of
 from broker.calls.attempts import Attempt, CallRecord
 from broker.calls.call_failures import failed_at_server, needs_description, refused
-from broker.calls.call_journal import NoCallJournal
 from broker.calls.host_paths import HostPaths
 from broker.calls.tool_results import completion_of
 from broker.errors import UpstreamError
@@ -34,7 +33,6 @@ if TYPE_CHECKING:
 
     from broker.authorization.forms import Form, FormReply
     from broker.authorization.run_desk import RunDesk
-    from broker.calls.call_journal import CallJournal
     from broker.calls.content_blocks import ContentBlocks
     from broker.disclosure.disclosure import Disclosure
     from broker.redaction import Redactor
@@ -62,7 +60,6 @@ class ToolCalls:
         on_call: Callable[[CallRecord, int, int], None] | None = None,
         blocks: ContentBlocks | None = None,
         on_progress: ProgressFnT | None = None,
-        journal: CallJournal | None = None,
         convert: Callable[[dict[str, Any], CatalogEntry], Completion] | None = None,
     ) -> None:
         """Take what decides about calls; `stopwatch` stands still while a person is asked.
@@ -80,7 +77,7 @@ class ToolCalls:
         self._disclosure = disclosure
         self._stopwatch = stopwatch
         self._redact = redact
-        self._journal = journal or NoCallJournal()
+        self._journal = desk.journal
         self._on_call = on_call
         self._blocks = blocks
         self._on_progress = on_progress

@@ -219,7 +219,6 @@ class Execution:
             redact=self.redact,
             on_call=watching.on_call,
             blocks=blocks,
-            journal=recorded.journal,
         )
         functions = ScriptFunctions(blocks, watching.extractor or self.extractor)
         calls = RunCalls(tools=tools, functions=functions, blocks=blocks, known=watching.known_answers)
