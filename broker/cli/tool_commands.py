@@ -103,22 +103,20 @@ def search_tools(  # noqa: PLR0913 - one for each option
       codemode tools search 'git_(log|diff)' --mode regex --detail full
     """  # noqa: D301  # \b keeps click from refilling the lines
     from broker.cli import tools as command
-    from broker.search import Detail, Filters, Mode
+    from broker.search import Detail, Filters, Mode, SearchRequest
 
     filters = Filters(
         servers=tuple(server) if server else None, category=category, read_only=read_only, destructive=destructive
     )
-    request = command.FindRequest(
-        config=config,
+    search = SearchRequest(
         query=" ".join(query or ()),
         mode=Mode(mode),
         detail=Detail.parse(detail),
         filters=filters,
         limit=limit,
         cursor=cursor,
-        as_json=as_json,
     )
-    start(command.find_tools, request, verbose=verbose, log_json=log_json)
+    start(command.find_tools, command.FindRequest(config, search, as_json), verbose=verbose, log_json=log_json)
 
 
 @tools.command("show")

@@ -14,13 +14,14 @@ from broker.cli.configured import load_config, open_broker, report_servers
 from broker.cli.exit_codes import ExitCode
 from broker.cli.terminal import Problem, note, results, write_result
 from broker.errors import SearchError
-from broker.search import Detail, Filters, Mode, SearchRequest
+from broker.search import Detail
 from codegen.plain_text import one_line, paragraph
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
+    from broker.search import SearchRequest
     from broker.tools.catalog import CatalogEntry
     from codegen import ToolAnnotations, ToolSpec
 
@@ -38,17 +39,12 @@ class ListRequest:
     as_json: bool
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class FindRequest:
     """The arguments of `tools search`."""
 
     config: Path | None
-    query: str
-    mode: Mode
-    detail: Detail
-    filters: Filters
-    limit: int
-    cursor: str | None
+    search: SearchRequest
     as_json: bool
 
 
@@ -77,16 +73,7 @@ async def find_tools(request: FindRequest) -> ExitCode:
     async with open_broker(load_config(request.config)) as broker:
         session = broker.session()
         try:
-            page = await session.search(
-                SearchRequest(
-                    query=request.query,
-                    mode=request.mode,
-                    detail=request.detail,
-                    filters=request.filters,
-                    limit=request.limit,
-                    cursor=request.cursor,
-                )
-            )
+            page = await session.search(request.search)
         except SearchError as error:
             raise Problem(str(error)) from None
         found = broker.catalog.entries_of(page.tools)
@@ -95,8 +82,8 @@ async def find_tools(request: FindRequest) -> ExitCode:
         note(one_line(text, NOTE_CHARACTERS))
     if details is not None and not request.as_json:
         write_result(details.source)
-    elif not _print(found, as_json=request.as_json, detail=request.detail):
-        note(f"no tool matches {one_line(request.query, 100)!r}")
+    elif not _print(found, as_json=request.as_json, detail=request.search.detail):
+        note(f"no tool matches {one_line(request.search.query, 100)!r}")
     if page.next_cursor is not None:
         note(f"more with --cursor {page.next_cursor}")
     return ExitCode.COMPLETED
