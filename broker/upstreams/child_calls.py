@@ -67,14 +67,17 @@ class ChildDispatcher(JSONRPCDispatcher[TransportContext]):
         number = next(self._numbers)
         request = t.JSONRPCRequest(jsonrpc="2.0", id=number, method=method, params=dict(params or {}))
         answer = self._answers[number] = Answer()
+        is_sent = False
         try:
             await self._outgoing.send(SessionMessage(request))
+            is_sent = True
             await answer.arrived.wait()
         except (anyio.BrokenResourceError, anyio.ClosedResourceError):
             raise _closed() from None
         except anyio.get_cancelled_exc_class():
-            with anyio.move_on_after(_CANCEL_SECONDS, shield=True):
-                await self.notify("notifications/cancelled", {"requestId": number, "reason": "caller cancelled"})
+            if is_sent:
+                with anyio.move_on_after(_CANCEL_SECONDS, shield=True):
+                    await self.notify("notifications/cancelled", {"requestId": number, "reason": "caller cancelled"})
             raise
         finally:
             self._answers.pop(number, None)

@@ -17,7 +17,13 @@ import anyio
 import anyio.lowlevel
 from mcp.shared.dispatcher import coerce_request_id
 from mcp.shared.message import ServerMessageMetadata, SessionMessage
-from mcp.types.jsonrpc import JSONRPCError, JSONRPCRequest, JSONRPCResponse, jsonrpc_message_adapter
+from mcp.types.jsonrpc import (
+    JSONRPCError,
+    JSONRPCNotification,
+    JSONRPCRequest,
+    JSONRPCResponse,
+    jsonrpc_message_adapter,
+)
 from pydantic_core import from_json
 
 from broker.value_count import values_in
@@ -191,7 +197,7 @@ class Outgoing(Stream):
     """Messages to a child's stdin, each written whole, also when its sender has been cancelled.
 
     What the pipe takes of a message is written at once, and the rest is left to `write_rests`. Who comes meanwhile
-    waits.
+    waits, but not with a notification: that a call was cancelled is told after its deadline.
     """
 
     def __init__(self, child: Child, stdin: Input) -> None:
@@ -199,6 +205,7 @@ class Outgoing(Stream):
         self._child = child
         self._stdin = stdin
         self._rest = b""
+        self._behind: list[bytes] = []
         self._has_rest = anyio.Event()
         self._has_written = anyio.Event()
         self._is_broken = False
@@ -218,6 +225,9 @@ class Outgoing(Stream):
 
     async def _write(self, one: SessionMessage) -> None:
         line = one.message.model_dump_json(by_alias=True, exclude_unset=True).encode("utf-8", "replace") + b"\n"
+        if self._rest and not self._is_broken and isinstance(one.message, JSONRPCNotification):
+            self._behind.append(line)
+            return
         while self._rest and not self._is_broken:
             await self._has_written.wait()
         if self._is_broken:
@@ -239,9 +249,11 @@ class Outgoing(Stream):
                 await self._has_rest.wait()
                 with anyio.fail_after(_WRITE_SECONDS):
                     await self._stdin.finish(self._rest)
-                self._has_rest = anyio.Event()
-                self._rest = b""
-                self._has_written.set()
+                self._rest = b"".join(self._behind)
+                self._behind.clear()
+                if not self._rest:
+                    self._has_rest = anyio.Event()
+                    self._has_written.set()
         except TimeoutError:
             self._child.end("it does not read its input")
         except (anyio.ClosedResourceError, anyio.BrokenResourceError, OSError):

@@ -20,7 +20,7 @@ from broker.upstreams.stdio import stdio_streams
 pytestmark = [pytest.mark.anyio, pytest.mark.usefixtures("deadline")]
 
 SERVER = """
-import json, sys
+import json, sys, time
 def send(**message): print(json.dumps({"jsonrpc": "2.0", **message}), flush=True)
 heard = []
 for line in sys.stdin:
@@ -42,6 +42,8 @@ for line in sys.stdin:
             send(id=message["id"], result={"own": True})
         case "tells":
             send(id=message["id"], result={"heard": heard})
+        case "reads no more for a second":
+            time.sleep(1)
         case "ends":
             break
 """
@@ -107,6 +109,26 @@ async def test_the_child_is_told_of_a_cancelled_call():
     [silent] = [one["id"] for one in heard if one.get("params", {}).get("name") == "is silent"]
     told = [one["params"]["requestId"] for one in heard if one["method"] == "notifications/cancelled"]
     assert told == [silent]
+
+
+@pytest.mark.parametrize("options", [{}, {"timeout": 60}], ids=["ours", "the SDK's"])
+async def test_a_call_is_left_at_once_though_its_child_does_not_read_and_the_child_is_told_later(options):
+    big = {"name": "is silent", "arguments": {"a": "x" * 1_000_000}}
+    async with connected() as dispatcher:
+        assert (await answered(dispatcher, "returns"))["params"]
+        await dispatcher.notify("note", {"name": "reads no more for a second"})
+        began = anyio.current_time()
+        for arguments in (big, {"name": "never sent"}):
+            with anyio.move_on_after(0.05) as scope:
+                await dispatcher.send_raw_request("tools/call", arguments, options)
+            assert scope.cancelled_caught
+        assert anyio.current_time() - began < 0.5
+        heard = (await answered(dispatcher, "tells"))["heard"]
+    sent = {one["params"]["name"]: one.get("id") for one in heard if "name" in one["params"]}
+    told = [one["params"]["requestId"] for one in heard if one["method"] == "notifications/cancelled"]
+    assert told[0] == sent["is silent"]
+    assert len(told) == (1 if not options else 2)  # the SDK tells of requests that were not written too
+    assert "never sent" not in sent
 
 
 async def test_nothing_is_sent_for_somebody_who_has_been_cancelled():

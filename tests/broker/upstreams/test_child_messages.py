@@ -14,7 +14,7 @@ import anyio.lowlevel
 import pytest
 from mcp.shared.jsonrpc_dispatcher import JSONRPCDispatcher
 from mcp.shared.message import SessionMessage
-from mcp.types.jsonrpc import JSONRPCNotification, jsonrpc_message_adapter
+from mcp.types.jsonrpc import JSONRPCNotification, JSONRPCRequest, jsonrpc_message_adapter
 
 from broker.upstreams import child_messages
 from broker.upstreams.input_pipe import InputPipe
@@ -66,9 +66,14 @@ def message(number: int, size: int = 0) -> SessionMessage:
     return SessionMessage(JSONRPCNotification(jsonrpc="2.0", method="note", params=params))
 
 
+def request(number: int, size: int = 0) -> SessionMessage:
+    params = {"number": number, "filling": "x" * size}
+    return SessionMessage(JSONRPCRequest(jsonrpc="2.0", id=number, method="ask", params=params))
+
+
 def number(received: SessionMessage | Exception) -> int:
     assert isinstance(received, SessionMessage)
-    assert isinstance(received.message, JSONRPCNotification)
+    assert isinstance(received.message, JSONRPCNotification | JSONRPCRequest)
     assert received.message.params is not None
     return int(received.message.params["number"])
 
@@ -76,7 +81,7 @@ def number(received: SessionMessage | Exception) -> int:
 async def test_messages_larger_than_the_pipe_arrive_whole_from_many_senders(ended):
     async with child(ECHO, ended) as (incoming, outgoing), anyio.create_task_group() as tasks:
         for one in range(20):
-            tasks.start_soon(outgoing.send, message(one, BIG if one % 2 else 0))
+            tasks.start_soon(outgoing.send, request(one, BIG if one % 2 else 0))
         assert {number(await incoming.receive()) for _ in range(20)} == set(range(20))
     assert not ended
 
@@ -108,11 +113,11 @@ async def test_what_a_pipe_does_not_take_at_once_is_not_copied_for_each_piece_th
 
 async def test_a_message_is_written_whole_when_its_sender_has_long_gone(ended):
     async with child(ECHO, ended) as (incoming, outgoing):
-        await outgoing.send(message(1, 10 * BIG // 2))
+        await outgoing.send(request(1, 10 * BIG // 2))
         with anyio.move_on_after(0):
-            await outgoing.send(message(2))
+            await outgoing.send(request(2))
         async with anyio.create_task_group() as tasks:
-            tasks.start_soon(outgoing.send, message(3))
+            tasks.start_soon(outgoing.send, request(3))
             assert [number(await incoming.receive()) for _ in range(2)] == [1, 3]
     assert not ended
 
@@ -120,12 +125,27 @@ async def test_a_message_is_written_whole_when_its_sender_has_long_gone(ended):
 async def test_a_child_that_does_not_read_is_given_up_and_so_is_who_waits_for_it(ended, monkeypatch):
     monkeypatch.setattr(child_messages, "_WRITE_SECONDS", 0.2)
     async with child(DEAF, ended) as (_, outgoing):
-        await outgoing.send(message(1, BIG))
+        await outgoing.send(request(1, BIG))
         with pytest.raises(anyio.BrokenResourceError):
-            await outgoing.send(message(2))
+            await outgoing.send(request(2))
         with pytest.raises(anyio.BrokenResourceError):
             await outgoing.send(message(3))
     assert ended == ["it does not read its input"]
+
+
+async def test_a_notification_waits_for_no_child_and_comes_behind_what_is_on_its_way(ended):
+    async with child(ECHO, ended) as (incoming, outgoing):
+        await outgoing.send(request(1, 5 * BIG))
+        with anyio.move_on_after(0):
+            await outgoing.send(request(4))
+        with anyio.move_on_after(0) as scope:
+            await outgoing.send(message(2))
+        await outgoing.send(message(3))
+        assert not scope.cancelled_caught
+        assert [number(await incoming.receive()) for _ in range(3)] == [1, 2, 3]
+        await outgoing.send(request(5))
+        assert number(await incoming.receive()) == 5
+    assert not ended
 
 
 async def test_a_child_that_has_closed_its_input_is_told_of(ended):
