@@ -26,6 +26,12 @@ if TYPE_CHECKING:
 MOST_PIECES = 1_000
 """Pieces that are kept apart: one takes as much room as fifty characters."""
 
+MOST_IN_TURN = 50_000
+"""Pieces of a step, stdout and stderr in turn, that are kept in their order; what comes behind them is two pieces,
+wherever its pieces were cut, so that a step has the same when it is taken again."""
+
+_stream = attrgetter("stream")
+
 
 class Output:
     """The printed text of one run. Made on the event loop's thread; `add` may be called on any."""
@@ -34,8 +40,9 @@ class Output:
         """Takes who watches, and how many characters they have had before."""
         self._scope = None if on_output is None else anyio.CancelScope()
         self._pieces: list[Printed] = []
-        self._taken = 0
         self._joined = 0
+        self._turns = 0
+        self._taken: dict[str, list[str]] = {"stdout": [], "stderr": []}
         self._on_output = on_output
         self._already_seen = already_seen
         self._waiting: collections.deque[Printed] = collections.deque()
@@ -65,9 +72,12 @@ class Output:
 
     def take_new(self) -> list[Printed]:
         """Returns what came since the last time."""
-        new = self._pieces[self._taken :]
-        self._taken += len(new)
-        self._joined = max(self._joined, self._taken)
+        new, self._pieces, self._joined, self._turns = self._pieces, [], 0, 0
+        if len(new) > MOST_IN_TURN:
+            new = _merged(new)
+            new[MOST_IN_TURN:] = _merged(sorted(new[MOST_IN_TURN:], key=_stream))
+        for stream, pieces in groupby(sorted(new, key=_stream), _stream):
+            self._taken[stream].append("".join(piece.text for piece in pieces))
         return new
 
     def finish(self) -> tuple[str, str]:
@@ -79,15 +89,17 @@ class Output:
         self._pass_on()
         if self._error is not None:
             raise self._error
-        texts: dict[str, list[str]] = {"stdout": [], "stderr": []}
-        for piece in self._pieces:
-            texts[piece.stream].append(piece.text)
-        return "".join(texts["stdout"]), "".join(texts["stderr"])
+        self.take_new()
+        return "".join(self._taken["stdout"]), "".join(self._taken["stderr"])
 
     def _join(self) -> None:
         """Makes one of pieces that follow each other, for a script that prints a character at a time."""
-        recent = groupby(self._pieces[self._joined :], attrgetter("stream"))
-        joined = [Printed(stream, "".join(piece.text for piece in pieces)) for stream, pieces in recent]
+        recent = self._pieces[self._joined :]
+        if self._turns > MOST_IN_TURN:
+            recent.sort(key=_stream)
+        joined = _merged(recent)
+        goes_on = self._joined and self._pieces[self._joined - 1].stream == joined[0].stream
+        self._turns += len(joined) - bool(goes_on)
         self._pieces[self._joined :] = joined
         self._joined = len(self._pieces)
 
@@ -104,3 +116,7 @@ class Output:
                 self._error = error
                 if self._scope is not None:
                     self._scope.cancel()
+
+
+def _merged(pieces: list[Printed]) -> list[Printed]:
+    return [Printed(stream, "".join(piece.text for piece in group)) for stream, group in groupby(pieces, _stream)]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import tracemalloc
 from itertools import groupby
 
 import anyio
@@ -10,7 +11,7 @@ import pytest
 
 from sandbox import Completed, Printed, Raised, Returned, Sandbox
 from sandbox.host_functions import entered
-from sandbox.output import MOST_PIECES, Output
+from sandbox.output import MOST_IN_TURN, MOST_PIECES, Output
 
 pytestmark = pytest.mark.anyio
 
@@ -87,6 +88,40 @@ async def test_text_of_single_characters_is_kept_in_a_thousandth_of_the_pieces()
     output.add(1, "after")
     assert output.take_new() == [Printed("stdout", "after")]
     assert output.finish() == ("é" * 50_001 + "after", "é" * 49_999)
+
+
+@pytest.mark.parametrize("every", [2, 7, 1_000_000])
+async def test_streams_in_turn_keep_their_order_up_to_a_bound_wherever_their_pieces_were_cut(every):
+    output = Output(None)
+    for number in range(2 * MOST_IN_TURN):
+        for text in ("\x01", "\x02") if number % every == 0 else ("\x01\x02",):
+            output.add(1 + number % 2, text)
+    assert len(output._pieces) < MOST_IN_TURN * 3 // 2 + 10 * MOST_PIECES
+    pieces = output.take_new()
+    assert pieces[:MOST_IN_TURN] == [Printed("stdout", "\\x01\\x02"), Printed("stderr", "\\x01\\x02")] * (
+        MOST_IN_TURN // 2
+    )
+    text = "\\x01\\x02" * (MOST_IN_TURN // 2)
+    assert pieces[MOST_IN_TURN:] == [Printed("stderr", text), Printed("stdout", text)]
+    assert output.finish() == (2 * text, 2 * text)
+
+
+async def test_text_of_many_steps_is_kept_in_one_piece_for_each():
+    output = Output(None)
+    for number in range(100):
+        for _ in range(MOST_PIECES // 2):
+            output.add(1, f"\x01{number}")
+            output.add(2, "\x02")
+        assert len(output.take_new()) == MOST_PIECES
+    tracemalloc.start()
+    try:
+        stdout, stderr = output.finish()
+        _, most_bytes = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert most_bytes < 2 * (len(stdout) + len(stderr))
+    assert stdout == "".join(f"\\x01{number}" * (MOST_PIECES // 2) for number in range(100))
+    assert stderr == "\\x02" * (50 * MOST_PIECES)
 
 
 async def test_what_is_printed_at_once_comes_in_few_pieces_from_a_worker(image):
