@@ -38,7 +38,8 @@ the servers that it waits for."""
 
 MOST_UNFREED_SECONDS = 0.016
 """What the instances that wait to be freed in the host's own process may have computed, all together: they hold some
-megabytes for each millisecond, at what a page costs."""
+megabytes for each millisecond, at what a page costs. In a worker, those that have computed for longer wait for no
+run."""
 
 MOST_UNFREED = 8
 """How many instances of equal size that is; one that has computed for longer is freed where it was used."""
@@ -168,10 +169,14 @@ class Spares:
             return not self._is_closed
 
     def _due(self) -> float:
-        """Returns when the thread may work; runs that come while none is ready do not put it off."""
+        """Returns when the thread may work; runs that come while none is ready do not put it off.
+
+        Nor does a run that goes on keep it from giving back what others have filled.
+        """
         if not self._ready:
             return self._taken_at + PAUSE_SECONDS
-        return self._taken_at + QUIET_SECONDS if self._in_use else self._freed_at + PAUSE_SECONDS
+        is_quiet = self._in_use and self._unfreed_seconds <= MOST_UNFREED_SECONDS
+        return self._taken_at + QUIET_SECONDS if is_quiet else self._freed_at + PAUSE_SECONDS
 
     def _lacks_one(self) -> bool:
         return self._is_wanted and len(self._ready) < self._size

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import math
 import threading
 import time
 import weakref
@@ -82,6 +83,12 @@ async def until(spares, size):
             await anyio.lowlevel.checkpoint()
 
 
+async def until_freed(spares):
+    with anyio.fail_after(60):
+        while spares._used:
+            await anyio.lowlevel.checkpoint()
+
+
 @pytest.mark.parametrize("isolation", ["thread", "process"])
 async def test_a_run_on_a_spare_is_the_same_byte_for_byte_as_on_a_new_instance(image, manifest, isolation):
     told = set()
@@ -133,6 +140,26 @@ async def test_spares_are_replaced_when_their_runs_have_ended_and_at_once_when_n
     for instance in taken:
         spares.free(instance)
     await until(spares, 2)
+
+
+@pytest.mark.parametrize("is_full", [True, False])
+async def test_what_a_run_has_filled_is_given_back_though_another_goes_on(image, monkeypatch, is_full):
+    spares = Spares(image, Pool(size=2), most_unfreed_seconds=math.inf)  # as of a worker
+    spares.take()
+    await until(spares, 2)
+    spares.free(Instance(image))
+    await until_freed(spares)
+    monkeypatch.setattr(pool_module, "QUIET_SECONDS", 1)
+    began, used, goes_on = time.monotonic(), spares.take(), spares.take()
+    assert used is not None
+    assert goes_on is not None
+    spares.put(Instance(image))
+    used.computed_seconds = 0.1 if is_full else 0.001
+    spares.free(used)
+    await until_freed(spares)
+    assert (time.monotonic() - began < 0.9) == is_full
+    spares.free(goes_on)
+    spares.close()
 
 
 async def test_a_run_that_goes_on_for_long_keeps_no_spares_from_being_made(make_spares):
