@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import anyio
 from mcp.shared.message import ServerMessageMetadata, SessionMessage
-from mcp.types.jsonrpc import JSONRPCError, JSONRPCRequest, JSONRPCResponse
+from mcp.types.jsonrpc import JSONRPCError, JSONRPCNotification, JSONRPCRequest, JSONRPCResponse
 
 from broker.upstreams.child_messages import FLOODED, REQUESTS, Reading, Stream
 
@@ -22,12 +22,17 @@ if TYPE_CHECKING:
     from mcp.client._transport import TransportStreams
     from mcp.shared._stream_protocols import ReadStream, WriteStream
 
+_CANCEL_SECONDS = 0.5
+"""How long the end of a call waits until the server is told that it was cancelled."""
+
+_STUCK_SECONDS = 10.0
+
 
 def counted(streams: TransportStreams, end: Callable[[str], None]) -> TransportStreams:
-    """Return the same streams; `end` takes the reason where too many requests wait for an answer."""
+    """Return the same streams; `end` takes the reason where too many requests wait, or nothing more can be sent."""
     reading, writing = streams
     waiting = _Waiting()
-    return _Incoming(reading, waiting, end), _Outgoing(writing, waiting)
+    return _Incoming(reading, waiting, end), _Outgoing(writing, waiting, end)
 
 
 @dataclass(slots=True)
@@ -75,17 +80,36 @@ class _Incoming(Reading):
 
 
 class _Outgoing(Stream):
-    def __init__(self, inner: WriteStream[SessionMessage], waiting: _Waiting) -> None:
+    """The SDK sends one message after the other, and waits for what is answered to all but requests."""
+
+    def __init__(self, inner: WriteStream[SessionMessage], waiting: _Waiting, end: Callable[[str], None]) -> None:
         self._inner = inner
         self._waiting = waiting
+        self._end = end
+        self._stuck_since: float | None = None
 
     async def send(self, one: SessionMessage) -> None:
-        """Hand a message on."""
+        """Hand a message on; that a call was cancelled only if that takes no time."""
+        if isinstance(one.message, JSONRPCNotification) and one.message.method == "notifications/cancelled":
+            await self._take_back(one)
+            return
         try:
             await self._inner.send(one)
+            self._stuck_since = None
         finally:
             if isinstance(one.message, JSONRPCResponse | JSONRPCError):
                 await self._waiting.settle()
+
+    async def _take_back(self, one: SessionMessage) -> None:
+        with anyio.move_on_after(_CANCEL_SECONDS):
+            await self._inner.send(one)
+            self._stuck_since = None
+            return
+        now = anyio.current_time()
+        if self._stuck_since is None:
+            self._stuck_since = now
+        elif now - self._stuck_since >= _STUCK_SECONDS:
+            self._end("it does not answer what it is told")
 
     async def aclose(self) -> None:
         await self._inner.aclose()

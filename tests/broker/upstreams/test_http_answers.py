@@ -209,6 +209,27 @@ async def test_the_events_of_a_call_that_is_over_are_read_no_more(running):
         assert upstream.status.state == "ready"
 
 
+@pytest.mark.parametrize("answers", [True, False])
+async def test_calls_are_left_in_time_though_the_server_does_not_answer_that_they_were_cancelled(
+    running, monkeypatch, answers
+):
+    monkeypatch.setattr("broker.upstreams.http_messages._STUCK_SECONDS", 0.2)
+
+    async def hang(_stream, _number):
+        await anyio.sleep_forever()
+
+    server = RawServer(tools_call=hang, **({} if answers else {"notifications_cancelled": hang}))
+    async with connected(running, server, call_timeout_seconds=0.2) as upstream:
+        for _ in range(3):
+            began = anyio.current_time()
+            with pytest.raises(CallTimeoutError):
+                await upstream.call_tool("do", {})
+            assert anyio.current_time() - began < 1.2
+        while server.asked.count("notifications/cancelled" if answers else "initialize") < (3 if answers else 2):
+            await anyio.lowlevel.checkpoint()
+    assert server.asked.count("initialize") == (1 if answers else 2)
+
+
 @pytest.mark.parametrize("takes_answers", [False, True])
 async def test_a_server_asks_so_much_and_no_more_before_it_takes_the_answers(running, monkeypatch, takes_answers):
     monkeypatch.setattr("broker.upstreams.http_messages.REQUESTS", 20)
