@@ -56,6 +56,9 @@ MOST_USED = Limits(
 )
 """What the script of a recording from elsewhere may use here, whatever that says of it."""
 
+MOST_PRINTED = 4 * MOST_USED.output_bytes
+"""Characters that all steps may have printed: each that acts is written as several."""
+
 
 @dataclass(slots=True)
 class CallStory:
@@ -155,6 +158,18 @@ class Recording:
         return script
 
     @property
+    def manifest(self) -> dict[str, Any]:
+        """The stubs that the script could import.
+
+        Raises:
+            RecordingError: They were not kept, are not there, or are none.
+        """
+        manifest = self.load(self.begun.manifest)
+        if not isinstance(manifest, dict) or not all(isinstance(entry, dict) for entry in manifest.values()):
+            raise RecordingError("its stubs are none that there are")
+        return manifest
+
+    @property
     def script_lines(self) -> list[str]:
         """The lines of the script, without an empty one behind the last line end."""
         lines = lines_of(self.script)
@@ -167,15 +182,23 @@ class Recording:
         Raises:
             RecordingError: It was not kept, or is not there.
         """
-        return "".join(self.text_of(step.printed) for step in self.steps)
+        return self.text_of(piece for step in self.steps for piece in step.printed)
 
     def text_of(self, printed: Iterable[RecordedText]) -> str:
         """Return printed text.
 
         Raises:
-            RecordingError: It was not kept, or is not there.
+            RecordingError: It was not kept, is not there, or is more than a script may print: many pieces may name one
+                text.
         """
-        return "".join(str(self.load(piece.text)) for piece in printed)
+        texts = []
+        room = MOST_PRINTED
+        for piece in printed:
+            texts.append(str(self.load(piece.text)))
+            room -= len(texts[-1])
+            if room < 0:
+                raise RecordingError(f"it has printed more than the {MOST_PRINTED:,} characters that are allowed")
+        return "".join(texts)
 
     @property
     def limits(self) -> Limits:

@@ -157,7 +157,7 @@ class Execution:
             conditions = _Conditions(
                 script=recorded.before.script,
                 filename=recorded.before.begun.filename,
-                manifest=recorded.before.load(recorded.before.begun.manifest),
+                manifest=recorded.before.manifest,
                 limits=recorded.before.limits,
                 unknown=UnknownCalls(recorded.before, policy, ask, self.desk.parks),
                 given=given,

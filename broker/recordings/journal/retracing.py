@@ -52,7 +52,7 @@ def past_of(recording: Recording, *, goes_on: bool) -> Past:
         for number, story in recording.calls.items()
         if story.answered is not None and number not in handed_in and story.cancelled is None
     }
-    characters = sum(len(recording.text_of(step.printed)) for step in taken)
+    characters = len(recording.text_of(piece for step in taken for piece in step.printed))
     return Past(tuple(steps), waiting, characters, goes_on)
 
 

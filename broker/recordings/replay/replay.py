@@ -89,7 +89,7 @@ async def replay(
             await sandbox.run(
                 recording.script,
                 answer=_nothing,
-                manifest=recording.load(recording.begun.manifest),
+                manifest=recording.manifest,
                 filename=recording.begun.filename,
                 limits=patient(recording.limits),
                 seed=recording.begun.seed,

@@ -60,7 +60,7 @@ async def rerun(sandbox: Sandbox, recording: Recording, script: str) -> Recordin
             run_id=begun.run_id,
             filename=begun.filename,
             script=script,
-            manifest=recording.load(begun.manifest),
+            manifest=recording.manifest,
             seed=begun.seed,
             wall_ns=begun.wall_ns,
             limits=recording.limits,

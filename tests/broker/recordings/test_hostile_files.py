@@ -17,6 +17,7 @@ from broker.calls.content_blocks import ContentBlocks
 from broker.cli.show import shown
 from broker.errors import RecordingError
 from broker.recordings import files
+from broker.recordings import recording as recording_module
 from broker.recordings.files import read_file, read_recording
 from broker.recordings.journal.leave import denials_given_back, grants_given_back
 from broker.recordings.journal.retracing import past_of
@@ -208,6 +209,46 @@ def test_events_of_too_many_values_are_refused_and_commas_in_a_text_are_none(tmp
     monkeypatch.setattr(files, "MAX_FILE_VALUES", 1_000)
     with pytest.raises(RecordingError, match="it has more than the 1,000 values that are allowed"):
         read_file(EXAMPLE)
+
+
+def with_kept(folder, text, count):
+    """The example's recording, without its seal, whose end has printed one kept text many times."""
+    text = json.dumps(text)
+    kept = {"sha256": hashlib.sha256(text.encode()).hexdigest(), "characters": len(text)}
+    ended = {"event": "ended", "at": 1, "outcome": {"value": {"completed": None}}, "printed": []}
+    stepped = json.loads(next(line for line in LINES if b'"stepped"' in line))
+    more = {"number": sum(b'"event":"stepped"' in line for line in LINES), "completions": [], "calls": []}
+    printed = {"printed": [{"stream": "stdout", "text": kept}] * count}
+    path = folder / "run.jsonl"
+    value = {"event": "value", "sha256": kept["sha256"], "text": text}
+    lines = (
+        json.dumps(one, separators=(",", ":")).encode() + b"\n" for one in (value, stepped | more | printed, ended)
+    )
+    path.write_bytes(b"".join([*LINES, *lines]))
+    return path
+
+
+@pytest.mark.parametrize("count", [60, 70])
+def test_a_text_that_many_pieces_name_is_not_read_without_bound(tmp_path, monkeypatch, count):
+    monkeypatch.setattr(recording_module, "MOST_PRINTED", len(read_recording(EXAMPLE).printed) + 65_000)
+    path = with_kept(tmp_path, "x" * 1_000, count)
+    if count > 65:
+        with pytest.raises(RecordingError, match=r"it has printed more than the 65,\d+ characters that are allowed"):
+            use(path)
+        return
+    assert read_recording(path).printed.endswith("x" * 60_000)
+    use(path)
+
+
+@pytest.mark.parametrize("manifest", [[], {"git": 5}, {}])
+def test_stubs_that_are_none_are_refused(tmp_path, manifest):
+    path = tmp_path / "run.jsonl"
+    lines = [json.loads(line) for line in LINES]
+    lines = [one | {"manifest": {"value": manifest}} if one["event"] == "begun" else one for one in lines]
+    path.write_text("".join(json.dumps(one, separators=(",", ":")) + "\n" for one in lines))
+    refused = pytest.raises(RecordingError, match="its stubs are none that there are")
+    with contextlib.nullcontext() if manifest == {} else refused:
+        assert read_recording(path).manifest == {}
 
 
 def test_a_run_during_which_the_clock_was_set_back_can_be_shown(tmp_path):
