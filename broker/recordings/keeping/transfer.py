@@ -18,7 +18,7 @@ from broker.recordings.recording import Recording, beginning_of
 from broker.recordings.writing import state_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
     from broker.recordings.events import Begun
     from broker.recordings.keeping.entries import Entry
@@ -59,24 +59,33 @@ def load_beginning(recordings: Recordings, entry: Entry) -> Begun:
 
 
 def export(recordings: Recordings, entry: Entry, path: Path) -> None:
-    """Write a recording to a file, which is there whole or not at all.
+    """Write a recording to a file, which is there whole or not at all; a device or a pipe is written to as it is.
 
     Raises:
         RecordingError: The file cannot be written.
     """
+    lines = export_lines(recordings.lines(entry.id), recordings.value)
     try:
-        handle, partial = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}", suffix=".partial")
-        try:
-            with os.fdopen(handle, "w", encoding="utf-8", newline="\n") as file:
-                file.writelines(export_lines(recordings.lines(entry.id), recordings.value))
-            Path(partial).replace(path)
-        except BaseException:
-            Path(partial).unlink(missing_ok=True)
-            raise
+        if path.exists() and not path.is_file():  # the name of a device, which a file must not take
+            with path.open("w", encoding="utf-8", newline="\n") as device:
+                device.writelines(lines)
+        else:
+            _write_whole(Path(os.path.realpath(path)), lines)  # a link stays, and what it names is written
     except FileNotFoundError:
         raise RecordingError(f"{path}: there is no folder {path.parent}") from None
     except OSError as error:
         raise RecordingError(f"{path}: {(error.strerror or 'cannot be written').lower()}") from None
+
+
+def _write_whole(path: Path, lines: Iterable[str]) -> None:
+    handle, partial = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}", suffix=".partial")
+    try:
+        with os.fdopen(handle, "w", encoding="utf-8", newline="\n") as file:
+            file.writelines(lines)
+        Path(partial).replace(path)
+    except BaseException:
+        Path(partial).unlink(missing_ok=True)
+        raise
 
 
 def import_file(recordings: Recordings, path: Path) -> tuple[Entry, str]:

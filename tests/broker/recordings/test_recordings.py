@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 from pathlib import Path
 
@@ -137,6 +138,27 @@ async def test_an_exported_recording_comes_back_the_same(run, recordings, tmp_pa
         assert load(others, found).calls == load(recordings, entry).calls
         export(others, found, tmp_path / "again.jsonl")
     assert (tmp_path / "again.jsonl").read_bytes() == (tmp_path / "run.jsonl").read_bytes()
+
+
+async def test_a_recording_goes_into_a_device_or_pipe_and_through_a_link_and_replaces_none_of_them(
+    run, recordings, tmp_path
+):
+    await run("1")
+    entry = recordings.find("last")
+    export(recordings, entry, tmp_path / "run.jsonl")
+    (tmp_path / "device").symlink_to("/dev/null")
+    export(recordings, entry, tmp_path / "device")
+    assert (tmp_path / "device").is_char_device()
+    os.mkfifo(tmp_path / "pipe")
+    reader = os.open(tmp_path / "pipe", os.O_RDONLY | os.O_NONBLOCK)
+    export(recordings, entry, tmp_path / "pipe")
+    assert os.read(reader, 1_000_000) == (tmp_path / "run.jsonl").read_bytes()
+    os.close(reader)
+    (tmp_path / "latest").symlink_to("old.jsonl")
+    (tmp_path / "old.jsonl").write_text("old")
+    export(recordings, entry, tmp_path / "latest")
+    assert (tmp_path / "latest").is_symlink()
+    assert (tmp_path / "old.jsonl").read_bytes() == (tmp_path / "run.jsonl").read_bytes()
 
 
 async def test_every_value_that_a_line_names_by_digest_is_in_the_file(run, recordings, tmp_path):
