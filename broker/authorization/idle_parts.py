@@ -1,31 +1,41 @@
 """What of a policy can hold for none of the configured servers: mostly a name that was mistyped, and protects nothing.
 
 Above: `codemode doctor`. Below: the policy's model. A config with such parts is used all the same: a policy may be
-shared by configs with different servers.
+shared by configs with different servers. A pattern with wildcards that matches no tool is not told: it may be a
+precaution.
 """
 
 from __future__ import annotations
 
+import difflib
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING
 
+from broker.authorization.patterns import has_wildcards, is_exact, literal, matcher
 from broker.authorization.policy import Policy
 from broker.authorization.policy_config import COPIED
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-    from broker.authorization.policy_config import PolicyConfig, Rule
+    from broker.authorization.policy_config import PolicyConfig, Quota, Rule
     from broker.upstreams.server_config import ServerConfig
+    from codegen import ToolSpec
+
+_MORE_THAN_PROPERTIES = frozenset(
+    {"$ref", "allOf", "anyOf", "oneOf", "if", "dependentSchemas", "dependencies", "patternProperties"}
+)
+"""What else in a schema may name an argument."""
 
 
 def idle_parts(config: PolicyConfig, servers: Mapping[str, ServerConfig]) -> Iterator[str]:
     """Yield a sentence for each rule, quota and flow, or part of one, that no server can be meant by."""
     for number, rule in enumerate(config.rules or (), 1):
-        title = f"rule {number}{f' {rule.name!r}' if rule.name else ''}"
+        title = _title("rule", number, rule)
         yield from _unknown_servers(title, rule.tools, servers)
         if rule.annotations is not None and (reached := _reached(rule, servers)) and not any(reached.values()):
             yield f'{title} looks at annotations, and none of its servers has "trust_annotations": true'
+    yield from _covered_rules(config.rules or ())
     for number, quota in enumerate(config.quotas, 1):
         yield from _unknown_servers(f"quota {number}", quota.tools, servers)
     policy = Policy(config)
@@ -34,6 +44,95 @@ def idle_parts(config: PolicyConfig, servers: Mapping[str, ServerConfig]) -> Ite
         for label in (flow.source, flow.to):
             if label not in carried | {COPIED}:
                 yield f"flow {number}: no server has the label {label!r}"
+
+
+def idle_names(config: PolicyConfig, listings: Mapping[str, Sequence[ToolSpec]]) -> Iterator[str]:
+    """Yield a sentence for each tool or argument that a rule or quota names and its server does not have.
+
+    Args:
+        config: The policy.
+        listings: The tools of each server that has said which it has; nothing is known of the others.
+    """
+    parts: list[tuple[str, Rule | Quota]] = [
+        *((_title("rule", number, rule), rule) for number, rule in enumerate(config.rules or (), 1)),
+        *((_title("quota", number, quota), quota) for number, quota in enumerate(config.quotas, 1)),
+    ]
+    for title, part in parts:
+        for pattern in part.tools:
+            yield from _unknown_tool(title, pattern, listings)
+    for number, rule in enumerate(config.rules or (), 1):
+        yield from _unknown_arguments(_title("rule", number, rule), rule, listings)
+
+
+def _title(kind: str, number: int, part: Rule | Quota) -> str:
+    return f"{kind} {number}{f' {part.name!r}' if part.name else ''}"
+
+
+def _covered_rules(rules: Sequence[Rule]) -> Iterator[str]:
+    """Yield the rules that decide nothing because rules before them, without conditions, match all their tools."""
+    before: list[tuple[str, str]] = []
+    for number, rule in enumerate(rules, 1):
+        title = _title("rule", number, rule)
+        covering = [next((other for wide, other in before if _covers(wide, pattern)), None) for pattern in rule.tools]
+        if None not in covering:
+            others = " and ".join(dict.fromkeys(filter(None, covering)))
+            yield f"{title} never decides: before it, {others} takes every call; a narrower rule belongs first"
+        elif _has_no_condition(rule):
+            before += [(pattern, title) for pattern in rule.tools]
+
+
+def _has_no_condition(rule: Rule) -> bool:
+    conditions = (rule.annotations, rule.sessions, rule.principals, rule.scripts, rule.digests)
+    return not rule.arguments and all(condition is None for condition in conditions)
+
+
+def _covers(wide: str, pattern: str) -> bool:
+    """Tell whether a pattern surely matches every tool that another matches."""
+    head = wide[:-1]
+    is_prefix = wide.endswith("*") and not has_wildcards(head) and pattern.startswith(head)
+    return wide == pattern or is_prefix or (is_exact(pattern) and bool(matcher(wide)(literal(pattern))))
+
+
+def _unknown_tool(title: str, pattern: str, listings: Mapping[str, Sequence[ToolSpec]]) -> Iterator[str]:
+    if not is_exact(pattern):
+        return
+    server, _, tool = literal(pattern).partition(".")
+    names = [spec.name for spec in listings.get(server, ())]
+    if server in listings and tool not in names:
+        near = difflib.get_close_matches(tool, names, n=1)
+        yield f"{title}: {server} has no tool {tool!r}{f'; did you mean {near[0]!r}?' if near else ''}"
+
+
+def _unknown_arguments(title: str, rule: Rule, listings: Mapping[str, Sequence[ToolSpec]]) -> Iterator[str]:
+    """Yield the arguments that none of a rule's tools takes; nothing where a tool is not known or takes others."""
+    specs = [
+        spec
+        for specs in listings.values()
+        for spec in specs
+        if any(matcher(pattern)(spec.qualified_name) for pattern in rule.tools)
+    ]
+    known: set[str] = set()
+    for spec in specs:
+        names = _argument_names(spec)
+        if names is None:
+            return
+        known |= names
+    for pointer, test in rule.arguments.items():
+        name = pointer.split("/")[1].replace("~1", "/").replace("~0", "~") if pointer else ""
+        if specs and pointer and name not in known and test.present is not False:
+            near = difflib.get_close_matches(name, sorted(known), n=1)
+            yield f"{title}: its tools take no argument {name!r}{f'; did you mean {near[0]!r}?' if near else ''}"
+
+
+def _argument_names(spec: ToolSpec) -> set[str] | None:
+    """Return the arguments that a tool takes; None where it may take others than it names."""
+    schema = spec.input_schema
+    if not isinstance(schema, dict) or schema.get("additionalProperties", False) is not False:
+        return None
+    properties = schema.get("properties")
+    if not isinstance(properties, dict) or not _MORE_THAN_PROPERTIES.isdisjoint(schema):
+        return None
+    return set(properties)
 
 
 def _unknown_servers(title: str, patterns: Iterable[str], servers: Mapping[str, ServerConfig]) -> Iterator[str]:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from rich.text import Text
 
-from broker.authorization.idle_parts import idle_parts
+from broker.authorization.idle_parts import idle_names, idle_parts
 from broker.cli.compile_progress import prepare_image
 from broker.cli.configured import LISTING_SECONDS, load_config, open_broker
 from broker.cli.doctor_store import store_findings
@@ -39,6 +39,7 @@ _PARTS = {
     "resource_limits": "resource limits",
 }
 _ESCAPED = "a script that escapes from WebAssembly"
+_MEND = "Correct it, or remove it."
 _STILL_CONNECTING = "It has its connect_timeout_seconds. Run its command by hand to see whether it starts."
 
 
@@ -78,7 +79,7 @@ async def _findings(request: DoctorRequest) -> AsyncIterator[Finding]:
     if config is None:
         return
     for idle in idle_parts(config.policy, config.servers):
-        yield Finding("policy", is_right=False, found=idle, what_to_do="Correct it, or remove it.")
+        yield Finding("policy", is_right=False, found=idle, what_to_do=_MEND)
     if config.serve.oauth is not None:
         from broker.cli.doctor_oauth import oauth_findings  # noqa: PLC0415  # loads cryptography
 
@@ -142,8 +143,14 @@ async def _server_findings(config: Config) -> AsyncIterator[Finding]:
     """The state of each server, or what of the config is found out when it is used."""
     try:
         async with open_broker(config) as broker:
-            for status in broker.server_statuses():
+            statuses = broker.server_statuses()
+            for status in statuses:
                 yield _server_finding(status)
+            catalog = broker.catalog
+            ready = (status.name for status in statuses if status.state == "ready")
+            listings = {name: [entry.spec for entry in catalog.of_server(name)] for name in ready}
+            for idle in idle_names(config.policy, listings):
+                yield Finding("policy", is_right=False, found=idle, what_to_do=_MEND)
     except Problem as problem:
         yield Finding("config", is_right=False, found=problem.what, what_to_do=problem.what_to_do)
 

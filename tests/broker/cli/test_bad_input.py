@@ -197,9 +197,9 @@ def test_doctor_without_anything_wrong_exits_0(codemode, config):
 def test_doctor_names_what_of_a_policy_is_about_no_server(codemode, tmp_path, odd):
     policy = {
         "rules": [
-            {"name": "typo", "tools": ["od.*", "odd.echo", "*"], "effect": "deny"},
+            {"name": "typo", "tools": ["od.*", "odd.echo"], "effect": "deny"},
             {"tools": "odd.*", "annotations": {"read_only": True}, "effect": "allow"},
-            {"tools": "o*.die", "effect": "deny"},
+            {"tools": ["o*.die", "*"], "effect": "deny"},
         ],
         "quotas": [{"tools": "ood.echo", "per_run": 1}],
         "flows": [
@@ -217,6 +217,48 @@ def test_doctor_names_what_of_a_policy_is_about_no_server(codemode, tmp_path, od
         'wrong  policy: rule 2 looks at annotations, and none of its servers has "trust_annotations": true',
         "wrong  policy: quota 1: no server is called 'ood'",
         "wrong  policy: flow 1: no server has the label 'egres'",
+    ]
+
+
+def test_doctor_names_the_rules_that_protect_nothing_as_others_go_before_them(codemode, tmp_path, odd):
+    policy = {
+        "rules": [
+            {"tools": "odd.echo", "arguments": {"/text": {"equals": "hi"}}, "effect": "ask"},
+            {"name": "wide", "tools": "odd.*", "effect": "allow"},
+            {"name": "late", "tools": ["odd.die", "odd.d*"], "effect": "deny"},
+            {"tools": ["odd.echo", "other*.*"], "effect": "deny"},
+        ],
+    }
+    (tmp_path / "mcp.json").write_text(json.dumps({"mcpServers": {"odd": odd, "other": odd}, "policy": policy}))
+    finished = codemode("doctor", "-c", "mcp.json")
+    assert finished.returncode == 2
+    (said,) = [line for line in finished.stdout.splitlines() if line.startswith("wrong")]
+    what = "rule 3 'late' never decides: before it, rule 2 'wide' takes every call; a narrower rule belongs first"
+    assert said == f"wrong  policy: {what} -> Correct it, or remove it."
+
+
+def test_doctor_names_the_tools_and_arguments_of_a_policy_that_no_server_has(codemode, tmp_path, odd):
+    policy = {
+        "rules": [
+            {"tools": ["odd.ecco", "odd.ecc?", "down.ecco"], "effect": "deny"},
+            {
+                "tools": "odd.echo",
+                "arguments": {"/txt": {"equals": "x"}, "/text": {"glob": "*"}, "/force": {"present": False}},
+                "effect": "deny",
+            },
+            {"tools": "odd.*", "arguments": {"/text": {"equals": "x"}}, "effect": "deny"},
+        ],
+        "quotas": [{"name": "few", "tools": ["odd.dye", "odd.die"], "per_run": 1}],
+    }
+    servers = {"odd": odd, "down": {"command": "nosuch"}}
+    (tmp_path / "mcp.json").write_text(json.dumps({"mcpServers": servers, "policy": policy}))
+    finished = codemode("doctor", "-c", "mcp.json")
+    assert finished.returncode == 2
+    said = [line.split(" -> ")[0] for line in finished.stdout.splitlines() if line.startswith("wrong  policy")]
+    assert said == [
+        "wrong  policy: rule 1: odd has no tool 'ecco'; did you mean 'echo'?",
+        "wrong  policy: quota 1 'few': odd has no tool 'dye'; did you mean 'die'?",
+        "wrong  policy: rule 2: its tools take no argument 'txt'; did you mean 'text'?",
     ]
 
 
