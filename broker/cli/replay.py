@@ -31,6 +31,16 @@ if TYPE_CHECKING:
 
     from broker.recordings.recording import Recording
 
+_BELONGS_TO = {
+    "--allow": ("--live",),
+    "--ignore": ("--live", "--script"),
+    "--json": ("--live", "--script", "--policy", ""),
+    "--junit": ("",),
+    "--script": ("--live",),
+}
+"""The ways to replay in which an option is looked at; the empty one stands for a replay without any of them."""
+
+_COMPARED = ("result", "arguments", "outcome", "printed", "*")
 _NAME_CHARACTERS = 60
 _LINE_CHARACTERS = 500
 
@@ -74,6 +84,7 @@ class Verdict:
 
 async def replay_recordings(request: ReplayRequest) -> ExitCode:
     """Replay, in whatever way was asked for, and tell what came out differently."""
+    _check(request)
     targets = _targets(request.targets)
     if request.step:
         return await walk(_only(targets))
@@ -91,6 +102,39 @@ async def replay_recordings(request: ReplayRequest) -> ExitCode:
     if any(verdict.result == "unusable" for verdict in verdicts):
         return ExitCode.USAGE
     return ExitCode.COMPLETED if all(verdict.result == "same" for verdict in verdicts) else ExitCode.DIFFERENT
+
+
+def _check(request: ReplayRequest) -> None:
+    """Let no option be without effect: what was asked for is then not what happens.
+
+    Raises:
+        Problem: One is.
+    """
+    ways = {
+        "--step": request.step,
+        "--policy": request.policy is not None,
+        "--live": request.live,
+        "--script": request.script is not None,
+    }
+    way = next((name for name, is_given in ways.items() if is_given), "")
+    options = {
+        "--allow": bool(request.allow),
+        "--ignore": bool(request.ignored),
+        "--json": request.as_json,
+        "--junit": request.junit is not None,
+    }
+    for option, is_given in {**ways, **options}.items():
+        places = _BELONGS_TO.get(option, ())
+        if is_given and option != way and way not in places:
+            named = [place for place in places if place]
+            belongs = f"It belongs to {' or '.join(named)}." if named and not way else "Leave one of them out."
+            raise Problem(f"{option} has no effect {f'with {way}' if way else 'here'}", belongs)
+    for pointer in request.ignored:
+        if not pointer.startswith(tuple(f"/{part}" for part in _COMPARED)):
+            raise Problem(
+                f"--ignore: {one_line(pointer, _NAME_CHARACTERS)!r} is nothing that is compared",
+                "Write /result/…, /arguments/…, /outcome/… or /printed.",
+            )
 
 
 async def _replay_all(targets: Sequence[str]) -> list[Verdict]:

@@ -280,6 +280,37 @@ def test_what_cannot_be_done_is_said_in_one_line(codemode, tmp_path, arguments, 
     assert "Traceback" not in finished.stderr
 
 
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (["--allow", "odd.*"], ["--allow has no effect here", "It belongs to --live."]),
+        (["--ignore", "/result"], ["--ignore has no effect here", "It belongs to --live or --script."]),
+        (["--live", "--junit", "x.xml"], ["--junit has no effect with --live", "Leave one of them out."]),
+        (["--script", "x.py", "--allow", "*"], ["--allow has no effect with --script", "Leave one of them out."]),
+        (
+            ["--script", "x.py", "--policy", "x.json"],
+            ["--script has no effect with --policy", "Leave one of them out."],
+        ),
+        (["--step", "--json"], ["--json has no effect with --step", "Leave one of them out."]),
+        (
+            ["--live", "--ignore", "result/at"],
+            [
+                "--ignore: 'result/at' is nothing that is compared",
+                "Write /result/…, /arguments/…, /outcome/… or /printed.",
+            ],
+        ),
+        (
+            ["--live", "--ignore", "/at"],
+            ["--ignore: '/at' is nothing that is compared", "Write /result/…, /arguments/…, /outcome/… or /printed."],
+        ),
+    ],
+)
+def test_an_option_that_would_be_without_effect_is_refused(codemode, options, said):
+    finished = codemode("replay", str(EXAMPLE / "recording.jsonl"), *options)
+    assert (finished.returncode, finished.stdout) == (2, "")
+    assert [line.strip().removeprefix("error: ") for line in finished.stderr.splitlines()] == said
+
+
 @pytest.mark.parametrize("arguments", [["show"], ["show", "--html", "page.html"], ["replay"], ["replay", "--step"]])
 def test_a_recording_that_turns_out_to_be_none_is_no_fault_of_ours(codemode, tmp_path, arguments):
     lines = (EXAMPLE / "recording.jsonl").read_text().splitlines()[:-1]
