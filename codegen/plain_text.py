@@ -31,10 +31,8 @@ def one_line(text: Any, limit: int) -> str:
 
 
 def indented(line: str, limit: int) -> str:
-    """Return one line of a text that is not ours, made inert, with the spaces that it is indented by."""
-    mark = line[:1] if line[:1] in {"-", "+"} else ""
-    rest = line[len(mark) :]
-    return mark + " " * (len(rest) - len(rest.lstrip())) + one_line(rest, limit)
+    """Return one line of a text that is not ours, made inert, with all its spaces: in source and values they count."""
+    return _bounded(_printable(line[: 4 * limit + 64].expandtabs(4)), limit)
 
 
 def paragraph(text: Any, limit: int) -> str:

@@ -102,7 +102,7 @@ def shown(recording: Recording, picture: Picture) -> Group:
 
 def _summary(recording: Recording, picture: Picture) -> Text:
     begun = recording.begun
-    outcome = one_line(picture.outcome, _LINE_CHARACTERS * 2)
+    outcome = indented(picture.outcome, _LINE_CHARACTERS * 2)
     text = Text.assemble(
         (f"{one_line(begun.filename, _NAME_CHARACTERS)}  {begun.run_id}", "bold"),
         f"  {when(begun.at)}\n",

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from broker.errors import RecordingError
 from broker.recordings.showing.picture import spelled_seconds
 from broker.recordings.showing.script_excerpt import excerpt
-from codegen.plain_text import counted, one_line, paragraph
+from codegen.plain_text import counted, indented, one_line, paragraph
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -48,7 +48,7 @@ def _body(recording: Recording, picture: Picture) -> Iterator[str]:
     began = datetime.fromtimestamp(begun.at / 1e9, UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
     yield f"<h1>{escape(one_line(begun.filename, _NAME_CHARACTERS))}</h1>"
     yield f'<p class="dim"><code>{escape(begun.run_id)}</code>, {began}</p>'
-    outcome = escape(one_line(picture.outcome, _VALUE_CHARACTERS))
+    outcome = escape(indented(picture.outcome, _VALUE_CHARACTERS))
     yield f'<p class="{"good" if picture.is_good else "bad"}"><strong>{outcome}</strong></p>'
     size = f"{counted(len(picture.spans), 'call')}, {counted(len(recording.steps), 'step')}"
     yield f"<p>{size}, {spelled_seconds(picture.seconds)}</p>"
@@ -116,7 +116,6 @@ def _script(recording: Recording, picture: Picture) -> str:
         count, seconds = costs.get(number, (0, 0.0))
         cost = f"{count} x {spelled_seconds(seconds)}" if count else ""
         calls = ' class="calls"' if count else ""
-        indent = " " * (len(line) - len(line.lstrip()))
-        text = escape(indent + one_line(line, _VALUE_CHARACTERS))
+        text = escape(indented(line, _VALUE_CHARACTERS))
         cells.append(f'<div class="cost">{cost}</div><div class="at">{number}</div><div{calls}>{text}</div>')
     return f'<div class="script">{"".join(cells)}</div>'

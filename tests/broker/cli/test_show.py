@@ -187,6 +187,19 @@ def test_lines_of_a_script_are_numbered_as_python_numbers_them(codemode, tmp_pat
     assert '<div class="at">2</div><div>raise ValueError</div>' in (tmp_path / "run.html").read_text()
 
 
+def test_spaces_inside_a_line_and_a_value_are_shown_as_they_are(codemode, tmp_path):
+    (tmp_path / "script.py").write_text('x = "a  b"\t# two  spaces\nif x:\n\tprint(x)\nx\n')
+    codemode("run", "script.py")
+    shown = codemode("show", "last").stdout
+    assert 'completed with "a  b"\n' in shown
+    assert '1  x = "a  b"  # two  spaces\n' in shown
+    assert "3      print(x)\n" in shown
+    codemode("show", "last", "--html", "run.html")
+    page = (tmp_path / "run.html").read_text()
+    assert "<strong>completed with &quot;a  b&quot;</strong>" in page
+    assert "<div>x = &quot;a  b&quot;  # two  spaces</div>" in page
+
+
 def screenshot(browser: str, page: Path, width: int, theme: str) -> list[list[tuple[int, ...]]]:
     target = page.with_suffix(".png")
     size, scheme = f"--window-size={width},1500", f"--blink-settings=preferredColorScheme={theme}"
