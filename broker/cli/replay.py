@@ -19,11 +19,11 @@ from broker.cli.junit import junit_xml
 from broker.cli.recordings import read_target
 from broker.cli.replay_live import compared, judged
 from broker.cli.replay_steps import walk
-from broker.cli.terminal import Problem, note, notes, write_file, write_result
+from broker.cli.terminal import Problem, note, notes, print_diff, write_file, write_result
 from broker.errors import RecordingError
 from broker.recordings.replay.replay import replay
 from broker.runs.shared_sandbox import SharedSandbox
-from codegen.plain_text import indented, one_line
+from codegen.plain_text import one_line
 from sandbox import Sandbox
 
 if TYPE_CHECKING:
@@ -42,7 +42,6 @@ _BELONGS_TO = {
 
 _COMPARED = ("result", "arguments", "outcome", "printed", "*")
 _NAME_CHARACTERS = 60
-_LINE_CHARACTERS = 500
 
 
 @dataclass(frozen=True)
@@ -177,7 +176,7 @@ async def _replay_one(sandbox: SharedSandbox, name: str) -> Verdict:
 def _report(verdicts: Sequence[Verdict]) -> None:
     for verdict in verdicts:
         for line in (*verdict.notes, *([verdict.detail] if verdict.detail else [])):
-            _print_diff(line if line.startswith(verdict.name) else f"{verdict.name}: {line}")
+            print_diff(notes(), line if line.startswith(verdict.name) else f"{verdict.name}: {line}")
     table = Table(box=None, pad_edge=False)
     for column in ("recording", "result", "calls", "s"):
         table.add_column(column, header_style="dim", justify="right" if column in {"calls", "s"} else "left")
@@ -186,12 +185,6 @@ def _report(verdicts: Sequence[Verdict]) -> None:
         name = Text(one_line(verdict.name, _NAME_CHARACTERS))
         table.add_row(name, Text(verdict.result, style), f"{verdict.calls}", f"{verdict.seconds:.2f}")
     note(table)
-
-
-def _print_diff(text: str) -> None:
-    for line in text.splitlines():
-        style = "red" if line.startswith("-") else "green" if line.startswith("+") else ""
-        notes().print(Text(indented(line, _LINE_CHARACTERS), style), soft_wrap=True)
 
 
 def _targets(given: Sequence[str]) -> list[str]:

@@ -20,7 +20,7 @@ from broker.cli.exit_codes import ExitCode
 from broker.cli.recordings import open_recordings
 from broker.cli.run import grants_of, report_idle, report_unlisted
 from broker.cli.script_file import read_script
-from broker.cli.terminal import Problem, can_ask, note, notes, print_table, write_result
+from broker.cli.terminal import Problem, can_ask, note, notes, print_diff, print_table, write_result
 from broker.errors import ConfigError
 from broker.recordings.keeping.transfer import load_whole
 from broker.recordings.replay.compare import compare
@@ -117,12 +117,13 @@ def _report(found: Comparison) -> None:
     console = notes()
     for change in found.changes:
         line = f"line {change.line}: " if change.line else ""
-        console.print(Text.assemble((change.kind, _STYLES[change.kind]), f"  {line}{change.function}"), soft_wrap=True)
-        for place, then, now in change.fields:
-            text = f"  {place}: {one_line(then, _TEXT_CHARACTERS)} -> {one_line(now, _TEXT_CHARACTERS)}"
-            console.print(Text(text), soft_wrap=True)
+        function = one_line(change.function, _TEXT_CHARACTERS)
+        console.print(Text.assemble((change.kind, _STYLES[change.kind]), f"  {line}{function}"), soft_wrap=True)
+        for field in change.fields:
+            place, then, now = (one_line(text, _TEXT_CHARACTERS) for text in field)
+            console.print(Text(f"  {place}: {then} -> {now}"), soft_wrap=True)
     for other in found.others:
-        console.print(Text(f"{other.what} is different\n{other.diff}"), soft_wrap=True)
+        print_diff(console, f"{other.what} is different\n{other.diff}")
     for text in found.notes:
         note(text)
     note(counted(len(found.changes) + len(found.others), "difference") if found else "no differences")

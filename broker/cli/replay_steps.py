@@ -16,7 +16,7 @@ from rich.text import Text
 from broker.cli.compile_progress import compile_progress
 from broker.cli.consent import read_line
 from broker.cli.exit_codes import ExitCode
-from broker.cli.terminal import Problem, can_ask, results
+from broker.cli.terminal import Problem, can_ask, print_diff, results
 from broker.recordings.replay.replay import replay
 from broker.recordings.showing.script_excerpt import around
 from codegen.plain_text import indented, one_line, paragraph
@@ -69,7 +69,7 @@ async def walk(recording: Recording) -> ExitCode:
         for moment in moments:
             results().print(_picture(script, moment, len(moments)), soft_wrap=True)
     if found.difference is not None:
-        results().print(Text(f"{found.difference.what} came out differently\n{found.difference.diff}"))
+        print_diff(results(), f"{found.difference.what} came out differently\n{found.difference.diff}")
         return ExitCode.DIFFERENT
     return ExitCode.COMPLETED
 

@@ -280,6 +280,24 @@ def test_what_cannot_be_done_is_said_in_one_line(codemode, tmp_path, arguments, 
     assert "Traceback" not in finished.stderr
 
 
+@pytest.mark.parametrize("options", [(), ("--step",), ("--script", "other.py")])
+def test_what_a_file_says_was_called_and_printed_sends_nothing_to_the_terminal(codemode, config, tmp_path, options):
+    (tmp_path / "other.py").write_text("print('other')\n")
+    (tmp_path / "script.py").write_text("from tools import odd\nawait odd.echo(text='x')\nprint('said ', 'so')\n")
+    assert codemode("run", "script.py", "-c", config, "--allow", "odd.*").returncode == 0
+    codemode("recordings", "export", "last", "-o", "run.jsonl")
+    lines = (tmp_path / "run.jsonl").read_text().splitlines()[:-1]
+    attack = r"\u001b]0;owned\u0007\u001b[31m\u202e"
+    changed = [line.replace("said  so", f"said  {attack}so") for line in lines]
+    if "--script" in options:
+        changed = [line.replace('"function":"odd.echo"', f'"function":"odd.{attack}echo"') for line in changed]
+    (tmp_path / "run.jsonl").write_text("\n".join([*changed, ""]))
+    finished = codemode("replay", "run.jsonl", *options)
+    assert finished.returncode == 1
+    assert "-said  so" in finished.stdout + finished.stderr
+    assert set("\x1b\x07\u202e").isdisjoint(finished.stdout + finished.stderr)
+
+
 @pytest.mark.parametrize(
     ("options", "said"),
     [
