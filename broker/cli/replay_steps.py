@@ -61,9 +61,9 @@ async def walk(recording: Recording) -> ExitCode:
     async with Sandbox(compiling=compile_progress) as sandbox:
         found = await replay(sandbox, recording, on_step=lambda *step: kept.append(step))
     moments, script = _moments(recording, kept), recording.script_lines
-    if not moments:
+    if not moments and found.difference is None:
         raise Problem("the recording has no step")
-    if can_ask():
+    if moments and can_ask():
         await _browse(script, moments)
     else:
         for moment in moments:

@@ -280,6 +280,17 @@ def test_what_cannot_be_done_is_said_in_one_line(codemode, tmp_path, arguments, 
     assert "Traceback" not in finished.stderr
 
 
+def test_a_run_whose_first_step_differs_is_stepped_through_to_there(codemode, tmp_path):
+    codemode("run", "-", stdin="print('one')")
+    codemode("recordings", "export", "last", "-o", "run.jsonl")
+    text = (tmp_path / "run.jsonl").read_text()
+    (tmp_path / "run.jsonl").write_text(text[: text.rindex('{"event":"sealed"')].replace('"one\\n"', '"two\\n"'))
+    finished = codemode("replay", "run.jsonl", "--step")
+    assert (finished.returncode, finished.stderr) == (1, "")
+    assert finished.stdout.splitlines()[0] == "the printed text of step 0 came out differently"
+    assert finished.stdout.splitlines()[-2:] == ["-two", "+one"]
+
+
 @pytest.mark.parametrize("options", [(), ("--step",), ("--script", "other.py")])
 def test_what_a_file_says_was_called_and_printed_sends_nothing_to_the_terminal(codemode, config, tmp_path, options):
     (tmp_path / "other.py").write_text("print('other')\n")
