@@ -103,6 +103,8 @@ class Recording:
     value: Callable[[str], str | None]
     entry_id: int = 0
     is_imported: bool = False
+    is_running: bool = False
+    """Whether its process was still at it when this was read."""
     steps: list[Stepped] = field(default_factory=list)
     calls: dict[int, CallStory] = field(default_factory=dict)
     grants: list[RecordedGrant] = field(default_factory=list)

@@ -33,7 +33,11 @@ def load(recordings: Recordings, entry: Entry) -> Recording:
     """
     with _named(entry.run_id):
         return Recording.read(
-            recordings.lines(entry.id), recordings.value, entry_id=entry.id, is_imported=entry.is_imported
+            recordings.lines(entry.id),
+            recordings.value,
+            entry_id=entry.id,
+            is_imported=entry.is_imported,
+            is_running=entry.state == "running",
         )
 
 

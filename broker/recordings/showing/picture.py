@@ -170,7 +170,7 @@ def _outcome(recording: Recording) -> tuple[str, bool]:
         case Parked(calls):
             return f"is parked and waits for somebody to allow {counted(len(calls), 'call')}", False
         case None if recording.ended is None:
-            return "was interrupted", False
+            return "is running" if recording.is_running else "was interrupted", False
         case None:
             return "ended", True
     raise AssertionError(outcome)

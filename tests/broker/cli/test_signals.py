@@ -52,11 +52,13 @@ def test_a_run_that_is_ended_takes_its_servers_along_and_can_go_on(waiting, code
     with waiting() as process:
         started = descendants(process.pid)
         assert len(started) >= 2
+        assert codemode("show", "last").stdout.splitlines()[1] == "is running"
         process.send_signal(end)
         assert process.wait(timeout=60) == code
         assert [pid for pid in started if lives(pid)] == []
         assert process.stderr.read().endswith("interrupted\n" if end is signal.SIGINT else f"ended by {end.name}\n")
     assert "interrupted" in codemode("runs").stdout
+    assert codemode("show", "last").stdout.splitlines()[1] == "was interrupted"
 
 
 @pytest.mark.parametrize(
