@@ -19,7 +19,7 @@ from broker.upstreams.server_process import start_process
 from codegen.plain_text import one_line
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable
+    from collections.abc import AsyncIterator, Callable, Sequence
 
     from anyio.abc import Process
 
@@ -35,6 +35,8 @@ _KILL_SECONDS = 1.0
 _LAST_WORDS_SECONDS = 0.25
 _WORDS_CHARACTERS = 200
 _NPM_REASON = re.compile(r"npm (?:error|ERR!) (?!code |errno |syscall |path |A complete log)\S")
+_NODE_END = re.compile(r"Node\.js v\d")
+_NODE_REASON = re.compile(r"\w*Error(?: \[\w+\])?: \S")
 
 
 class Child:
@@ -62,13 +64,14 @@ class Child:
     def last_words(self) -> str:
         """Return the line that says why it ended, made inert and short; an empty text if it said nothing.
 
-        That is the last one of stderr, but for what npm and uv write behind the reason; where nothing came there, the
-        last one of stdout that was no message.
+        That is the last one of stderr, but for what npm, Node and uv write behind the reason; where nothing came there,
+        the last one of stdout that was no message.
         """
         # Redacted before a line is cut: of half a secret nobody could tell later that it is one.
         lines = self._redact(bytes(self._stderr or self.stray).decode("utf-8", "replace")).splitlines()
         of_npm = [line for line in lines if _NPM_REASON.match(line)]
-        said = [text for line in of_npm[:1] or lines if (text := one_line(line, _WORDS_CHARACTERS))]
+        of_node = [line for line in lines if _NODE_REASON.match(line)] if _NODE_END.match(_last(lines)) else []
+        said = [text for line in of_npm[:1] or of_node[-1:] or lines if (text := one_line(line, _WORDS_CHARACTERS))]
         return next((text for text in reversed(said) if not text.lower().startswith("hint:")), "")
 
     async def drain_stderr(self) -> None:
@@ -145,6 +148,11 @@ async def stdio_streams(
             with anyio.CancelScope(shield=True):
                 await child.stop()
             tasks.cancel_scope.cancel()
+
+
+def _last(lines: Sequence[str]) -> str:
+    """Return the last line that is not blank; an empty text where there is none."""
+    return next((line for line in reversed(lines) if line.strip()), "")
 
 
 def _how_it_ended(code: int) -> str:

@@ -55,6 +55,22 @@ async def test_a_server_that_cannot_be_used_says_why(faulty, running, behaviour)
     assert str(caught.value) == f"faulty is not available: {problem}. Nothing was sent."
 
 
+@pytest.mark.parametrize(
+    "reason",
+    [
+        "Error: Cannot find module '/srv/index.js'",
+        "Error [ERR_MODULE_NOT_FOUND]: Cannot find package 'zod'",
+        "TypeError: x is not a function",
+    ],
+)
+async def test_of_what_node_writes_when_it_fails_the_reason_is_quoted(running, reason):
+    trace = "    at load (node:internal:1207:15) {\n  code: 'E'\n}"
+    words = f"node:internal:1210\n  throw err;\n  ^\n\n{reason}\n{trace}\n\nNode.js v22.1.0"
+    program = f"cat >&2 <<'END'\n{words}\nEND\nexit 1"
+    async with running(ServerConfig(command="sh", args=("-c", program))) as upstream:
+        assert upstream.status.problem == f"it exited with code 1; its last words: {reason}"
+
+
 async def test_the_fault_of_a_server_that_is_not_wanted_any_more_reaches_nobody(faulty, log):
     config = faulty("bad_version_and_stays", env={"CALLS_LOG": str(log)})
     upstream = Upstream("faulty", config, lambda *_: None)
