@@ -82,7 +82,7 @@ def judge_recording(recording: Recording, policy: Policy) -> list[Verdict]:
             quotas.count(pending)
         now: Decided = "allowed" if isinstance(decision, Allow) else "denied" if isinstance(decision, Deny) else "asked"
         kind, name = decision.basis.kind, decision.basis.name
-        basis = name if name.startswith(kind) else f"{kind} {name}"
+        basis = name if name.startswith((kind, "the ")) else f"{kind} {name}"
         verdicts.append(Verdict(story.call.id, pending.qualified_name, story.call.line, _then(story), now, basis))
         if story.answered is not None and story.sent is not None:
             flow.receive(pending, recording.answer(story.answered))

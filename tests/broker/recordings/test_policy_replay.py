@@ -47,6 +47,7 @@ async def test_a_question_counts_as_any_answer_to_it_and_a_denial_does_not(run, 
     await run(ADD, policy=PolicyConfig.model_validate({"rules": [{"tools": "*", "effect": "allow"}]}), nothing=True)
     [verdict] = judge_recording(recorded(), policy(rules=[{"tools": "*", "effect": effect}]))
     assert (verdict.then, verdict.now, verdict.is_same) == ("allowed", now, is_same)
+    assert judge_recording(recorded(), policy(rules=[]))[0].basis == "the default 'everything else'"
 
 
 @pytest.mark.parametrize(("effect", "now"), [("allow", "allowed"), ("ask", "asked"), ("deny", "denied")])
@@ -65,7 +66,9 @@ async def test_a_call_that_was_not_sent_differs_from_no_decision(opened, run, re
 async def test_calls_count_in_the_quotas_of_the_other_policy(run, recorded):
     await run("from tools import desk\nfor n in range(3):\n    await desk.add(a=n)")
     limited = policy(rules=[{"tools": "*", "effect": "allow"}], quotas=[{"tools": "desk.*", "per_run": 2}])
-    assert [verdict.now for verdict in judge_recording(recorded(), limited)] == ["allowed", "allowed", "denied"]
+    verdicts = judge_recording(recorded(), limited)
+    assert [verdict.now for verdict in verdicts] == ["allowed", "allowed", "denied"]
+    assert verdicts[2].basis == "the quota 1 of 2 calls in a run is used up"
 
 
 async def test_a_call_that_the_other_policy_refuses_uses_nothing_up(run, recorded):
