@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 import anyio
 
-from sandbox.busy_polling import BRIEF_SECONDS, BusyPolling
+from sandbox.busy_polling import BRIEF_SECONDS, POLLED_SECONDS, BusyPolling
 from sandbox.errors import ProtocolError
 from sandbox.frames import Frame, FrameReader, Kind
 from sandbox.pace import QUICK_SECONDS
@@ -49,6 +49,7 @@ class WorkerLine:
         self._outgoing = bytearray()
         self._sending = anyio.Lock()
         self._has_listener = False
+        self._heard_at = 0.0
         self._socket.setblocking(False)  # noqa: FBT003  # the standard library's signature
         self._polling = BusyPolling()
         self._poll = select.poll()
@@ -79,15 +80,18 @@ class WorkerLine:
     def answer_at_once(self, seat: Seat) -> Frame | None:
         """Waits for a moment without the event loop: most steps take less than going round through it does.
 
-        Waits awake for a step that comes after a brief one: the calls of a loop are alike, and a first step is longer.
+        Waits awake for a step that comes after a brief one (the calls of a loop are alike), if the worker is awake too:
+        one that must be waked up may have to come to this core.
         """
         if self._has_listener or self._outgoing or (seat.step_seconds or 0) >= QUICK_SECONDS:
             return None
-        until = time.monotonic() + QUICK_SECONDS
+        began = time.monotonic()
         is_brief = seat.step_seconds is not None and seat.step_seconds < BRIEF_SECONDS
-        if is_brief and self._polling.poll(partial(self._receive_for, seat)) is not None:
+        is_awake = began - self._heard_at < POLLED_SECONDS
+        if is_brief and is_awake and self._polling.poll(partial(self._receive_for, seat)) is not None:
             return seat.answer
-        if not self._is_ended and self._poll.poll(max(until - time.monotonic(), 0) * 1_000):
+        left = max(began + QUICK_SECONDS - time.monotonic(), 0)
+        if not self._is_ended and self._poll.poll(left * 1_000):
             self._receive()
         return seat.answer
 
@@ -153,6 +157,7 @@ class WorkerLine:
     def _receive(self) -> None:
         try:
             data = self._socket.recv(RECEIVE_BYTES)
+            self._heard_at = time.monotonic()
             if not data:
                 self._on_break()
             for frame in self._frames.feed(data):
