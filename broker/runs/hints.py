@@ -57,6 +57,10 @@ _RESULT_TAKEN_WRONG = (
     ),
     (re.compile(r"AttributeError: 'dict' object has no attribute "), call_texts.RESULTS_ARE_DICTS),
     (
+        re.compile(r"(?:Attribute|Type)Error: .*\bbuiltin_function_or_method\b"),
+        call_texts.RESULTS_ARE_DICTS,  # `page.items` is a method
+    ),
+    (
         re.compile(r"TypeError: .*(?:must be str|expected str|a bytes-like object).* '?(?:dict|list)\b"),
         call_texts.TAKE_THE_TEXT,
     ),

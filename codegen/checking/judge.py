@@ -32,6 +32,8 @@ _UNRESOLVED = re.compile(r"Cannot resolve imported module `(tools\.)?(\w+)`")
 _OBJECT = re.compile(r"bject of type `(.+?)` (?:has no attribute `(\w+)`|with no|is not|is always)")
 _KEY = re.compile(r'key "(.*?)" for TypedDict `(\w+)`')
 _NUMBERED = re.compile(r"TypedDict `(\w+)` can only be subscripted .* got key of type `(?:Literal\[-?\d+\]|slice\[)")
+_METHOD = re.compile(r"`bound method (\w+)\.(\w+)\(")
+_FOUND_METHOD = re.compile(r"Argument to .*`([\w.]+)` is incorrect: Expected `(\w+).*`, found `bound method ")
 _OPERATOR = re.compile(r"between objects of type `(.+?)` and `(.+)`", re.DOTALL)
 _NOT_UNPACKED = re.compile(r"\[|\w+\s*\)|[^*]*\sfor\s")
 _OUTSIDE_FUNCTION = "`return` statement outside of a function"
@@ -40,7 +42,10 @@ _IS_ERROR = frozenset({"isError", "is_error"})
 _STORES = (
     ("invalid-assignment", re.compile(r"TypedDict|Invalid subscript assignment")),
     ("invalid-argument-type", re.compile(r"Argument is incorrect: Expected")),
-    ("unsupported-operator", re.compile(r"Operator `[|+]=`")),
+    ("unsupported-operator", re.compile(r"Operator `[|+]=`(?!.* and `bound method )")),
+)
+_ON_METHODS = frozenset(
+    {"invalid-argument-type", "missing-attribute", "not-iterable", "not-subscriptable", "unsupported-operator"}
 )
 _SIMPLE = frozenset({"str", "int", "float", "bool", "list", "dict", "coroutine"})
 
@@ -56,7 +61,7 @@ def alters_results(finding: Finding) -> bool:
 def mistake_in(finding: Finding, place: Place, known: Known) -> Mistake | None:
     """Return what to say about a finding, or None if it is not certain."""
     judge = _JUDGES.get(finding.rule)
-    mistake = judge(finding, place, known) if judge is not None else None
+    mistake = _method(finding, place, known) or (judge(finding, place, known) if judge is not None else None)
     if mistake is None:
         return None
     if mistake.hint in _OF_AWAIT:
@@ -137,6 +142,20 @@ def _attribute(type_: str, attribute: str, known: Known) -> Mistake | None:
     if attribute in _IS_ERROR:
         hint = "a call that fails raises ToolError"
     return Mistake(f"{type_} has no attribute `{attribute}`", hint)
+
+
+def _method(finding: Finding, place: Place, known: Known) -> Mistake | None:
+    """Judge a method that every dict has, such as `items`, that is used as if it were a part of a result."""
+    method = _METHOD.search(finding.message) if finding.rule in _ON_METHODS else None
+    if method is None or method[1] not in known.keys or not hasattr(dict, method[2]) or known.results_altered:
+        return None
+    if finding.rule == "invalid-argument-type":
+        given = _FOUND_METHOD.match(finding.message)
+        if given is None or given[2] not in {"Iterable", "Sized"} or place.defines(given[1]):
+            return None  # such as one that is called there
+    name = method[2]
+    hint = f'for its key write ["{name}"]' if name in known.keys[method[1]] else "add ()"
+    return Mistake(f"{method[1]} is a dict, and `{name}` is a method of every dict", hint)
 
 
 def _on_kind(finding: Finding, type_: str, place: Place, known: Known) -> Mistake | None:
@@ -231,5 +250,6 @@ _ERRORS = {
     "unknown-argument": _TYPE,
     "unknown-typed-dict-constructor-key": _TYPE,
     "unresolved-reference": frozenset({"NameError"}),
+    "unsupported-operator": _TYPE,
 }
 """What is raised by a mistake of each kind."""

@@ -58,6 +58,10 @@ MISTAKES = {
         "from tools import desk\n[*await desk.pictured()][1].size",
         'write value["key"], not value.key',
     ),
+    "a key that is a method of every dict": (
+        "from tools import desk\nfor one in [*await desk.pictured()][1].items:\n    pass",
+        'write value["key"], not value.key',
+    ),
     "an attribute of an error": (
         "from tools import desk\ntry:\n    await desk.fail()\nexcept Exception as error:\n    error.code",
         "a ToolError has server, tool, message, content and structured_content",
