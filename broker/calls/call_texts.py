@@ -74,6 +74,11 @@ NOT_FITTING = (
     "They are described now, and the script does not fit them: correct it by the stubs below, and run it again."
 )
 STARTS_ANEW = "each script starts anew: define what it uses"
+BESIDE_SCRIPTS = (
+    "search_tools, get_tool_details and execute_code are called beside a script, not in it; in a script, help(SERVER) "
+    "shows a server's tools"
+)
+CLASS_IN_MODULE = "the class of that name is in the module: write `from datetime import datetime`"
 CONVERT_TO_INT = "Write int(...) around it"
 CONVERT_TO_FLOAT = "Write float(...) around it"
 CONVERT_TO_STR = "Write str(...) around it"
@@ -105,6 +110,12 @@ def import_server(server: str, function: str) -> str:
     """Return how a script gets at a tool that it uses by its bare name."""
     call = f"{server}.{one_line(function, _NAME_CHARACTERS)}"
     return f"{call} is a tool: write `from tools import {server}` and `await {call}(...)`"
+
+
+def no_server(servers: Sequence[str]) -> str:
+    """Return what to do about a name that nothing has, where a script calls something of it as of a server's."""
+    there_are = one_line(few(servers, 12), _FAULT_CHARACTERS) or "none"
+    return f"{STARTS_ANEW}; no server is called so either (there are: {there_are})"
 
 
 def of_a_server(server: str) -> str:

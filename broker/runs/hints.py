@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
+from datetime import datetime
 from typing import TYPE_CHECKING
 
 from broker.calls import call_texts
 from broker.calls.call_failures import text_for
 from broker.errors import WITHDRAWN
 from broker.tools.spellings import STAND_INS
+from codegen.python_names import python_hint
 from sandbox import Raised
 
 if TYPE_CHECKING:
@@ -86,6 +88,7 @@ _ANYWHERE = (
 _MOST_READ = 1_000
 """Characters of an error: a script may write more of it, and some patterns take the cube of their number."""
 _OF_CLIENTS = STAND_INS | {"call", "client", "invoke", "mcp", "mcp_client", "session", "tools"}
+_BESIDE = frozenset({"execute_code", "get_tool_details", "search_tools"})
 
 
 def with_hint(outcome: Outcome, script: str, catalog: Catalog, *, has_called: bool) -> Outcome:
@@ -125,16 +128,28 @@ def _hint(raised: Raised, script: str, catalog: Catalog, *, has_called: bool) ->
     if raised.type in _NO_SYNTAX:
         return _sent_wrong(raised, script, catalog)
     if named := _UNDEFINED.match(raised.message):
-        if named[1] == "__file__":
-            return call_texts.NO_FILE
-        return _tool_hint(named[1], catalog) or _near_hint(named[1], script, catalog) or call_texts.STARTS_ANEW
+        return _undefined(named[1], script, catalog)
     if named := _NO_MODULE.match(raised.message):
         return _tool_hint(named[1], catalog)
-    named = _MODULE_WITHOUT.match(raised.message)
-    if named is not None and catalog.by_python_name(f"{named[1]}.{named[2]}") is not None:
-        return call_texts.import_beside(named[1])
     text = f"{raised.type}: {raised.message}"[:_MOST_READ]
+    if named := _MODULE_WITHOUT.match(raised.message):
+        return _missing_in_module(named[1], named[2], catalog)
     return text_for(text, _ANYWHERE) or (text_for(text, _RESULT_TAKEN_WRONG) if has_called else "")
+
+
+def _undefined(name: str, script: str, catalog: Catalog) -> str:
+    if name == "__file__":
+        return call_texts.NO_FILE
+    if hint := _tool_hint(name, catalog) or python_hint(name, script) or _near_hint(name, script, catalog):
+        return hint
+    is_awaited = re.search(rf"\bawait\s+{name}\.\w+\s*\(", script) is not None
+    return call_texts.no_server([*catalog.namespaces.values()]) if is_awaited else call_texts.STARTS_ANEW
+
+
+def _missing_in_module(module: str, name: str, catalog: Catalog) -> str:
+    if catalog.by_python_name(f"{module}.{name}") is not None:
+        return call_texts.import_beside(module)
+    return call_texts.CLASS_IN_MODULE if module == "datetime" and hasattr(datetime, name) else ""
 
 
 def _tool_hint(name: str, catalog: Catalog) -> str:
@@ -145,6 +160,8 @@ def _tool_hint(name: str, catalog: Catalog) -> str:
         return call_texts.import_server(home, name)
     if (meant := catalog.meant(name)) is not None:
         return call_texts.import_server(meant.namespace, meant.function)
+    if name in _BESIDE:
+        return call_texts.BESIDE_SCRIPTS
     return call_texts.HOW_TO_CALL if name in _OF_CLIENTS else ""
 
 

@@ -141,6 +141,7 @@ CALLS = {
     "import_beside": lambda name: call_texts.import_beside(name[:64]),
     "import_server": lambda name: call_texts.import_server("git", name[:64]),
     "import_as": lambda name: call_texts.import_as(name, "side_desk"),
+    "no_server": lambda name: call_texts.no_server([name] * 20),
     "of_a_server": lambda name: call_texts.of_a_server(name[:64]),
     "no_function": call_texts.no_function,
     "extract_reads": lambda name: call_texts.extract_reads(400_000),  # noqa: ARG005

@@ -114,6 +114,17 @@ MISTAKES = {
     ),
     "a variable that is called like a server": ("desktop.size", "each script starts anew: define what it uses"),
     "a variable of an earlier script": ("nothing_known", "each script starts anew: define what it uses"),
+    "a server that there is not": (
+        "await jira.search(query='a')",
+        "no server is called so either (there are: desk, side_desk, time)",
+    ),
+    "a tool beside scripts": ("await search_tools(query='a')", "are called beside a script, not in it"),
+    "a tool beside scripts as a server": ("from tools import search_tools", "are called beside a script, not in it"),
+    "a class of the library": ("Counter('aab')", "write `from collections import Counter`"),
+    "a module of the library": ("json.dumps(1)", "write `import json`"),
+    "a class named like its module": ("datetime.now()", "write `from datetime import datetime`"),
+    "a module for its class": ("import datetime\ndatetime.now()", "write `from datetime import datetime`"),
+    "a word of JSON": ("x = null", "in Python it is `None`"),
     "the script's own file": (
         "import pathlib\npathlib.Path(__file__).parent",
         "a script has no file or folder of its own: write the paths that tools need into it",
