@@ -87,6 +87,18 @@ IN_A_LIST = "Pass a list, even for one item: [...]"
 AWAIT_IT = "write `await` before it"
 PYTHON_TEXT = "if this is a tool's result, its text is not JSON but a Python literal: `ast.literal_eval(text)` reads it"
 NOT_AWAITED = "functions that are not `async`, such as display() and print(), are called without `await`"
+TEXT_IS_NOT_PARSED = (
+    "if this is a tool's result, it is text (str): json.loads() reads it if it is JSON, and if it is not, print its "
+    "beginning first"
+)
+DATES_ARE_TEXT = (
+    "dates in results are text: datetime.fromisoformat(text) reads one; one with a time zone goes together with "
+    "datetime.now(timezone.utc)"
+)
+ERRORS_AMONG_RESULTS = (
+    "asyncio.gather(..., return_exceptions=True) returns errors among the results: leave out those for which "
+    "isinstance(result, ToolError)"
+)
 LOOK_AT_THE_TEXT = "if this is a tool's result, it is text (str) in a format of its own: print its beginning first"
 
 

@@ -66,7 +66,17 @@ _RESULT_TAKEN_WRONG = (
         re.compile(r"TypeError: .*(?:must be str|expected str|a bytes-like object).* '?(?:dict|list)\b"),
         call_texts.TAKE_THE_TEXT,
     ),
-    (re.compile(r"TypeError: string indices must be integers"), call_texts.LOOK_AT_THE_TEXT),
+    (
+        re.compile(r"TypeError: string indices must be integers|AttributeError: 'str' object has no attribute "),
+        call_texts.TEXT_IS_NOT_PARSED,
+    ),
+    (
+        re.compile(
+            r"TypeError: .*'(?:datetime\.date(?:time)?' and 'str|str' and 'datetime\.date(?:time)?)'"
+            r"|TypeError: can't (?:subtract|compare) offset-naive and offset-aware"
+        ),
+        call_texts.DATES_ARE_TEXT,
+    ),
     (re.compile(r"json\.decoder\.JSONDecodeError: Expecting property name enclosed in"), call_texts.PYTHON_TEXT),
     (re.compile(r"json\.decoder\.JSONDecodeError: "), call_texts.LOOK_AT_THE_TEXT),
 )
@@ -82,6 +92,7 @@ _ANYWHERE = (
     (re.compile(r"TypeError: 'async_generator' object (?:is not iterable|can't be awaited)"), call_texts.MAKE_A_LIST),
     (re.compile(r"TypeError: .*'coroutine'"), call_texts.CALL_AND_AWAIT),
     (re.compile(r"TypeError: '(?:NoneType|bool|bytes|float|int|str)' object can't be awaited"), call_texts.NOT_AWAITED),
+    (re.compile(r"TypeError: 'Tool\w+' object is not "), call_texts.ERRORS_AMONG_RESULTS),
     (re.compile(r"AttributeError: 'Tool\w+' object has no attribute "), call_texts.PARTS_OF_ERRORS),
     (re.compile(r"RuntimeError: await wasn't used with future"), call_texts.AWAIT_IT),
 )

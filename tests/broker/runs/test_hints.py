@@ -147,7 +147,26 @@ MISTAKES = {
         "`ast.literal_eval(text)` reads it",
     ),
     "a display that is awaited": ("await display('a')", "such as display() and print(), are called without `await`"),
-    "text as an object": ("from tools import desk\n(await desk.note())['notes']", "print its beginning first"),
+    "text as an object": (
+        "from tools import desk\n(await desk.note())['notes']",
+        "json.loads() reads it if it is JSON",
+    ),
+    "a method of objects on text": (
+        "from tools import desk\n(await desk.note()).get('notes')",
+        "json.loads() reads it if it is JSON",
+    ),
+    "a date that is text": (
+        "from datetime import datetime\nfrom tools import time\ndatetime.now() - await time.now()",
+        "datetime.fromisoformat(text) reads one",
+    ),
+    "a text before a date": (
+        "from datetime import date\nfrom tools import desk\nawait desk.note() < date.today()",
+        "datetime.fromisoformat(text) reads one",
+    ),
+    "an error among results": (
+        "import asyncio\nfrom tools.desk import lost\n(await asyncio.gather(lost(), return_exceptions=True))[0]['a']",
+        "isinstance(result, ToolError)",
+    ),
     "parts of a result": (
         "from tools import desk\n(await desk.note()).content",
         "returns the tool's result itself",
@@ -167,6 +186,11 @@ def add(a: int) -> int:
 
 def fail() -> str:
     """Fails."""
+    raise ValueError("no")
+
+
+def lost() -> Any:
+    """Fails too."""
     raise ValueError("no")
 
 
@@ -193,7 +217,7 @@ def boxed() -> dict[str, int]:
 @pytest.fixture
 async def session():
     async with Broker(
-        servers={"desk": [note, add, boxed, fail, pictured, rows], "side-desk": [note], "time": [now]}
+        servers={"desk": [note, add, boxed, fail, lost, pictured, rows], "side-desk": [note], "time": [now]}
     ) as broker:
         yield broker.session(grants=[Grant("*")])
 
