@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import json
+from datetime import date
 from importlib import import_module
+from typing import Any
 
 import anyio
 import pytest
+from mcp.server.mcpserver import Image
+from mcp.types import CallToolResult, TextContent
 from typing_extensions import TypedDict
 
 from broker import Broker, Grant, tool_definitions
@@ -43,6 +47,50 @@ async def test_plain_functions_are_typed_tools():
             reply = await session.dispatch("execute_code", {"code": script})
     assert "async def find(*, name: str, limit: int = 3) -> list[FindPerson]:" in details.text
     assert reply.text == '[0, "hello Ada"]\ncalls: people.find ok; people.greet ok'
+
+
+RETURNED = {
+    "list": [{"id": 1}, {"id": 2}],
+    "one": [1],
+    "none": [],
+    "object": {"at": date(2026, 1, 2), "id": (1, 2)},
+    "number": 5,
+    "text": "5",
+    "pictured": ["a picture", Image(data=b"\x89PNG", format="png")],
+    "own": CallToolResult(content=[TextContent(type="text", text="own")]),
+}
+
+
+@pytest.mark.parametrize(
+    ("kind", "value"),
+    [
+        ("list", [{"id": 1}, {"id": 2}]),
+        ("one", [1]),
+        ("none", []),
+        ("object", {"at": "2026-01-02", "id": [1, 2]}),
+        ("number", 5),
+        ("text", "5"),
+        ("own", "own"),
+        (
+            "pictured",
+            [
+                {"type": "text", "text": "a picture"},
+                {"type": "image", "mime_type": "image/png", "size": 4, "id": "block_1"},
+            ],
+        ),
+    ],
+)
+@pytest.mark.parametrize("annotation", [None, {"return": Any}, {"return": dict}, {"return": list}], ids=str)
+async def test_a_result_of_which_no_type_is_told_reaches_the_script_as_it_is(annotation, kind, value):
+    def look(kind: str):
+        return RETURNED[kind]
+
+    look.__annotations__ |= annotation or {}
+    with anyio.fail_after(60):
+        async with Broker(servers={"people": [look]}) as broker:
+            session = broker.session(grants=[Grant("*")])
+            result = await session.execute_code(f"await people.look(kind={kind!r})", describe_references=True)
+    assert (result.value, result.error) == (value, None)
 
 
 async def test_a_function_is_cancelled_with_its_call():
