@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+import subprocess
+import sys
 from contextlib import asynccontextmanager
 from pathlib import Path
 
@@ -407,3 +409,8 @@ async def test_a_broker_takes_data_and_texts_as_well(desk_server):
 def test_a_grant_for_a_scope_that_there_is_not_is_refused():
     with pytest.raises(PatternError, match="one of run, session, always"):
         Grant("desk.*", scope="forever")  # type: ignore[arg-type]  # the mistake
+
+
+def test_names_that_are_not_loaded_yet_are_listed():
+    script = "import broker\nassert set(broker.__all__) <= set(dir(broker))\nassert 'Broker' not in vars(broker)"
+    subprocess.run([sys.executable, "-c", script], check=True)  # noqa: S603  # a script of this test
