@@ -19,6 +19,14 @@ if TYPE_CHECKING:
     from codegen.checking.script_text import Place
     from codegen.checking.type_checker import Finding
 
+_READ_ANNOTATIONS = (
+    "__annotations__",
+    "annotationlib",
+    "extract",
+    "get_annotations",
+    "get_type_hints",
+    "singledispatch",
+)
 _UNDEFINED = re.compile(r"Name `(\w+)` used")
 
 
@@ -26,6 +34,8 @@ def undefined(finding: Finding, place: Place, known: Known) -> Mistake | None:
     """Judge a name that the script uses and nothing defines."""
     named = _UNDEFINED.search(finding.message)
     if named is None or place.mentions("exec", "globals", "locals", "vars"):
+        return None
+    if place.is_annotation and not place.mentions(*_READ_ANNOTATIONS):
         return None
     name = named[1]
     homes = [namespace for namespace, functions in known.functions.items() if name in functions]

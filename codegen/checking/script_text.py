@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, field
 from functools import cached_property
+from keyword import iskeyword
 from typing import TYPE_CHECKING
 
 from codegen.normal_form import normalised
@@ -24,6 +25,9 @@ _LINE_END = re.compile(r"\r\n|\r|\n")
 _CLAUSE = re.compile(r"(?:except|else|finally)\b")
 _LAMBDA = re.compile(r"\blambda\b")
 _QUOTED = re.compile(r"\"[^\"\n]*\"|'[^'\n]*'")
+_OF_ANNOTATIONS = frozenset("_.[]|, ")
+_PARAMETERS = re.compile(r"\bdef\s+\w+\s*\(\Z")
+_PARAMETER = re.compile(r"[(,]\s*\*{0,2}\w+\s?\Z")
 _LONGEST_PATH = 500
 _LONGEST_NAME = 80
 _LONGEST_UPDATE = 2_000
@@ -204,6 +208,26 @@ class Place:
         return True
 
     @property
+    def is_annotation(self) -> bool:
+        """Tell whether that text stands in an annotation, as far as that is plain: the guest's Python evaluates none.
+
+        Either right behind a quote, or behind `->` or the colon after a name that begins a line or a parameter.
+        """
+        before = self.script[max(0, self.start - _LONGEST_UPDATE) : self.start]
+        at = len(before) - 1
+        while at >= 0 and (before[at].isalnum() or before[at] in _OF_ANNOTATIONS):
+            at -= 1
+        mark, head = before[at : at + 1], before[: max(at, 0)]
+        if mark != ":":
+            is_quoted = mark in ("'", '"') and re.match(rf"[\w.\[\]|, ]*{mark}", self.after) is not None
+            return is_quoted or (mark == ">" and head.endswith("-"))
+        name = head.rpartition("\n")[2].strip()
+        opened = _last_opened(head)
+        if opened is None:
+            return name.isidentifier() and not iskeyword(name)
+        return _PARAMETERS.search(head[: opened + 1]) is not None and _PARAMETER.search(head[opened:]) is not None
+
+    @property
     def is_joined(self) -> bool:
         """Tell whether that text is one side of a `|`."""
         before = self.script[max(0, self.start - 20) : self.start].rstrip()
@@ -313,6 +337,16 @@ def _arguments(text: str) -> str:
         if depth < 0:
             return text[:at]
     return text
+
+
+def _last_opened(text: str) -> int | None:
+    """Return where the last bracket is that is not closed, strings and comments included; None if there is none."""
+    depth = 0
+    for at in range(len(text) - 1, -1, -1):
+        depth += (text[at] in ")]}") - (text[at] in "([{")
+        if depth < 0:
+            return at
+    return None
 
 
 def _looped(line: str, name: str) -> str | None:
