@@ -89,7 +89,10 @@ _ANYWHERE = (
     ),
     (re.compile(r"was expected, got _(?:Described|Listed)"), call_texts.HELP_SHOWS),
     (re.compile(r"TypeError: '(?:list|tuple|set|dict|generator)' object can't be awaited"), call_texts.GATHER_THEM),
-    (re.compile(r"TypeError: 'async_generator' object (?:is not iterable|can't be awaited)"), call_texts.MAKE_A_LIST),
+    (
+        re.compile(r"TypeError: 'async_generator' object (?:is not (?:iterable|an iterator)|can't be awaited)"),
+        call_texts.MAKE_A_LIST,
+    ),
     (re.compile(r"TypeError: .*'coroutine'"), call_texts.CALL_AND_AWAIT),
     (re.compile(r"TypeError: '(?:NoneType|bool|bytes|float|int|str)' object can't be awaited"), call_texts.NOT_AWAITED),
     (re.compile(r"TypeError: 'Tool\w+' object is not "), call_texts.ERRORS_AMONG_RESULTS),

@@ -93,6 +93,10 @@ MISTAKES = {
         "from tools import desk\nsum(await desk.add(a=n) for n in (1, 2))",
         "write a list, `[await ... for ...]`",
     ),
+    "a generator with await in it, asked for any": (
+        "from tools import desk\nany(await desk.add(a=n) for n in (1, 2))",
+        "write a list, `[await ... for ...]`",
+    ),
     "an asynchronous generator that is awaited": ("async def g():\n    yield 1\nawait g()", "loop with `async for`"),
     "a sum of coroutines": ("async def f(): return 1\nsum(f() for _ in 'ab')", "an `async` call without `await`"),
     "a server to be entered": (
