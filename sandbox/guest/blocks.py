@@ -40,10 +40,12 @@ def _display(value, mime_type):
     if isinstance(value, list) and any(map(_is_block, value)):
         for block in value:
             _display(block, mime_type)
+    elif isinstance(value, dict) and _holds_blocks(value.get("content")):
+        _display(value["content"], mime_type)
     elif _is_handle(value):
         _bridge.post("display", {"id": value["id"]})
-    elif _has_data(value):
-        _bridge.post("display", {"mime_type": value["mimeType"], "data": value["data"]})
+    elif carried := _carried(value):
+        _bridge.post("display", {"mime_type": carried[0], "data": carried[1]})
     elif isinstance(value, (bytes, bytearray, memoryview)):
         data = bytes(value)
         kind = mime_type or next((kind for begin, kind in _BEGINNINGS.items() if data.startswith(begin)), None)
@@ -58,6 +60,8 @@ def _display(value, mime_type):
 
 def read_bytes(block):
     """Returns, once awaited, the bytes of an image, audio or resource that a tool returned."""
+    if carried := _carried(block):
+        return _decoded(carried[1])
     if not _is_handle(block):
         raise TypeError("read_bytes() takes a block that a tool returned, a dict with type and id")
     return _bytes(_bridge.call("read_bytes", {"id": block["id"]}))
@@ -65,6 +69,10 @@ def read_bytes(block):
 
 async def _bytes(call):
     return base64.b64decode(await call)
+
+
+async def _decoded(data):
+    return base64.b64decode(data)
 
 
 def extract(value, expected, instructions=""):
@@ -90,14 +98,20 @@ def _is_block(value):
     return isinstance(value, dict) and isinstance(value.get("type"), str)
 
 
-def _has_data(value):
-    """Whether this is an image or audio as MCP writes it, which servers put into objects that they return."""
-    return (
-        _is_block(value)
-        and value["type"] in ("image", "audio")
-        and isinstance(value.get("data"), str)
-        and isinstance(value.get("mimeType"), str)
-    )
+def _carried(value):
+    """The kind and the base64 text of what a block carries as MCP writes it, in objects that servers return."""
+    if not _is_block(value) or value["type"] not in _KINDS:
+        return None
+    kind, data = value.get("mimeType"), value.get("data")
+    if value["type"] == "resource":
+        part = value["resource"] if isinstance(value.get("resource"), dict) else {}
+        kind, data = part.get("mimeType", "application/octet-stream"), part.get("blob")
+    return (kind, data) if isinstance(kind, str) and isinstance(data, str) else None
+
+
+def _holds_blocks(value):
+    """Whether this is a list of which a part is more than text."""
+    return isinstance(value, list) and any(_is_handle(one) or _carried(one) is not None for one in value)
 
 
 def _is_handle(value):

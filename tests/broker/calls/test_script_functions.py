@@ -104,6 +104,20 @@ async def test_a_picture_inside_of_an_object_is_displayed_as_such(running):
     assert broken.blocks == ()
 
 
+async def test_an_object_around_blocks_is_displayed_as_they_are_and_its_bytes_can_be_read(running):
+    file = {"type": "resource", "resource": {"uri": "file:///a.bin", "blob": DATA}}
+    whole = {"content": [{"type": "text", "text": "a cat"}, IMAGE, file]}
+    others = [{"content": "text"}, {"content": [{"type": "text", "text": "a"}]}, {"type": "resource", "resource": None}]
+    async with running() as run:
+        shown = await run(f"display({whole!r})")
+        read = await run(f"[(await read_bytes(one)).hex() for one in {[IMAGE, file]!r}]")
+        printed = await run(f"display(*{others!r})")
+    assert shown.structured["stdout"] == "a cat\n"
+    assert (shown.blocks[0], shown.blocks[1]["resource"]["blob"]) == (IMAGE, DATA)
+    assert read.structured["value"] == [PNG.hex()] * 2
+    assert (printed.blocks, printed.structured["stdout"]) == ((), "".join(f"{one}\n" for one in others))
+
+
 async def test_bytes_that_a_script_made_are_displayed_as_what_they_are(running):
     async with running() as run:
         reply = await run(f"display({PNG!r})\ndisplay(b'a,b', mime_type='text/csv')\ndisplay({{'plain': 1}})")
