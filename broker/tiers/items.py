@@ -26,6 +26,7 @@ _PARAMETERS = 20
 _BASIC_PARAMETERS = 6
 _PARAMETER_CHARACTERS = 60
 _FIELDS = 8
+_BRANCHES = 8
 _SERVERS = 3
 
 
@@ -102,9 +103,18 @@ def _parameters(entry: CatalogEntry) -> Iterator[tuple[str, str, bool]]:
 
 
 def _kind(schema: Any) -> str:
+    kinds = _kinds(schema)
+    branches = schema.get("anyOf") if isinstance(schema, dict) and not kinds else None
+    if isinstance(branches, list) and len(branches) <= _BRANCHES:
+        of_branches = [_kinds(one) for one in branches]
+        kinds = list(dict.fromkeys(kind for one in of_branches for kind in one)) if all(of_branches) else []
+    return one_line("|".join(kinds), 40) or "any"
+
+
+def _kinds(schema: Any) -> list[str]:
     said = schema.get("type") if isinstance(schema, dict) else None
     kinds = [said] if isinstance(said, str) else said if isinstance(said, list) else []
-    return one_line("|".join(kind for kind in kinds if isinstance(kind, str)), 40) or "any"
+    return [kind for kind in kinds if isinstance(kind, str)]
 
 
 def _returns(schema: Any) -> str:

@@ -109,6 +109,23 @@ def test_five_thousand_tools_fit_into_the_budgets_of_their_pages(corpus, make_ti
     assert sum(page.items != () for page in of_tier[Tier.FULL]) > 1
 
 
+@pytest.mark.parametrize(
+    ("schema", "kind"),
+    [
+        ({"anyOf": [{"type": "string"}, {"type": "null"}]}, "string|null"),
+        ({"anyOf": [{"type": ["string", "null"]}, {"type": "string"}]}, "string|null"),
+        ({"anyOf": [{"type": "string"}, {"$ref": "#/$defs/other"}]}, "any"),
+        ({"anyOf": [{"type": "string"}] * 500}, "any"),
+        ({"anyOf": "string"}, "any"),
+        ({"anyOf": []}, "any"),
+    ],
+)
+def test_a_parameter_of_several_types_shows_them(make_tiers, schema, kind):
+    catalog = Catalog(["srv"])
+    catalog.replace("srv", [spec("log", since=schema)])
+    assert make_tiers(catalog).hot().items[0]["parameters"] == [f"since: {kind}"]
+
+
 def test_a_hot_tool_shows_the_parameters_that_a_call_needs_first(make_tiers):
     catalog = Catalog(["srv"])
     schema = {"type": "object", "properties": {key: {"type": "string"} for key in "abcdefg"}, "required": ["c", "g"]}
