@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, TypeAlias
 import anyio
 
 from broker.authorization.patterns import matcher
+from codegen.plain_text import counted
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Iterator
@@ -53,10 +54,11 @@ class Quotas:
             if count is None:
                 continue
             if quota.per_run is not None and count.by_run.get(call.caller.run, 0) >= quota.per_run:
-                return f"the {_title(quota, key)} of {quota.per_run} calls in a run is used up"
+                return f"the {_title(quota, key)} ({counted(quota.per_run, 'call')} in a run) is used up"
             if quota.per_minute is not None and len(self._recent(count)) >= quota.per_minute:
                 seconds = math.ceil(_MINUTE - (self._clock() - count.recent[-quota.per_minute]))
-                return f"the {_title(quota, key)} of {quota.per_minute} calls a minute is used up for {seconds} s"
+                calls = counted(quota.per_minute, "call")
+                return f"the {_title(quota, key)} ({calls} a minute) is used up for {seconds} s"
         return ""
 
     def count(self, call: PendingCall) -> None:

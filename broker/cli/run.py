@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import json
 import sys
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
+
+import anyio
 
 from broker import Grant, PatternError
 from broker.authorization.patterns import has_wildcards, literal, matcher
@@ -20,10 +23,10 @@ from codegen.plain_text import one_line
 from sandbox.limits import LEAST_MEMORY_BYTES, MIB
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable, Iterator
     from pathlib import Path
 
-    from broker import CheckMode, Config, ExecutionResult
+    from broker import CallRecord, CheckMode, Config, ExecutionResult
     from broker.tools.catalog import Catalog
     from sandbox import Isolation, Limits
 
@@ -69,14 +72,16 @@ async def run_script(request: RunRequest) -> ExitCode:
     limits = _limits(request, config.sandbox.limits)
     answerer = TerminalAnswerer() if can_ask() else None
     async with open_broker(config, runs_scripts=True, isolation=request.isolation) as broker:
-        result = await broker.session(grants=grants, answerer=answerer, parks=request.park).execute_code(
-            script,
-            filename=name_in_tracebacks(request.script),
-            limits=limits,
-            on_output=None if request.as_json else show_output,
-            describe_references=True,
-            check=request.check,
-        )
+        with reported_if_ended(request, can_resume=config.recordings.mode == "full") as on_call:
+            result = await broker.session(grants=grants, answerer=answerer, parks=request.park).execute_code(
+                script,
+                filename=name_in_tracebacks(request.script),
+                limits=limits,
+                on_output=None if request.as_json else show_output,
+                on_call=on_call,
+                describe_references=True,
+                check=request.check,
+            )
         report_servers(broker, request)
         report_unlisted(grants, broker.catalog)
     if request.as_json:
@@ -137,6 +142,26 @@ def _limits(request: RunRequest, configured: Limits) -> Limits:
 def show_output(stream: str, text: str) -> None:
     """Pass on what a script prints."""
     write_to(sys.stderr if stream == "stderr" else sys.stdout, text)
+
+
+@contextmanager
+def reported_if_ended(request: object, *, can_resume: bool) -> Iterator[Callable[[CallRecord, int, int], None]]:
+    """Tell of the calls that a run has made, and how to go on with it, where the command is ended meanwhile.
+
+    Args:
+        request: As of `report`.
+        can_resume: Whether the run is recorded with its content.
+    """
+    calls: list[CallRecord] = []
+    try:
+        yield lambda record, _ended, _made: calls.append(record)
+    except anyio.get_cancelled_exc_class():
+        if calls:
+            note("")
+            note(call_table(calls))
+        if can_resume:
+            note(whole("`codemode resume last` continues the run; answered calls are not repeated.", request))
+        raise
 
 
 def report(result: ExecutionResult, request: object) -> None:

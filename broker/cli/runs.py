@@ -13,7 +13,7 @@ from broker.cli.configured import load_config, open_broker, report_servers
 from broker.cli.consent import TerminalAnswerer, said_yes
 from broker.cli.exit_codes import ExitCode
 from broker.cli.recordings import STYLES, as_json, open_recordings, when
-from broker.cli.run import exit_code, grants_of, report, report_idle, report_unlisted, show_output
+from broker.cli.run import exit_code, grants_of, report, report_idle, report_unlisted, reported_if_ended, show_output
 from broker.cli.terminal import can_ask, note, results, write_result
 from broker.errors import RecordingError
 from broker.recordings.keeping.transfer import load, load_beginning
@@ -85,13 +85,15 @@ async def resume_run(request: ResumeRequest) -> ExitCode:
     answerer = TerminalAnswerer() if can_ask() else None
     async with open_broker(config, runs_scripts=True, isolation=request.isolation) as broker:
         session = broker.session(name=name, principal=principal, grants=grants, answerer=answerer, parks=True)
-        result = await session.resume(
-            entry.run_id,
-            any_principal=True,
-            on_output=None if request.as_json else show_output,
-            unknown=request.unknown,
-            ask_unknown=_ask_again if answerer is not None else None,
-        )
+        with reported_if_ended(request, can_resume=True) as on_call:
+            result = await session.resume(
+                entry.run_id,
+                any_principal=True,
+                on_output=None if request.as_json else show_output,
+                on_call=on_call,
+                unknown=request.unknown,
+                ask_unknown=_ask_again if answerer is not None else None,
+            )
         report_servers(broker, request)
         report_unlisted(grants, broker.catalog)
     if request.as_json:

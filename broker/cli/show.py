@@ -37,6 +37,7 @@ MOST_LINES = 500
 
 _NAME_CHARACTERS = 34
 _LINE_CHARACTERS = 96
+_COST_WIDTH = 18
 _OUTPUT_CHARACTERS = 4_000
 _LEAST_WIDTH = 10
 _LEAST_NAME = 12
@@ -191,11 +192,11 @@ def _script(recording: Recording, picture: Picture) -> list[Text]:
     lines = []
     for number, line in excerpt(recording.script_lines, costs, MOST_LINES):
         if line is None:
-            lines.append(Text(f"{'':16} {'⋮':>4}  {counted(number, 'line')}", "dim"))
+            lines.append(Text(f"{'':{_COST_WIDTH}} {'⋮':>4}  {counted(number, 'line')}", "dim"))
             continue
         count, seconds = costs.get(number, (0, 0.0))
-        cost = f"{count:>5} x {spelled_seconds(seconds):>8}" if count else ""
-        text = Text(f"{cost:16} {number:4}  ", "cyan" if count else "dim")
+        cost = f"{counted(count, 'call')}, {spelled_seconds(seconds)}" if count else ""
+        text = Text(f"{cost:>{_COST_WIDTH}} {number:4}  ", "cyan" if count else "dim")
         text.append(indented(line, _LINE_CHARACTERS), "bold" if count else "")
         lines.append(text)
     return [*lines, Text("")]

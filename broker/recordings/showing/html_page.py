@@ -114,7 +114,7 @@ def _script(recording: Recording, picture: Picture) -> str:
             cells.append(f'<div class="cost"></div><div class="at">⋮</div><div>{counted(number, "line")}</div>')
             continue
         count, seconds = costs.get(number, (0, 0.0))
-        cost = f"{count} x {spelled_seconds(seconds)}" if count else ""
+        cost = f"{counted(count, 'call')}, {spelled_seconds(seconds)}" if count else ""
         calls = ' class="calls"' if count else ""
         text = escape(indented(line, _VALUE_CHARACTERS))
         cells.append(f'<div class="cost">{cost}</div><div class="at">{number}</div><div{calls}>{text}</div>')

@@ -221,9 +221,9 @@ def test_a_denial_is_stronger_than_a_rule_that_allows():
 
 
 def test_a_quota_that_is_used_up_refuses_what_is_allowed():
-    denied = decide(grants=[Grant("*")], used_up="the quota 1 of 3 calls in a run is used up")
+    denied = decide(grants=[Grant("*")], used_up="the quota 1 (3 calls in a run) is used up")
     assert isinstance(denied, Deny)
-    assert denied.reason == "git.git_log was refused: the quota 1 of 3 calls in a run is used up."
+    assert denied.reason == "git.git_log was refused: the quota 1 (3 calls in a run) is used up."
 
 
 def received(*labels, server="notes", tool="read", value="some text") -> FlowState:

@@ -343,7 +343,7 @@ async def test_a_quota_counts_what_is_allowed_and_refuses_the_rest():
     assert [said(one) for one in decisions] == [
         "allowed by grant",
         "allowed by grant",
-        "git.git_add was refused: the quota 1 of 2 calls in a run is used up.",
+        "git.git_add was refused: the quota 1 (2 calls in a run) is used up.",
     ]
     assert said(await session.for_run("run_2").decide(call("git_add"))) == "allowed by grant"
 
@@ -355,7 +355,7 @@ async def test_a_quota_counts_what_is_allowed_by_a_yes_to_the_call_alone():
     of_run = replace(call("git_add"), caller=desk.caller)
     assert [said(await desk.decide(of_run)) for _ in range(2)] == [
         "allowed by answer",
-        "git.git_add was refused: the quota 1 of 1 calls in a run is used up.",
+        "git.git_add was refused: the quota 1 (1 call in a run) is used up.",
     ]
 
 
@@ -369,7 +369,7 @@ async def test_a_quota_of_a_minute_says_when_there_is_room_again():
     assert isinstance(await desk.decide(call("git_add")), Allow)
     seconds[0] = 12.5
     assert said(await desk.decide(call("git_add"))) == (
-        "git.git_add was refused: the quota 'few' for git.git_add of 1 calls a minute is used up for 48 s."
+        "git.git_add was refused: the quota 'few' for git.git_add (1 call a minute) is used up for 48 s."
     )
     assert isinstance(await desk.decide(call("git_log")), Allow)
     seconds[0] = 60.0

@@ -25,7 +25,7 @@ def test_the_end_of_a_run_takes_its_own_counts_away_and_no_others():
         counts.count(call(run=run))
     counts.end_run("a")
     assert counts.used_up(call(run="a")) == ""
-    assert counts.used_up(call(run="b")) == "the quota 1 of 1 calls in a run is used up"
+    assert counts.used_up(call(run="b")) == "the quota 1 (1 call in a run) is used up"
 
 
 @pytest.mark.parametrize(("name", "is_counted"), [("git.git_log", True), ("mail.send", True), ("notes.read", False)])
@@ -38,7 +38,7 @@ def test_a_quota_of_several_patterns_counts_what_any_of_them_matches(name, is_co
 def test_a_call_counts_against_every_quota_that_it_falls_under():
     counts = quotas({"tools": "mail.*", "per_run": 1}, {"tools": "*", "per_run": 1}, {"tools": "git.*", "per_run": 2})
     counts.count(call())
-    assert counts.used_up(call()) == "the quota 2 of 1 calls in a run is used up"
+    assert counts.used_up(call()) == "the quota 2 (1 call in a run) is used up"
 
 
 def test_a_call_is_of_the_last_minute_until_a_minute_has_passed():
@@ -47,11 +47,11 @@ def test_a_call_is_of_the_last_minute_until_a_minute_has_passed():
     for now[0] in (0.0, 20.0):
         counts.count(call())
     now[0] = 59.5
-    assert counts.used_up(call()) == "the quota 1 of 2 calls a minute is used up for 1 s"
+    assert counts.used_up(call()) == "the quota 1 (2 calls a minute) is used up for 1 s"
     now[0] = 60.0
     assert counts.used_up(call()) == ""
     counts.count(call())
-    assert counts.used_up(call()) == "the quota 1 of 2 calls a minute is used up for 20 s"
+    assert counts.used_up(call()) == "the quota 1 (2 calls a minute) is used up for 20 s"
 
 
 def test_a_call_of_before_an_interruption_counts_for_its_run_and_not_for_the_minute():
@@ -59,4 +59,4 @@ def test_a_call_of_before_an_interruption_counts_for_its_run_and_not_for_the_min
     counts.count_again(call())
     assert counts.used_up(call()) == ""
     counts.count_again(call())
-    assert counts.used_up(call()) == "the quota 2 of 2 calls in a run is used up"
+    assert counts.used_up(call()) == "the quota 2 (2 calls in a run) is used up"

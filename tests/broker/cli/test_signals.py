@@ -56,7 +56,11 @@ def test_a_run_that_is_ended_takes_its_servers_along_and_can_go_on(waiting, code
         process.send_signal(end)
         assert process.wait(timeout=60) == code
         assert [pid for pid in started if lives(pid)] == []
-        assert process.stderr.read().endswith("interrupted\n" if end is signal.SIGINT else f"ended by {end.name}\n")
+        said = process.stderr.read()
+    assert "1 tool call" in said
+    assert "stubborn.echo" in said
+    assert "`codemode resume last --config mcp.json` continues the run" in said
+    assert said.endswith("interrupted\n" if end is signal.SIGINT else f"ended by {end.name}\n")
     assert "interrupted" in codemode("runs").stdout
     assert codemode("show", "last").stdout.splitlines()[1] == "was interrupted"
 

@@ -68,7 +68,7 @@ async def test_calls_count_in_the_quotas_of_the_other_policy(run, recorded):
     limited = policy(rules=[{"tools": "*", "effect": "allow"}], quotas=[{"tools": "desk.*", "per_run": 2}])
     verdicts = judge_recording(recorded(), limited)
     assert [verdict.now for verdict in verdicts] == ["allowed", "allowed", "denied"]
-    assert verdicts[2].basis == "the quota 1 of 2 calls in a run is used up"
+    assert verdicts[2].basis == "the quota 1 (2 calls in a run) is used up"
 
 
 async def test_a_call_that_the_other_policy_refuses_uses_nothing_up(run, recorded):
