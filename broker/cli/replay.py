@@ -14,12 +14,13 @@ from rich.table import Table
 from rich.text import Text
 
 from broker.cli.compile_progress import compile_progress
+from broker.cli.diffs import print_diff
 from broker.cli.exit_codes import ExitCode
 from broker.cli.junit import junit_xml
 from broker.cli.recordings import read_target
 from broker.cli.replay_live import compared, judged
 from broker.cli.replay_steps import walk
-from broker.cli.terminal import Problem, note, notes, print_diff, write_file, write_result
+from broker.cli.terminal import Problem, note, notes, write_file, write_result
 from broker.errors import RecordingError
 from broker.recordings.replay.replay import replay
 from broker.runs.shared_sandbox import SharedSandbox

@@ -16,11 +16,12 @@ from broker.authorization.policy_config import PolicyConfig
 from broker.cli.compile_progress import compile_progress
 from broker.cli.configured import load_config, open_broker, report_servers
 from broker.cli.consent import TerminalAnswerer
+from broker.cli.diffs import print_diff
 from broker.cli.exit_codes import ExitCode
 from broker.cli.recordings import open_recordings
 from broker.cli.run import grants_of, report_idle, report_unlisted
 from broker.cli.script_file import read_script
-from broker.cli.terminal import Problem, can_ask, note, notes, print_diff, print_table, write_result
+from broker.cli.terminal import Problem, can_ask, note, notes, print_table, write_result
 from broker.errors import ConfigError
 from broker.recordings.keeping.transfer import load_whole
 from broker.recordings.replay.compare import compare

@@ -15,8 +15,9 @@ from rich.text import Text
 
 from broker.cli.compile_progress import compile_progress
 from broker.cli.consent import read_line
+from broker.cli.diffs import print_diff
 from broker.cli.exit_codes import ExitCode
-from broker.cli.terminal import Problem, can_ask, print_diff, results
+from broker.cli.terminal import Problem, can_ask, results
 from broker.recordings.replay.replay import replay
 from broker.recordings.showing.script_excerpt import around
 from codegen.plain_text import indented, one_line, paragraph

@@ -15,8 +15,6 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from codegen.plain_text import indented
-
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Sequence
     from datetime import datetime
@@ -25,7 +23,6 @@ if TYPE_CHECKING:
     from rich.console import JustifyMethod, RenderableType
 
 
-_DIFF_CHARACTERS = 500
 _FOLDED_WIDTH = 20
 _UNKNOWN_WIDTH = 80
 _INDENT = 2
@@ -175,13 +172,6 @@ def _beside(columns: Sequence[str], cells: Sequence[str | Text], width: int) -> 
         else:
             lines.append(part)
     return Text("\n").join(lines)
-
-
-def print_diff(console: Console, text: str) -> None:
-    """Print a difference, made inert: what a recording says was printed may hold terminal sequences."""
-    for line in text.splitlines():
-        style = "red" if line.startswith("-") else "green" if line.startswith("+") else ""
-        console.print(Text(indented(line, _DIFF_CHARACTERS), style), soft_wrap=True)
 
 
 def write_to(stream: TextIO, text: str) -> None:

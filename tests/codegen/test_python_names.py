@@ -1,3 +1,5 @@
+"""What a script is told to write for a name of Python gives it that name."""
+
 from __future__ import annotations
 
 import re
@@ -7,11 +9,12 @@ import pytest
 
 from codegen.python_names import _HOMES, _SHORT, python_hint
 
+# Scripts have a newer Python than some hosts.
+NEWER = {"batched"} if sys.version_info < (3, 12) else set()
 
-@pytest.mark.parametrize("name", [*_HOMES, *_SHORT, "json", "datetime"])
+
+@pytest.mark.parametrize("name", sorted({*_HOMES, *_SHORT, "json", "datetime"} - NEWER))
 def test_what_is_said_to_be_written_gives_the_name(name: str) -> None:
-    if name == "batched" and sys.version_info < (3, 12):
-        pytest.skip("scripts have a newer Python")
     written = re.fullmatch(r"write `(.+)`", python_hint(name, f"{name}()"))
     assert written is not None
     given: dict[str, object] = {}
