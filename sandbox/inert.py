@@ -54,7 +54,7 @@ def inert_value(value: Any) -> Any:
 
 def is_inert_json(text: str) -> bool:
     """Whether a look at JSON text shows that every string in it is inert; false where it would take more than that."""
-    return ("\\" not in text or not any(escape in text for escape in _ESCAPES)) and inert_text(text) == text
+    return ("\\" not in text or not any(escape in text for escape in _ESCAPES)) and _is_inert(text)
 
 
 def _is_inert(text: str) -> bool:

@@ -47,7 +47,8 @@ class Instance:
         """Processor time of all its runs, a kernel's too."""
         self.store = wasmtime.Store(engine())
         self.crossing = Crossing()
-        self._memory_bytes = 0
+        self.limits = BEFORE_ANY_RUN.limits
+        self.store.set_limits(memory_size=self.limits.memory_bytes)
         self.take_on(BEFORE_ANY_RUN, _drop)
         self._stopped: Raised | Stopped | None = None
         self._turn_began = 0.0
@@ -69,15 +70,14 @@ class Instance:
             on_output: Receives (1 for stdout or 2 for stderr, text), on the thread that runs the guest.
         """
         self.clock = LogicalClock(terms.wall_ns, terms.origin_ns)
-        self.limits = terms.limits
         self.cpu_seconds = 0.0
         self.output_bytes = 0
         self._seed = terms.seed
         self._random: random.Random | None = None
         self._on_output = on_output
-        if self._memory_bytes != terms.limits.memory_bytes:
-            self._memory_bytes = terms.limits.memory_bytes
-            self.store.set_limits(memory_size=self._memory_bytes)
+        if terms.limits.memory_bytes != self.limits.memory_bytes:
+            self.store.set_limits(memory_size=terms.limits.memory_bytes)
+        self.limits = terms.limits
 
     def enter(self, export: str, argument: str, seconds: float) -> Entry:
         """Begins a call of an export that takes a string and returns one, to be over within `seconds`."""

@@ -13,7 +13,6 @@ import anyio.to_thread
 
 from sandbox.errors import SandboxClosedError
 from sandbox.images import load_selected
-from sandbox.instance import Instance
 from sandbox.isolate import Isolate, ThreadIsolate
 from sandbox.kernel import Kernel
 from sandbox.limits import Limits, check_limits
@@ -269,13 +268,12 @@ class Sandbox:
         return None if self._workers is None else self._workers.confinement
 
     def _isolate(self) -> Isolate:
-        image = self._loaded()
+        self._loaded()
         if self._workers is not None:
             return ProcessIsolate(self._workers)
         if self._spares is None:
             raise AssertionError("an entered sandbox has workers or spares")
-        # Made here, one takes as long as a step may: on a thread, whose caches are cold, half as long again.
-        return ThreadIsolate(self._spares.take() or Instance(image), self._threads, self._spares)
+        return ThreadIsolate(self._spares.take(), self._threads, self._spares)
 
     async def _reload(self) -> CompiledFile:
         self._image = await self._load()

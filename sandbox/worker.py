@@ -66,7 +66,7 @@ def main(socket_number: int, page_number: int, compiled: str, pool: str) -> None
     spares = _spares(image, pool)
     confinement = confine(landlock)
     connection.sendall(encode_frame(Kind.HELLO, 0, json.dumps(asdict(confinement)).encode()))
-    _Worker(connection, page, image, spares).serve()
+    _Worker(connection, page, spares).serve()
 
 
 def _spares(image: Image, pool: str) -> Spares:
@@ -134,11 +134,10 @@ def _printed(number: int, output: int, text: str) -> bytes:
 class _Worker:
     """The loop: frames in, one tick for the run whose turn it is, frames out."""
 
-    def __init__(self, connection: socket.socket, page: mmap.mmap, image: Image, spares: Spares) -> None:
+    def __init__(self, connection: socket.socket, page: mmap.mmap, spares: Spares) -> None:
         self._connection = connection
         self._polling = BusyPolling()
         self._page = page
-        self._image = image
         self._spares = spares
         self._runs: dict[int, _Run] = {}
         self._computing: collections.deque[int] = collections.deque()
@@ -184,7 +183,7 @@ class _Worker:
             case Kind.OPEN:
                 self._mark(frame.run)
                 if frame.run not in self._runs:
-                    self._runs[frame.run] = _Run(self._spares.take() or Instance(self._image))
+                    self._runs[frame.run] = _Run(self._spares.take())
                 self._runs[frame.run].take_on(frame.payload)
                 self._mark(0)
             case Kind.ENTER:

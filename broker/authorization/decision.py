@@ -25,6 +25,9 @@ if TYPE_CHECKING:
 
 BasisKind: TypeAlias = Literal["rule", "grant", "answer", "denial", "flow", "quota", "nobody"]
 
+_KINDS = {"rule": "", "quota": "", "nobody": "nobody was there to ask:"}
+"""How what decided is named where its kind is no word before its name."""
+
 
 @dataclass(frozen=True, slots=True)
 class Basis:
@@ -41,6 +44,11 @@ class Basis:
     name: str
     reason: str = ""
     by: str = ""
+
+
+def basis_name(kind: str, name: str) -> str:
+    """Return what decided a call, in words."""
+    return f"{_KINDS.get(kind, kind)} {name}".strip()
 
 
 @dataclass(frozen=True, slots=True)

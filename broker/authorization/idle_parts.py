@@ -7,13 +7,14 @@ precaution.
 
 from __future__ import annotations
 
-import difflib
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING
 
 from broker.authorization.patterns import has_wildcards, is_exact, literal, matcher
 from broker.authorization.policy import Policy
 from broker.authorization.policy_config import COPIED
+from broker.authorization.predicates import pointer_parts
+from codegen.near_names import near_name
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -37,7 +38,7 @@ def idle_parts(config: PolicyConfig, servers: Mapping[str, ServerConfig]) -> Ite
             yield f'{title} looks at annotations, and none of its servers has "trust_annotations": true'
     yield from _covered_rules(config.rules or ())
     for number, quota in enumerate(config.quotas, 1):
-        yield from _unknown_servers(f"quota {number}", quota.tools, servers)
+        yield from _unknown_servers(_title("quota", number, quota), quota.tools, servers)
     policy = Policy(config)
     carried = {label for server in servers.values() for label in policy.labels_of(server.labels)}
     for number, flow in enumerate(config.flows or (), 1):
@@ -53,15 +54,12 @@ def idle_names(config: PolicyConfig, listings: Mapping[str, Sequence[ToolSpec]])
         config: The policy.
         listings: The tools of each server that has said which it has; nothing is known of the others.
     """
-    parts: list[tuple[str, Rule | Quota]] = [
-        *((_title("rule", number, rule), rule) for number, rule in enumerate(config.rules or (), 1)),
-        *((_title("quota", number, quota), quota) for number, quota in enumerate(config.quotas, 1)),
-    ]
-    for title, part in parts:
-        for pattern in part.tools:
-            yield from _unknown_tool(title, pattern, listings)
     for number, rule in enumerate(config.rules or (), 1):
-        yield from _unknown_arguments(_title("rule", number, rule), rule, listings)
+        title = _title("rule", number, rule)
+        yield from _unknown_tools(title, rule.tools, listings)
+        yield from _unknown_arguments(title, rule, listings)
+    for number, quota in enumerate(config.quotas, 1):
+        yield from _unknown_tools(_title("quota", number, quota), quota.tools, listings)
 
 
 def _title(kind: str, number: int, part: Rule | Quota) -> str:
@@ -93,14 +91,17 @@ def _covers(wide: str, pattern: str) -> bool:
     return wide == pattern or is_prefix or (is_exact(pattern) and bool(matcher(wide)(literal(pattern))))
 
 
-def _unknown_tool(title: str, pattern: str, listings: Mapping[str, Sequence[ToolSpec]]) -> Iterator[str]:
-    if not is_exact(pattern):
-        return
-    server, _, tool = literal(pattern).partition(".")
-    names = [spec.name for spec in listings.get(server, ())]
-    if server in listings and tool not in names:
-        near = difflib.get_close_matches(tool, names, n=1)
-        yield f"{title}: {server} has no tool {tool!r}{f'; did you mean {near[0]!r}?' if near else ''}"
+def _unknown_tools(title: str, patterns: Iterable[str], listings: Mapping[str, Sequence[ToolSpec]]) -> Iterator[str]:
+    for pattern in filter(is_exact, patterns):
+        server, _, tool = literal(pattern).partition(".")
+        names = [spec.name for spec in listings.get(server, ())]
+        if server in listings and tool not in names:
+            yield f"{title}: {server} has no tool {tool!r}{_meant(tool, names)}"
+
+
+def _meant(name: str, names: Iterable[str]) -> str:
+    near = near_name(name, names)
+    return "" if near is None else f"; did you mean {near!r}?"
 
 
 def _unknown_arguments(title: str, rule: Rule, listings: Mapping[str, Sequence[ToolSpec]]) -> Iterator[str]:
@@ -118,10 +119,9 @@ def _unknown_arguments(title: str, rule: Rule, listings: Mapping[str, Sequence[T
             return
         known |= names
     for pointer, test in rule.arguments.items():
-        name = pointer.split("/")[1].replace("~1", "/").replace("~0", "~") if pointer else ""
-        if specs and pointer and name not in known and test.present is not False:
-            near = difflib.get_close_matches(name, sorted(known), n=1)
-            yield f"{title}: its tools take no argument {name!r}{f'; did you mean {near[0]!r}?' if near else ''}"
+        parts = pointer_parts(pointer)
+        if specs and parts and parts[0] not in known and test.present is not False:
+            yield f"{title}: its tools take no argument {parts[0]!r}{_meant(parts[0], sorted(known))}"
 
 
 def _argument_names(spec: ToolSpec) -> set[str] | None:

@@ -168,7 +168,7 @@ def _dump(test: ArgumentTest) -> dict[str, Any]:
 
 def _at(path: str, test: ArgumentTest) -> Check:
     """Return a test of what is at a pointer, as a function of all arguments."""
-    check, parts = compile_test(test), _parts(path)
+    check, parts = compile_test(test), pointer_parts(path)
     if len(parts) != 1:
         return lambda arguments: check(_find(arguments, parts))
     # By far the most frequent ones, without a call for each. What is missing is None, which is no string.
@@ -183,7 +183,8 @@ def _at(path: str, test: ArgumentTest) -> Check:
     return lambda arguments: check(arguments.get(name, ABSENT))
 
 
-def _parts(path: str) -> list[str]:
+def pointer_parts(path: str) -> list[str]:
+    """Return the keys that a JSON pointer goes through; none for the empty one, which is all arguments (RFC 6901)."""
     return [part.replace("~1", "/").replace("~0", "~") for part in path.split("/")[1:]]
 
 
@@ -207,7 +208,7 @@ def _check_nested(tests: Mapping[str, ArgumentTest]) -> None:
         for inner in tests if values or test.keys is not None else ():
             if not inner.startswith(f"{outer}/"):
                 continue
-            check, parts = compile_test(tests[inner]), _parts(inner[len(outer) :])
+            check, parts = compile_test(tests[inner]), pointer_parts(inner[len(outer) :])
             left_out = test.keys is not None and parts[0] not in test.keys and not check(ABSENT)
             if left_out or (values and not any(check(_find(value, parts)) for value in values)):
                 raise PatternError(f"arguments: {inner}: can never hold beside the test of {outer or 'all arguments'}")

@@ -10,6 +10,7 @@ import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from broker.authorization.predicates import pointer_parts
 from broker.authorization.shown import shown_ends, shown_name, shown_text
 from codegen.plain_text import counted
 
@@ -114,4 +115,5 @@ def _value(value: Any) -> str:
 def _place(pointer: str) -> str:
     if not pointer:
         return "all arguments"
-    return shown_name(pointer[1:].replace("~1", "/").replace("~0", "~") if pointer.count("/") == 1 else pointer)
+    parts = pointer_parts(pointer)
+    return shown_name(parts[0] if len(parts) == 1 else pointer)

@@ -73,7 +73,6 @@ NOW_DESCRIBED = "They are described now: check that the script fits the stubs be
 NOT_FITTING = (
     "They are described now, and the script does not fit them: correct it by the stubs below, and run it again."
 )
-STARTS_ANEW = "each script starts anew: define what it uses"
 BESIDE_SCRIPTS = (
     "search_tools, get_tool_details and execute_code are called beside a script, not in it; in a script, help(SERVER) "
     "shows a server's tools"
@@ -122,12 +121,6 @@ def import_server(server: str, function: str) -> str:
     """Return how a script gets at a tool that it uses by its bare name."""
     call = f"{server}.{one_line(function, _NAME_CHARACTERS)}"
     return f"{call} is a tool: write `from tools import {server}` and `await {call}(...)`"
-
-
-def no_server(servers: Sequence[str]) -> str:
-    """Return what to do about a name that nothing has, where a script calls something of it as of a server's."""
-    there_are = one_line(few(servers, 12), _FAULT_CHARACTERS) or "none"
-    return f"{STARTS_ANEW}; no server is called so either (there are: {there_are})"
 
 
 def of_a_server(server: str) -> str:

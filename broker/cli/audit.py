@@ -10,6 +10,7 @@ from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 from broker.audit_chain import Entry, entries, prune, verify
+from broker.authorization.decision import basis_name
 from broker.authorization.grants import BEFOREHAND
 from broker.authorization.shown import shown_name, shown_text
 from broker.cli.exit_codes import ExitCode
@@ -28,8 +29,6 @@ _AGE = re.compile(r"(\d{1,6})([mhd])")
 _UNITS = {"m": "minutes", "h": "hours", "d": "days"}
 _ARGUMENT_CHARACTERS = 120
 _REASON_CHARACTERS = 200
-_KINDS = {"rule": "", "quota": "", "nobody": "nobody was there to ask:"}
-"""How what decided is named where its kind is no word before its name."""
 
 
 @dataclass(frozen=True)
@@ -105,11 +104,6 @@ def attempts_with_results(found: Iterable[Entry]) -> Iterator[dict[str, Any]]:
         elif record.get("attempt") in attempts:
             attempts[record["attempt"]] |= {"status": record["status"], "duration_ms": record["duration_ms"]}
     yield from attempts.values()
-
-
-def basis_name(kind: str, name: str) -> str:
-    """Return what decided a call, in words."""
-    return f"{_KINDS.get(kind, kind)} {name}".strip()
 
 
 def why(record: dict[str, Any]) -> str:

@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Any
 
 from broker.audit_chain import entries
 from broker.authorization.calls import Caller, PendingCall, ToolFacts
-from broker.authorization.decision import Allow, Ask, Decision, Deny, authorize
+from broker.authorization.decision import Allow, Ask, Decision, Deny, authorize, basis_name
 from broker.authorization.flow import FlowState
 from broker.authorization.grants import GrantBook
 from broker.authorization.policy import Policy
 from broker.authorization.policy_config import policy_json_schema
 from broker.authorization.shown import shown_name, shown_text
-from broker.cli.audit import attempts_with_results, basis_name, open_store, why
+from broker.cli.audit import attempts_with_results, open_store, why
 from broker.cli.configured import load_config, open_broker, server_of
 from broker.cli.exit_codes import ExitCode
 from broker.cli.recordings import whole_id

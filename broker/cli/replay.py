@@ -22,6 +22,7 @@ from broker.cli.replay_live import compared, judged
 from broker.cli.replay_steps import walk
 from broker.cli.terminal import Problem, note, notes, write_file, write_result
 from broker.errors import RecordingError
+from broker.recordings.replay.compare import is_compared
 from broker.recordings.replay.replay import replay
 from broker.runs.shared_sandbox import SharedSandbox
 from codegen.plain_text import one_line
@@ -41,7 +42,6 @@ _BELONGS_TO = {
 }
 """The ways to replay in which an option is looked at; the empty one stands for a replay without any of them."""
 
-_COMPARED = ("result", "arguments", "outcome", "printed", "*")
 _NAME_CHARACTERS = 60
 
 
@@ -130,7 +130,7 @@ def _check(request: ReplayRequest) -> None:
             belongs = f"It belongs to {' or '.join(named)}." if named and not way else "Leave one of them out."
             raise Problem(f"{option} has no effect {f'with {way}' if way else 'here'}", belongs)
     for pointer in request.ignored:
-        if not pointer.startswith(tuple(f"/{part}" for part in _COMPARED)):
+        if not is_compared(pointer):
             raise Problem(
                 f"--ignore: {one_line(pointer, _NAME_CHARACTERS)!r} is nothing that is compared",
                 "Write /result/…, /arguments/…, /outcome/… or /printed.",

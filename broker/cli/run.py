@@ -72,7 +72,7 @@ async def run_script(request: RunRequest) -> ExitCode:
     limits = _limits(request, config.sandbox.limits)
     answerer = TerminalAnswerer() if can_ask() else None
     async with open_broker(config, runs_scripts=True, isolation=request.isolation) as broker:
-        with reported_if_ended(request, can_resume=config.recordings.mode == "full") as on_call:
+        with reported_if_ended(request, "last" if config.recordings.mode == "full" else "") as on_call:
             result = await broker.session(grants=grants, answerer=answerer, parks=request.park).execute_code(
                 script,
                 filename=name_in_tracebacks(request.script),
@@ -145,12 +145,14 @@ def show_output(stream: str, text: str) -> None:
 
 
 @contextmanager
-def reported_if_ended(request: object, *, can_resume: bool) -> Iterator[Callable[[CallRecord, int, int], None]]:
+def reported_if_ended(request: object, run: str) -> Iterator[Callable[[CallRecord, int, int], None]]:
     """Tell of the calls that a run has made, and how to go on with it, where the command is ended meanwhile.
+
+    One without calls has perhaps not begun, and repeats nothing if it is run again: of it nothing is told.
 
     Args:
         request: As of `report`.
-        can_resume: Whether the run is recorded with its content.
+        run: What `codemode resume` is given to go on with it; empty where it is not recorded with its content.
     """
     calls: list[CallRecord] = []
     try:
@@ -159,8 +161,8 @@ def reported_if_ended(request: object, *, can_resume: bool) -> Iterator[Callable
         if calls:
             note("")
             note(call_table(calls))
-        if can_resume:
-            note(whole("`codemode resume last` continues the run; answered calls are not repeated.", request))
+        if calls and run:
+            note(whole(f"`codemode resume {run}` continues the run; answered calls are not repeated.", request))
         raise
 
 

@@ -85,7 +85,7 @@ async def resume_run(request: ResumeRequest) -> ExitCode:
     answerer = TerminalAnswerer() if can_ask() else None
     async with open_broker(config, runs_scripts=True, isolation=request.isolation) as broker:
         session = broker.session(name=name, principal=principal, grants=grants, answerer=answerer, parks=True)
-        with reported_if_ended(request, can_resume=True) as on_call:
+        with reported_if_ended(request, entry.run_id) as on_call:
             result = await session.resume(
                 entry.run_id,
                 any_principal=True,

@@ -15,7 +15,7 @@ from broker.cli.exit_codes import ExitCode
 from broker.cli.recordings import read_target, when
 from broker.cli.terminal import note, results, write_file, write_result
 from broker.recordings.showing.html_page import html_page
-from broker.recordings.showing.picture import picture_of, spelled_seconds
+from broker.recordings.showing.picture import picture_of, spelled_cost, spelled_seconds
 from broker.recordings.showing.script_excerpt import excerpt
 from codegen.plain_text import counted, indented, one_line, paragraph
 
@@ -195,8 +195,7 @@ def _script(recording: Recording, picture: Picture) -> list[Text]:
             lines.append(Text(f"{'':{_COST_WIDTH}} {'⋮':>4}  {counted(number, 'line')}", "dim"))
             continue
         count, seconds = costs.get(number, (0, 0.0))
-        cost = f"{counted(count, 'call')}, {spelled_seconds(seconds)}" if count else ""
-        text = Text(f"{cost:>{_COST_WIDTH}} {number:4}  ", "cyan" if count else "dim")
+        text = Text(f"{spelled_cost(count, seconds):>{_COST_WIDTH}} {number:4}  ", "cyan" if count else "dim")
         text.append(indented(line, _LINE_CHARACTERS), "bold" if count else "")
         lines.append(text)
     return [*lines, Text("")]

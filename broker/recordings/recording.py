@@ -168,7 +168,7 @@ class Recording:
         """
         manifest = self.load(self.begun.manifest)
         if not isinstance(manifest, dict) or not all(isinstance(entry, dict) for entry in manifest.values()):
-            raise RecordingError("its stubs are none that there are")
+            raise RecordingError("its stubs are not written as a script can import them")
         return manifest
 
     @property

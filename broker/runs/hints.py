@@ -15,7 +15,7 @@ from broker.calls import call_texts
 from broker.calls.call_failures import text_for
 from broker.errors import WITHDRAWN
 from broker.tools.spellings import STAND_INS
-from codegen.python_names import python_hint
+from codegen.undefined_names import nowhere_hint, python_hint
 from sandbox import Raised
 
 if TYPE_CHECKING:
@@ -145,9 +145,9 @@ def _hint(raised: Raised, script: str, catalog: Catalog, *, has_called: bool) ->
         return _undefined(named[1], script, catalog)
     if named := _NO_MODULE.match(raised.message):
         return _tool_hint(named[1], catalog)
+    if (named := _MODULE_WITHOUT.match(raised.message)) and (hint := _missing_in_module(named[1], named[2], catalog)):
+        return hint
     text = f"{raised.type}: {raised.message}"[:_MOST_READ]
-    if named := _MODULE_WITHOUT.match(raised.message):
-        return _missing_in_module(named[1], named[2], catalog)
     return text_for(text, _ANYWHERE) or (text_for(text, _RESULT_TAKEN_WRONG) if has_called else "")
 
 
@@ -156,8 +156,7 @@ def _undefined(name: str, script: str, catalog: Catalog) -> str:
         return call_texts.NO_FILE
     if hint := _tool_hint(name, catalog) or python_hint(name, script) or _near_hint(name, script, catalog):
         return hint
-    is_awaited = re.search(rf"\bawait\s+{name}\.\w+\s*\(", script) is not None
-    return call_texts.no_server([*catalog.namespaces.values()]) if is_awaited else call_texts.STARTS_ANEW
+    return nowhere_hint(name, script, catalog.namespaces.values())
 
 
 def _missing_in_module(module: str, name: str, catalog: Catalog) -> str:

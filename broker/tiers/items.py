@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from broker.disclosure.tool_details import definition
 from codegen.plain_text import few, one_line, sentences
-from codegen.schemas.keywords import properties_of, required_of
+from codegen.schemas.keywords import properties_of, required_of, type_names
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -112,9 +112,7 @@ def _kind(schema: Any) -> str:
 
 
 def _kinds(schema: Any) -> list[str]:
-    said = schema.get("type") if isinstance(schema, dict) else None
-    kinds = [said] if isinstance(said, str) else said if isinstance(said, list) else []
-    return [kind for kind in kinds if isinstance(kind, str)]
+    return type_names(schema) if isinstance(schema, dict) else []
 
 
 def _returns(schema: Any) -> str:

@@ -67,18 +67,11 @@ class ChildDispatcher(JSONRPCDispatcher[TransportContext]):
         number = next(self._numbers)
         request = t.JSONRPCRequest(jsonrpc="2.0", id=number, method=method, params=dict(params or {}))
         answer = self._answers[number] = Answer()
-        is_sent = False
         try:
             await self._outgoing.send(SessionMessage(request))
-            is_sent = True
-            await answer.arrived.wait()
+            await self._arrival(answer, number)
         except (anyio.BrokenResourceError, anyio.ClosedResourceError):
             raise _closed() from None
-        except anyio.get_cancelled_exc_class():
-            if is_sent:
-                with anyio.move_on_after(_CANCEL_SECONDS, shield=True):
-                    await self.notify("notifications/cancelled", {"requestId": number, "reason": "caller cancelled"})
-            raise
         finally:
             self._answers.pop(number, None)
         match answer.message:
@@ -87,6 +80,15 @@ class ChildDispatcher(JSONRPCDispatcher[TransportContext]):
             case t.JSONRPCError(error=error):
                 raise MCPError(code=error.code, message=error.message, data=error.data)
         raise _closed()
+
+    async def _arrival(self, answer: Answer, number: int) -> None:
+        """Wait for the answer to a request that was sent."""
+        try:
+            await answer.arrived.wait()
+        except anyio.get_cancelled_exc_class():
+            with anyio.move_on_after(_CANCEL_SECONDS, shield=True):
+                await self.notify("notifications/cancelled", {"requestId": number, "reason": "caller cancelled"})
+            raise
 
     async def run(
         self,

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from codegen.checking.checker_input import ERROR_NAMES
 from codegen.checking.mistake import Mistake, listed, nearest
 from codegen.near_names import near_name
-from codegen.python_names import python_hint
+from codegen.undefined_names import nowhere_hint, python_hint
 
 if TYPE_CHECKING:
     from codegen.checking.known_names import Known
@@ -46,14 +46,7 @@ def undefined(finding: Finding, place: Place, known: Known) -> Mistake | None:
     if hint := python_hint(name, place.script):
         return Mistake(f"`{name}` is not {'imported' if 'import' in hint else 'defined'}", hint)
     near = nearest(name, sorted(place.names - {name}), "")
-    return Mistake(f"`{name}` is not defined", near or _of_nothing(name, place, known))
-
-
-def _of_nothing(name: str, place: Place, known: Known) -> str:
-    anew = "each script starts anew: define what it uses"
-    if re.search(rf"\bawait\s+{name}\.\w+\s*\(", place.script) is None:
-        return anew
-    return f"{anew}; no server is called so either (there are: {listed(known.functions)})"
+    return Mistake(f"`{name}` is not defined", near or nowhere_hint(name, place.script, known.functions))
 
 
 def server_as_module(name: str, place: Place, known: Known) -> Mistake | None:

@@ -26,6 +26,7 @@ from broker.runs.envelope import StoppedBy
 from broker.surface import run_texts, texts
 from broker.surface.texts import MESSAGE_CHARACTERS
 from codegen.plain_text import one_line
+from codegen.undefined_names import nowhere_hint
 
 MODULES = (texts, run_texts, call_texts)
 SNAPSHOT = Path(__file__).with_name("surface_texts.txt")
@@ -141,7 +142,8 @@ CALLS = {
     "import_beside": lambda name: call_texts.import_beside(name[:64]),
     "import_server": lambda name: call_texts.import_server("git", name[:64]),
     "import_as": lambda name: call_texts.import_as(name, "side_desk"),
-    "no_server": lambda name: call_texts.no_server([name] * 20),
+    "nowhere_hint": lambda name: nowhere_hint("jira", "await jira.search()", [name] * 20),
+    "nowhere_hint of no server": lambda name: nowhere_hint("rows", "rows()", [name]),
     "of_a_server": lambda name: call_texts.of_a_server(name[:64]),
     "no_function": call_texts.no_function,
     "extract_reads": lambda name: call_texts.extract_reads(400_000),  # noqa: ARG005

@@ -86,6 +86,12 @@ def call_key(function: str, arguments: Any) -> str:
     return json.dumps([function, arguments], sort_keys=True)
 
 
+def is_compared(place: str) -> bool:
+    """Tell whether a JSON pointer may be one that `compare` ignores."""
+    before, *parts = place.split("/")
+    return not before and (parts == ["printed"] or parts[:1] in (["arguments"], ["result"], ["outcome"], ["*"]))
+
+
 def fields(then: Any, now: Any, ignored: Collection[str], place: str = "") -> Iterator[tuple[str, str, str]]:
     """Yield the places at which two JSON values differ, with both values."""
     if any(_matches(place, pattern) for pattern in ignored):

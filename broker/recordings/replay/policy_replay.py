@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 from broker.authorization.calls import Caller, PendingCall, ToolFacts
-from broker.authorization.decision import Allow, Deny, authorize
+from broker.authorization.decision import Allow, Deny, authorize, basis_name
 from broker.authorization.flow import FlowState
 from broker.authorization.grants import GrantBook
 from broker.authorization.quotas import Quotas
@@ -81,8 +81,7 @@ def judge_recording(recording: Recording, policy: Policy) -> list[Verdict]:
         if isinstance(decision, Allow):
             quotas.count(pending)
         now: Decided = "allowed" if isinstance(decision, Allow) else "denied" if isinstance(decision, Deny) else "asked"
-        kind, name = decision.basis.kind, decision.basis.name
-        basis = name if name.startswith((kind, "the ")) else f"{kind} {name}"
+        basis = basis_name(decision.basis.kind, decision.basis.name)
         verdicts.append(Verdict(story.call.id, pending.qualified_name, story.call.line, _then(story), now, basis))
         if story.answered is not None and story.sent is not None:
             flow.receive(pending, recording.answer(story.answered))

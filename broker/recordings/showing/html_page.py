@@ -13,7 +13,7 @@ from importlib import resources
 from typing import TYPE_CHECKING, Any
 
 from broker.errors import RecordingError
-from broker.recordings.showing.picture import spelled_seconds
+from broker.recordings.showing.picture import spelled_cost, spelled_seconds
 from broker.recordings.showing.script_excerpt import excerpt
 from codegen.plain_text import counted, indented, one_line, paragraph
 
@@ -114,7 +114,7 @@ def _script(recording: Recording, picture: Picture) -> str:
             cells.append(f'<div class="cost"></div><div class="at">⋮</div><div>{counted(number, "line")}</div>')
             continue
         count, seconds = costs.get(number, (0, 0.0))
-        cost = f"{counted(count, 'call')}, {spelled_seconds(seconds)}" if count else ""
+        cost = spelled_cost(count, seconds)
         calls = ' class="calls"' if count else ""
         text = escape(indented(line, _VALUE_CHARACTERS))
         cells.append(f'<div class="cost">{cost}</div><div class="at">{number}</div><div{calls}>{text}</div>')

@@ -117,6 +117,11 @@ def spelled_seconds(seconds: float) -> str:
     return f"{seconds / length:.1f} {unit}"
 
 
+def spelled_cost(count: int, seconds: float) -> str:
+    """Return `4 calls, 19 ms`: how many calls a line made, and how long they took together; empty for none."""
+    return f"{counted(count, 'call')}, {spelled_seconds(seconds)}" if count else ""
+
+
 class _Clock:
     def __init__(self, began: int, gaps: Sequence[tuple[int, int]]) -> None:
         """Take the gaps in order; none begins before the one ahead of it has ended."""

@@ -194,7 +194,22 @@ def test_doctor_without_anything_wrong_exits_0(codemode, config):
     assert finished.stderr == ""
 
 
-def test_doctor_names_what_of_a_policy_is_about_no_server(codemode, tmp_path, odd):
+@pytest.fixture
+def wrong_in_policy(codemode, tmp_path):
+    """What doctor finds wrong in a policy beside the states of servers, and nowhere else."""
+
+    def wrong(policy, servers):
+        (tmp_path / "mcp.json").write_text(json.dumps({"mcpServers": servers, "policy": policy}))
+        finished = codemode("doctor", "-c", "mcp.json")
+        assert finished.returncode == 2
+        found = [line for line in finished.stdout.splitlines() if line.startswith("wrong")]
+        about = [line.removeprefix("wrong  policy: ") for line in found if not line.startswith("wrong  server")]
+        return [line.removesuffix(" -> Correct it, or remove it.") for line in about]
+
+    return wrong
+
+
+def test_doctor_names_what_of_a_policy_is_about_no_server(wrong_in_policy, odd):
     policy = {
         "rules": [
             {"name": "typo", "tools": ["od.*", "odd.echo"], "effect": "deny"},
@@ -207,20 +222,15 @@ def test_doctor_names_what_of_a_policy_is_about_no_server(codemode, tmp_path, od
             {"from": "copied", "to": "egress", "effect": "ask"},
         ],
     }
-    servers = {"odd": {**odd, "labels": ["private", "egress"]}}
-    (tmp_path / "mcp.json").write_text(json.dumps({"mcpServers": servers, "policy": policy}))
-    finished = codemode("doctor", "-c", "mcp.json")
-    assert finished.returncode == 2
-    said = [line.split(" -> ")[0] for line in finished.stdout.splitlines() if line.startswith("wrong")]
-    assert said == [
-        "wrong  policy: rule 1 'typo': no server is called 'od'",
-        'wrong  policy: rule 2 looks at annotations, and none of its servers has "trust_annotations": true',
-        "wrong  policy: quota 1: no server is called 'ood'",
-        "wrong  policy: flow 1: no server has the label 'egres'",
+    assert wrong_in_policy(policy, {"odd": {**odd, "labels": ["private", "egress"]}}) == [
+        "rule 1 'typo': no server is called 'od'",
+        'rule 2 looks at annotations, and none of its servers has "trust_annotations": true',
+        "quota 1: no server is called 'ood'",
+        "flow 1: no server has the label 'egres'",
     ]
 
 
-def test_doctor_names_the_rules_that_protect_nothing_as_others_go_before_them(codemode, tmp_path, odd):
+def test_doctor_names_the_rules_that_protect_nothing_as_others_go_before_them(wrong_in_policy, odd):
     policy = {
         "rules": [
             {"tools": "odd.echo", "arguments": {"/text": {"equals": "hi"}}, "effect": "ask"},
@@ -229,15 +239,12 @@ def test_doctor_names_the_rules_that_protect_nothing_as_others_go_before_them(co
             {"tools": ["odd.echo", "other*.*"], "effect": "deny"},
         ],
     }
-    (tmp_path / "mcp.json").write_text(json.dumps({"mcpServers": {"odd": odd, "other": odd}, "policy": policy}))
-    finished = codemode("doctor", "-c", "mcp.json")
-    assert finished.returncode == 2
-    (said,) = [line for line in finished.stdout.splitlines() if line.startswith("wrong")]
-    what = "rule 3 'late' never decides: before it, rule 2 'wide' takes every call; a narrower rule belongs first"
-    assert said == f"wrong  policy: {what} -> Correct it, or remove it."
+    assert wrong_in_policy(policy, {"odd": odd, "other": odd}) == [
+        "rule 3 'late' never decides: before it, rule 2 'wide' takes every call; a narrower rule belongs first"
+    ]
 
 
-def test_doctor_names_the_tools_and_arguments_of_a_policy_that_no_server_has(codemode, tmp_path, odd):
+def test_doctor_names_the_tools_and_arguments_of_a_policy_that_no_server_has(wrong_in_policy, odd):
     policy = {
         "rules": [
             {"tools": ["odd.ecco", "odd.ecc?", "down.ecco"], "effect": "deny"},
@@ -250,15 +257,10 @@ def test_doctor_names_the_tools_and_arguments_of_a_policy_that_no_server_has(cod
         ],
         "quotas": [{"name": "few", "tools": ["odd.dye", "odd.die"], "per_run": 1}],
     }
-    servers = {"odd": odd, "down": {"command": "nosuch"}}
-    (tmp_path / "mcp.json").write_text(json.dumps({"mcpServers": servers, "policy": policy}))
-    finished = codemode("doctor", "-c", "mcp.json")
-    assert finished.returncode == 2
-    said = [line.split(" -> ")[0] for line in finished.stdout.splitlines() if line.startswith("wrong  policy")]
-    assert said == [
-        "wrong  policy: rule 1: odd has no tool 'ecco'; did you mean 'echo'?",
-        "wrong  policy: quota 1 'few': odd has no tool 'dye'; did you mean 'die'?",
-        "wrong  policy: rule 2: its tools take no argument 'txt'; did you mean 'text'?",
+    assert wrong_in_policy(policy, {"odd": odd, "down": {"command": "nosuch"}}) == [
+        "rule 1: odd has no tool 'ecco'; did you mean 'echo'?",
+        "rule 2: its tools take no argument 'txt'; did you mean 'text'?",
+        "quota 1 'few': odd has no tool 'dye'; did you mean 'die'?",
     ]
 
 

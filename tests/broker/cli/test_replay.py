@@ -332,6 +332,13 @@ def test_what_a_file_says_was_called_and_printed_sends_nothing_to_the_terminal(c
             ["--live", "--ignore", "/at"],
             ["--ignore: '/at' is nothing that is compared", "Write /result/…, /arguments/…, /outcome/… or /printed."],
         ),
+        (
+            ["--live", "--ignore", "/results/at"],
+            [
+                "--ignore: '/results/at' is nothing that is compared",
+                "Write /result/…, /arguments/…, /outcome/… or /printed.",
+            ],
+        ),
     ],
 )
 def test_an_option_that_would_be_without_effect_is_refused(codemode, options, said):

@@ -10,8 +10,12 @@ import zipfile
 from contextlib import contextmanager
 from pathlib import Path
 
+import anyio
+import anyio.lowlevel
 import pytest
 
+from broker import CallRecord
+from broker.cli.run import reported_if_ended
 from tests.processes import descendants, lives
 
 HOSTILE = Path(__file__).parents[1] / "servers" / "hostile_upstream.py"
@@ -94,6 +98,19 @@ def test_a_server_ends_with_a_run_that_is_ended_while_it_starts(  # noqa: PLR091
     assert process.returncode == code, said
     assert [pid for pid in started if lives(pid)] == []
     assert "Traceback" not in said
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize(("calls", "run", "is_told"), [(1, "last", True), (0, "last", False), (1, "", False)])
+async def test_only_of_a_recorded_run_with_calls_is_told_how_to_go_on(capsys, calls, run, is_told):
+    with anyio.CancelScope() as scope, reported_if_ended(None, run) as on_call:
+        for number in range(calls):
+            on_call(CallRecord(server="desk", tool="add"), number, number)
+        scope.cancel()
+        await anyio.lowlevel.checkpoint()
+    said = capsys.readouterr().err
+    assert ("`codemode resume last` continues the run" in said) == is_told
+    assert ("desk.add" in said) == bool(calls)
 
 
 def end_of(program):

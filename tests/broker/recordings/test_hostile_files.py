@@ -246,7 +246,7 @@ def test_stubs_that_are_none_are_refused(tmp_path, manifest):
     lines = [json.loads(line) for line in LINES]
     lines = [one | {"manifest": {"value": manifest}} if one["event"] == "begun" else one for one in lines]
     path.write_text("".join(json.dumps(one, separators=(",", ":")) + "\n" for one in lines))
-    refused = pytest.raises(RecordingError, match="its stubs are none that there are")
+    refused = pytest.raises(RecordingError, match="its stubs are not written as a script can import them")
     with contextlib.nullcontext() if manifest == {} else refused:
         assert read_recording(path).manifest == {}
 

@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from codegen.python_names import _HOMES, _SHORT, python_hint
+from codegen.undefined_names import _HOMES, _SHORT, python_hint
 
 # Scripts have a newer Python than some hosts.
 NEWER = {"batched"} if sys.version_info < (3, 12) else set()

@@ -1,13 +1,19 @@
-"""Names of Python that scripts use without an import, and what to write for each.
+"""Names that a script uses and nothing gives it, of Python without an import or of nothing: what to write for each.
 
-Above: missing_names.py, and the broker's hints.py. Below: nothing. Names that scripts also give their own values count
-only where they are called.
+Above: missing_names.py, and the broker's hints.py. Below: plain_text.py. Names that scripts also give their own values
+count only where they are called.
 """
 
 from __future__ import annotations
 
 import re
 import sys
+from typing import TYPE_CHECKING
+
+from codegen.plain_text import few, one_line
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
 
 _MEMBERS = {
     "asyncio": "Semaphore TaskGroup as_completed create_task gather wait_for",
@@ -46,6 +52,9 @@ _SHORT = {"ET": "xml.etree.ElementTree as ET", "dt": "datetime as dt"}
 _OTHERWISE = {"false": "False", "null": "None", "true": "True", "undefined": "None"}
 _ARE_CALLED = frozenset({"copy", "datetime", "glob", "pprint"})
 """Modules that hold something of their own name, which is what a script means that calls the name."""
+_SERVERS = 12
+_SERVERS_CHARACTERS = 450
+_STARTS_ANEW = "each script starts anew: define what it uses"
 _OF_DATETIME = re.compile(r"\bdatetime\.(?:UTC|date|datetime|time|timedelta|timezone)\b")
 
 
@@ -65,3 +74,11 @@ def python_hint(name: str, script: str) -> str:
         is_used = is_called or not name.islower() or re.search(rf"(?<![\w.]){name}\.\w", script) is not None
         return f"write `from {_HOMES[name]} import {name}`" if is_used else ""
     return f"write `import {_SHORT[name]}`" if name in _SHORT else ""
+
+
+def nowhere_hint(name: str, script: str, servers: Iterable[str]) -> str:
+    """Return what to do about a name that is of nothing; which servers there are, where it is called like one."""
+    if re.search(rf"\bawait\s+{name}\.\w+\s*\(", script) is None:
+        return _STARTS_ANEW
+    there_are = one_line(few(servers, _SERVERS), _SERVERS_CHARACTERS) or "none"
+    return f"{_STARTS_ANEW}; no server is called so either (there are: {there_are})"
