@@ -137,12 +137,12 @@ class Spares:
         with self._lock:
             self._in_use -= 1
             self._freed_at = time.monotonic()
+            self._change.notify()
             unfreed = self._unfreed_seconds + instance.computed_seconds
             wanted = max(unfreed, MOST_UNFREED * instance.computed_seconds)
             if not self._is_closed and wanted <= self._most_unfreed_seconds:
                 self._unfreed_seconds = unfreed
                 self._used.append(instance)
-                self._change.notify()
                 return
         instance.close()
 

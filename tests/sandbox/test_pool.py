@@ -114,7 +114,10 @@ async def test_spares_are_made_ahead_and_replaced_when_taken(image):
         assert not ready & set(spares._ready)
 
 
-async def test_spares_are_replaced_when_their_runs_have_ended_and_at_once_when_none_is_left(make_spares, monkeypatch):
+@pytest.mark.parametrize("is_freed_at_once", [False, True])
+async def test_spares_are_replaced_when_their_runs_have_ended_and_at_once_when_none_is_left(
+    make_spares, monkeypatch, is_freed_at_once
+):
     monkeypatch.setattr(pool_module, "QUIET_SECONDS", HOUR)
     spares = make_spares(Pool(size=2))
     spares.free(spares.take())
@@ -135,7 +138,9 @@ async def test_spares_are_replaced_when_their_runs_have_ended_and_at_once_when_n
     taken.append(spares.take())
     await until(spares, 1)
     for instance in taken:
+        instance.computed_seconds = MOST_UNFREED_SECONDS if is_freed_at_once else 0
         spares.free(instance)
+        assert is_freed(instance) or not is_freed_at_once
     await until(spares, 2)
 
 
