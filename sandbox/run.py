@@ -61,7 +61,7 @@ class Run:
         self._stopwatch = stopwatch
         self._journal = journal
         self._take_printed = take_printed
-        self._queued: collections.deque[Call] = collections.deque()
+        self._queued: collections.OrderedDict[int, Call] = collections.OrderedDict()
         self._performers = 0
         self._last_id = 0
         self._in_flight: dict[int, anyio.CancelScope | None] = {}
@@ -146,6 +146,7 @@ class Run:
         for call_id in call_ids:
             self._unanswered.discard(call_id)
             self._lines.pop(call_id, None)
+            self._queued.pop(call_id, None)
             scope = self._in_flight.pop(call_id, None)
             if scope is not None:
                 scope.cancel()
@@ -234,7 +235,7 @@ class Run:
         """Queues calls, and sees that enough tasks take them from there: one task a call would cost more than most."""
         for call in calls:
             self._in_flight[call.id] = None
-            self._queued.append(call)
+            self._queued[call.id] = call
         for _ in range(min(len(calls), self._limits.calls_in_flight - self._performers)):
             self._performers += 1
             tasks.start_soon(self._perform_queued)
@@ -248,9 +249,7 @@ class Run:
         self._performers -= 1
 
     async def _perform_next(self, scope: anyio.CancelScope) -> None:
-        call = self._queued.popleft()
-        if call.id not in self._in_flight:
-            return  # withdrawn before its turn
+        _, call = self._queued.popitem(last=False)
         self._in_flight[call.id] = scope
         await self._perform(call)
         self._in_flight.pop(call.id, None)

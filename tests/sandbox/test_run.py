@@ -10,6 +10,7 @@ import pytest
 
 from sandbox import Completed, Failed, Limits, Raised, Returned, SkippingStopwatch, Stopped, pace
 from sandbox.limits import MIB
+from tests.processes import resident_bytes
 
 pytestmark = pytest.mark.anyio
 
@@ -131,6 +132,26 @@ async def test_a_call_that_is_withdrawn_before_it_leaves_never_leaves(run, tools
     result = await run(script, answer=tools.answer)
     assert result.outcome == Completed(value=True)
     assert tools.began == []
+
+
+async def test_calls_that_are_withdrawn_before_their_turn_take_no_memory(run, tools):
+    script = """
+        import asyncio
+        from tools import good
+        first = asyncio.ensure_future(good.echo(text="wait"))
+        await asyncio.sleep(0.001)
+        for _ in range(100):
+            task = asyncio.ensure_future(good.echo(text="x" * 1_000_000))
+            await asyncio.sleep(0.001)
+            task.cancel()
+            await asyncio.sleep(0.001)
+    """
+    await run("1")
+    before = resident_bytes()
+    result = await run(script, answer=tools.answer, limits=Limits(calls_in_flight=1))
+    assert result.outcome == Completed(None)
+    assert (tools.began, result.usage.calls) == (["wait"], 101)
+    assert resident_bytes() - before < 64 * MIB
 
 
 async def test_a_failed_call_raises_where_the_script_waits(run, tools):
