@@ -14,14 +14,14 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from sandbox.errors import ProtocolError
 from sandbox.inert import inert_text, inert_value, is_inert_json
-from sandbox.json_bounds import has_more_values, is_within_depth
+from sandbox.json_bounds import decoded_bytes, has_more_values, is_within_depth
 from sandbox.outcome import Call, Completed, Raised, Reference, Stopped
 
 if TYPE_CHECKING:
     from sandbox.limits import Limits
 
 MAX_VALUES = 500_000
-"""Values in one guest message, at some 60 bytes each; a list or an object counts as four."""
+"""Values in one guest message, at some `VALUE_BYTES` each; a list or an object counts as four."""
 
 ENVELOPE_DEPTH = 3
 """Nesting that the message itself adds around a call's arguments; around a value it is one less."""
@@ -55,6 +55,7 @@ class Step(NamedTuple):
         outcome: Set when the script has ended.
         line: Where the script waits for its timer, if for no call; 0 where that is not known.
         characters: Length of the message it was read from.
+        decoded_bytes: What its calls take in memory, at most about.
     """
 
     calls: tuple[Call, ...] = ()
@@ -63,6 +64,7 @@ class Step(NamedTuple):
     outcome: Completed | Raised | Stopped | None = None
     line: int = 0
     characters: int = 0
+    decoded_bytes: int = 0
 
 
 def protocol_failure(message: str) -> Raised:
@@ -93,6 +95,7 @@ def decode_step(text: str, limits: Limits) -> Step:
         None if outcome is None else _outcome(outcome, text, limits),
         _line(message.get("line")),
         len(text),
+        decoded_bytes(text) if calls else 0,
     )
 
 

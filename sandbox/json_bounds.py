@@ -12,6 +12,10 @@ import re
 _STRING = re.compile(r'"[^"\\]*+(?:\\.[^"\\]*+)*+"?')
 _QUOTED = re.compile(rb'"[^"]*+"?')
 _AS_LISTS = bytes.maketrans(b"{}", b"[]")
+VALUE_BYTES = 60
+"""Of a number or a short text in a list; a list or an object counts as four."""
+
+_LONG = 100
 _NO_STRUCTURE = bytes(set(range(256)) - set(b'[]{}"'))
 
 
@@ -19,6 +23,13 @@ def has_more_values(text: str, most: int) -> bool:
     """Whether JSON holds more values than so many; a list or an object counts as four."""
     # No character counts for more than four: a short text needs no look at it.
     return 4 * len(text) > most and _weight(text) > most and _weight(_STRING.sub("", text)) > most
+
+
+def decoded_bytes(text: str) -> int:
+    """Returns what JSON takes once it is decoded, at most about."""
+    # Commas within texts count for nothing where that matters and is found fast: in few texts, and so long ones.
+    is_of_long_texts = text.count('"') * _LONG < len(text)
+    return len(text) + VALUE_BYTES * _weight(_STRING.sub("", text) if is_of_long_texts else text)
 
 
 def is_within_depth(text: str, max_depth: int) -> bool:

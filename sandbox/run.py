@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import collections
 import math
+from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +16,7 @@ import anyio
 from sandbox.guest_messages import WRITTEN_BYTES, Step, argument_bytes, protocol_failure
 from sandbox.host_messages import encode_completion
 from sandbox.journal import Past, PastStep
+from sandbox.limits import MIB
 from sandbox.outcome import Outcome, Parked, Stopped
 
 if TYPE_CHECKING:
@@ -28,8 +30,20 @@ if TYPE_CHECKING:
     from sandbox.outcome import Call, Completion, Printed
     from sandbox.stopwatch import Stopwatch
 
+OPEN_BYTES = 128 * MIB
+"""Memory that calls which are open beside each other may take in the host. A script needs as much to make them through
+its stubs; one that goes around these does not."""
+
 CLOCK_SLACK_SECONDS = 0.001
 """How far the run's clock may be ahead of real time before that is waited for: its own readings move it."""
+
+
+@dataclass(slots=True)
+class _Batch:
+    """The calls of one step: how many are open, and what they take in memory together."""
+
+    open: int
+    decoded_bytes: int
 
 
 class Run:
@@ -65,6 +79,8 @@ class Run:
         self._performers = 0
         self._last_id = 0
         self._in_flight: dict[int, anyio.CancelScope | None] = {}
+        self._open_bytes = 0
+        self._batches: dict[int, _Batch] = {}
         self._unanswered: set[int] = set()
         self._finished: dict[int, str] = {}
         self._lines: dict[int, int] = {}
@@ -170,11 +186,15 @@ class Run:
                 resume = partial(self._isolate.resume, entered.completions.values(), entered.now_ns)
                 step = self._followed(await (resume if number else start)(self._remaining()))
                 self._journal.retraced(number, step, self._take_printed())
+                for call_id in entered.completions:
+                    self._let_go(call_id)
                 step = self._counted(step)
                 for call_id in (*entered.completions, *step.cancelled):
                     calls.pop(call_id, None)
                 calls |= {call.id: call for call in step.calls}
         self._finished = dict(past.answered)
+        for call_id in past.answered:
+            self._let_go(call_id)
         still_open = tuple(call for call in calls.values() if call.id not in past.answered)
         if past.goes_on:
             await self._catch_up()
@@ -220,7 +240,25 @@ class Run:
             for call in step.calls:
                 if argument_bytes(call) > self._limits.argument_bytes:
                     return Stopped("argument_bytes", self._limits.argument_bytes, call.line or None)
+        for call_id in step.cancelled:
+            self._let_go(call_id)
+        self._hold(step)
+        if self._open_bytes > OPEN_BYTES:
+            return Stopped("open_bytes", OPEN_BYTES, next((call.line for call in step.calls), 0) or None)
         return None
+
+    def _hold(self, step: Step) -> None:
+        if step.calls:
+            batch = _Batch(len(step.calls), step.decoded_bytes)
+            self._batches |= dict.fromkeys((call.id for call in step.calls), batch)
+            self._open_bytes += batch.decoded_bytes
+
+    def _let_go(self, call_id: int) -> None:
+        batch = self._batches.pop(call_id, None)
+        if batch is not None:
+            batch.open -= 1
+            if not batch.open:
+                self._open_bytes -= batch.decoded_bytes
 
     async def _perform(self, call: Call) -> None:
         completion = await self._answer(call)
@@ -230,6 +268,7 @@ class Run:
         encoded = encode_completion(call.id, completion, self._limits)
         self._journal.answered(call.id, encoded)
         self._finished[call.id] = encoded
+        self._let_go(call.id)
 
     def _begin(self, calls: Sequence[Call], tasks: TaskGroup) -> None:
         """Queues calls, and sees that enough tasks take them from there: one task a call would cost more than most."""

@@ -27,6 +27,7 @@ _ADVICE = {
     "output_bytes": "Print a summary.",
     "value_bytes": "End with a summary.",
     "argument_bytes": "Pass less to one call.",
+    "open_bytes": "Make fewer calls at the same time, or pass less to each.",
     "calls": "Ask for more in each call, or split the script.",
     "stack": "Nest and recurse less.",
 }

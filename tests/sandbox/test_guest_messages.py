@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from sandbox import Call, Completed, Limits, ProtocolError, Raised, Reference, Stopped
 from sandbox.guest_messages import MAX_VALUES, Step, decode_references, decode_step
+from sandbox.json_bounds import decoded_bytes
 from sandbox.limits import MIB
 
 LIMITS = Limits()
@@ -117,7 +118,31 @@ def test_references_are_references_or_a_protocol_error(message):
 
 def test_a_step_holds_calls_timer_and_cancellations():
     text = step(calls=[{"id": 7, "function": "a.b", "arguments": {"x": [1]}}], cancelled=[3], timer=2)
-    assert decode_step(text, LIMITS) == Step((Call(7, "a.b", {"x": [1]}),), (3,), 2.0, characters=len(text))
+    found = decode_step(text, LIMITS)
+    size = decoded_bytes(text)
+    assert found == Step((Call(7, "a.b", {"x": [1]}),), (3,), 2.0, characters=len(text), decoded_bytes=size)
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        "x" * 100_000,
+        "a, b, [c], {d}, " * 10_000,
+        list(range(1_000, 50_000)),
+        [[] for _ in range(20_000)],
+        [{} for _ in range(20_000)],
+        [{"a": number} for number in range(20_000)],
+        ["ab"] * 20_000,
+    ],
+)
+def test_what_calls_take_in_memory_is_known_before_they_are_decoded(value):
+    text = json.dumps(value, separators=(",", ":"))
+    tracemalloc.start()
+    decoded = json.loads(text)
+    taken, _ = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert decoded == value
+    assert taken < decoded_bytes(text) + 1_000 < 5 * taken
 
 
 def test_a_value_comes_out_inert():

@@ -10,6 +10,7 @@ import pytest
 
 from sandbox import Completed, Failed, Limits, Raised, Returned, SkippingStopwatch, Stopped, pace
 from sandbox.limits import MIB
+from sandbox.run import OPEN_BYTES
 from tests.processes import resident_bytes
 
 pytestmark = pytest.mark.anyio
@@ -152,6 +153,31 @@ async def test_calls_that_are_withdrawn_before_their_turn_take_no_memory(run, to
     assert result.outcome == Completed(None)
     assert (tools.began, result.usage.calls) == (["wait"], 101)
     assert resident_bytes() - before < 64 * MIB
+
+
+POST = """
+    import asyncio, sys
+    from tools import good
+    bridge = sys.modules["guest.main"]._run._bridge
+    for _ in range(25):
+        bridge.post("good.echo", {"text": [*range(1_000, 100_000)]})
+        await asyncio.sleep(0.001)
+"""
+
+
+async def test_calls_around_the_stubs_take_no_more_memory_at_the_same_time_than_they_may(run):
+    async def wait(_call):
+        await anyio.sleep_forever()
+
+    result = await run(POST, answer=wait, limits=Limits(calls_in_flight=1))
+    assert isinstance(result.outcome, Stopped)
+    assert (result.outcome.limit, result.outcome.amount) == ("open_bytes", OPEN_BYTES)
+    assert result.usage.calls == 21
+
+
+async def test_calls_that_are_answered_take_none_of_the_memory_for_those_that_are_open(run):
+    result = await run(POST, limits=Limits(calls_in_flight=1))
+    assert (result.outcome, result.usage.calls) == (Completed(None), 25)
 
 
 async def test_a_failed_call_raises_where_the_script_waits(run, tools):
