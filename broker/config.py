@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -26,6 +25,7 @@ from broker.config_problems import (
     top_problems,
     validation_problems,
 )
+from broker.config_text import TOO_DEEP, TOO_LONG, decoded, missing, read_text
 from broker.disclosure.disclosure_config import DisclosureConfig
 from broker.errors import ConfigError
 from broker.recordings.settings import RecordingSettings
@@ -33,7 +33,6 @@ from broker.sandbox_settings import SandboxSettings
 from broker.server.settings import ServeSettings
 from broker.upstreams.server_config import ServerConfig  # noqa: TC001  # pydantic reads it
 from broker.variables import Expansion
-from sandbox.json_bounds import is_within_depth
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -41,10 +40,6 @@ if TYPE_CHECKING:
 LEAST_SECRET_CHARACTERS = 6
 """Shorter values are not redacted: they would blank out words."""
 
-_MOST_LEVELS = 100
-_OBJECT = 'must be a JSON object, as in {"mcpServers": {…}}'
-_TOO_DEEP = "is nested too deep"
-_TOO_LONG = "has a number that is too long"  # Python reads 4,300 digits
 _SECRET_KEY = re.compile(r"(?i)token|secret|password|passwd|credential|api_?key|auth")
 
 
@@ -93,12 +88,10 @@ class Config(BaseModel):
         """
         source = str(path)
         try:
-            text = Path(path).read_text(encoding="utf-8-sig")
+            text = read_text(Path(path))
             folder = Path(path).resolve().parent
         except FileNotFoundError:
-            raise ConfigError(source, [f"there is no such file{_where(Path(path))}"]) from None
-        except UnicodeDecodeError:
-            raise ConfigError(source, ["is not UTF-8 text; save it as UTF-8"]) from None
+            raise ConfigError(source, [missing(Path(path))]) from None
         except OSError as error:
             raise ConfigError(source, [f"cannot be read: {error.strerror}"]) from None
         return cls.parse(text, source=source, folder=folder, environment=environment)
@@ -110,7 +103,7 @@ class Config(BaseModel):
         Raises:
             ConfigError: The text is wrong; the error lists every problem.
         """
-        written = _decoded(text, source)
+        written = decoded(text, source)
         document = other_forms.with_servers_named(written)
         expansion = Expansion(os.environ if environment is None else environment, {"CONFIG_DIR": str(folder)})
         expanded = expansion.expand(document)
@@ -140,9 +133,9 @@ class Config(BaseModel):
             problems = list(data_problems(document))
             text = "" if problems else json.dumps(document)
         except RecursionError:
-            raise ConfigError(source, [_TOO_DEEP]) from None
+            raise ConfigError(source, [TOO_DEEP]) from None
         except ValueError:
-            raise ConfigError(source, [_TOO_LONG]) from None
+            raise ConfigError(source, [TOO_LONG]) from None
         if problems:
             raise ConfigError(source, problems)
         return cls.parse(text, source=source, folder=Path.cwd())
@@ -166,44 +159,3 @@ def _written_secrets(servers: Mapping[str, ServerConfig]) -> Iterable[str]:
         if server.oauth is not None and server.oauth.client_secret is not None:
             yield server.oauth.client_secret
         yield from (value for key, value in server.env.items() if _SECRET_KEY.search(key))
-
-
-def _where(missing: Path) -> str:
-    """Return in which folder a file is missing, if its path does not say so: a client may have chosen another one."""
-    try:
-        return "" if missing.is_absolute() else f" in {Path.cwd()}"
-    except OSError:
-        return ": the folder it counts from was removed"
-
-
-def _decoded(text: str, source: str) -> Any:
-    if not text.strip():
-        raise ConfigError(source, [f"is empty; {_OBJECT}"])
-    try:
-        document = json.loads(text, object_pairs_hook=_without_duplicates)
-    except json.JSONDecodeError as error:
-        hint = other_forms.of_text(text, error.pos, source)
-        problem = f"is not JSON: {error.msg.lower()}{f'; {hint}' if hint else ''}"
-        raise ConfigError(f"{source}:{error.lineno}:{error.colno}", [problem]) from None
-    except RecursionError:
-        raise ConfigError(source, [_TOO_DEEP]) from None
-    except ValueError:
-        raise ConfigError(source, [_TOO_LONG]) from None
-    except _DuplicateKeyError as error:
-        raise ConfigError(source, [f"the key {error.args[0]!r} is given twice in one object"]) from None
-    if not is_within_depth(text, _MOST_LEVELS):
-        raise ConfigError(source, [_TOO_DEEP])
-    if not isinstance(document, dict):
-        raise ConfigError(source, [_OBJECT])
-    return document
-
-
-class _DuplicateKeyError(Exception):
-    """Two equal keys in one JSON object: the last would win in silence."""
-
-
-def _without_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    for key, count in Counter(key for key, _ in pairs).items():
-        if count > 1:
-            raise _DuplicateKeyError(key)
-    return dict(pairs)

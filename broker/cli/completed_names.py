@@ -10,7 +10,6 @@ beside a name holds plain characters only.
 
 from __future__ import annotations
 
-import json
 import os
 import re
 from contextlib import suppress
@@ -60,13 +59,14 @@ def complete_server(context: typer.Context) -> Offered:
     """Return the servers of the config that the command line names so far, or else of the user's own."""
     from broker.cli.config_file import find_config
     from broker.config_problems import name_problems
+    from broker.config_text import decoded, read_text
+    from broker.errors import ConfigError
 
     named = context.params.get("config") or os.environ.get(CONFIG_VARIABLE)  # `audit` takes none, and reads none
-    document = None
-    with suppress(OSError, ValueError, RecursionError):
+    servers = None
+    with suppress(ConfigError):
         if path := find_config(Path(named) if named else None):
-            document = json.loads(path.read_text(encoding="utf-8-sig"))
-    servers = document.get("mcpServers") if isinstance(document, dict) else None
+            servers = decoded(read_text(path), str(path)).get("mcpServers")
     return [(name, "") for name in servers if not name_problems([name])] if isinstance(servers, dict) else []
 
 

@@ -22,6 +22,7 @@ from broker.cli.recordings import open_recordings
 from broker.cli.run import grants_of, report_idle, report_unlisted
 from broker.cli.script_file import read_script
 from broker.cli.terminal import Problem, can_ask, note, notes, print_table, write_result
+from broker.config_text import decoded, read_text
 from broker.errors import ConfigError
 from broker.recordings.keeping.transfer import load_whole
 from broker.recordings.replay.compare import compare
@@ -98,15 +99,10 @@ def judged(recordings: Sequence[tuple[str, Recording]], request: ReplayRequest) 
 def _policy(path: Path) -> Policy:
     """Read the `policy` section, alone or in a whole config."""
     try:
-        document = json.loads(path.read_text("utf-8-sig"))
-        section = document.get("policy", {}) if "mcpServers" in document or "policy" in document else document
-    except OSError as error:
-        raise Problem(f"{path}: {error.strerror}") from None
-    except json.JSONDecodeError as error:
-        place = f"{path}:{error.lineno}:{error.colno}"
-        raise Problem(f"{place}: is not JSON: {error.msg.lower()}", "Correct it there.") from None
-    except (ValueError, AttributeError, TypeError):
-        raise Problem(f"{path} is not a JSON object", 'Write a policy, as in {"rules": […]}.') from None
+        document = decoded(read_text(path), str(path), '{"rules": […]}')
+    except ConfigError as error:
+        raise Problem(str(error)) from None
+    section = document.get("policy", {}) if "mcpServers" in document or "policy" in document else document
     try:
         return Policy(PolicyConfig.model_validate(section))
     except ValidationError as error:

@@ -6,9 +6,13 @@ import sys
 from pathlib import Path
 
 from broker.cli.terminal import Problem
-from sandbox.perform import check_script
+from sandbox.perform import MAX_SCRIPT_CHARACTERS, check_script
 
 STDIN = "-"
+
+_SHORTER = "Leave data out of it: a tool can read them from a file."
+_MOST_BYTES = 4 * MAX_SCRIPT_CHARACTERS
+"""Of UTF-8. A file is read no further: its name may be that of a device without end."""
 
 
 def read_script(script: str) -> str:
@@ -18,13 +22,19 @@ def read_script(script: str) -> str:
         Problem: It cannot be read, is not UTF-8, or is too long.
     """
     try:
-        source = sys.stdin.buffer.read() if script == STDIN else Path(script).read_bytes()
+        if script == STDIN:
+            source = sys.stdin.buffer.read(_MOST_BYTES + 1)
+        else:
+            with Path(script).open("rb") as file:
+                source = file.read(_MOST_BYTES + 1)
     except IsADirectoryError:
         raise Problem(f"{script} is a directory", "Name the script in it.") from None
     except OSError as error:
         raise Problem(
             f"cannot read the script {script}: {error.strerror}", "Name a Python file, or - for stdin."
         ) from None
+    if len(source) > _MOST_BYTES:
+        raise Problem(f"{script}: the script has more than {MAX_SCRIPT_CHARACTERS} characters", _SHORTER)
     try:
         text = source.decode("utf-8-sig")
     except UnicodeDecodeError as error:
@@ -33,7 +43,7 @@ def read_script(script: str) -> str:
     try:
         check_script(text)
     except ValueError as error:
-        raise Problem(f"{script}: {error}", "Leave data out of it: a tool can read them from a file.") from None
+        raise Problem(f"{script}: {error}", _SHORTER) from None
     return text
 
 

@@ -5,11 +5,16 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from functools import partial
+from pathlib import Path
 
 import pytest
 
 from broker import ServerConfig
 from broker.cli.configured import LISTING_SECONDS
+from sandbox.limits import MIB
+
+RECORDING = Path(__file__).parents[3] / "examples" / "history" / "recording.jsonl"
 
 CALL_ECHO = "from tools import odd\nprint(await odd.echo(text='still here'))"
 
@@ -284,11 +289,46 @@ def test_a_reader_that_goes_away_ends_the_output_quietly(command, environment, t
     assert (finished.stdout, finished.stderr) == ("0\n", "")
 
 
+@pytest.mark.skipif(sys.platform == "win32", reason="devices of POSIX")
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("run", "/dev/zero"), "/dev/zero: the script has more than 2097152 characters"),
+        (("run", "-", "--config", "/dev/zero"), "/dev/zero: has more than the 16,777,216 bytes that are allowed"),
+        (("replay", str(RECORDING), "--policy", "/dev/zero"), "/dev/zero: has more than the 16,777,216 bytes"),
+    ],
+)
+def test_a_file_without_end_is_not_read_to_its_end(codemode, arguments, said):
+    import resource  # noqa: PLC0415  # Windows has none
+
+    bound = (6 * 1024 * MIB, 6 * 1024 * MIB)
+    assert_explained(codemode(*arguments, first=partial(resource.setrlimit, resource.RLIMIT_AS, bound)), said)
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("[" * 100_000, "is nested too deep"),
+        ('{"rules": [], "rules": []}', "the key 'rules' is given twice in one object"),
+        ("[]", 'must be a JSON object, as in {"rules": […]}'),
+        ('{"rules"', "policy.json:1:9: is not JSON"),
+    ],
+)
+def test_a_broken_policy_is_explained(codemode, tmp_path, text, said):
+    (tmp_path / "policy.json").write_text(text)
+    assert_explained(codemode("replay", str(RECORDING), "--policy", "policy.json"), said)
+
+
 @pytest.mark.parametrize("command", ["run", "check"])
-def test_a_script_that_is_too_long_is_no_fault_of_codemode(codemode, command):
-    finished = codemode(command, "-", stdin="#" * 2_097_153)
-    assert finished.returncode == 2
-    assert "error: -: the script has 2097153 characters, and 2097152 are allowed" in finished.stderr
+@pytest.mark.parametrize(
+    ("characters", "said"),
+    [
+        (2_097_153, "error: -: the script has 2097153 characters, and 2097152 are allowed"),
+        (8_388_609, "error: -: the script has more than 2097152 characters"),
+    ],
+)
+def test_a_script_that_is_too_long_is_no_fault_of_codemode(codemode, command, characters, said):
+    assert_explained(codemode(command, "-", stdin="#" * characters), said)
 
 
 @pytest.mark.parametrize(
