@@ -1,28 +1,34 @@
-"""What a server behind HTTP answers, read within bounds: so many bytes, uncompressed, and while somebody waits for it.
+"""What a server behind HTTP answers, read within bounds: so much, uncompressed, and while somebody waits for it.
 
-Above: http_trail.py, which sees each answer. Below: httpx2. The SDK bounds events alone. Any other answer it reads to
-its end, however long that is, and one that is compressed may be a thousand times as long.
+Above: http_trail.py, which sees each answer. Below: httpx2. The SDK bounds the bytes of events alone. Any other answer
+it reads to its end, however long that is, and one that is compressed may be a thousand times as long. A message is
+counted before the SDK, which decodes it, has its last piece.
 """
 
 from __future__ import annotations
 
 import math
+import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import anyio
 import httpx2
 
-from broker.upstreams.child_messages import LINE_BYTES
+from broker.upstreams.child_messages import LINE_BYTES, VALUES
+from broker.value_count import values_in
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, Callable
+    from collections.abc import AsyncGenerator, Callable, Iterator
 
 OVER_BOUND = f"its answer is over our bound of {LINE_BYTES} bytes"
+TOO_MANY = f"its answer is over our bound of {VALUES} values"
 COMPRESSED = "it sent a compressed answer, which nobody had asked for"
 LATE = "nobody waits for its answer any more"
 
 STREAM = "text/event-stream"
+_LINE_END = re.compile(rb"\r\n|\n|\r")
+_EVENT_ENDS = (b"\n\n", b"\n\r", b"\r\r")
 STREAM_SECONDS = 0.1
 """How soon after it was opened a stream is opened again; servers ask for less."""
 
@@ -39,7 +45,8 @@ class BoundedBody(httpx2.AsyncByteStream):
         assert isinstance(answer.stream, httpx2.AsyncByteStream)  # noqa: S101  # it is one of an asynchronous client
         self._body = answer.stream
         self._is_compressed = answer.headers.get("content-encoding", "identity") != "identity"
-        self._most_bytes = math.inf if STREAM in answer.headers.get("content-type", "").lower() else LINE_BYTES
+        self._is_stream = STREAM in answer.headers.get("content-type", "").lower()
+        self._message = bytearray()
         self._is_late = is_late
         self._on_unread = on_unread
 
@@ -51,14 +58,28 @@ class BoundedBody(httpx2.AsyncByteStream):
         """
         if self._is_compressed:
             raise self._unread(COMPRESSED)
-        size = 0
         async for piece in self._body:
-            size += len(piece)
-            if size > self._most_bytes:
+            self._message += piece
+            if self._is_stream:
+                self._end_events(len(piece))
+            if len(self._message) > LINE_BYTES:
                 raise self._unread(OVER_BOUND)
             if self._is_late():
                 raise self._unread(LATE)
             yield piece
+        self._end_message(len(self._message))
+
+    def _end_events(self, size: int) -> None:
+        """Count the events that end within the last bytes: where two line ends meet, each of one or two characters."""
+        begin = max(len(self._message) - size - 1, 0)
+        if (end := max(self._message.rfind(pair, begin) for pair in _EVENT_ENDS)) >= 0:
+            self._end_message(end + 2)
+
+    def _end_message(self, end: int) -> None:
+        ended = bytes(self._message[:end])
+        if any(values_in(one, VALUES) > VALUES for one in (_data_of(ended) if self._is_stream else [ended])):
+            raise self._unread(TOO_MANY)
+        del self._message[:end]
 
     async def aclose(self) -> None:
         """Close it."""
@@ -67,6 +88,18 @@ class BoundedBody(httpx2.AsyncByteStream):
     def _unread(self, why: str) -> UnreadError:
         self._on_unread(why)
         return UnreadError(why)
+
+
+def _data_of(events: bytes) -> Iterator[bytes]:
+    """Yield what each event says; a quote elsewhere is none of its own."""
+    data: list[bytes] = []
+    for line in _LINE_END.split(events):
+        if line.startswith(b"data:"):
+            data.append(line[len(b"data:") :])
+        elif not line:
+            yield b"\n".join(data)
+            data = []
+    yield b"\n".join(data)
 
 
 @dataclass(slots=True)

@@ -14,10 +14,11 @@ import pytest
 from broker import ServerConfig
 from broker.calls.call_texts import lost_answer
 from broker.errors import CallTimeoutError, OutcomeUnknownError, ToolRejectedError
-from broker.upstreams.child_messages import FLOODED, LINE_BYTES
-from broker.upstreams.http_answers import COMPRESSED, OVER_BOUND, STREAM_SECONDS, UnreadError
+from broker.upstreams.child_messages import FLOODED, LINE_BYTES, VALUES
+from broker.upstreams.http_answers import COMPRESSED, OVER_BOUND, STREAM_SECONDS, TOO_MANY, UnreadError
 from broker.upstreams.http_trail import HttpTrail
 from broker.upstreams.oauth_settings import OAuthClient
+from tests.processes import resident_bytes
 
 pytestmark = [pytest.mark.anyio, pytest.mark.usefixtures("deadline")]
 
@@ -172,6 +173,29 @@ async def test_an_answer_without_end_is_left(running):
         with pytest.raises(OutcomeUnknownError, match=OVER_BOUND):
             await upstream.call_tool("do", {})
         await server.left.wait()
+
+
+def event(body):
+    """The same message as an event, in lines that end in every way, after an event and a line with half a string."""
+    return b'event: other\ndata: "\n\nevent: message\r\nid: "\r' + b"data: " + body + b"\n\r\n"
+
+
+@pytest.mark.parametrize(("kind", "written"), [("application/json", bytes), ("text/event-stream", event)])
+async def test_an_answer_of_very_many_values_is_not_decoded(running, kind, written):
+    many = {"content": [], "structuredContent": {"x": [[]] * VALUES}}
+    few = text_of(0) | {"structuredContent": {"x": "[,{" * VALUES}}
+    results = iter((few, many, few))
+
+    async def answer(stream, number):
+        await stream.send(http("200 OK", kind, written(reply(number, next(results)))))
+
+    async with connected(running, RawServer(tools_call=answer)) as upstream:
+        assert (await upstream.call_tool("do", {})) == few
+        before = resident_bytes()
+        with pytest.raises(OutcomeUnknownError, match=f"lost: {TOO_MANY}"):
+            await upstream.call_tool("do", {})
+        assert resident_bytes() - before < 64 * 1024 * 1024
+        assert (await upstream.call_tool("do", {})) == few
 
 
 async def test_a_compressed_answer_is_not_unpacked(running):
