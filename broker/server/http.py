@@ -23,6 +23,7 @@ from broker.errors import ConfigError
 from broker.server.challenge import challenge_with_reasons
 from broker.server.connections import Connections
 from broker.server.own_address import OwnAddress
+from broker.server.request_values import BoundedValues
 from broker.server.slow_requests import TimedProtocol
 from broker.server.tokens import AnyOf, IssuedTokens, StaticTokens
 from broker.server.tools_api import tools_routes
@@ -139,7 +140,7 @@ def http_app(server: BrokerServer, address: Address, routes: Sequence[Route] = (
     app.add_middleware(OwnAddress)
     challenge_with_reasons(app)
     manager = server.mcp.session_manager
-    manager.asgi_app.app = Connections(manager, server.sessions, most=settings.sessions)
+    manager.asgi_app.app = BoundedValues(Connections(manager, server.sessions, most=settings.sessions))
     return app
 
 
