@@ -313,8 +313,8 @@ class Broker:
         """Say that this process is about to end: runs interrupted from now on count as interrupted by a crash."""
         self._recordings.is_shutting_down = True
 
-    def requested_run(self, request: str, within_seconds: float | None = None) -> str | None:
-        """Return the recorded run that a client continues when it repeats its request.
+    def requested_runs(self, request: str, within_seconds: float | None = None) -> list[str]:
+        """Return the recorded runs of which a client continues one when it repeats its request.
 
         As of `UnfinishedRuns.requested`.
         """

@@ -86,7 +86,7 @@ class BrokerServer:
         )
         self.runs = Runs(at_once=settings.runs_at_once, waiting=settings.runs_waiting)
         self.outputs = KeptOutputs()
-        self._asking = Asking(broker.requested_run)
+        self._asking = Asking(broker.requested_runs)
         self._limits = limits
         self._log_levels = LogLevels(settings.sessions)
         self._is_tools_mode = settings.mode == "tools"

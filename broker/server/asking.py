@@ -26,7 +26,7 @@ from broker.server.way_to_client import has_forms, has_model, push, reaching
 from codegen.tool_spec import canonical_json
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
+    from collections.abc import Awaitable, Callable, Sequence
 
     from mcp.server import ServerRequestContext
 
@@ -49,13 +49,15 @@ _GONE = "This request state is of no run that waits. Call the tool again without
 class Asking:
     """Answers requests whose runs may have a question."""
 
-    def __init__(self, find: Callable[[str, float | None], str | None]) -> None:
-        """Start with nothing that waits; `find` returns the recorded run with which a repeated request goes on.
+    def __init__(self, find: Callable[[str, float | None], Sequence[str]]) -> None:
+        """Start with nothing that waits; `find` returns the recorded runs of a request that is repeated.
 
-        It is told how many seconds ago the run may have begun.
+        It is told how many seconds ago a run may have begun.
         """
         self._kept: dict[str, _Kept] = {}
         self._find = find
+        self._claimed: list[str | None] = []
+        """The recorded runs that requests go on with now; None for each request that begins one."""
 
     async def perform(
         self,
@@ -71,27 +73,43 @@ class Asking:
         if params.request_state is not None:
             return await self._go_on(ctx, params, answer)
         identity = _identity(ctx, params)
-        run = self._find(_request(identity), REPEATED_WITHIN_SECONDS)
+        run = self._choose(_request(identity), REPEATED_WITHIN_SECONDS)
         if ctx.session.can_send_request:
             with in_request(_request(identity)), reaching(ctx, partial(push, ctx)):
-                return await answer(run)
+                return await self._claim(run, answer)()
         if not (has_forms(ctx) or has_model(ctx)):
             with in_request(_request(identity)):
-                return await answer(run)
+                return await self._claim(run, answer)()
         kept = next((one for one in self._kept.values() if run is not None and one.run == run), None)
         if kept is None:
             kept = _Kept(principal_of_request(), identity, ctx, run=run)
-            ctx.lifespan_context.tasks.start_soon(kept.perform, partial(answer, run))
+            ctx.lifespan_context.tasks.start_soon(kept.perform, self._claim(run, answer))
         return await self._next(kept, ctx)
+
+    def _choose(self, request: str, within_seconds: float | None) -> str | None:
+        """Return the recorded run that a repeated request goes on with: of equal requests each with its own."""
+        return min(self._find(request, within_seconds), key=self._claimed.count, default=None)
+
+    def _claim(self, run: str | None, answer: Answer) -> Callable[[], Awaitable[t.CallToolResult]]:
+        """Return what answers a request; until it has, equal requests go on with other runs, if there are any."""
+        self._claimed.append(run)
+
+        async def answered() -> t.CallToolResult:
+            try:
+                return await answer(run)
+            finally:
+                self._claimed.remove(run)
+
+        return answered
 
     async def _go_on(
         self, ctx: ServerRequestContext[Any, Any], params: t.CallToolRequestParams, answer: Answer
     ) -> t.CallToolResult | t.InputRequiredResult:
         state, identity = params.request_state or "", _identity(ctx, params)
         kept = self._kept.get(state)
-        if kept is None and (run := self._find(_request(identity, state), None)) is not None:
+        if kept is None and (run := self._choose(_request(identity, state), None)) is not None:
             kept = self._kept[state] = _Kept(principal_of_request(), identity, ctx, state, run)
-            ctx.lifespan_context.tasks.start_soon(kept.perform, partial(answer, run))
+            ctx.lifespan_context.tasks.start_soon(kept.perform, self._claim(run, answer))
             await kept.has_news()
         if kept is None or kept.identity != identity:
             raise MCPError(t.INVALID_PARAMS, _GONE)

@@ -52,19 +52,20 @@ class UnfinishedRuns:
         except RecordingError:
             return False  # there is none, it has ended, or makes no sense
 
-    def requested(self, request: str, within_seconds: float | None = None) -> str | None:
-        """Return the run that a client goes on with that repeats its request: one that is parked or has crashed.
+    def requested(self, request: str, within_seconds: float | None = None) -> list[str]:
+        """Return the runs with one of which a client goes on that repeats its request: parked ones and crashed ones.
 
-        So it is where that was resumed already, whatever has become of it: a second run would make its calls twice.
-        With `within_seconds`, only if it began so lately.
+        Those that were resumed already are among them, whatever has become of them: a run begun anew would make their
+        calls twice. Those that another process goes on with come last. With `within_seconds`, only those that began so
+        lately.
         """
         try:
-            found = self.recordings.requested(request, within_seconds)
+            found = sorted(self.recordings.requested(request, within_seconds), key=self.recordings.runs_elsewhere)
         except StoreError as error:
             # A run that cannot be found cannot be begun either: its first line would not be written.
             logger().error("a repeated request cannot be looked for", problem=str(error))
-            return None
-        return found[0].run_id if found else None
+            return []
+        return [entry.run_id for entry in found]
 
     def forget_request(self, run_id: str) -> None:
         """Take the next request like the one that began a run for a new one: its client knows how that ended."""

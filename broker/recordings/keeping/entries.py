@@ -5,7 +5,7 @@ Above: recordings.py. Below: nothing.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -37,6 +37,7 @@ class Entry:
         was_resumed: It went on after it was interrupted or parked.
         has_crashed: Its process died or was told to end, or could not write; otherwise a run that is interrupted was
             ended on purpose.
+        owner: The process that carries it on, or did when it died.
     """
 
     id: int
@@ -51,6 +52,7 @@ class Entry:
     is_imported: bool
     was_resumed: bool = False
     has_crashed: bool = False
+    owner: str = field(default="", compare=False)
 
     @property
     def is_open(self) -> bool:
@@ -64,4 +66,4 @@ def read_entry(row: tuple[Any, ...], lives: Callable[[str], bool]) -> Entry:
     has_crashed = owner == SHUTDOWN or (state == "running" and not lives(owner))
     now: State = "interrupted" if has_crashed else state
     flags = bool(imported), bool(resumed), has_crashed
-    return Entry(number, run_id, began, mode, filename, now, calls, ended, size, *flags)
+    return Entry(number, run_id, began, mode, filename, now, calls, ended, size, *flags, owner)

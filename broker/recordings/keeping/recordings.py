@@ -245,9 +245,14 @@ class Recordings:
         self._settle_cut_off()
         entry = self.find(name)
         if not entry.is_open:
-            said = self._where(entry) if entry.state == "running" else f"has ended: {entry.state}"
+            where = "another process" if self.runs_elsewhere(entry) else "this process"
+            said = f"runs in {where}" if entry.state == "running" else f"has ended: {entry.state}"
             raise RecordingError(f"{entry.run_id} {said}, so there is nothing to resume.")
         return entry
+
+    def runs_elsewhere(self, entry: Entry) -> bool:
+        """Tell whether another process carries a run on."""
+        return entry.state == "running" and not self._is_own(entry.owner)
 
     def lines(self, recording: int, *, most: int = -1) -> Iterator[str]:
         """Return the lines of a recording in order, the first `most` of them if that is not negative."""
@@ -307,10 +312,6 @@ class Recordings:
     def _lives(self, owner: str) -> bool:
         # Without making a file of our own: what is recorded can be looked at on a full disk.
         return self._is_own(owner) or lives(self._owners, owner)
-
-    def _where(self, entry: Entry) -> str:
-        [[owner]] = self._store.execute("SELECT owner FROM recording WHERE id = ?", (entry.id,))
-        return "runs in this process" if self._is_own(owner) else "runs in another process"
 
     def _is_own(self, owner: str) -> bool:
         return self._owner is not None and owner == self._owner.name

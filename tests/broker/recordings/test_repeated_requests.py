@@ -127,11 +127,20 @@ async def allow_these(_ctx, _params) -> t.ElicitResult:
     return accept(tool_1="allow these calls")
 
 
+WAYS = pytest.mark.parametrize(
+    ("person", "mode"),
+    [(allow_these, "legacy"), (allow_these, "auto"), (None, "legacy"), (None, "auto")],
+    ids=lambda value: getattr(value, "__name__", str(value)),
+)
+
+
 @pytest.fixture
 def again(opened, calls):
     """Makes one call as an older client of a server of its own; returns its result and what reached the tools."""
 
-    async def call(person: Any = allow_these, mode: Literal["legacy", "auto"] = "legacy", before: Any = None):
+    async def call(
+        person: Any = allow_these, mode: Literal["legacy", "auto"] = "legacy", before: Any = None, times: int = 1
+    ):
         async with opened() as broker:
             server = BrokerServer(
                 broker, ServeSettings(), make_session=lambda _: broker.session(grants=[] if person else [Grant("*")])
@@ -142,21 +151,29 @@ def again(opened, calls):
                 await client.call_tool("get_tool_details", {"tools": ["desk.add"]})
                 calls.clear()
                 code = "from tools import desk\n[await desk.add(a=n) for n in range(2)]"
-                return await client.call_tool("execute_code", {"code": code}), [a for _, a, _ in calls]
+                results = []
+
+                async def execute() -> None:
+                    results.append(await client.call_tool("execute_code", {"code": code}))
+
+                async with anyio.create_task_group() as tasks:
+                    for _ in range(times):
+                        tasks.start_soon(execute)
+                return results[0] if times == 1 else results, [a for _, a, _ in calls]
 
     return call
 
 
 @pytest.fixture
 def leave_waiting(store, recordings):
-    """Leave the newest run as a process does that is killed when it has written so many lines of a kind.
+    """Leave a run, the newest if none is named, as a process does that is killed when it has written so many lines.
 
     Of its questions the second, if nothing else is said.
     """
     begun: dict[int, str] = {}
 
-    def leave(event: str = "asked", count: int = 2) -> str:
-        entry = recordings.find("last")
+    def leave(event: str = "asked", count: int = 2, run: str = "last") -> str:
+        entry = recordings.find(run)
         [(request,)] = store.execute("SELECT request FROM recording WHERE id = ?", (entry.id,))
         request = begun.setdefault(entry.id, request)
         lines = list(recordings.lines(entry.id))
@@ -181,11 +198,7 @@ async def test_the_same_call_of_an_older_client_is_a_new_one_after_an_hour(again
     assert (await again())[1] == [0, 1]
 
 
-@pytest.mark.parametrize(
-    ("person", "mode"),
-    [(allow_these, "legacy"), (allow_these, "auto"), (None, "legacy"), (None, "auto")],
-    ids=lambda value: getattr(value, "__name__", str(value)),
-)
+@WAYS
 async def test_a_run_that_died_while_it_waited_for_nobody_is_found_by_the_same_call(
     again, leave_waiting, recordings, person, mode
 ):
@@ -195,6 +208,44 @@ async def test_a_run_that_died_while_it_waited_for_nobody_is_found_by_the_same_c
     assert ((result.structured_content or {})["value"], made) == ([2, 3], [1])
     assert [entry.run_id for entry in recordings.entries()] == [run]
     assert (await again(person, mode))[1] == [0, 1], "its client has the result: the next call is a new one"
+
+
+@WAYS
+@pytest.mark.parametrize("automatic", [False, True])
+async def test_of_equal_calls_that_are_repeated_at_once_each_goes_on_with_a_run_of_its_own(
+    world, person, mode, automatic
+):
+    again, leave_waiting, recordings = world("again", "leave_waiting", "recordings")
+
+    async def resume(broker) -> None:
+        assert broker.resume_interrupted() == 2
+
+    await again(person, mode, times=2)
+    runs = {leave_waiting("answered", 1, entry.run_id) for entry in recordings.entries()}
+    results, made = await again(person, mode, resume if automatic else None, times=2)
+    assert ([(one.structured_content or {})["value"] for one in results], made) == ([[2, 3]] * 2, [1, 1])
+    assert {entry.run_id: entry.state for entry in recordings.entries()} == dict.fromkeys(runs, "completed")
+    assert len(runs) == 2
+    assert (await again(person, mode))[1] == [0, 1], "their client has both results"
+
+
+async def test_a_call_that_is_repeated_goes_on_with_a_run_that_no_other_process_goes_on_with(
+    again, leave_waiting, recordings, opened
+):
+    await again(times=2)
+    newer, older = [leave_waiting(run=entry.run_id) for entry in recordings.entries()]
+    elsewhere = []
+
+    class Repeating:
+        async def answer(self, question):
+            elsewhere.append(await again())
+            return [Verdict(tuple(range(len(question.calls))), allow=True)]
+
+    async with opened() as broker:
+        assert (await broker.session(answerer=Repeating()).resume(newer)).value == [2, 3]
+    [(result, made)] = elsewhere
+    assert ((result.structured_content or {})["value"], made) == ([2, 3], [1])
+    assert recordings.find(older).state == "completed"
 
 
 async def test_a_call_that_is_repeated_while_its_run_is_resumed_in_the_background_waits_for_that(
