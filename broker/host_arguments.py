@@ -82,6 +82,8 @@ def _check_functions(server: str, functions: Sequence[object]) -> None:
         if name in names:
             raise TypeError(f"servers[{server!r}] holds two functions of the name {name!r}")
         names.add(name)
+        if inspect.isgeneratorfunction(function) or inspect.isasyncgenfunction(function):
+            raise TypeError(f"servers[{server!r}]: {name} yields, and a tool returns once: return a list")
         _check_parameters(f"servers[{server!r}]: {name}", function)
 
 

@@ -41,7 +41,8 @@ def functions_server(name: str, functions: Iterable[Callable[..., Any]]) -> MCPS
         try:
             _add(server, function)
         except (PydanticUserError, InvalidSignature) as error:
-            reason = str(error).partition("\n")[0]
+            reason = str(error).partition("\n")[0].partition(". Set `")[0]
+            reason = f"{reason}: {error.__cause__}" if isinstance(error.__cause__, NameError) else reason
             raise TypeError(f"servers[{name!r}]: {function.__name__} cannot be a tool: {reason}") from None
     return server
 

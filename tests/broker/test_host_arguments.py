@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import anyio
 import pytest
@@ -25,6 +25,14 @@ def everything(*args, **kwargs) -> int:
 
 def first(a: int, /, b: int) -> int:
     return a + b
+
+
+def each(a: int):
+    yield a
+
+
+async def stream(a: int):
+    yield a
 
 
 class Opaque:
@@ -51,6 +59,8 @@ SERVERS: dict[str, tuple[Any, str]] = {
     "a number": ({"sums": [1]}, "holds a int without a name"),
     "twice": ({"sums": [add, add]}, "holds two functions of the name 'add'"),
     "any": ({"sums": [everything]}, "everything takes *args, of which no script can be told"),
+    "a generator": ({"sums": [each]}, "servers['sums']: each yields, and a tool returns once: return a list"),
+    "an asynchronous one": ({"sums": [stream]}, "servers['sums']: stream yields, and a tool returns once"),
     "by position": ({"sums": [first]}, "first takes 'a' by position alone: scripts pass arguments by name"),
 }
 
@@ -69,6 +79,23 @@ async def test_a_type_that_json_cannot_carry_is_named_and_nothing_is_left_behind
         await broker.__aenter__()
     with pytest.raises(RuntimeError, match="the broker is not open"):
         broker.session()
+
+
+@pytest.mark.parametrize(
+    ("annotation", "said"),
+    [
+        ("NotRequired", "Unable to evaluate type annotations for callable 'look': name 'NotRequired' is not defined"),
+        (NoReturn, "Unable to generate pydantic-core schema for typing.NoReturn"),
+    ],
+)
+async def test_of_a_result_of_no_type_it_is_said_which_and_nothing_of_how_the_sdk_is_set_up(annotation, said):
+    def look():
+        return None
+
+    look.__annotations__["return"] = annotation
+    with pytest.raises(TypeError) as caught, anyio.fail_after(30):
+        await Broker(servers={"sums": [look]}, opens_sandbox=False).__aenter__()
+    assert str(caught.value) == f"servers['sums']: look cannot be a tool: {said}"
 
 
 @pytest.mark.parametrize("config", [None, 5, ["mcp.json"]])
