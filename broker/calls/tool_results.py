@@ -8,7 +8,8 @@ call_failures.py. Everything in a result was written by the server.
    text block that is JSON and fits the schema stands for it (older servers). `{"result": value}` that a server
    wrapped around a plain value is unwrapped where the stub says so.
 3. A tool without: its `structuredContent` if it sends one all the same; else one text block is its text,
-   exactly, as `str`, and no block is `""`; anything else is a list with a dict for each block.
+   exactly, as `str`, and no block is `""`, or None where `_meta` says so; anything else is a list
+   with a dict for each block.
 
 A text is never parsed as JSON without a schema that says so: the type of a value would depend on its content,
 and a tool that reads files would give a dict for one file and a string for the next.
@@ -36,6 +37,9 @@ if TYPE_CHECKING:
 
 MOST_BLOCKS = 1_000
 """Content blocks of one result."""
+
+NULL_KEY = "codemode/null"
+"""Where `_meta` of a result without content tells that its value is null: the SDK leaves a null value out."""
 
 _NAME_CHARACTERS = 130
 _ABSENT = object()
@@ -76,7 +80,9 @@ def _completion(raw: dict[str, Any], tool: CatalogEntry, blocks: ContentBlocks |
         return Returned(_structured_value(content, structured, tool))
     if structured is not _ABSENT and structured is not None:
         return Returned(bounded(structured))
-    return Returned(_content_value(content, blocks))
+    meta = raw.get("_meta")
+    is_null = not content and isinstance(meta, dict) and meta.get(NULL_KEY) is True
+    return Returned(None if is_null else _content_value(content, blocks))
 
 
 def _tool_error(content: list[Any], structured: Any, tool: CatalogEntry, redact: Redactor) -> Failed:

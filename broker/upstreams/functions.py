@@ -7,15 +7,20 @@ program run in its process, with all it may do; scripts reach them as they reach
 from __future__ import annotations
 
 import logging
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator
+from inspect import signature
+from typing import TYPE_CHECKING, Annotated, Any, get_args, get_origin
 
 from mcp.server import MCPServer
 from mcp.server.mcpserver import Audio, Image
 from mcp.server.mcpserver.exceptions import InvalidSignature
-from mcp.server.mcpserver.utilities.func_metadata import FuncMetadata
+from mcp.server.mcpserver.utilities.func_metadata import FuncMetadata, StrictJsonSchema
 from mcp.types import CallToolResult, ContentBlock, InputRequiredResult
+from pydantic import create_model
 from pydantic.errors import PydanticUserError
 from pydantic_core import to_jsonable_python
+
+from broker.calls.tool_results import NULL_KEY
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -47,25 +52,60 @@ def functions_server(name: str, functions: Iterable[Callable[..., Any]]) -> MCPS
     return server
 
 
-class _OfNoType(FuncMetadata):
-    """What the SDK knows of a function whose result has no type that it can tell, such as `dict`, or none at all.
+class _OfFunction(FuncMetadata):
+    """What the SDK knows of a function, for callers that want the value that it returned.
 
-    The SDK sends such a result as text alone, a list as a text for each item. Here its value goes with that text, so
-    that a script gets what the function returned.
+    Of a result without a type that it can tell the SDK sends the text alone; here the value goes with it. None it
+    leaves out.
     """
 
     def convert_result(self, result: Any) -> CallToolResult | InputRequiredResult:
+        if isinstance(result, Iterator):
+            result = list(result)  # the SDK reads it twice, for the text and for the value
         converted = super().convert_result(result)
-        if isinstance(converted, CallToolResult) and converted is not result and not _has_content(result):
-            converted.structured_content = to_jsonable_python(result, fallback=str)
+        if isinstance(converted, CallToolResult) and converted is not result and self.output_model is None:
+            if result is None:
+                return CallToolResult(content=[], _meta={NULL_KEY: True})
+            if not _has_content(result):
+                converted.structured_content = to_jsonable_python(result, fallback=str)
         return converted
 
 
 def _add(server: MCPServer, function: Callable[..., Any]) -> None:
     server.add_tool(function)
     tool = server._tool_manager.get_tool(function.__name__)  # noqa: SLF001  # the SDK has no other way to it
-    if tool is not None and tool.fn_metadata.output_model is None:
-        tool.fn_metadata = _OfNoType(arg_model=tool.fn_metadata.arg_model)
+    if tool is not None:
+        tool.fn_metadata = _metadata(function, tool.fn_metadata)
+
+
+def _metadata(function: Callable[..., Any], told: FuncMetadata) -> _OfFunction:
+    """Return what the SDK tells of a function, with the schema of what it sends and whether it wraps that.
+
+    The SDK tells no type of classes without annotations, as of dates and enums; and the schema of what is accepted,
+    which lacks computed fields.
+    """
+    model, wraps = told.output_model, told.wrap_output
+    try:
+        if model is None and _may_have_schema(returned := signature(function, eval_str=True).return_annotation):
+            model, wraps = create_model(f"{function.__name__}Output", result=returned), True
+        if model is not None:
+            adapter = told._output_adapter(model)  # noqa: SLF001  # reads each TypedDict that the SDK can read
+            schema = adapter.json_schema(mode="serialization", schema_generator=StrictJsonSchema)
+            schema["x-fastmcp-wrap-result"] = wraps
+            return _OfFunction(arg_model=told.arg_model, output_schema=schema, output_model=model, wrap_output=wraps)
+    except (PydanticUserError, ValueError):
+        pass  # JSON Schema has no words for it
+    return _OfFunction(**dict(told))
+
+
+def _may_have_schema(annotation: Any) -> bool:
+    """Tell whether a result's type says more than `dict` or `Any`, and is not content for a model to see."""
+    bare = get_args(annotation)[0] if get_origin(annotation) is Annotated else annotation
+    return (
+        isinstance(bare, type)
+        and bare.__module__ not in {"builtins", "collections", "collections.abc", "typing"}
+        and not issubclass(bare, ContentBlock | Image | Audio | CallToolResult | InputRequiredResult)
+    )
 
 
 def _has_content(result: Any) -> bool:

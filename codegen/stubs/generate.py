@@ -82,8 +82,8 @@ def is_wrapped_result(schema: Any) -> bool:
     properties = properties_of(schema)
     if list(properties) != ["result"] or required_of(schema) != ["result"]:
         return False
-    if schema.get("x-fastmcp-wrap-result") is True:
-        return True
+    if isinstance(said := schema.get("x-fastmcp-wrap-result"), bool):
+        return said
     inner = properties["result"]
     reference = reference_of(inner) if isinstance(inner, dict) else None
     if reference is not None:

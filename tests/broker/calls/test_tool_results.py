@@ -41,6 +41,9 @@ VALUES = {
     "text": (None, {"content": [text("hello")]}, "hello"),
     "text that is JSON": (None, {"content": [text('{"x": 1}')]}, '{"x": 1}'),
     "no block": (None, {"content": []}, ""),
+    "null": (None, {"content": [], "_meta": {"codemode/null": True}}, None),
+    "null with a text": (None, {"content": [{"type": "text", "text": "a"}], "_meta": {"codemode/null": True}}, "a"),
+    "no meta": (None, {"content": [], "_meta": [{"codemode/null": True}]}, ""),
     "no content": (None, {}, ""),
     "two texts": (None, {"content": [text("a"), text("b")]}, [text("a"), text("b")]),
     "image": (

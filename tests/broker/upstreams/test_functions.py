@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 import json
-from datetime import date
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from datetime import UTC, date, datetime
+from decimal import Decimal
+from enum import Enum
 from importlib import import_module
-from typing import Any
+from typing import Annotated, Any, NamedTuple
 
 import anyio
 import pytest
-from mcp.server.mcpserver import Image
+from mcp.server.mcpserver import Context, Image
 from mcp.types import CallToolResult, TextContent
+from pydantic import BaseModel, ConfigDict, Field, computed_field
 from typing_extensions import TypedDict
 
 from broker import Broker, Grant, tool_definitions
@@ -53,6 +59,7 @@ RETURNED = {
     "list": [{"id": 1}, {"id": 2}],
     "one": [1],
     "none": [],
+    "nothing": None,
     "object": {"at": date(2026, 1, 2), "id": (1, 2)},
     "number": 5,
     "text": "5",
@@ -67,6 +74,7 @@ RETURNED = {
         ("list", [{"id": 1}, {"id": 2}]),
         ("one", [1]),
         ("none", []),
+        ("nothing", None),
         ("object", {"at": "2026-01-02", "id": [1, 2]}),
         ("number", 5),
         ("text", "5"),
@@ -91,6 +99,91 @@ async def test_a_result_of_which_no_type_is_told_reaches_the_script_as_it_is(ann
             session = broker.session(grants=[Grant("*")])
             result = await session.execute_code(f"await people.look(kind={kind!r})", describe_references=True)
     assert (result.value, result.error) == (value, None)
+
+
+class Color(Enum):
+    RED = "red"
+    BLUE = "blue"
+
+
+class Place(NamedTuple):
+    row: int
+    name: str
+
+
+class Sum(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+    a: int
+
+    @computed_field  # type: ignore[prop-decorator]  # mypy does not know it
+    @property
+    def doubled(self) -> int:
+        return 2 * self.a
+
+
+class Answer(TypedDict):
+    result: int
+
+
+@dataclass
+class Visit:
+    at: datetime
+    tags: list[str]
+
+
+NOON = datetime(2026, 1, 2, 12, tzinfo=UTC)
+TYPED: dict[str, tuple[Any, Any, str, Any]] = {
+    "mapping": (Mapping[str, int], {"a": 1}, "dict[str, int]", {"a": 1}),
+    "mapping with a result": (Mapping[str, int], {"result": 1}, "dict[str, int]", {"result": 1}),
+    "counter": (Counter[str], Counter("aab"), "dict[str, int]", {"a": 2, "b": 1}),
+    "dict by number": (dict[int, str], {1: "a"}, "dict[str, str]", {"1": "a"}),
+    "dict or none": (dict[str, int] | None, None, "dict[str, int] | None", None),
+    "typed dict with a result": (Answer, {"result": 1}, "LookResult", {"result": 1}),
+    "dataclass": (Visit, Visit(NOON, []), "LookResult", {"at": "2026-01-02T12:00:00Z", "tags": []}),
+    "model": (Sum, Sum(a=1), "LookResult", {"a": 1, "doubled": 2}),
+    "models": (list[Sum], [Sum(a=1)], "list[LookSum]", [{"a": 1, "doubled": 2}]),
+    "tuple": (tuple[int, str], (1, "a"), "list[int | str]", [1, "a"]),
+    "named tuple": (Place, Place(1, "a"), "list[int | str]", [1, "a"]),
+    "set": (set[int], {1}, "list[int]", [1]),
+    "iterable": (Iterable[int], lambda: iter([0, 1]), "list[int]", [0, 1]),
+    "iterator": (Any, lambda: iter([0, 1]), "Any", [0, 1]),
+    "enum": (Color, Color.RED, "Literal['red','blue']", "red"),
+    "time": (datetime, NOON, "str", "2026-01-02T12:00:00Z"),
+    "time with a note": (Annotated[datetime, Field(description="when")], NOON, "str", "2026-01-02T12:00:00Z"),
+    "decimal": (Decimal, Decimal("1.50"), "str", "1.50"),
+    "bytes": (bytes, b"a", "str", "a"),
+    "content": (TextContent, TextContent(type="text", text="a"), "Any", "a"),
+    "images": (list[Image], [], "Any", []),
+}
+
+
+@pytest.mark.parametrize("case", TYPED)
+async def test_a_result_reaches_the_script_as_the_stub_says(case):
+    annotation, returned, stub, value = TYPED[case]
+
+    def look():
+        return returned() if callable(returned) else returned
+
+    look.__annotations__["return"] = annotation
+    with anyio.fail_after(60):
+        async with Broker(servers={"people": [look]}) as broker:
+            session = broker.session(grants=[Grant("*")])
+            details = await session.get_tool_details(["people.look"])
+            result = await session.execute_code("await people.look()")
+    assert f"async def look() -> {stub}:" in details.source
+    assert (result.value, result.error) == (value, None)
+
+
+async def test_a_function_that_is_called_with_a_request_around_it_returns_none_as_well():
+    def look(ctx: Context):
+        del ctx
+
+    look.__annotations__["ctx"] = Context
+    with anyio.fail_after(60):
+        async with Broker(servers={"people": [look]}) as broker:
+            session = broker.session(grants=[Grant("*")])
+            result = await session.execute_code("await people.look()", describe_references=True)
+    assert (result.value, result.error) == (None, None)
 
 
 async def test_a_function_is_cancelled_with_its_call():
