@@ -53,11 +53,14 @@ def functions_server(name: str, functions: Iterable[Callable[..., Any]]) -> MCPS
 
 
 class _OfFunction(FuncMetadata):
-    """What the SDK knows of a function, for callers that want the value that it returned.
+    """What the SDK knows of a function, for callers that send values, and want the value that it returned.
 
-    Of a result without a type that it can tell the SDK sends the text alone; here the value goes with it. None it
-    leaves out.
+    The SDK parses texts that look like JSON, for models that write all arguments as texts: a script's text is one. Of a
+    result without a type that it can tell it sends the text alone; here the value goes with it. None it leaves out.
     """
+
+    def pre_parse_json(self, data: dict[str, Any]) -> dict[str, Any]:
+        return data
 
     def convert_result(self, result: Any) -> CallToolResult | InputRequiredResult:
         if isinstance(result, Iterator):

@@ -186,6 +186,18 @@ async def test_a_function_that_is_called_with_a_request_around_it_returns_none_a
     assert (result.value, result.error) == (None, None)
 
 
+@pytest.mark.parametrize("text", ['{"a": 1}', "[1]", "null", "1"])
+async def test_a_text_that_looks_like_json_reaches_a_function_as_it_is(text):
+    def look(text: str | None = None) -> str:
+        return repr(text)
+
+    with anyio.fail_after(60):
+        async with Broker(servers={"people": [look]}) as broker:
+            session = broker.session(grants=[Grant("*")])
+            result = await session.execute_code(f"await people.look(text={text!r})", describe_references=True)
+    assert (result.value, result.error) == (repr(text), None)
+
+
 async def test_a_function_is_cancelled_with_its_call():
     started, cancelled = anyio.Event(), anyio.Event()
 
