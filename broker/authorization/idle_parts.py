@@ -1,8 +1,8 @@
 """What of a policy can hold for none of the configured servers: mostly a name that was mistyped, and protects nothing.
 
-Above: `codemode doctor`. Below: the policy's model. A config with such parts is used all the same: a policy may be
-shared by configs with different servers. A pattern with wildcards that matches no tool is not told: it may be a
-precaution.
+Above: `codemode doctor`, `codemode policy test`. Below: the policy's model. A config with such parts is used all the
+same: a policy may be shared by configs with different servers. A pattern with wildcards that matches no tool is not
+told: it may be a precaution.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ def idle_parts(config: PolicyConfig, servers: Mapping[str, ServerConfig]) -> Ite
     for number, quota in enumerate(config.quotas, 1):
         yield from _unknown_servers(_title("quota", number, quota), quota.tools, servers)
     policy = Policy(config)
-    carried = {label for server in servers.values() for label in policy.labels_of(server.labels)}
+    carried = labels_carried(policy, servers)
     for number, flow in enumerate(config.flows or (), 1):
         for label in (flow.source, flow.to):
             if label not in carried | {COPIED}:
@@ -60,6 +60,17 @@ def idle_names(config: PolicyConfig, listings: Mapping[str, Sequence[ToolSpec]])
         yield from _unknown_arguments(title, rule, listings)
     for number, quota in enumerate(config.quotas, 1):
         yield from _unknown_tools(_title("quota", number, quota), quota.tools, listings)
+
+
+def labels_carried(policy: Policy, servers: Mapping[str, ServerConfig]) -> set[str]:
+    """Return the labels that servers have."""
+    return {label for server in servers.values() for label in policy.labels_of(server.labels)}
+
+
+def meant(name: str, names: Iterable[str]) -> str:
+    """Return what follows a sentence about a name that is not there: the one that was probably meant, if any."""
+    near = near_name(name, names)
+    return "" if near is None else f"; did you mean {near!r}?"
 
 
 def _title(kind: str, number: int, part: Rule | Quota) -> str:
@@ -96,12 +107,7 @@ def _unknown_tools(title: str, patterns: Iterable[str], listings: Mapping[str, S
         server, _, tool = literal(pattern).partition(".")
         names = [spec.name for spec in listings.get(server, ())]
         if server in listings and tool not in names:
-            yield f"{title}: {server} has no tool {tool!r}{_meant(tool, names)}"
-
-
-def _meant(name: str, names: Iterable[str]) -> str:
-    near = near_name(name, names)
-    return "" if near is None else f"; did you mean {near!r}?"
+            yield f"{title}: {server} has no tool {tool!r}{meant(tool, names)}"
 
 
 def _unknown_arguments(title: str, rule: Rule, listings: Mapping[str, Sequence[ToolSpec]]) -> Iterator[str]:
@@ -121,7 +127,7 @@ def _unknown_arguments(title: str, rule: Rule, listings: Mapping[str, Sequence[T
     for pointer, test in rule.arguments.items():
         parts = pointer_parts(pointer)
         if specs and parts and parts[0] not in known and test.present is not False:
-            yield f"{title}: its tools take no argument {parts[0]!r}{_meant(parts[0], sorted(known))}"
+            yield f"{title}: its tools take no argument {parts[0]!r}{meant(parts[0], sorted(known))}"
 
 
 def _argument_names(spec: ToolSpec) -> set[str] | None:

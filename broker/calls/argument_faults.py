@@ -1,6 +1,7 @@
 """Whether the arguments of a call are such as its tool takes, decided before anybody is asked about it. Pure.
 
-Above: tool_calls.py. Below: json_schema.py, and the stub, whose parameters are what a tool names.
+Above: tool_calls.py, `codemode policy test`. Below: json_schema.py, and the stub, whose parameters are what a tool
+names.
 """
 
 from __future__ import annotations
@@ -23,11 +24,11 @@ def fault_of(arguments: Mapping[str, Any], entry: CatalogEntry) -> Failed | None
     fault = first_fault(arguments, entry.spec.input_schema)
     if fault is not None:
         return bad_arguments(entry, fault)
-    unnamed = _unnamed(arguments, entry)
+    unnamed = unnamed_arguments(arguments, entry)
     return no_parameter(entry, unnamed) if unnamed else None
 
 
-def _unnamed(arguments: Mapping[str, Any], entry: CatalogEntry) -> list[str]:
+def unnamed_arguments(arguments: Mapping[str, Any], entry: CatalogEntry) -> list[str]:
     """Return arguments that the tool does not name, where it takes no others; a question would not show their like.
 
     The guest checks its stubs by the same rule; this is for what did not come through them.

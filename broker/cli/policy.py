@@ -12,9 +12,12 @@ from broker.authorization.calls import Caller, PendingCall, ToolFacts
 from broker.authorization.decision import Allow, Ask, Decision, Deny, authorize, basis_name
 from broker.authorization.flow import FlowState
 from broker.authorization.grants import GrantBook
+from broker.authorization.idle_parts import labels_carried, meant
 from broker.authorization.policy import Policy
-from broker.authorization.policy_config import policy_json_schema
+from broker.authorization.policy_config import COPIED, policy_json_schema
 from broker.authorization.shown import shown_name, shown_text
+from broker.calls.argument_faults import unnamed_arguments
+from broker.calls.json_schema import first_fault
 from broker.cli.audit import attempts_with_results, open_store, why
 from broker.cli.configured import load_config, open_broker, server_of
 from broker.cli.exit_codes import ExitCode
@@ -23,9 +26,11 @@ from broker.cli.run import grants_of, report_idle
 from broker.cli.terminal import Problem, note, write_result, write_table
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
     from pathlib import Path
 
     from broker import Config
+    from broker.tools.catalog import CatalogEntry
 
 _ARGUMENT_CHARACTERS = 160
 _WORDS = {Allow: "allow", Ask: "ask", Deny: "deny"}
@@ -68,6 +73,7 @@ async def test_policy(request: TestRequest) -> ExitCode:
         raise Problem(f"--call: {request.call!r} names no tool", "Write server.tool.")
     grants = grants_of(request.allow)
     report_idle(grants, config)
+    _check_labels(request.after, config)
     book = GrantBook.of(grants)
     call = await _pending(config, server, tool, arguments, Caller(request.session, request.principal))
     flow = FlowState()
@@ -112,11 +118,40 @@ async def _pending(config: Config, server: str, tool: str, arguments: dict[str, 
     async with open_broker(only) as broker:
         entry = broker.catalog.find(f"{server}.{tool}")
         problem = broker.server_statuses()[0].problem
+        names = [one.spec.name for one in broker.catalog.tools]
     if entry is None:
         reason = f"{server} is not available: {problem}" if problem else f"{server} has no such tool"
-        note(f"note: {shown_text(reason, 300)}; decided without what the server says of the tool")
+        without = f"decided without what the server says of the tool{meant(tool, names)}"
+        note(f"note: {shown_text(reason, 300)}; {without}")
         return PendingCall(server, tool, "", arguments, ToolFacts(labels=policy.labels_of(settings.labels)), caller)
+    if arguments and (fault := _fault(arguments, entry)):
+        note(f"note: {shown_text(fault, 300)}; a call like that fails, whatever is decided here")
     return PendingCall(server, tool, entry.spec.digest, arguments, policy.facts_of(entry.spec, settings), caller)
+
+
+def _fault(arguments: dict[str, Any], entry: CatalogEntry) -> str:
+    """Return what of the arguments the tool does not take, or nothing."""
+    known = [parameter.key for parameter in entry.stub().parameters]
+    unnamed = [f"{name!r}{meant(name, known)}" for name in unnamed_arguments(arguments, entry)]
+    if unnamed:
+        return f"{entry.qualified_name} takes no argument {', '.join(unnamed)}"
+    fault = first_fault(arguments, entry.spec.input_schema)
+    return f"{entry.qualified_name} does not take these arguments: {fault}" if fault else ""
+
+
+def _check_labels(labels: Iterable[str], config: Config) -> None:
+    """Refuse labels that no server has, and no flow names.
+
+    Raises:
+        Problem: It names the first, and those that there are.
+    """
+    policy = Policy(config.policy)
+    in_flows = {label for flow in policy.flows for label in (flow.source, flow.to)}
+    known = sorted((labels_carried(policy, config.servers) | in_flows) - {COPIED})
+    for label in labels:
+        if label not in known:
+            said = f"--after: no server and no flow has the label {label!r}{meant(label, known)}"
+            raise Problem(said, f"There are {', '.join(known)}." if known else "There are none.")
 
 
 def _arguments(text: str) -> dict[str, Any]:

@@ -59,6 +59,22 @@ def test_test_of_a_tool_that_is_not_there_says_so_and_decides(codemode, governed
     finished = codemode("policy", "test", "-c", governed, "--call", "odd.nope", "--json")
     assert json.loads(finished.stdout)["decision"] == "ask"
     assert "odd has no such tool" in finished.stderr
+    near = codemode("policy", "test", "-c", governed, "--call", "odd.ecko")
+    assert near.stderr.endswith("decided without what the server says of the tool; did you mean 'echo'?\n")
+
+
+@pytest.mark.parametrize(
+    ("args", "said"),
+    [
+        ({"txt": "hi"}, "odd.echo takes no argument 'txt'; did you mean 'text'?"),
+        ({"text": "hi", "zzz": 1}, "odd.echo takes no argument 'zzz'"),
+        ({"text": ["hi"]}, "odd.echo does not take these arguments: text: ['hi'] is not of type 'string'"),
+    ],
+)
+def test_test_says_of_arguments_that_the_tool_does_not_take_that_such_a_call_fails(codemode, governed, args, said):
+    finished = codemode("policy", "test", "-c", governed, "--call", "odd.echo", "--args", json.dumps(args))
+    assert finished.stderr == f"note: {said}; a call like that fails, whatever is decided here\n"
+    assert finished.stdout.startswith(("ask", "allow"))
 
 
 def test_test_names_a_grant_for_a_server_that_is_not_there(codemode, governed):
@@ -72,6 +88,11 @@ def test_test_names_a_grant_for_a_server_that_is_not_there(codemode, governed):
         (["--call", "odd"], "names no tool"),
         (["--call", "nope.x"], "the config has no server 'nope'"),
         (["--call", "odd.echo", "--args", "[1]"], "--args: not a JSON object"),
+        (
+            ["--call", "odd.echo", "--after", "privat"],
+            "--after: no server and no flow has the label 'privat'; did you mean 'private'?",
+        ),
+        (["--call", "odd.echo", "--after", "xyz"], "There are egress, private, untrusted."),
     ],
 )
 def test_wrong_usage_of_test_is_explained(codemode, governed, options, part):
