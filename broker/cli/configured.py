@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from contextlib import ExitStack, asynccontextmanager
+from functools import partial
 from typing import TYPE_CHECKING
 
 from broker import Broker, BrokerError, Config, ConfigError
@@ -18,7 +19,7 @@ from broker.store_files import is_there, user_store
 from codegen.plain_text import one_line
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
+    from collections.abc import AsyncIterator, Callable
     from pathlib import Path
 
     from broker import ServerConfig
@@ -83,31 +84,32 @@ async def open_broker(
         Problem: The config cannot be used, or scripts are to come and the store cannot be used.
     """
     sandbox = config.sandbox.open(config.image, isolation=isolation, compiling=compile_progress)
+    make = partial(
+        Broker.from_config,
+        config,
+        sandbox=sandbox,
+        startup_seconds=0 if runs_scripts else LISTING_SECONDS,
+        opens_sandbox=runs_scripts,
+    )
     with ExitStack() as stack:
         try:
-            broker = Broker.from_config(
-                config,
-                sandbox=sandbox,
-                startup_seconds=0 if runs_scripts else LISTING_SECONDS,
-                opens_sandbox=runs_scripts,
-                store=_store(stack, is_needed=runs_scripts),
-            )
+            broker = _with_store(make, stack, is_needed=runs_scripts)
         except (ConfigError, StoreError) as error:
             raise Problem(str(error)) from None
         async with broker:
             yield broker
 
 
-def _store(stack: ExitStack, *, is_needed: bool) -> Store | None:
+def _with_store(make: Callable[..., Broker], stack: ExitStack, *, is_needed: bool) -> Broker:
     if not is_needed and not is_there(user_store()):
-        return None
+        return make()
     try:
-        return stack.enter_context(Store.in_user_folder())
+        return make(store=stack.enter_context(Store.in_user_folder()))
     except StoreError as error:
         if is_needed:
             raise
         note(f"{error} Until then tools are ranked without what is known of their use.")
-        return None
+        return make()
 
 
 def _named_by(path: Path) -> str:

@@ -221,10 +221,15 @@ def test_doctor_finds_a_disk_that_is_nearly_full(monkeypatch, written):
     assert wrong.what_to_do == "Free some space, or set CODEMODE_STORE to a file elsewhere."
 
 
-def test_doctor_finds_a_store_of_a_newer_version(codemode, written):
+def test_doctor_finds_a_store_of_a_newer_version_and_examines_the_servers(codemode, written, config):
     with sqlite3.connect(written) as other:
         other.execute("UPDATE component SET version = 99 WHERE name = 'recordings'")
     other.close()
-    [line] = lines_about_the_store(codemode("doctor"))
+    doctor = codemode("doctor", "-c", config)
+    [line] = lines_about_the_store(doctor)
     assert "was made by a newer codemode (version 99, known is " in line
+    assert doctor.stdout.splitlines()[-1].startswith("ok     server odd: ")
+    listed = codemode("tools", "list", "-c", config)
+    assert (listed.returncode, "odd.echo" in listed.stdout) == (0, True)
+    assert "Until then tools are ranked without what is known of their use." in listed.stderr
     assert os.access(written, os.W_OK)
