@@ -10,9 +10,10 @@ import json
 from datetime import UTC, datetime
 from html import escape
 from importlib import resources
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from broker.errors import RecordingError
+from broker.recordings.parts import ByDigest
 from broker.recordings.showing.picture import spelled_cost, spelled_seconds
 from broker.recordings.showing.script_excerpt import excerpt
 from codegen.plain_text import counted, indented, one_line, paragraph
@@ -20,6 +21,7 @@ from codegen.plain_text import counted, indented, one_line, paragraph
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from broker.recordings.parts import Stored
     from broker.recordings.recording import Recording
     from broker.recordings.showing.picture import Picture, Span
 
@@ -28,6 +30,9 @@ MOST_LINES = 5_000
 _VALUE_CHARACTERS = 4_000
 _TEXT_CHARACTERS = 200_000
 _NAME_CHARACTERS = 130
+_READ_CHARACTERS = 5 * _VALUE_CHARACTERS
+"""Of a value's JSON: more than `paragraph` reads."""
+_JSON = json.JSONEncoder(indent=2, ensure_ascii=False)
 
 
 def html_page(recording: Recording, picture: Picture) -> str:
@@ -58,7 +63,8 @@ def _body(recording: Recording, picture: Picture) -> Iterator[str]:
         yield f"<p>The file {escape(recording.cut)}.</p>"
     if picture.spans:
         yield "<h2>Calls over time</h2>"
-        yield from (_call(recording, span, picture.seconds) for span in picture.spans[:MOST_CALLS])
+        values = _Values(recording)
+        yield from (_call(values, span, picture.seconds) for span in picture.spans[:MOST_CALLS])
         if len(picture.spans) > MOST_CALLS:
             yield f"<p>and {len(picture.spans) - MOST_CALLS} more calls</p>"
     if recording.has_content:
@@ -68,7 +74,46 @@ def _body(recording: Recording, picture: Picture) -> Iterator[str]:
             yield f"<h2>Printed</h2>\n<pre>{escape(paragraph(printed, _TEXT_CHARACTERS))}</pre>"
 
 
-def _call(recording: Recording, span: Span, whole: float) -> str:
+class _Values:
+    """What is shown of values; one that many calls name is read once."""
+
+    def __init__(self, recording: Recording) -> None:
+        self._recording = recording
+        self._by_digest: dict[str, str] = {}
+
+    def of(self, span: Span) -> str:
+        """Return what a call was given, what allowed or refused it, and its answer."""
+        story = self._recording.calls[span.number]
+        parts = [f"<pre>{self._shown(story.call.arguments)}</pre>"]
+        if story.denied is not None and story.denied.by:
+            parts.append(f"<p>{escape(one_line(story.denied.by, _VALUE_CHARACTERS))}</p>")
+        elif story.sent is not None and story.sent.by:
+            parts.append(f'<p class="dim">allowed by {escape(one_line(story.sent.by, _VALUE_CHARACTERS))}</p>')
+        if story.answered is not None:
+            parts.append(f"<pre>{self._shown(story.answered.result)}</pre>")
+        return "".join(parts)
+
+    def _shown(self, stored: Stored) -> str:
+        if not isinstance(stored, ByDigest):
+            return self._read(stored)
+        if stored.sha256 not in self._by_digest:
+            self._by_digest[stored.sha256] = self._read(stored)
+        return self._by_digest[stored.sha256]
+
+    def _read(self, stored: Stored) -> str:
+        try:
+            value = self._recording.load(stored)
+        except RecordingError:
+            return "not kept"
+        text = ""
+        for piece in _JSON.iterencode(value):
+            text += piece
+            if len(text) > _READ_CHARACTERS:
+                break
+        return escape(paragraph(text, _VALUE_CHARACTERS))
+
+
+def _call(values: _Values, span: Span, whole: float) -> str:
     line = f"line {span.line}" if span.line else ""
     said = "" if span.status == "ok" else f'<span class="status">{span.status}</span>'
     name = escape(one_line(span.function, _NAME_CHARACTERS))
@@ -77,33 +122,13 @@ def _call(recording: Recording, span: Span, whole: float) -> str:
     return (
         f'<details class="{span.status}"><summary><span class="head"><span class="name">{name}</span>{said}'
         f'<span class="number">{line}</span><span class="number">{spelled_seconds(span.seconds)}</span></span>'
-        f'<span class="track" style="display:block">{bar}{ask}</span></summary>{_values(recording, span)}</details>'
+        f'<span class="track" style="display:block">{bar}{ask}</span></summary>{values.of(span)}</details>'
     )
 
 
 def _mark(kind: str, begin: float, end: float, whole: float) -> str:
     left, width = (100 * part / max(whole, 1e-9) for part in (begin, max(end - begin, 0.0)))
     return f'<span class="{kind}" style="left:{min(left, 99.5):.2f}%;width:{min(width, 100 - left):.2f}%"></span>'
-
-
-def _values(recording: Recording, span: Span) -> str:
-    story = recording.calls[span.number]
-    parts = [f"<pre>{_value(recording, story.call.arguments)}</pre>"]
-    if story.denied is not None and story.denied.by:
-        parts.append(f"<p>{escape(one_line(story.denied.by, _VALUE_CHARACTERS))}</p>")
-    elif story.sent is not None and story.sent.by:
-        parts.append(f'<p class="dim">allowed by {escape(one_line(story.sent.by, _VALUE_CHARACTERS))}</p>')
-    if story.answered is not None:
-        parts.append(f"<pre>{_value(recording, story.answered.result)}</pre>")
-    return "".join(parts)
-
-
-def _value(recording: Recording, stored: Any) -> str:
-    try:
-        value = recording.load(stored)
-    except RecordingError:
-        return "not kept"
-    return escape(paragraph(json.dumps(value, indent=2, ensure_ascii=False), _VALUE_CHARACTERS))
 
 
 def _script(recording: Recording, picture: Picture) -> str:

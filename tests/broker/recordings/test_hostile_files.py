@@ -5,8 +5,9 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import json
+from html import escape
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -21,6 +22,7 @@ from broker.recordings import recording as recording_module
 from broker.recordings.files import read_file, read_recording
 from broker.recordings.journal.leave import denials_given_back, grants_given_back
 from broker.recordings.journal.retracing import past_of
+from broker.recordings.parts import ByDigest, Inline
 from broker.recordings.recording import MOST_USED
 from broker.recordings.replay.compare import compare
 from broker.recordings.replay.policy_replay import judge_recording
@@ -238,6 +240,49 @@ def test_a_text_that_many_pieces_name_is_not_read_without_bound(tmp_path, monkey
         return
     assert read_recording(path).printed.endswith("x" * 60_000)
     use(path)
+
+
+def answering(recording, stored):
+    """Have all calls of a recording answered with a stored value, which is given the number of its call."""
+    for number, story in recording.calls.items():
+        story.answered = story.answered.model_copy(update={"result": stored(number)})
+    return recording
+
+
+def test_a_value_that_many_calls_name_is_read_once_for_a_page():
+    text = json.dumps({"value": [[]] * 10})
+    digest = hashlib.sha256(text.encode()).hexdigest()
+    recording = answering(
+        read_recording(EXAMPLE), lambda number: ByDigest(sha256=digest, characters=len(text) + number)
+    )
+    known, read = recording.value, []
+
+    def value(sha256: str) -> str | None:
+        read.append(sha256)
+        return text if sha256 == digest else known(sha256)
+
+    recording.value = value
+    page = html_page(recording, picture_of(recording))
+    assert len(recording.calls) > 20
+    assert (read.count(digest), page.count(escape(json.dumps(json.loads(text), indent=2)))) == (1, len(recording.calls))
+
+
+class Counted(list[Any]):
+    """A list that counts how many of its items are read."""
+
+    read = 0
+
+    def __iter__(self):
+        for item in super().__iter__():
+            self.read += 1
+            yield item
+
+
+def test_no_more_of_a_value_is_written_as_json_than_a_page_shows():
+    value = Counted([[]] * 900_000)
+    recording = answering(read_recording(EXAMPLE), lambda _: Inline.model_construct(value=value))
+    assert "[],\n" in html_page(recording, picture_of(recording))
+    assert 0 < value.read < 10_000 * len(recording.calls)
 
 
 @pytest.mark.parametrize("manifest", [[], {"git": 5}, {}])
