@@ -20,6 +20,10 @@ _INVISIBLE = re.compile(
     "[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2800\u3164\ufe00-\ufe0f\uffa0\U000e0000-\U000e0fff]"
 )
 _SENTENCE_END = re.compile(r"(?<=[.!?])\s")
+_ENDS_SENTENCE = re.compile(r"[.!?\u3002\uff01\uff1f][*_`'\")\]]*\Z")
+_NEW_BLOCK = re.compile(r"\s*(?:[-*+]\s|[#>|<]|```|\d+[.)]\s|[A-Z]\w*:|\Z)")
+_WRAPPED_CHARACTERS = 60
+"""A line that is as long and ends within a sentence goes on in the next one; a shorter one is a heading or a title."""
 _MARK = "…"
 
 
@@ -52,6 +56,17 @@ def paragraph(text: Any, limit: int) -> str:
 def sentences(text: str, most: int, limit: int) -> str:
     """Return the first sentences of a text, at most so many, on one line of at most `limit` characters."""
     return one_line(" ".join(_SENTENCE_END.split(one_line(text, 4 * limit))[:most]), limit)
+
+
+def opening(text: str, limit: int) -> str:
+    """Return the first line of a text, with the lines into which its last sentence was wrapped."""
+    first, *others = text[: 4 * limit + 64].strip().splitlines() or [""]
+    taken = [first.strip()]
+    for line in others:
+        if len(taken[-1]) < _WRAPPED_CHARACTERS or _ENDS_SENTENCE.search(taken[-1]) or _NEW_BLOCK.match(line):
+            break
+        taken.append(line.strip())
+    return one_line(" ".join(taken), limit)
 
 
 def counted(number: int, what: str) -> str:

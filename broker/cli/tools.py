@@ -15,6 +15,7 @@ from broker.cli.exit_codes import ExitCode
 from broker.cli.terminal import Problem, note, results, write_result
 from broker.errors import SearchError
 from broker.search import Detail
+from broker.search.pages import listed
 from codegen.plain_text import one_line, paragraph
 
 if TYPE_CHECKING:
@@ -138,7 +139,7 @@ def _table(tools: Sequence[CatalogEntry]) -> Table:
 
 
 def _first_line(spec: ToolSpec) -> str:
-    return one_line(spec.description.strip().partition("\n")[0] or spec.title or "", SUMMARY_CHARACTERS)
+    return listed(spec, Detail.BRIEF)["summary"]
 
 
 def _summary(tool: CatalogEntry) -> dict[str, Any]:

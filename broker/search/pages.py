@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from broker.errors import SearchError
 from broker.search.cursors import cursor_at, fingerprint_of, offset_of
-from codegen.plain_text import one_line
+from codegen.plain_text import one_line, opening
 
 if TYPE_CHECKING:
     from collections.abc import Collection
@@ -162,10 +162,9 @@ class SearchPage:
         return [listed(spec, self.detail) for spec in self.tools]
 
 
-def listed(spec: ToolSpec, detail: Detail) -> dict[str, Any]:
+def listed(spec: ToolSpec, detail: Detail) -> dict[str, str]:
     """Return a tool's name and, above `name`, one line about it, made inert."""
     entry = {"name": one_line(spec.qualified_name, _NAME_CHARACTERS)}
     if detail is not Detail.NAME:
-        text = spec.description.strip()
-        entry["summary"] = one_line(text.partition("\n")[0] or spec.title or "", _SUMMARY_CHARACTERS)
+        entry["summary"] = opening(spec.description, _SUMMARY_CHARACTERS) or one_line(spec.title, _SUMMARY_CHARACTERS)
     return entry

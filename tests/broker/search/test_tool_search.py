@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from broker.errors import SearchError
 from broker.search import Detail, Filters, Mode, SearchRequest, ToolSearch
+from broker.search.pages import listed
 from broker.search.patterns import matching
 from tests.broker.search.tools import TOOLS, tool
 
@@ -80,6 +81,34 @@ async def test_only_full_detail_asks_for_a_description_and_no_entry_carries_one(
         page = await search.search(SearchRequest(query="history", detail=Detail.parse(detail)))
         assert page.entries()[0].keys() == keys
         assert page.to_describe == (("git.git_log",) if detail == "detailed" else ())
+
+
+@pytest.mark.parametrize(
+    ("description", "summary"),
+    [
+        (
+            "Replace text in cells, like Excel's Replace All (literal). The result\n   lists what changed. \n\nMore.",
+            "Replace text in cells, like Excel's Replace All (literal). The result lists what changed.",
+        ),
+        (
+            "Retrieve the posts of the top influencers, ordered by their date\nArgs:\n    coin: A ticker",
+            "Retrieve the posts of the top influencers, ordered by their date",
+        ),
+        (
+            "Change the constant `changing_cell` until the formula in `cell` equals\n`target` (kinds: all). More.",
+            "Change the constant `changing_cell` until the formula in `cell` equals `target` (kinds: all). More.",
+        ),
+        (
+            "Retrieves what the account may read, with everything of the following kinds:\n- mail\n- files",
+            "Retrieves what the account may read, with everything of the following kinds:",
+        ),
+        ("List users\nwho are active", "List users"),
+        (f"{'word ' * 30}\n" * 3, f"{'word ' * 39}word…"),
+        (" \n ", "Title"),
+    ],
+)
+async def test_a_summary_goes_on_where_the_first_line_of_a_description_was_wrapped(description, summary):
+    assert listed(tool("x", "y", description, title="Title"), Detail.BRIEF) == {"name": "x.y", "summary": summary}
 
 
 @pytest.mark.parametrize("limit", [0, -1, 201, True, 2.0, "3"])
