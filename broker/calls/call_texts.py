@@ -39,6 +39,7 @@ WITHOUT_MARKDOWN = "send the code alone, without Markdown around it"
 REAL_LINE_ENDS = r"the code has the two characters \n where its lines should end: send real newlines"
 RESULTS_ARE_VALUES = "results of tools are Python values already, as their stubs say: leave out json.loads()"
 RESULTS_ARE_DICTS = 'results of tools are plain dicts and lists: write value["key"], not value.key'
+RESULT_IS_A_LIST = "if this is a tool's result, it is a list: take one element, as in value[0], or loop over it"
 RESULTS_HAVE_NO_PARTS = "a call returns the tool's result itself, as its stub says, not an object around it"
 NO_DATA = (
     "if this is an image, audio or a file: it has type, mime_type, size and id; its data stays outside the script. "

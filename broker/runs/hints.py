@@ -53,11 +53,19 @@ _RESULT_TAKEN_WRONG = (
     ),
     (
         re.compile(
-            r"AttributeError: '(?:str|dict|list)' object has no attribute '(?:content|text|data|structured\w*)'"
+            r"AttributeError: '(?:str|list)' object has no attribute '(?:content|text|data|structured\w*)'"
+            r"|AttributeError: 'dict' object has no attribute '(?:content|structured\w*)'"
         ),
         call_texts.RESULTS_HAVE_NO_PARTS,
     ),
     (re.compile(r"AttributeError: 'dict' object has no attribute "), call_texts.RESULTS_ARE_DICTS),
+    (
+        re.compile(
+            r"TypeError: list indices must be integers or slices, not str"
+            r"|AttributeError: 'list' object has no attribute "
+        ),
+        call_texts.RESULT_IS_A_LIST,
+    ),
     (
         re.compile(r"(?:Attribute|Type)Error: .*\bbuiltin_function_or_method\b"),
         call_texts.RESULTS_ARE_DICTS,  # `page.items` is a method

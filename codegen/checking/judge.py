@@ -18,7 +18,7 @@ from codegen.checking.missing_names import server_as_module, undefined, unknown_
 from codegen.checking.mistake import AWAIT, AWAIT_FIRST, NO_AWAIT_IN_LAMBDA, Mistake, listed, nearest
 from codegen.checking.script_text import may_exist
 from codegen.checking.type_text import kinds_of
-from codegen.checking.wrong_arguments import wrong_argument, wrong_call
+from codegen.checking.wrong_arguments import taken_for_object, wrong_argument, wrong_call
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -138,7 +138,7 @@ def _attribute(type_: str, attribute: str, known: Known) -> Mistake | None:
     if known.results_altered or hasattr(dict, attribute):
         return None
     keys = known.keys[type_]
-    hint = f'it is a dict: write ["{attribute}"]' if attribute in keys else f"it is a dict with {listed(keys)}"
+    hint = f'it is a dict: write ["{attribute}"]' if attribute in keys else f"it is a dict; its keys: {listed(keys)}"
     if attribute in _IS_ERROR:
         hint = "a call that fails raises ToolError"
     return Mistake(f"{type_} has no attribute `{attribute}`", hint)
@@ -172,7 +172,9 @@ def _on_kind(finding: Finding, type_: str, place: Place, known: Known) -> Mistak
     ends = {"not-subscriptable": "[", "missing-attribute": "."}.get(finding.rule)
     base = place.text.rpartition(ends)[0] if ends is not None else place.text
     if len(kinds.names) == 1 and kinds.names <= _SIMPLE and not kinds.unknown and place.is_of_call(base):
-        return Mistake(finding.message, "leave out `async`" if "async-iterable" in finding.message else "")
+        hint = "leave out `async`" if "async-iterable" in finding.message else ""
+        is_of_text = finding.rule == "missing-attribute" and kinds.names == {"str"}
+        return Mistake(finding.message, taken_for_object(base, place) if is_of_text else hint)
     return None
 
 

@@ -80,6 +80,13 @@ def wrong_argument(finding: Finding, place: Place, known: Known) -> Mistake | No
     return _given(place, (called[1], called[2], called[3]), known) if called is not None else None
 
 
+def taken_for_object(text: str, place: Place) -> str:
+    """Return what a text is of which a script takes parts, as if it were an object."""
+    if f"for {text} in " in place.script:
+        return "a loop over a dict gives its keys, over a text its characters"
+    return "it is the text itself: json.loads() reads it if it is JSON"
+
+
 def said_once(judged: Sequence[Judged]) -> list[Judged]:
     """Return the findings without those of missing arguments that another one of the same call accounts for.
 
@@ -202,9 +209,7 @@ def _index(key: str, container: str, place: Place) -> Mistake | None:
         return Mistake(f"a list ({container}) has no key {asked}", "take one element, or loop over it")
     if container != "str":
         return None
-    is_looped = f"for {place.text} in " in place.script
-    hint = "a loop over a dict gives its keys" if is_looped else "it is the text itself"
-    return Mistake(f"a str has no key {asked}", hint)
+    return Mistake(f"a str has no key {asked}", taken_for_object(place.text, place))
 
 
 def _accounted_for(missing: Finding, others: Sequence[Judged]) -> bool:

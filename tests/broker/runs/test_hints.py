@@ -58,6 +58,18 @@ MISTAKES = {
         "from tools import desk\n[*await desk.pictured()][1].size",
         'write value["key"], not value.key',
     ),
+    "the text of a block as an attribute": (
+        "from tools import desk\n(await desk.pictured())[0].text",
+        'write value["key"], not value.key',
+    ),
+    "a list of blocks as an object": (
+        "from tools import desk\n(await desk.pictured())['content']",
+        "it is a list: take one element, as in value[0], or loop over it",
+    ),
+    "a list of blocks as text": (
+        "from tools import desk\n(await desk.pictured()).splitlines()",
+        "it is a list: take one element, as in value[0], or loop over it",
+    ),
     "a key that is a method of every dict": (
         "from tools import desk\nfor one in [*await desk.pictured()][1].items:\n    pass",
         'write value["key"], not value.key',
