@@ -1,7 +1,7 @@
 """What went wrong with a connection, in a sentence for the operator and with what to do.
 
 Above: upstream.py. Below: nothing. The SDK wraps the same fault in different groups of exceptions; the texts
-here are ours, with a child's last words as the only foreign part, short and inert.
+here are ours, with a server's own words as the only foreign part, short and inert.
 """
 
 from __future__ import annotations
@@ -20,9 +20,10 @@ from pydantic import ValidationError
 from broker.errors import LoginError, ReplyError, json_rpc_error
 from broker.shortage import raise_limits, shortage
 from broker.upstreams.http_answers import UnreadError
+from codegen.plain_text import one_line
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from broker.upstreams.connection import Connection
     from broker.upstreams.http_trail import HttpTrail
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
 
 
 _HTTP_ERRORS = (httpx2.HTTPError, httpx2.InvalidURL)
+_WORDS_CHARACTERS = 200
 _ACCOUNT = "Correct client_id, client_secret and issuer of its 'oauth'."
 
 
@@ -68,7 +70,7 @@ def explain(
     look = "Run its command by hand" if settings.url is None else "See what the server's log says"
     if reason := trail.unread or connection.reason:
         return Trouble(reason, f"{look} to see why." if settings.url is None else f"{look}.")
-    return unreachable(error) or Trouble(_unforeseen(causes), f"{look}, or ask the server's author.")
+    return unreachable(error) or Trouble(_unforeseen(causes, connection.redact), f"{look}, or ask the server's author.")
 
 
 def unreachable(error: BaseException | None) -> Trouble | None:
@@ -161,10 +163,13 @@ def _chain(error: BaseException | None) -> Iterator[BaseException]:
         error = error.__cause__ or error.__context__
 
 
-def _unforeseen(causes: list[Exception]) -> str:
+def _unforeseen(causes: list[Exception], redact: Callable[[str], str]) -> str:
     match causes:
         case [MCPError() as error, *_]:
-            return f"it answered with {json_rpc_error(error.code)} before it was ready"
+            # Redacted before it is cut, as a child's last words are.
+            words = one_line(redact(error.message), _WORDS_CHARACTERS)
+            answered = f"it answered with {json_rpc_error(error.code)} before it was ready"
+            return f"{answered}; its words: {words}" if words else answered
         case [ValidationError(), *_]:
             return "it answered with something that the protocol does not allow"
         case [error, *_]:

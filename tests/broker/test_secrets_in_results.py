@@ -14,6 +14,7 @@ from mcp.server import Server
 
 from broker import Broker, Config, Grant
 from broker.calls.call_failures import SERVER_TEXT_CHARACTERS
+from tests.broker.conftest import FAULTY
 
 pytestmark = [pytest.mark.anyio, pytest.mark.usefixtures("deadline")]
 
@@ -133,9 +134,13 @@ async def test_progress_holds_no_secret():
     assert told == [(1.0, 2.0, "with [redacted]")]
 
 
-async def test_the_last_words_of_a_server_are_cut_behind_a_secret_and_not_within_it():
-    die = "import os, sys; sys.exit('x' * 190 + os.environ['API_TOKEN'])"
-    server = {"command": sys.executable, "args": ["-c", die], "env": {"API_TOKEN": SECRET}}
+DIE = "import os, sys; sys.exit('x' * 190 + os.environ['API_TOKEN'])"
+
+
+@pytest.mark.parametrize("args", [["-c", DIE], [str(FAULTY), "lists_nothing"]], ids=["ends", "answers with an error"])
+async def test_the_words_of_a_server_that_is_down_are_cut_behind_a_secret_and_not_within_it(args):
+    said = {"API_TOKEN": SECRET, "WORDS": "x" * 190 + SECRET}
+    server = {"command": sys.executable, "args": args, "env": said}
     with anyio.fail_after(30):
         async with Broker.from_config({"mcpServers": {"leaky": server}}) as broker:
             problem = broker.server_statuses()[0].problem or ""

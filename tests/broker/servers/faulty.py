@@ -137,6 +137,9 @@ def handle(request):
     match request.get("method"):
         case "initialize":
             answer(request, initialize())
+        case "tools/list" if BEHAVIOUR == "lists_nothing":
+            message = f"\x1b[31m{os.environ.get('WORDS', '')}\nfetch failed"
+            send({"id": request["id"], "error": {"code": -32603, "message": message}})
         case "tools/list":
             answer(request, tools(request))
         case "tools/call":

@@ -265,7 +265,7 @@ async def test_whatever_a_server_started_is_gone_soon_after_the_end(beside, beha
 START = {
     "start_hang": "it did not become ready within 1 s",
     "start_exit": "it exited with code 3",
-    "start_error_code": "it answered with a JSON-RPC error of an impossible code before it was ready",
+    "start_error_code": "it answered with a JSON-RPC error of an impossible code before it was ready; its words: no",
     "start_bad_version": "it supports no protocol version that codemode supports",
     "start_huge_info": "it sent a message over the bound of 8388608 bytes",
     "list_not_list": "hostile answered tools/list without a list of tools",
