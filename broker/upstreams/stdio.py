@@ -6,6 +6,7 @@ line and does not tell anyone that the child has gone.
 
 from __future__ import annotations
 
+import itertools
 import re
 import signal
 from contextlib import asynccontextmanager, suppress
@@ -35,8 +36,10 @@ _KILL_SECONDS = 1.0
 _LAST_WORDS_SECONDS = 0.25
 _WORDS_CHARACTERS = 200
 _NPM_REASON = re.compile(r"npm (?:error|ERR!) (?!code |errno |syscall |path |A complete log)\S")
-_NODE_END = re.compile(r"Node\.js v\d")
-_NODE_REASON = re.compile(r"\w*Error(?: \[\w+\])?: \S")
+_PLACE = re.compile(r"\s+at \S")
+_TRACE_END = re.compile(r"Node\.js v\d|\s+at \S|[\s\]}),;]*\Z")
+"""How what Node, Java or .NET write of an error ends: with a version, a place, or the brackets around its fields."""
+_TRACE_REASON = re.compile(r"(?:.*\s)?[\w.$]*(?:Error|Exception)(?: \[\w+\])?: \S")
 
 
 class Child:
@@ -64,14 +67,14 @@ class Child:
     def last_words(self) -> str:
         """Return the line that says why it ended, made inert and short; an empty text if it said nothing.
 
-        That is the last one of stderr, but for what npm, Node and uv write behind the reason; where nothing came there,
-        the last one of stdout that was no message.
+        That is the last one of stderr, but for what npm, traces and uv write behind the reason; where nothing came
+        there, the last one of stdout that was no message.
         """
         # Redacted before a line is cut: of half a secret nobody could tell later that it is one.
         lines = self._redact(bytes(self._stderr or self.stray).decode("utf-8", "replace")).splitlines()
         of_npm = [line for line in lines if _NPM_REASON.match(line)]
-        of_node = [line for line in lines if _NODE_REASON.match(line)] if _NODE_END.match(_last(lines)) else []
-        said = [text for line in of_npm[:1] or of_node[-1:] or lines if (text := one_line(line, _WORDS_CHARACTERS))]
+        told = of_npm[:1] or _reason_of_trace(lines) or lines
+        said = [text for line in told if any(map(str.isalnum, text := one_line(line, _WORDS_CHARACTERS)))]
         return next((text for text in reversed(said) if not text.lower().startswith("hint:")), "")
 
     async def drain_stderr(self) -> None:
@@ -150,9 +153,14 @@ async def stdio_streams(
             tasks.cancel_scope.cancel()
 
 
-def _last(lines: Sequence[str]) -> str:
-    """Return the last line that is not blank; an empty text where there is none."""
-    return next((line for line in reversed(lines) if line.strip()), "")
+def _reason_of_trace(lines: Sequence[str]) -> list[str]:
+    """Return the last error of a trace, as one line without the places, where the lines end with a trace."""
+    written = [line for line in lines if line.strip()]
+    if not written or not _TRACE_END.match(written[-1]):
+        return []
+    begins = [number for number, line in enumerate(written) if _TRACE_REASON.match(line)]
+    reason = itertools.takewhile(lambda line: not _PLACE.match(line), written[begins[-1] :] if begins else ())
+    return [" ".join(reason)] if begins else []
 
 
 def _how_it_ended(code: int) -> str:

@@ -40,6 +40,10 @@ UNUSABLE = {
         "Run its command by hand to see why.",
     ),
     "bad_version": ("it supports no protocol version that codemode supports", "Update the server."),
+    "lists_nothing": (
+        "it answered with JSON-RPC error -32603 before it was ready; its words: fetch failed",
+        "Run its command by hand, or ask the server's author.",
+    ),
     "not_a_list": ("faulty answered tools/list without a list of tools", "This is a fault of the server."),
 }
 
@@ -66,6 +70,33 @@ async def test_a_server_that_cannot_be_used_says_why(faulty, running, behaviour)
 async def test_of_what_node_writes_when_it_fails_the_reason_is_quoted(running, reason):
     trace = "    at load (node:internal:1207:15) {\n  code: 'E'\n}"
     words = f"node:internal:1210\n  throw err;\n  ^\n\n{reason}\n{trace}\n\nNode.js v22.1.0"
+    program = f"cat >&2 <<'END'\n{words}\nEND\nexit 1"
+    async with running(ServerConfig(command="sh", args=("-c", program))) as upstream:
+        assert upstream.status.problem == f"it exited with code 1; its last words: {reason}"
+
+
+NATIVE = "Could not locate the bindings file. Tried:"
+TRACES = {
+    "printed, with fields": (
+        f"Fatal error: Error: {NATIVE}\n → /srv/x.node\n    at bindings (/srv/b.js:126) {{\n  tries: [\n    1\n  ]\n}}",
+        f"Fatal error: Error: {NATIVE} → /srv/x.node",
+    ),
+    "printed, with a place": ("starting\nError: no key\n    at run (/srv/a.js:1:1)", "Error: no key"),
+    "with a cause": (
+        "TypeError: fetch failed\n    at a (b:1) {\n  [cause]: Error: getaddrinfo ENOTFOUND x\n      at c (d:1)\n}",
+        "[cause]: Error: getaddrinfo ENOTFOUND x",
+    ),
+    "of Java": (
+        'Exception in thread "main" java.lang.IllegalStateException: no port\n\tat a.B.main(B.java:3)',
+        'Exception in thread "main" java.lang.IllegalStateException: no port',
+    ),
+    "brackets alone": ('{\n  "level": "fatal",\n  "message": "no port"\n}', '"message": "no port"'),
+    "before other words": ("Error: no key\n    at run (/srv/a.js:1:1)\nGood bye", "Good bye"),
+}
+
+
+@pytest.mark.parametrize(("words", "reason"), TRACES.values(), ids=TRACES.keys())
+async def test_of_a_trace_the_reason_is_quoted(running, words, reason):
     program = f"cat >&2 <<'END'\n{words}\nEND\nexit 1"
     async with running(ServerConfig(command="sh", args=("-c", program))) as upstream:
         assert upstream.status.problem == f"it exited with code 1; its last words: {reason}"
