@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from broker.calls.call_failures import bad_arguments, no_parameter
-from broker.calls.json_schema import first_fault
+from broker.calls.call_failures import bad_arguments
+from broker.calls.json_schema import faults
 from codegen.schemas.keywords import properties_of
 
 if TYPE_CHECKING:
@@ -19,13 +19,16 @@ if TYPE_CHECKING:
     from sandbox import Failed
 
 
+_TOLD = 3
+"""Faults of one call; a model corrects all that it is told of at once."""
+
+
 def fault_of(arguments: Mapping[str, Any], entry: CatalogEntry) -> Failed | None:
     """Return how a call with these arguments fails; None where they fit."""
-    fault = first_fault(arguments, entry.spec.input_schema)
-    if fault is not None:
-        return bad_arguments(entry, fault)
     unnamed = unnamed_arguments(arguments, entry)
-    return no_parameter(entry, unnamed) if unnamed else None
+    named = {name: value for name, value in arguments.items() if name not in unnamed} if unnamed else arguments
+    found = faults(named, entry.spec.input_schema, most=_TOLD)
+    return bad_arguments(entry, found, unnamed) if found or unnamed else None
 
 
 def unnamed_arguments(arguments: Mapping[str, Any], entry: CatalogEntry) -> list[str]:

@@ -1,4 +1,4 @@
-"""Validation by jsonschema within a bound on the work, and the one fault that is told of.
+"""Validation by jsonschema within a bound on the work, and the faults that are told of.
 
 Above: json_schema.py, which loads it for the first value that its own look does not settle. Below: jsonschema,
 check_work.py, unevaluated.py. Schemas were written by a server, and may be made to run for ever, so they are checked
@@ -49,8 +49,11 @@ class BoundedValidator:
         self._schema = schema
         self._cost_of_names = Names.of(schema)
 
-    def fault(self, value: Any, unchecked: str | None = None) -> str | None:
-        """Return what is wrong with a JSON value, as `at path: what`; `unchecked` if the check gave up with nothing."""
+    def faults(self, value: Any, most: int, unchecked: str | None = None) -> list[str]:
+        """Return what is wrong with a JSON value, as `at path: what`; `unchecked` if the check gave up with nothing.
+
+        Of one fault, that is the one that matters most; of several, the first, and how many there are besides.
+        """
         check_work.begin(self._cost_of_names)
         found: list[ValidationError] = []
         has_seen_all = False
@@ -58,11 +61,15 @@ class BoundedValidator:
             for error in self._validator.iter_errors(value):
                 found.append(error)  # noqa: PERF402  # what was found before it raises counts
             has_seen_all = True
+        if not found:
+            return [] if has_seen_all or unchecked is None else [unchecked]
+        if most > 1:
+            found = [inner for one in found for inner in _beside_null(one)]
+        told = found[:most]
         with _given_up():
-            found = [best_match(found)] if found else []
-        if found:
-            return _sentence(_beside_null(found[0]))
-        return None if has_seen_all else unchecked
+            told = [best_match([one]) for one in told] if most > 1 else [best_match(found)]
+        more = [f"and {len(found) - most} more"] if most > 1 and len(found) > most else []
+        return [*(_sentence(_beside_null(one)[0]) for one in told), *more]
 
     @cached_property
     def _validator(self) -> Any:
@@ -86,14 +93,13 @@ def _given_up() -> Iterator[None]:
             raise
 
 
-def _beside_null(error: ValidationError) -> ValidationError:
+def _beside_null(error: ValidationError) -> list[ValidationError]:
     """Return what is wrong by the one alternative that there is beside null, as optional arguments have it."""
     alternatives = error.validator_value if error.validator in {"anyOf", "oneOf"} else None
     if not isinstance(alternatives, list):
-        return error
+        return [error]
     kinds = [index for index, one in enumerate(alternatives) if one != {"type": "null"}]
-    told = [one for one in error.context or () if list(one.relative_schema_path)[:1] == kinds]
-    return told[0] if told else error
+    return [one for one in error.context or () if list(one.relative_schema_path)[:1] == kinds] or [error]
 
 
 def _sentence(error: ValidationError) -> str:

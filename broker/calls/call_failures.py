@@ -68,9 +68,12 @@ def needs_description(tool: CatalogEntry, changed: str) -> Failed:
     return failure("ToolDescriptionRequired", text, tool)
 
 
-def bad_arguments(tool: CatalogEntry, fault: str) -> Failed:
-    """Return a call whose arguments do not fit."""
-    return failure("ToolArgumentsError", call_texts.bad_arguments(tool.python_name, fault, _instead(tool, fault)), tool)
+def bad_arguments(tool: CatalogEntry, faults: Sequence[str], unnamed: Sequence[str]) -> Failed:
+    """Return a call whose arguments do not fit, some of which its tool may not know."""
+    told = [call_texts.fault(fault, _instead(tool, fault)) for fault in faults]
+    if unnamed:
+        told.append(call_texts.no_parameter(unnamed, [parameter.key for parameter in tool.stub().parameters]))
+    return failure("ToolArgumentsError", call_texts.bad_arguments(tool.python_name, told), tool)
 
 
 def _instead(tool: CatalogEntry, fault: str) -> str:
@@ -80,11 +83,6 @@ def _instead(tool: CatalogEntry, fault: str) -> str:
         given = next((one for one in tool.stub().parameters if one.key == absent[1] and not one.required), None)
         return call_texts.leave_out(given.name) if given is not None else ""
     return text_for(fault, _INSTEAD)
-
-
-def no_parameter(tool: CatalogEntry, names: Sequence[str]) -> Failed:
-    """Return a call with arguments that its tool does not know."""
-    return failure("ToolArgumentsError", call_texts.no_parameter(tool.python_name, names), tool)
 
 
 def refused(tool: CatalogEntry, reason: str) -> Failed:

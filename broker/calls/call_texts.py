@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 _NAME_CHARACTERS = 80
+_PARAMETERS = 12
 _FAULT_CHARACTERS = 450
 _PLACES_CHARACTERS = 200
 _FETCHED_CHARACTERS = 280
@@ -179,9 +180,14 @@ def call_not_described(function: str, name: str, changed: str) -> str:
     )
 
 
-def bad_arguments(function: str, fault: str, instead: str = "") -> str:
-    """Return why a call was not made whose arguments do not fit, and what to write instead."""
-    return f"{function}() was not called: {one_line(fault, _FAULT_CHARACTERS)}{instead and '. '}{instead}"
+def bad_arguments(function: str, faults: Sequence[str]) -> str:
+    """Return why a call was not made whose arguments do not fit."""
+    return f"{function}() was not called: " + "\n".join(faults)
+
+
+def fault(what: str, instead: str) -> str:
+    """Return what is wrong with an argument, and what to write instead."""
+    return f"{one_line(what, _FAULT_CHARACTERS)}{instead and '. '}{instead}"
 
 
 def leave_out(parameter: str) -> str:
@@ -190,10 +196,11 @@ def leave_out(parameter: str) -> str:
     return f"Leave it out when it is None: `**({{}} if {name} is None else {{'{name}': {name}}})`"
 
 
-def no_parameter(function: str, names: Sequence[str]) -> str:
-    """Return why a call was not made that has arguments which its tool does not know."""
+def no_parameter(names: Sequence[str], known: Sequence[str]) -> str:
+    """Return which arguments a tool does not know, and which it does."""
     shown = few((one_line(repr(name), _NAME_CHARACTERS) for name in names), 3)
-    return f"{function}() was not called: it has no parameter {shown}. Leave that out."
+    takes = one_line(few(known, _PARAMETERS), _PLACES_CHARACTERS) or "nothing"
+    return f"it has no parameter {shown} (it takes: {takes})"
 
 
 def taken_back(name: str) -> str:

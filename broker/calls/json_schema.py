@@ -19,21 +19,27 @@ TOO_LARGE = "the value is too large or nested too deep to be checked"
 
 
 def first_fault(value: Any, schema: Any, *, keep: bool = True, unchecked: str | None = None) -> str | None:
-    """Return what is wrong with a JSON value, as `at path: what`, or None when nothing is found.
+    """Return what is most wrong with a JSON value, as `at path: what`, or None when nothing is found."""
+    return next(iter(faults(value, schema, most=1, keep=keep, unchecked=unchecked)), None)
+
+
+def faults(value: Any, schema: Any, *, most: int, keep: bool = True, unchecked: str | None = None) -> list[str]:
+    """Return what is wrong with a JSON value, each as `at path: what`, and how much more there is.
 
     Args:
         value: The value.
         schema: Its schema.
+        most: How many faults are told of.
         keep: The schema as it was compiled, for the next value; not where it is used once.
         unchecked: What is wrong with a value of which a check within its bounds finds nothing and does not see all:
             nothing, where whoever receives it checks it again.
     """
     if not isinstance(schema, dict):
-        return None
+        return []
     compiled = _compiled_schemas.of(schema) if keep else _Compiled(schema)
     if compiled.plain is not None and compiled.plain.fits(value):
-        return None
-    return compiled.validator.fault(value, unchecked)
+        return []
+    return compiled.validator.faults(value, most, unchecked)
 
 
 class _Compiled:

@@ -124,9 +124,12 @@ CALLS = {
     ),
     "fetch_them": lambda name: call_texts.fetch_them([f"git.{one_line(name, 128)}"] * (40 if name == HOSTILE else 1)),
     "call_not_described": lambda name: call_texts.call_not_described("git.log", "git.log", name),
-    "bad_arguments": lambda name: call_texts.bad_arguments("git.log", f"repo_path: {name} is not of type 'string'"),
+    "bad_arguments": lambda name: call_texts.bad_arguments(
+        "git.log", [call_texts.fault(f"max_count: {name} is not of type 'integer'", ""), "and 2 more"]
+    ),
+    "fault": lambda name: call_texts.fault(f"max_count: {name} is not of type 'integer'", call_texts.CONVERT_TO_INT),
+    "no_parameter": lambda name: call_texts.no_parameter([name] * 4, [name] * 14),
     "leave_out": lambda name: call_texts.leave_out(name[:64]),
-    "no_parameter": lambda name: call_texts.no_parameter("git.log", [name] * 4),
     "taken_back": lambda name: call_texts.taken_back("git.log"),  # noqa: ARG005
     "input_refused": lambda name: call_texts.input_refused("git", "nobody is there"),  # noqa: ARG005
     "unavailable": lambda name: call_texts.unavailable("git", f"it ended at once: {one_line(name, 200)}"),

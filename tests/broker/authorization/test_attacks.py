@@ -328,7 +328,7 @@ async def test_an_argument_that_no_question_would_show_is_not_sent(run, reached)
     assert result.error is not None
     assert result.error.type == "ToolArgumentsError"
     assert result.error.message == (
-        "good.echo() was not called: it has no parameter 'as\\x1b[2J', 'force'. Leave that out."
+        "good.echo() was not called: it has no parameter 'as\\x1b[2J', 'force' (it takes: text)"
     )
     assert reached == []
     control = f"import tools\n{RAW}\nvalue = await raw('good.echo', {{'text': 'x'}})\ntools.good.echo\nvalue"

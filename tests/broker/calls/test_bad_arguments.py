@@ -51,6 +51,19 @@ async def session():
         ({"more": ["a"]}, "more: ['a'] is not of type 'object'. Pass a dict: the `_asdict()` of a named tuple"),
         ({"more": {"a": "1"}}, "more.a: '1' is not of type 'integer'. Write int(...) around it"),
         ({"more": {"a": None}}, "more.a: None is not of type 'integer'"),
+        (
+            {"count": "2", "more": {"a": "many"}, "names": "a"},
+            """count: '2' is not of type 'integer'. Write int(...) around it
+names: 'a' is not of type 'array'. Pass a list, even for one item: [...]
+more.a: 'many' is not of type 'integer'""",
+        ),
+        (
+            {"names": [1, 2, 3, 4, "a"]},
+            """names[0]: 1 is not of type 'string'. Write str(...) around it
+names[1]: 2 is not of type 'string'. Write str(...) around it
+names[2]: 3 is not of type 'string'. Write str(...) around it
+and 1 more""",
+        ),
     ],
 )
 async def test_a_value_of_the_wrong_type_is_told_what_to_write(session, given, fault):
@@ -58,6 +71,16 @@ async def test_a_value_of_the_wrong_type_is_told_what_to_write(session, given, f
     result = await session.execute_code(script, describe_references=True)
     assert result.error.message == f"desk.put() was not called: {fault}"
     assert [call.status for call in result.calls] == ["bad_arguments"]
+
+
+async def test_a_parameter_that_a_tool_does_not_have_is_told_with_those_it_has_and_what_else_is_wrong(session):
+    await session.get_tool_details("desk.put")
+    result = await session.call_directly("desk.put", {"cnt": 1, "name": 5})
+    assert result.failed is not None
+    assert result.failed.message == (
+        "desk.put() was not called: name: 5 is not of type 'string'. Write str(...) around it\n"
+        "it has no parameter 'cnt' (it takes: count, share, name, names, more)"
+    )
 
 
 async def test_none_is_taken_where_a_tool_takes_it(session):
