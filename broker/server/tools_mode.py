@@ -184,9 +184,9 @@ class ToolsMode:
     def unknown(self, error: UnknownToolError) -> str:
         """Return what a call of a name that no tool has gets."""
         near = " or ".join(json.dumps(self._offered().get(one, one)) for one in error.suggestions[:AVAILABLE])
-        hint = f" Did you mean {near}?" if near else ""
+        hint = f"Did you mean {near}?" if near else "search_tools finds the tools that there are."
         gone = WITHDRAWN if error.is_withdrawn else ""
-        return f"There is no tool {json.dumps(one_line(error.name, 200))}{gone}. Nothing was executed.{hint}"
+        return f"There is no tool {json.dumps(one_line(error.name, 200))}{gone}. Nothing was executed. {hint}"
 
     def _offered(self) -> Mapping[str, str]:
         """Return the names by which tools are listed, by qualified name.

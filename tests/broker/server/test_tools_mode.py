@@ -191,6 +191,11 @@ async def test_an_unknown_tool_is_a_protocol_error_with_the_nearest(offered):
         with pytest.raises(MCPError, match='There is no tool "ad"') as caught:
             await client.call_tool("ad", {})
         assert caught.value.error.message.endswith('Nothing was executed. Did you mean "add"?')
+        with pytest.raises(MCPError) as caught:
+            await client.call_tool("zzz", {})
+        assert caught.value.error.message == (
+            'There is no tool "zzz". Nothing was executed. search_tools finds the tools that there are.'
+        )
 
 
 async def test_of_a_tool_that_its_server_has_withdrawn_that_is_said(offered, brokers):
