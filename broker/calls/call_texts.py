@@ -255,11 +255,11 @@ def reported_timeout(server: str) -> str:
     return f"{server} reported a timeout. It may have acted; check before you repeat it."
 
 
-def lost_answer(server: str, reason: str) -> str:
-    """Return that what became of a call is not known."""
+def lost_answer(server: str, reason: str, *, is_too_large: bool = False) -> str:
+    """Return that what became of a call is not known; a call whose answer was too large gets none that is as large."""
     return (
         f"The answer of {server} was lost: {reason}. The call was sent and may have taken effect. It is not repeated; "
-        "check before you call again."
+        f"check before you call again{', and ask for less' if is_too_large else ''}."
     )
 
 

@@ -26,6 +26,7 @@ from broker.errors import (
     UnavailableError,
 )
 from broker.logging import logger
+from broker.upstreams.child_messages import TOO_LARGE
 from broker.upstreams.connection import AnswerLostError, HttpRefusedError
 from broker.upstreams.progress import Progress
 from broker.upstreams.upstream_requests import OpenCall, RefusedError, UpstreamRequests
@@ -134,4 +135,6 @@ class Calls:
         return ToolRejectedError(self._server, error.code, self._redact(error.message))
 
     def _unknown_outcome(self, reason: str) -> OutcomeUnknownError:
-        return OutcomeUnknownError(self._server, call_texts.lost_answer(self._server, self._redact(reason)))
+        return OutcomeUnknownError(
+            self._server, call_texts.lost_answer(self._server, self._redact(reason), is_too_large=reason in TOO_LARGE)
+        )

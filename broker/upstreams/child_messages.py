@@ -43,6 +43,11 @@ LINE_BYTES = 8 * 1024 * 1024
 VALUES = 700_000
 """How many commas and brackets one message may hold: a list of empty lists takes sixty times its bytes in memory."""
 
+OVER_BOUND = f"it sent a message over our bound of {LINE_BYTES} bytes"
+MANY_VALUES = f"it sent a message of more than {VALUES} values"
+TOO_LARGE = frozenset({OVER_BOUND, MANY_VALUES})
+"""Why an answer is lost that the next call gets as well."""
+
 REQUESTS = 1_000
 """Requests of a server that wait for our answers."""
 
@@ -171,9 +176,9 @@ class Incoming(Reading):
     def _message(self, line: bytes) -> JSONRPCMessage | None:
         """Read one line; None for one that is no message."""
         if len(line) > LINE_BYTES:
-            raise self._broken(f"it sent a message over the bound of {LINE_BYTES} bytes")
+            raise self._broken(OVER_BOUND)
         if values_in(line, VALUES) > VALUES:
-            raise self._broken(f"it sent a message of more than {VALUES} values")
+            raise self._broken(MANY_VALUES)
         try:
             message = _decoded(line)
         except (ValueError, RecursionError):

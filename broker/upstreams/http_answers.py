@@ -15,14 +15,12 @@ from typing import TYPE_CHECKING
 import anyio
 import httpx2
 
-from broker.upstreams.child_messages import LINE_BYTES, VALUES
+from broker.upstreams.child_messages import LINE_BYTES, MANY_VALUES, OVER_BOUND, VALUES
 from broker.value_count import values_in
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Callable, Iterator
 
-OVER_BOUND = f"its answer is over our bound of {LINE_BYTES} bytes"
-TOO_MANY = f"its answer is over our bound of {VALUES} values"
 COMPRESSED = "it sent a compressed answer, which nobody had asked for"
 LATE = "nobody waits for its answer any more"
 
@@ -78,7 +76,7 @@ class BoundedBody(httpx2.AsyncByteStream):
     def _end_message(self, end: int) -> None:
         ended = bytes(self._message[:end])
         if any(values_in(one, VALUES) > VALUES for one in (_data_of(ended) if self._is_stream else [ended])):
-            raise self._unread(TOO_MANY)
+            raise self._unread(MANY_VALUES)
         del self._message[:end]
 
     async def aclose(self) -> None:

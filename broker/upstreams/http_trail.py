@@ -17,7 +17,8 @@ import mcp.types as t
 
 from broker.authorization.shown import shown_name
 from broker.errors import LoginError
-from broker.upstreams.http_answers import LATE, OVER_BOUND, STREAM, BoundedBody, Pace, UnreadError
+from broker.upstreams.child_messages import OVER_BOUND
+from broker.upstreams.http_answers import LATE, STREAM, BoundedBody, Pace, UnreadError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -140,6 +140,7 @@ CALLS = {
     "no_answer": lambda name: call_texts.no_answer("git", 60),  # noqa: ARG005
     "reported_timeout": lambda name: call_texts.reported_timeout("git"),  # noqa: ARG005
     "lost_answer": lambda name: call_texts.lost_answer("git", "it closed the connection"),  # noqa: ARG005
+    "lost_answer_too_large": lambda name: call_texts.lost_answer("git", "it said too much", is_too_large=True),  # noqa: ARG005
     "bad_answer": lambda name: call_texts.bad_answer("git"),  # noqa: ARG005
     "import_it": call_texts.import_it,
     "import_beside": lambda name: call_texts.import_beside(name[:64]),

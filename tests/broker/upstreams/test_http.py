@@ -65,7 +65,7 @@ async def test_a_result_over_the_bound_is_an_unknown_outcome_and_the_server_stay
         serving(make_app(), sock),
         running(ServerConfig(url=mcp_url(sock), mode="legacy")) as upstream,
     ):
-        with pytest.raises(OutcomeUnknownError, match="its answer is over our bound of 8388608 bytes"):
+        with pytest.raises(OutcomeUnknownError, match="it sent a message over our bound of 8388608 bytes"):
             await upstream.call_tool("large", {"size": 9_000_000})
         assert (await upstream.call_tool("double", {"text": "a"}))["structuredContent"] == {"result": "aa"}
 

@@ -14,8 +14,8 @@ import pytest
 from broker import ServerConfig
 from broker.calls.call_texts import lost_answer
 from broker.errors import CallTimeoutError, OutcomeUnknownError, ToolRejectedError
-from broker.upstreams.child_messages import FLOODED, LINE_BYTES, VALUES
-from broker.upstreams.http_answers import COMPRESSED, OVER_BOUND, STREAM_SECONDS, TOO_MANY, UnreadError
+from broker.upstreams.child_messages import FLOODED, LINE_BYTES, MANY_VALUES, OVER_BOUND, VALUES
+from broker.upstreams.http_answers import COMPRESSED, STREAM_SECONDS, UnreadError
 from broker.upstreams.http_trail import HttpTrail
 from broker.upstreams.oauth_settings import OAuthClient
 from tests.processes import resident_bytes
@@ -192,7 +192,7 @@ async def test_an_answer_of_very_many_values_is_not_decoded(running, kind, writt
     async with connected(running, RawServer(tools_call=answer)) as upstream:
         assert (await upstream.call_tool("do", {})) == few
         before = resident_bytes()
-        with pytest.raises(OutcomeUnknownError, match=f"lost: {TOO_MANY}"):
+        with pytest.raises(OutcomeUnknownError, match=f"lost: {MANY_VALUES}"):
             await upstream.call_tool("do", {})
         assert resident_bytes() - before < 64 * 1024 * 1024
         assert (await upstream.call_tool("do", {})) == few

@@ -274,7 +274,7 @@ async def test_a_call_that_is_not_answered_times_out_and_is_cancelled_at_the_ser
 
 async def test_a_line_without_end_ends_the_connection(faulty, running):
     async with running(faulty("endless_line")) as upstream:
-        with pytest.raises(OutcomeUnknownError, match="a message over the bound of 8388608 bytes"):
+        with pytest.raises(OutcomeUnknownError, match="a message over our bound of 8388608 bytes"):
             await upstream.call_tool("echo", {"text": "hi"})
 
 
