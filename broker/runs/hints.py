@@ -75,7 +75,10 @@ _RESULT_TAKEN_WRONG = (
         call_texts.TAKE_THE_TEXT,
     ),
     (
-        re.compile(r"TypeError: string indices must be integers|AttributeError: 'str' object has no attribute "),
+        re.compile(
+            r"TypeError: string indices must be integers|AttributeError: 'str' object has no attribute "
+            r"|TypeError: .*'(?:(?:int|float)' and 'str|str' and '(?:int|float))'"
+        ),
         call_texts.TEXT_IS_NOT_PARSED,
     ),
     (

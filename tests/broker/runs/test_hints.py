@@ -167,6 +167,10 @@ MISTAKES = {
         "from tools import desk\n(await desk.note())['notes']",
         "json.loads() reads it if it is JSON",
     ),
+    "text as a number": (
+        "from tools import desk\ntotal = 0\ntotal += await desk.note()",
+        "if this is a tool's result, it is text (str)",
+    ),
     "a method of objects on text": (
         "from tools import desk\n(await desk.note()).get('notes')",
         "json.loads() reads it if it is JSON",
