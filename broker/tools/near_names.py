@@ -7,6 +7,7 @@ second.
 from __future__ import annotations
 
 import difflib
+import re
 from typing import TYPE_CHECKING
 
 from codegen.near_names import likeliest, pairs_of
@@ -45,7 +46,8 @@ class NearNames:
         same = [tool.qualified_name for tool in tools if bare in {tool.spec.name.lower(), tool.function.lower()}]
         likely = likeliest(wanted, self._read(tools))
         names = {one.lower()[:_NAME_CHARACTERS]: one for one in likely}
-        near = [names[match] for match in difflib.get_close_matches(wanted, names, n=SUGGESTIONS)]
+        alike = difflib.get_close_matches(wanted, names, n=SUGGESTIONS)
+        near = [names[match] for match in alike if _is_alike(wanted, match)]
         bare_names = {self._bare[one][:_NAME_CHARACTERS]: one for one in likely}
         near += [bare_names[match] for match in difflib.get_close_matches(bare, bare_names, n=SUGGESTIONS)]
         return tuple(dict.fromkeys([*same, *near]))[:SUGGESTIONS]
@@ -57,6 +59,14 @@ class NearNames:
             }
             self._bare = {tool.qualified_name: tool.spec.name.lower() for tool in tools}
         return self._pairs
+
+
+def _is_alike(one: str, other: str) -> bool:
+    """Tell whether two names are alike in more than their server, which two tools of one server always share."""
+    server, _, bare = one.rpartition(".")
+    other_server, _, other_bare = other.rpartition(".")
+    shares_word = set(re.findall(r"[^\W_]+", bare)) & set(re.findall(r"[^\W_]+", other_bare))
+    return server != other_server or bool(shares_word or difflib.get_close_matches(bare, [other_bare]))
 
 
 def unknown_name(kind: str, name: str, known: Iterable[str]) -> str:

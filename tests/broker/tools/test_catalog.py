@@ -82,6 +82,14 @@ def test_a_bare_name_is_compared_with_bare_names(catalog):
     assert catalog.suggest("clss") == ("my-files.class",)
 
 
+def test_the_name_of_their_server_does_not_make_names_alike(catalog):
+    catalog.replace("hub", [spec("hub", name) for name in ("sec", "is_even", "std", "write_range")])
+    assert catalog.suggest("hub.zzz_dev") == ()
+    assert catalog.suggest("hub.sdt") == ("hub.std",)
+    assert catalog.suggest("hub.write_data_to_sheet") == ("hub.write_range",)
+    assert catalog.suggest("hubs.std")[0] == "hub.std"
+
+
 def test_names_of_a_new_listing_are_suggested_and_those_before_are_not(catalog):
     assert catalog.suggest("git.git_statsu")[0] == "git.git_status"
     catalog.replace("git", [spec("git", "git_stats")])
