@@ -28,6 +28,7 @@ from broker.tiers.items import summary_line
 from codegen import CheckerError
 from codegen.plain_text import one_line
 from sandbox import SandboxError
+from sandbox.perform import check_script
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -157,8 +158,6 @@ class Surface:
                 stop=watching.stop,
                 extractor=watching.extractor,
             )
-        except ValueError as error:  # the script is too long
-            return Reply(texts.wrong_arguments(EXECUTE, str(error)), is_error=True)
         except (RunInterruptedError, StoreError, SandboxError) as error:
             return _not_run(error)
         except RecordingError as error:
@@ -232,6 +231,10 @@ def _unusable(code: str, seconds: float | None) -> str | None:
         return "code: there is none"
     if seconds is not None and not 0 < seconds < math.inf:
         return f"timeout: {one_line(str(seconds), 40)} is not a number of seconds up to {LONGEST_SECONDS:g}"
+    try:
+        check_script(code)
+    except ValueError as error:
+        return str(error)
     return None
 
 

@@ -234,6 +234,17 @@ async def test_whoever_embeds_sees_output_and_calls_as_they_come():
     assert ended == [("greet", "ok", 1, 1)]
 
 
+async def test_a_callback_that_raises_is_no_mistake_of_the_model():
+    def on_call(*_: object) -> None:
+        raise ValueError("the socket is closed")
+
+    async with Broker(servers={"people": [greet]}) as broker:
+        session = broker.session(grants=[Grant("*")])
+        await session.get_tool_details(["people.greet"])
+        with pytest.raises(ValueError, match="the socket is closed"):
+            await session.dispatch("execute_code", {"code": "await people.greet(name='Ada')"}, on_call=on_call)
+
+
 @pytest.fixture(scope="module")
 def encoding():
     return import_module("bpe_openai").get_encoding("o200k_base")
