@@ -221,8 +221,10 @@ class Session:
             script: Python source; tools are in the module `tools`.
             limits: Bounds of this run.
             filename: How tracebacks call the script.
-            on_output: Receives ("stdout" or "stderr", text) while the script prints, on the event loop's thread.
-            on_call: Receives each call when it has ended, with the numbers of calls ended and made so far.
+            on_output: Receives ("stdout" or "stderr", text) while the script prints, on the event loop's thread: be
+                quick. What it raises ends the run, and is raised here.
+            on_call: Receives each call when it has ended, with the numbers of calls ended and made so far; else as
+                `on_output`.
             describe_references: Describe the tools that the script names instead of refusing to start it.
             check: With "error" a script with mistakes is not started, and the result's error is a `ScriptCheckError`
                 that lists them; with "warn" they come first on its stderr; with "off" nothing is checked.
@@ -236,6 +238,7 @@ class Session:
         Raises:
             ValueError: The script is not text or is too long, `limits` is not a `Limits`, `check` is not one of the
                 modes, or `park` is set and the session has no `QuestionBox`.
+            TypeError: `on_output` or `on_call` is no plain function, or `stop` no cancel scope.
             StoreError: It cannot be written down, and was not started.
             RunInterruptedError: The store or the sandbox failed while it ran; says what of it was executed.
             SandboxError: The sandbox cannot be opened, or fails where nothing is recorded.

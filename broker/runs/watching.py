@@ -6,6 +6,7 @@ is.
 
 from __future__ import annotations
 
+import inspect
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -28,6 +29,19 @@ class Watching:
     stop: anyio.CancelScope | None = None
     known_answers: Callable[[Call], Completion | None] | None = None
     extractor: Extractor | None = None
+
+    def __post_init__(self) -> None:
+        """Refuse what could only fail when calls have been made.
+
+        Raises:
+            TypeError: The text names the argument.
+        """
+        given: dict[str, object] = {"on_output": self.on_output, "on_call": self.on_call}
+        for name, callback in given.items():
+            if callback is not None and (not callable(callback) or inspect.iscoroutinefunction(callback)):
+                raise TypeError(f"{name} is a plain function, called while the script runs: no `async def`")
+        if self.stop is not None and not hasattr(self.stop, "cancelled_caught"):
+            raise TypeError(f"stop is an anyio.CancelScope that is not entered, not a {type(self.stop).__name__}")
 
     def telling(self, note: Callable[[CallRecord], None]) -> Watching:
         """Return the same, with somebody else told first of each call that has ended."""

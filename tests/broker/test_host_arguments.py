@@ -160,6 +160,24 @@ async def test_what_a_run_cannot_be_given_is_named(script, limits, said):
             await broker.session().execute_code(script, limits=limits)
 
 
+async def later(*_: object) -> None: ...
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ({"on_output": later}, "on_output is a plain function, called while the script runs: no `async def`"),
+        ({"on_call": later}, "on_call is a plain function"),
+        ({"on_call": "print"}, "on_call is a plain function"),
+        ({"stop": anyio.Event}, "stop is an anyio.CancelScope that is not entered, not a type"),
+    ],
+)
+async def test_what_a_run_cannot_be_watched_with_is_named(given, said):
+    async with Broker(opens_sandbox=False) as broker:
+        with pytest.raises(TypeError, match=said):
+            await broker.session().execute_code("1", **given)
+
+
 @pytest.mark.parametrize("kind", [Grant, Denial])
 def test_tests_on_arguments_are_a_predicate(kind):
     with pytest.raises(TypeError, match=r"as Predicate.parse\(\{'/a': \{'equals': 1\}\}\)"):
