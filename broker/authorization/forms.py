@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, get_args
 from urllib.parse import urlsplit
 
 from broker.authorization.addresses import is_nearby
@@ -17,10 +18,11 @@ from broker.authorization.shown import shown_name
 from broker.calls.json_schema import TOO_LARGE, first_fault
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Mapping
+    from collections.abc import Awaitable, Callable
 
 _SECRET = re.compile(r"(?i)passw|passphrase|secret|api.?key|access.?key|private.?key|token|credential|\bpin\b|\botp\b")
 
+Action = Literal["accept", "decline", "cancel"]
 Kind = Literal["text", "integer", "number", "yes or no", "choice", "choices"]
 
 
@@ -124,10 +126,19 @@ class FormReply:
 
     Attributes:
         content: The answer by the fields' names; of an address nothing.
+
+    Raises:
+        TypeError: It is none of these.
     """
 
-    action: Literal["accept", "decline", "cancel"]
+    action: Action
     content: Mapping[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        """Refuse what could not be told to a server."""
+        if self.action not in get_args(Action) or not isinstance(self.content, Mapping):
+            actions = ", ".join(get_args(Action))
+            raise TypeError(f"a reply to a form is one of {actions}, with a dict of fields, not {self.action!r}")
 
 
 @dataclass(frozen=True, slots=True)

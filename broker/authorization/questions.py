@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 from collections import deque
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
@@ -162,11 +163,22 @@ class Verdict:
         calls: Their places in the question.
         allow: Whether they may be made.
         note: Words for the script where they may not.
+
+    Raises:
+        TypeError: It is no clear yes or no.
     """
 
     calls: tuple[int, ...]
     allow: bool
     note: str = ""
+
+    def __post_init__(self) -> None:
+        """Refuse what is neither yes nor no: the text "no" of a form counts as true."""
+        given: dict[str, object] = {"calls": self.calls, "allow": self.allow, "note": self.note}
+        match given:
+            case {"calls": [*calls], "allow": bool(), "note": str()} if all(isinstance(one, int) for one in calls):
+                return
+        raise TypeError(f"write a verdict as Verdict((0, 1), allow=False, note='…'), not {self}")
 
 
 Answer: TypeAlias = Grant | Denial | Verdict
@@ -199,15 +211,24 @@ async def answers_from(answerer: Answerer, question: Question) -> Sequence[Answe
     Raises:
         NoAnswerError: The answerer failed, or its answer is none.
     """
-    with anyio.move_on_after(question.timeout_seconds):
+    with anyio.move_on_after(question.timeout_seconds) as scope:
         try:
-            answers = tuple(await answerer.answer(question))
+            given: Any = await answerer.answer(question)
+            answers = tuple(given) if isinstance(given, Iterable) else None
         except Exception:  # noqa: BLE001  # whatever is wrong with an answerer, it has not said yes
             logger().exception("the answerer failed")
             raise NoAnswerError("whoever was asked failed to answer") from None
-        if len(answers) <= _MOST_ANSWERS and all(isinstance(one, Grant | Denial | Verdict) for one in answers):
+        # What waits for a person in a thread cannot be cancelled, and comes back all the same.
+        if anyio.current_time() >= scope.deadline:
+            return None
+        if (
+            answers is not None
+            and len(answers) <= _MOST_ANSWERS
+            and all(isinstance(one, Grant | Denial | Verdict) for one in answers)
+        ):
             return answers
-        logger().error("the answerer's answer is none", kinds=sorted({type(one).__name__ for one in answers}))
+        kinds = sorted({type(one).__name__ for one in answers or [given]})
+        logger().error("an answerer returns a list of Grant, Denial and Verdict; this one did not", returned=kinds)
         raise NoAnswerError("the answer cannot be read")
     return None
 

@@ -85,9 +85,9 @@ class RunAnswerer:
         fill = getattr(self.present, "fill", None)
         try:
             async with self.turn:
-                with anyio.move_on_after(form.timeout_seconds):
+                with anyio.move_on_after(form.timeout_seconds) as scope:
                     reply = await fill(form) if callable(fill) else None
-                    if isinstance(reply, FormReply):
+                    if isinstance(reply, FormReply) and anyio.current_time() < scope.deadline:
                         return reply
         except Exception:  # noqa: BLE001  # as of questions
             logger().exception("the answerer failed")

@@ -253,8 +253,9 @@ class Hostile:
     ("answer", "why"),
     [
         ([], ""),
-        (None, FAILED),
-        (5, FAILED),
+        (None, UNREADABLE),
+        (5, UNREADABLE),
+        (Verdict((0,), allow=True), UNREADABLE),
         ("yes", UNREADABLE),
         ([True], UNREADABLE),
         ([Grant("*"), "yes"], UNREADABLE),
@@ -282,6 +283,30 @@ async def test_no_answer_in_time_is_a_refusal():
     with anyio.fail_after(5):
         decision = await at(Silent(), policy=policy).decide(call("git_log"))
     assert said(decision) == "git.git_log was refused: nobody answered within 0.01 s."
+
+
+async def test_an_answer_that_comes_after_the_time_is_a_refusal():
+    class InAThread:
+        async def answer(self, question):
+            with anyio.move_on_after(question.timeout_seconds + 0.01, shield=True):  # as `to_thread.run_sync(input)`
+                await anyio.sleep_forever()
+            return [Verdict((0,), allow=True)]
+
+    policy = Policy(PolicyConfig(answer_timeout_seconds=0.01))
+    with anyio.fail_after(5):
+        decision = await at(InAThread(), policy=policy).decide(call("git_log"))
+    assert said(decision) == "git.git_log was refused: nobody answered within 0.01 s."
+
+
+@pytest.mark.parametrize(
+    "wrong", [{"allow": "no"}, {"allow": 1}, {"calls": 0}, {"calls": "0"}, {"note": None}], ids=repr
+)
+async def test_a_verdict_that_is_no_clear_yes_or_no_is_a_refusal(wrong):
+    class Person:
+        async def answer(self, _question):
+            return [Verdict(**{"calls": (0,), "allow": True, **wrong})]
+
+    assert said(await at(Person()).decide(call("git_log"))) == f"git.git_log was refused{FAILED}."
 
 
 async def test_a_refused_call_may_be_asked_about_when_it_is_made_again():

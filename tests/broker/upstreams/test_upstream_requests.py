@@ -6,6 +6,7 @@ import json
 import sys
 from contextlib import asynccontextmanager
 from pathlib import Path
+from typing import Any, cast
 
 import anyio
 import httpx2
@@ -128,11 +129,21 @@ async def test_a_no_of_the_person_is_what_the_server_is_told(beside, told, actio
     assert told() == [{"action": action}]
 
 
+async def late():
+    with anyio.move_on_after(0.3, shield=True):
+        await anyio.sleep_forever()
+    return FILLED
+
+
+async def unlike_a_reply():
+    return FormReply("accept", cast("Any", None))
+
+
 async def test_no_answer_in_time_and_a_failing_answerer_are_no_answer(beside, told):
-    for answerer in (Person(anyio.sleep_forever), Person(ValueError("broken"))):
+    for reply in (anyio.sleep_forever, late, ValueError("broken"), unlike_a_reply):
         async with beside(policy=PolicyConfig(answer_timeout_seconds=0.2)) as broker:
-            await ask(broker, answerer, "name")
-    assert told() == [{"action": "cancel"}] * 2
+            await ask(broker, Person(reply), "name")
+    assert told() == [{"action": "cancel"}] * 4
 
 
 # What is asked, the reply of the person (None where the answerer shows no forms), settings, what the script reads.
