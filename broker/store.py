@@ -132,6 +132,8 @@ class Store:
             try:
                 rows = self._connection.execute(statement, parameters).fetchall()
             except sqlite3.Error as error:
+                if not self._close.alive:
+                    raise StoreError(f"{self._name}: it is closed; close it after the brokers that use it.") from None
                 self._check_unchanged()
                 trouble = trouble_of(error, self.path)
                 if trouble is None:
@@ -196,7 +198,7 @@ class Store:
             seconds = _RETRY_SECONDS
 
     def _is_in_transaction(self) -> bool:
-        return self._connection.in_transaction
+        return self._close.alive and self._connection.in_transaction
 
     def _check_unchanged(self) -> None:
         if self.path is not None and self._unchanged not in {None, state_of(self.path)}:

@@ -14,6 +14,7 @@ from pathlib import Path
 
 import pytest
 
+from broker import Broker
 from broker.errors import StoreError
 from broker.store import Store, Tables
 from broker.store_files import user_store
@@ -91,6 +92,17 @@ def test_a_store_in_memory_is_gone_when_it_is_closed():
             store.prepare(NOTES)
             assert texts(store) == []
             store.execute("INSERT INTO note VALUES ('gone')")
+
+
+def test_a_store_that_is_used_after_closing_says_so(path):
+    with Store(path) as store:
+        store.prepare(NOTES)
+    with pytest.raises(StoreError, match=r"it is closed; close it after the brokers that use it\."):
+        store.execute("SELECT 1")
+    with pytest.raises(StoreError, match="it is closed"), store.transaction():
+        pass
+    with pytest.raises(StoreError, match="it is closed"):
+        Broker(store=store)
 
 
 @pytest.mark.skipif(os.name != "posix", reason="modes of files are POSIX's")
