@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 import anyio
+import anyio.lowlevel
 
 from broker.audit import AuditLog
 from broker.authorization.desk import ConsentDesk
@@ -135,6 +136,7 @@ class Broker:
         self._startup_seconds = startup_seconds
         self._stack = AsyncExitStack()
         self._tasks: TaskGroup | None = None
+        self._loop: object = None
         self._opens_sandbox = opens_sandbox
 
     @classmethod
@@ -205,6 +207,7 @@ class Broker:
         if self._tasks is not None:
             raise RuntimeError("the broker is open already: one `async with` holds it for all sessions")
         self._stack = AsyncExitStack()
+        self._loop = anyio.lowlevel.current_token()
         tasks = self._tasks = await self._stack.enter_async_context(anyio.create_task_group())
         self._stack.callback(tasks.cancel_scope.cancel)
         try:
@@ -285,7 +288,7 @@ class Broker:
             TypeError: `grants` holds something else, or `answerer` has no `answer`.
             StoreError: The permanent grants cannot be read.
         """
-        self._task_group()
+        self._open_tasks()
         check_answerer(answerer)
         desk = ConsentDesk(
             grants_of(grants),
@@ -340,6 +343,15 @@ class Broker:
         return self.session(name=name, principal=principal, parks=True)
 
     def _task_group(self) -> TaskGroup:
+        """Return where the tasks of the broker run, for a caller on its event loop."""
+        tasks = self._open_tasks()
+        if anyio.lowlevel.current_token() != self._loop:
+            raise RuntimeError(
+                "the broker is open on another event loop: run this there, as with asyncio.run_coroutine_threadsafe"
+            )
+        return tasks
+
+    def _open_tasks(self) -> TaskGroup:
         if self._tasks is None:
             raise RuntimeError("the broker is not open: use it inside `async with Broker(…) as broker:`")
         return self._tasks

@@ -122,6 +122,17 @@ async def test_a_broker_is_opened_once_at_a_time():
             assert broker.catalog.find("sums.add")
 
 
+async def test_a_broker_is_used_on_its_own_event_loop(anyio_backend_name):
+    async def elsewhere(session):
+        with anyio.fail_after(10), pytest.raises(RuntimeError, match="the broker is open on another event loop"):
+            await session.execute_code("1")
+
+    async with Broker(opens_sandbox=False) as broker:
+        session = await anyio.to_thread.run_sync(broker.session)
+        await anyio.to_thread.run_sync(functools.partial(anyio.run, elsewhere, session, backend=anyio_backend_name))
+        assert (await session.execute_code("1")).value == 1
+
+
 GIVEN: dict[str, tuple[dict[str, Any], type[Exception], str]] = {
     "one text": ({"grants": "sums.*"}, TypeError, "grants are several: write ['sums.*']"),
     "one grant": ({"grants": Grant("sums.*")}, TypeError, "grants are several, not one Grant: write grants=[…]"),
