@@ -125,10 +125,14 @@ class Config(BaseModel):
     def of_data(cls, data: Mapping[str, Any]) -> Config:
         """Read data of the form of a file; `${CONFIG_DIR}` is the folder that the process works in.
 
+        Without `mcpServers` it has no servers: those of a program may all be its own.
+
         Raises:
             ConfigError: The data is wrong; the text lists every problem.
         """
         source, document = "config", dict(data)
+        if document.keys() <= cls.model_fields.keys() - {"servers"}:
+            document["mcpServers"] = {}
         try:
             problems = list(data_problems(document))
             text = "" if problems else json.dumps(document)

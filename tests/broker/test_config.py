@@ -11,6 +11,7 @@ from typing import Annotated, Any
 import pytest
 from pydantic import Field, TypeAdapter, ValidationError
 
+from broker.audit_settings import AuditSettings
 from broker.config import Config
 from broker.errors import ConfigError
 from broker.server.settings import ServeSettings
@@ -369,6 +370,14 @@ def test_data_that_goes_on_and_on_is_refused(deep):
 def test_data_is_read_as_a_file_of_the_same_form():
     data = {"mcpServers": {"git": {"command": "x", "args": ("-v",), "lazy": True}}}
     assert Config.of_data(MappingProxyType(data)).servers == {"git": ServerConfig(command="x", args=("-v",), lazy=True)}
+
+
+def test_data_has_no_servers_if_it_names_none():
+    assert Config.of_data({"audit": {"days": 9}}) == Config(audit=AuditSettings(days=9))
+    with pytest.raises(ConfigError, match="unknown key 'mcpServer'; did you mean 'mcpServers'"):
+        Config.of_data({"mcpServer": {}})
+    with pytest.raises(ConfigError, match="unknown key 'servers'; did you mean 'mcpServers'"):
+        Config.of_data({"servers": {}})
 
 
 @pytest.mark.parametrize("key", ["servers", "context_servers", "mcp"])
