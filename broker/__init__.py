@@ -7,13 +7,14 @@ Store                              the file of what outlives a process: grants, 
 Config, ServerConfig               the `mcpServers` JSON
 Grant, Denial, Predicate           what people allow and refuse; PolicyConfig: what the operator does
 ExecutionResult, ExecutionError    how a run ended, with its CallRecords
-Answerer, Question, Answer         who is asked about calls; Verdict, PendingCall, QuestionBox; Form, FormReply
+Answerer, Question, Answer         who is asked about calls; CallGroup, PendingCall, Verdict; Form, FormReply
+QuestionBox                        an answerer who comes later; OpenQuestion, OpenForm: what waits in it
 tool_definitions, Reply            a model's three tools, and what answers their calls
 BrokerServer, ServeSettings        the same as an MCP server; KeptOutputs
 Catalog, CatalogEntry              the tools; ToolDetails: what a model reads of them; ServerStatus: a server's state
 CheckedScript, CheckMode           scripts checked without running them
 Extraction, Sampling               what a model is asked, by scripts and by servers
-BrokerError                        the base of ConfigError, PatternError, UnknownToolError, UpstreamError
+BrokerError                        the base of the other errors; each method says which of them it raises
 
 Each public name is loaded when it is first used: the command line answers `--help` without the MCP SDK or wasmtime.
 """
@@ -27,14 +28,25 @@ if TYPE_CHECKING:
     from broker.authorization.grants import Denial, Grant
     from broker.authorization.policy_config import PolicyConfig
     from broker.authorization.predicates import Predicate
-    from broker.authorization.question_box import QuestionBox
-    from broker.authorization.questions import Answer, Answerer, Question, Verdict
+    from broker.authorization.question_box import OpenForm, OpenQuestion, QuestionBox
+    from broker.authorization.questions import Answer, Answerer, CallGroup, Question, Verdict
     from broker.broker import Broker
     from broker.calls.attempts import CallRecord
     from broker.calls.script_functions import Extraction
     from broker.config import Config
     from broker.disclosure.tool_details import ToolDetails
-    from broker.errors import BrokerError, ConfigError, PatternError, UnknownToolError, UpstreamError
+    from broker.errors import (
+        BrokerError,
+        ConfigError,
+        PatternError,
+        RecordingError,
+        RunInterruptedError,
+        SearchError,
+        StoreError,
+        UnavailableError,
+        UnknownToolError,
+        UpstreamError,
+    )
     from broker.runs.envelope import ExecutionError, ExecutionResult
     from broker.runs.script_check import CheckedScript, CheckMode
     from broker.server import BrokerServer, ServeSettings
@@ -52,6 +64,7 @@ _MODULES = {
     "Broker": "broker",
     "BrokerError": "errors",
     "BrokerServer": "server",
+    "CallGroup": "authorization.questions",
     "CallRecord": "calls.attempts",
     "Catalog": "tools.catalog",
     "CatalogEntry": "tools.catalog",
@@ -67,20 +80,27 @@ _MODULES = {
     "FormReply": "authorization.forms",
     "Grant": "authorization.grants",
     "KeptOutputs": "surface",
+    "OpenForm": "authorization.question_box",
+    "OpenQuestion": "authorization.question_box",
     "PatternError": "errors",
     "PendingCall": "authorization.calls",
     "PolicyConfig": "authorization.policy_config",
     "Predicate": "authorization.predicates",
     "Question": "authorization.questions",
     "QuestionBox": "authorization.question_box",
+    "RecordingError": "errors",
     "Reply": "surface",
+    "RunInterruptedError": "errors",
     "Sampling": "upstreams.upstream_requests",
+    "SearchError": "errors",
     "ServeSettings": "server",
     "ServerConfig": "upstreams.server_config",
     "ServerStatus": "upstreams.server_status",
     "Session": "sessions",
     "Store": "store",
+    "StoreError": "errors",
     "ToolDetails": "disclosure.tool_details",
+    "UnavailableError": "errors",
     "UnknownToolError": "errors",
     "UpstreamError": "errors",
     "Verdict": "authorization.questions",
@@ -93,6 +113,7 @@ __all__ = [
     "Broker",
     "BrokerError",
     "BrokerServer",
+    "CallGroup",
     "CallRecord",
     "Catalog",
     "CatalogEntry",
@@ -108,20 +129,27 @@ __all__ = [
     "FormReply",
     "Grant",
     "KeptOutputs",
+    "OpenForm",
+    "OpenQuestion",
     "PatternError",
     "PendingCall",
     "PolicyConfig",
     "Predicate",
     "Question",
     "QuestionBox",
+    "RecordingError",
     "Reply",
+    "RunInterruptedError",
     "Sampling",
+    "SearchError",
     "ServeSettings",
     "ServerConfig",
     "ServerStatus",
     "Session",
     "Store",
+    "StoreError",
     "ToolDetails",
+    "UnavailableError",
     "UnknownToolError",
     "UpstreamError",
     "Verdict",

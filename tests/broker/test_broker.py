@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import inspect
 import math
+import re
 import subprocess
 import sys
 from contextlib import asynccontextmanager
@@ -13,7 +15,8 @@ import pytest
 from mcp.server import MCPServer
 from mcp.server.mcpserver.exceptions import ToolError
 
-from broker import Broker, Config, Denial, ExecutionError, ExecutionResult, Grant, Question
+import broker as broker_package
+from broker import Broker, Config, Denial, ExecutionError, ExecutionResult, Grant, Question, Session, errors
 from broker.calls.attempts import CallRecord
 from broker.errors import ConfigError, PatternError
 from broker.runs.envelope import StoppedBy
@@ -414,3 +417,11 @@ def test_a_grant_for_a_scope_that_there_is_not_is_refused():
 def test_names_that_are_not_loaded_yet_are_listed():
     script = "import broker\nassert set(broker.__all__) <= set(dir(broker))\nassert 'Broker' not in vars(broker)"
     subprocess.run([sys.executable, "-c", script], check=True)  # noqa: S603  # a script of this test
+
+
+def test_what_the_methods_say_that_they_raise_is_imported_from_the_package():
+    methods = [one for kind in (Broker, Session) for one in vars(kind).values() if callable(one)]
+    raised = set(re.findall(r"^ +(\w+Error): ", "\n".join(inspect.getdoc(one) or "" for one in methods), re.MULTILINE))
+    ours = {name for name in raised if hasattr(errors, name)}
+    assert len(ours) > 5
+    assert ours <= set(broker_package.__all__)
