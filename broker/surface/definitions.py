@@ -70,8 +70,10 @@ ENVELOPE_SCHEMA: dict[str, Any] = {
 """The envelope in few tokens: some clients show it to their model. `ExecutionResult` is the whole shape."""
 
 
-def tool_definitions(api: ToolFormat = "mcp") -> list[dict[str, Any]]:
+def tool_definitions(api: ToolFormat = "mcp") -> list[Any]:
     """Return the three tools as JSON data for an API, each time a new copy.
+
+    They are dicts; as `Any` they fit the types that each client library has of its own.
 
     Args:
         api: `mcp` as `tools/list` has them, `anthropic` for `messages.create(tools=…)`, `openai` for

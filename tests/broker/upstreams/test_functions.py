@@ -10,7 +10,7 @@ from datetime import UTC, date, datetime
 from decimal import Decimal
 from enum import Enum
 from importlib import import_module
-from typing import Annotated, Any, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import anyio
 import pytest
@@ -21,6 +21,10 @@ from typing_extensions import TypedDict
 
 from broker import Broker, Grant, tool_definitions
 from broker.surface import texts
+
+if TYPE_CHECKING:
+    from anthropic.types import ToolParam
+    from openai.types.chat import ChatCompletionToolParam
 
 pytestmark = pytest.mark.anyio
 
@@ -255,13 +259,16 @@ NAMES = ["search_tools", "get_tool_details", "execute_code"]
 
 def test_the_definitions_have_the_form_of_each_api():
     assert [tool["name"] for tool in tool_definitions("mcp")] == NAMES
-    assert [(tool["name"], tool["input_schema"]["type"]) for tool in tool_definitions("anthropic")] == [
+    for_anthropic: list[ToolParam] = tool_definitions("anthropic")
+    assert [(tool["name"], tool["input_schema"]["type"]) for tool in for_anthropic] == [
         (name, "object") for name in NAMES
     ]
     assert [(tool["type"], tool["name"]) for tool in tool_definitions("openai")] == [
         ("function", name) for name in NAMES
     ]
-    assert [tool["function"]["name"] for tool in tool_definitions("openai-chat")] == NAMES
+    # Annotated as a user's program is: mypy sees whether they fit.
+    for_chat: list[ChatCompletionToolParam] = tool_definitions("openai-chat")
+    assert [tool["function"]["name"] for tool in for_chat] == NAMES
     with pytest.raises(ValueError, match="there is no format 'grpc'"):
         tool_definitions("grpc")  # type: ignore[arg-type]  # what is tested
 
