@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -10,6 +11,7 @@ from datetime import UTC, date, datetime
 from decimal import Decimal
 from enum import Enum
 from importlib import import_module
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import anyio
@@ -19,7 +21,7 @@ from mcp.types import CallToolResult, TextContent
 from pydantic import BaseModel, ConfigDict, Field, computed_field
 from typing_extensions import TypedDict
 
-from broker import Broker, Grant, tool_definitions
+from broker import Broker, Form, FormReply, Grant, Question, tool_definitions
 from broker.surface import texts
 
 if TYPE_CHECKING:
@@ -247,6 +249,26 @@ async def test_a_callback_that_raises_is_no_mistake_of_the_model():
         await session.get_tool_details(["people.greet"])
         with pytest.raises(ValueError, match="the socket is closed"):
             await session.dispatch("execute_code", {"code": "await people.greet(name='Ada')"}, on_call=on_call)
+
+
+async def test_a_function_asks_a_person_as_the_page_shows():
+    page = (Path(__file__).parents[3] / "docs" / "embedding.md").read_text()
+    [shown] = [block for block in re.findall(r"```python\n(.*?)```", page, re.DOTALL) if "Resolve(" in block]
+    names: dict[str, Any] = {"__name__": "shop"}
+    exec(shown, names)  # noqa: S102  # our own page
+
+    class Person:
+        async def answer(self, question: Question) -> list[Grant]:
+            return [group.grant() for group in question.groups]
+
+        async def fill(self, form: Form) -> FormReply:
+            assert form.message == ("Why is order 7 refunded?",)
+            return FormReply("accept", {"reason": "it came late"})
+
+    async with Broker(servers={"shop": [names["refund"]]}) as broker:
+        session = broker.session(answerer=Person())
+        result = await session.execute_code("await shop.refund(order=7)", describe_references=True)
+    assert (result.value, result.error) == ("7: it came late", None)
 
 
 @pytest.fixture(scope="module")
