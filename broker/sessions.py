@@ -359,7 +359,7 @@ class Session:
     async def dispatch(
         self,
         name: str,
-        arguments: Mapping[str, Any] | str,
+        arguments: Mapping[str, Any] | str | None,
         *,
         on_output: Callable[[str, str], None] | None = None,
         on_call: Callable[[CallRecord, int, int], None] | None = None,

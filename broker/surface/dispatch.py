@@ -68,7 +68,9 @@ class Surface:
     output_tokens: int = OUTPUT_TOKENS
     resumes: str | None = None
 
-    async def dispatch(self, name: str, arguments: Mapping[str, Any] | str, watching: Watching | None = None) -> Reply:
+    async def dispatch(
+        self, name: str, arguments: Mapping[str, Any] | str | None, watching: Watching | None = None
+    ) -> Reply:
         """Answer one call; `arguments` are a model's, JSON text included, and checked here.
 
         `watching` is told of a script and may stop it; answers known before are the session's.

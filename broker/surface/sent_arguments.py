@@ -9,19 +9,19 @@ from __future__ import annotations
 
 import json
 import re
-from typing import TYPE_CHECKING, Any
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
+from collections.abc import Mapping
+from typing import Any
 
 _WHOLE = re.compile(r"[0-9]{1,9}")
 _DECIMAL = re.compile(r"[0-9]{1,9}(?:\.[0-9]{1,9})?")
 
 
-def plain_arguments(arguments: Mapping[str, Any] | str, schema: Mapping[str, Any]) -> dict[str, Any] | None:
+def plain_arguments(arguments: Mapping[str, Any] | str | None, schema: Mapping[str, Any]) -> dict[str, Any] | None:
     """Return arguments with what their schema wants in place of what was written for it; None if they are no object."""
-    sent = _decoded(arguments) if isinstance(arguments, str) else dict(arguments)
-    if not isinstance(sent, dict):
+    sent = _decoded(arguments) if isinstance(arguments, str) else arguments
+    if sent is None or sent == "":
+        return {}
+    if not isinstance(sent, Mapping):
         return None
     wanted = schema["properties"]
     return {

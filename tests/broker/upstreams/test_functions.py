@@ -251,6 +251,15 @@ async def test_a_callback_that_raises_is_no_mistake_of_the_model():
             await session.dispatch("execute_code", {"code": "await people.greet(name='Ada')"}, on_call=on_call)
 
 
+@pytest.mark.parametrize("arguments", [None, "", "null", {}])
+async def test_a_model_that_gives_no_arguments_has_given_none(arguments):
+    async with Broker(servers={"people": [greet]}, opens_sandbox=False) as broker:
+        session = broker.session()
+        assert (await session.dispatch("search_tools", arguments)).text.startswith("people.greet: Greets.")
+        reply = await session.dispatch("execute_code", arguments)
+    assert (reply.is_error, "'code' is a required property" in reply.text) == (True, True)
+
+
 async def test_a_function_asks_a_person_as_the_page_shows():
     page = (Path(__file__).parents[3] / "docs" / "embedding.md").read_text()
     [shown] = [block for block in re.findall(r"```python\n(.*?)```", page, re.DOTALL) if "Resolve(" in block]
