@@ -104,11 +104,14 @@ class Broker:
         Raises:
             ConfigError: The embedder of the config cannot be loaded, or a server's name is not allowed.
             StoreError: The store cannot be used.
-            TypeError: `config` is not a `Config`, a value in `servers` is not a server, or a function cannot be a tool.
+            TypeError: `config` is not a `Config`, `store` not a `Store`, a value in `servers` is not a server, or a
+                function cannot be a tool.
         """
         config = Config() if config is None else config
         if not isinstance(config, Config):
             raise TypeError("Broker takes a Config; Broker.from_config takes a file or its data")
+        if not isinstance(store, Store | None):
+            raise TypeError(f"a store is a Store, as Store('broker.sqlite3'), not a {type(store).__name__}")
         check_servers(servers or {})
         # A server object wins over a config entry of its name: the host asked for it.
         targets = {**config.servers, **(servers or {})}

@@ -323,7 +323,7 @@ class Session:
             SandboxError: The sandbox cannot be opened.
         """
         if self._parking is None:
-            raise KeyError(run_id)
+            raise KeyError(f"{run_id} is not parked here: the session's answerer is no QuestionBox")
         return await self._parking.wait_for(run_id)
 
     def resume_parked(self) -> list[str]:

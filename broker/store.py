@@ -11,6 +11,7 @@ import threading
 import weakref
 from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 from broker.errors import StoreError
@@ -19,7 +20,6 @@ from broker.store_files import has_no_room, is_there, state_of, user_store
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
-    from pathlib import Path
     from types import TracebackType
 
 _COMPONENTS = "CREATE TABLE IF NOT EXISTS component (name TEXT PRIMARY KEY, version INTEGER NOT NULL) STRICT"
@@ -43,7 +43,7 @@ class Tables:
 class Store:
     """One file, or memory that is gone when it is closed. May be used from several threads."""
 
-    def __init__(self, path: Path | None = None, *, for_reading: bool = False) -> None:
+    def __init__(self, path: Path | str | None = None, *, for_reading: bool = False) -> None:
         """Open the file and make it, private to the user, where there is none; None is memory.
 
         With `for_reading`, what is in it can be read also where nothing can be written: on a full disk, on a file
@@ -52,7 +52,7 @@ class Store:
         Raises:
             StoreError: It cannot be used; the text says what to do.
         """
-        self.path = path
+        path = self.path = None if path is None else Path(path)
         self._name = name_of(path)
         self._lock = threading.RLock()
         self._unchanged: tuple[int, ...] | None = None

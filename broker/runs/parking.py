@@ -97,7 +97,7 @@ class Parking:
         if run in self:
             return await self._next(self._kept[run])
         if not self._execution.recorder.unfinished.is_open(run, self._execution.desk.principal):
-            raise KeyError(run)
+            raise KeyError(f"{run} is not parked here for this principal, or its result was fetched")
         return await self.run(partial(self._execution.resume, run))
 
     def resume_waiting(self) -> list[str]:

@@ -106,6 +106,11 @@ def test_what_is_no_config_is_named(config):
         Broker.from_config(config)
 
 
+def test_what_is_no_store_is_named():
+    with pytest.raises(TypeError, match=r"a store is a Store, as Store\('broker.sqlite3'\), not a str"):
+        Broker(store="broker.sqlite3")  # type: ignore[arg-type]  # the mistake
+
+
 def test_a_session_wants_an_open_broker():
     with pytest.raises(RuntimeError, match="the broker is not open: use it inside `async with"):
         Broker(servers={"sums": [add]}).session()

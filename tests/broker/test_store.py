@@ -36,7 +36,7 @@ def test_what_was_written_is_there_after_opening_again(path):
     with Store(path) as store:
         store.prepare(NOTES)
         store.execute("INSERT INTO note VALUES (?)", ("kept",))
-    with Store(path) as store:
+    with Store(str(path)) as store:
         store.prepare(NOTES)
         assert texts(store) == ["kept"]
 

@@ -87,7 +87,7 @@ async def test_with_nobody_there_yet_the_run_is_parked_and_resumed(opened, calls
         result = await session.wait_for(parked.run_id)
         assert (result.outcome, result.stdout, result.run_id) == ("completed", REFUSED, parked.run_id)
         assert sorted(calls) == ["note 0", "note 1", "note 2"]
-        with pytest.raises(KeyError):
+        with pytest.raises(KeyError, match="is not parked here for this principal, or its result was fetched"):
             await session.wait_for(parked.run_id)
 
 
@@ -139,7 +139,7 @@ async def test_parking_needs_a_box(opened):
     async with opened(None) as session:
         with pytest.raises(ValueError, match="QuestionBox"):
             await session.execute_code("1", park=True)
-        with pytest.raises(KeyError):
+        with pytest.raises(KeyError, match="run_0 is not parked here: the session's answerer is no QuestionBox"):
             await session.wait_for("run_0")
 
 
