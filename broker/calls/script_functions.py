@@ -115,8 +115,8 @@ class ScriptFunctions:
             return Failed("ToolArgumentsError", call_texts.extract_reads(_VALUE_CHARACTERS))
         try:
             found = await self.extractor(Extraction(value, schema, instructions[:_VALUE_CHARACTERS]))
-        except Exception as error:  # noqa: BLE001  # the embedding program's own code
-            logger().warning("the extractor failed", error=type(error).__name__)
+        except Exception:  # noqa: BLE001  # the embedding program's own code
+            logger().exception("the extractor failed")
             return Failed("ToolError", call_texts.MODEL_NOT_ASKED)
         fault = first_fault(found, schema, keep=False)
         if fault is not None:

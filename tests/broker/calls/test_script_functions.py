@@ -222,7 +222,7 @@ async def test_an_answer_that_does_not_fit_raises(running, answer):
     assert "ToolResultError: extract() got an answer that does not fit the type" in reply.text
 
 
-async def test_an_extractor_that_fails_is_an_error_without_its_words(running):
+async def test_an_extractor_that_fails_is_an_error_without_its_words(running, caplog):
     async def extractor(_extraction: Extraction) -> Any:
         raise ValueError("key sk-123 is wrong")
 
@@ -231,6 +231,7 @@ async def test_an_extractor_that_fails_is_an_error_without_its_words(running):
             "from tools import ToolError\ntry:\n    await extract('x', int)\nexcept ToolError as e:\n    e"
         )
     assert "sk-123" not in reply.text
+    assert "ValueError: key sk-123 is wrong" in caplog.text
 
 
 async def test_a_value_too_long_for_a_model_is_refused(running):
