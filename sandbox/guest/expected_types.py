@@ -31,7 +31,7 @@ def schema_of(expected, depth=0) -> dict:
         TypeError: The type is none of those that fit.
     """
     if depth > _DEPTH:
-        raise TypeError("the expected type is nested too deep")
+        raise TypeError(f"extract() can't expect a type that is nested more than {_DEPTH} deep, or in itself")
     try:
         plain = _PLAIN.get(expected)
     except TypeError:

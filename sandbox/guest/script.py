@@ -4,6 +4,7 @@ import __future__
 
 import ast
 import inspect
+import sys
 import types
 import warnings
 
@@ -15,8 +16,10 @@ _SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)
 
 
 def new_namespace() -> dict:
-    """The names that a script finds."""
-    return {"__name__": "__main__", "__builtins__": __builtins__, "__doc__": None}
+    """The names that a script finds: those of the module `__main__`, where Python looks for what its classes name."""
+    module = sys.modules["__main__"] = types.ModuleType("__main__")
+    module.__builtins__ = __builtins__
+    return vars(module)
 
 
 class Script:

@@ -150,6 +150,10 @@ async def test_more_than_the_bound_is_left_out_and_said(running):
         ("await read_bytes('x')", "read_bytes() takes a block that a tool returned"),
         ("await extract('x', int)", "extract() is not available: this broker has no model for it."),
         ("await extract('x', print)", "extract() can't expect"),
+        (
+            "from typing import TypedDict\nclass Node(TypedDict):\n    below: list[Node]\nawait extract('x', Node)",
+            "extract() can't expect a type that is nested more than 20 deep, or in itself",
+        ),
     ],
 )
 async def test_a_wrong_use_is_explained(running, call, said):
@@ -174,6 +178,7 @@ EXPECTED: dict[str, tuple[str, Any, str]] = {
     "a dict of tuples": ("dict[str, tuple[int, str]]", {"a": [1, "b"]}, "{'a': (1, 'b')}"),
     "an enum": ("Color", "red", "<Color.RED: 'red'>"),
     "a union of dataclasses": ("Person | Pet", {"paws": 4}, "Pet(paws=4)"),
+    "types that are named in text": ("Family", {"pets": [{"paws": 4}]}, "Family(pets=[Pet(paws=4)])"),
 }
 TYPES = """
 from dataclasses import dataclass
@@ -188,6 +193,10 @@ class Person:
 @dataclass
 class Pet:
     paws: int
+
+@dataclass
+class Family:
+    pets: "list[Pet]"
 
 class Address(TypedDict):
     city: str

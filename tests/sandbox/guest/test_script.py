@@ -49,6 +49,17 @@ pytestmark = pytest.mark.anyio
         ("from __future__ import annotations\ndef f(a: undefined): ...\nreturn 'lazy'", "lazy"),
         ("class A:\n    y = 2\nreturn [A.y for _ in range(2)]", [2, 2]),
         ("if __name__ == '__main__':\n    x = 'main'\nx", "main"),
+        ("import __main__\nx = 1\n__main__.x", 1),
+        ("import pickle\nclass A:\n    y = 2\npickle.loads(pickle.dumps(A())).y", 2),
+        ("import doctest\ndef f():\n    '>>> f()'\ndoctest.testmod().attempted", 1),
+        (
+            (
+                "from __future__ import annotations\nfrom dataclasses import dataclass, fields\n"
+                "from typing import ClassVar\n@dataclass\nclass A:\n    y: ClassVar[int] = 3\n    x: int = 1\n"
+                "[field.name for field in fields(A)]"
+            ),
+            ["x"],
+        ),
         ("def f():\n    return g()\ndef g():\n    return 1\nreturn f()", 1),
         ("match {'a': 1}:\n    case {'a': n}:\n        r = n\nr", 1),
         ("import sys\nsys.exit()", None),
