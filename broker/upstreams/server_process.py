@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -42,6 +43,9 @@ _INHERITED = (
     else ("HOME", "LOGNAME", "PATH", "SHELL", "TERM", "USER")
 )
 
+_SPARE_FILES = 16
+"""How many files this process must be able to open to start a server. The server takes three; a run takes 13."""
+
 _END_SECONDS = 1.0
 
 
@@ -62,7 +66,7 @@ async def start_process(config: ServerConfig) -> ServerProcess:
     """Starts the server of a config.
 
     Raises:
-        OSError: The program cannot be started.
+        OSError: The program cannot be started, or would leave this process too few files for a run.
     """
     if sys.platform == "win32":
         process = await _open(config, subprocess.PIPE)
@@ -71,6 +75,9 @@ async def start_process(config: ServerConfig) -> ServerProcess:
     reading_end, writing_end = os.pipe()
     stdin = InputPipe(writing_end)
     try:
+        with ExitStack() as spare:
+            for _ in range(_SPARE_FILES):
+                spare.callback(os.close, os.dup(reading_end))
         return ServerProcess(await _open(config, reading_end), stdin)
     except BaseException:
         await stdin.aclose()
