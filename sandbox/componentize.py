@@ -14,11 +14,19 @@ import importlib.util
 import json
 import os
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
+import threading
+from contextlib import contextmanager, suppress
+from functools import partial
 from importlib.metadata import version
 from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 GUEST = Path(__file__).with_name("guest")
 PIN = Path(__file__).with_name("reproducible.c")
@@ -30,6 +38,10 @@ _BUILD = "import sys, componentize_py; sys.exit(componentize_py.script())"
 _PINNED = f"import ctypes, sys, componentize_py\nif ctypes.CDLL(None).pin_inputs(): sys.exit(75)\n{_BUILD}"
 _NOT_PINNED = 75
 """How the build ends where the kernel does not let itself be asked to pin what it sees."""
+
+_KILLED_SECONDS = 1.0
+_starting = threading.Lock()
+_running: dict[subprocess.Popen[str], threading.Event] = {}
 
 
 class ComponentizeError(Exception):
@@ -138,8 +150,7 @@ def _compile_pin(staging: Path) -> Path | None:
     if sys.platform != "linux" or compiler is None:
         return None
     made = staging / "reproducible.so"
-    command = [compiler, "-O1", "-shared", "-fPIC", "-o", str(made), str(PIN)]
-    finished = subprocess.run(command, capture_output=True, check=False)  # noqa: S603  # our own source
+    finished = run_program([compiler, "-O1", "-shared", "-fPIC", "-o", str(made), str(PIN)], staging)
     return made if finished.returncode == 0 else None
 
 
@@ -165,26 +176,59 @@ def _linked(staging: Path, made: Path) -> Path:
     return linked
 
 
+@contextmanager
+def programs_ended_at_exit() -> Iterator[None]:
+    """Lets no program of `run_program` outlive this process, where a thread that nobody waits for runs them."""
+    end = atexit.register(partial(_end_programs))
+    try:
+        yield
+    finally:
+        atexit.unregister(end)
+
+
 def run_program(
     command: list[str], scratch: Path, variables: dict[str, str] | None = None
 ) -> subprocess.CompletedProcess[str]:
-    """Runs a program in a folder, where its temporary files are too, and kills it when this process ends before it."""
+    """Runs a program in a folder, where its temporary files are too; it ends, with what it started, where this does."""
     environment = os.environ | {"TMPDIR": str(scratch)} | (variables or {})
-    with subprocess.Popen(  # noqa: S603  # no shell, and a text of a caller is never an option
-        command,
-        cwd=scratch,
-        env=environment,
-        text=True,
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-    ) as process:
-        atexit.register(process.kill)
+    with _starting:
+        process = subprocess.Popen(  # noqa: S603  # no shell, and a text of a caller is never an option
+            command,
+            cwd=scratch,
+            env=environment,
+            text=True,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            process_group=0,
+        )
+        ended = _running[process] = threading.Event()
+    with process:
         try:
             output, errors = process.communicate()
+        except BaseException:
+            _kill(process)
+            raise
         finally:
-            atexit.unregister(process.kill)
+            del _running[process]
+            ended.set()
     return subprocess.CompletedProcess(command, process.returncode, output, errors)
+
+
+def _end_programs() -> None:
+    _starting.acquire()  # for good: no thread starts another
+    for process, ended in list(_running.items()):
+        _kill(process)
+        ended.wait(_KILLED_SECONDS)
+
+
+def _kill(process: subprocess.Popen[str]) -> None:
+    """Kills a program with what it has started, as a compiler its passes."""
+    if sys.platform == "win32":
+        process.kill()
+    else:
+        with suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
 
 
 def _check(finished: subprocess.CompletedProcess[str], made: Path) -> None:

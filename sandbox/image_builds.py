@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from sandbox.build_folder import build_folder
 from sandbox.compiled import trouble_with, write_private
-from sandbox.componentize import ComponentizeError, build_component
+from sandbox.componentize import ComponentizeError, build_component, programs_ended_at_exit
 from sandbox.errors import ImageError
 from sandbox.images import COMPONENT_NAME, LOCK_NAME, BuiltImage, image_folder, read_lock_file
 from sandbox.locks import format_lock, read_lock
@@ -50,7 +50,7 @@ def build_image(
     if importlib.util.find_spec("componentize_py") is None:
         raise ImageError(f"building an image needs componentize-py: {EXTRA}")
     _make(place.parent)
-    with build_folder() as temporary:
+    with build_folder() as temporary, programs_ended_at_exit():
         scratch, packages = temporary / "pip", temporary / "packages"
         scratch.mkdir()
         if lock is None:

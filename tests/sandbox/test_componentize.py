@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 import tomllib
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from sandbox import componentize
 from sandbox.image import COMPONENT
+from tests.processes import lives
 
 PROJECT = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text("utf-8"))
 
@@ -49,3 +54,28 @@ def test_what_builds_the_installed_image_is_what_builds_images_later():
     needed = {*PROJECT["project"]["optional-dependencies"]["images"], *PROJECT["project"]["dependencies"]}
     building = {item for item in PROJECT["build-system"]["requires"] if not item.startswith("hatchling")}
     assert building <= needed
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="programs of a shell")
+def test_no_program_of_a_thread_outlives_the_process_nor_begins_at_its_end(tmp_path):
+    log = tmp_path / "pids"
+    program = (
+        "import atexit, threading\n"
+        "from pathlib import Path\n"
+        "from sandbox.componentize import programs_ended_at_exit, run_program\n"
+        f"log = Path({str(log)!r})\n"
+        "def work():\n"
+        "    with programs_ended_at_exit():\n"
+        "        while True:\n"
+        f"            run_program(['sh', '-c', 'sleep 600 & echo $$ $! >> {log}; wait'], log.parent)\n"
+        "thread = threading.Thread(target=work, daemon=True)\n"
+        "atexit.register(thread.join, 0.5)\n"
+        "thread.start()\n"
+        "while not log.exists() or not log.read_text().endswith('\\n'): pass\n"
+    )
+    ended = subprocess.run(  # noqa: S603  # our own program
+        [sys.executable, "-c", program], capture_output=True, text=True, timeout=60, check=False
+    )
+    assert (ended.returncode, ended.stderr) == (0, "")
+    [begun] = log.read_text().splitlines()
+    assert not any(lives(int(pid)) for pid in begun.split())
