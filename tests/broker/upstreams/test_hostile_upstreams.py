@@ -65,7 +65,7 @@ def beside(log):
                     await call_of(broker, "from tools import other\nawait other.echo(text='ok')", "other.echo") == "ok"
                 )
             with anyio.fail_after(GRACE_SECONDS):
-                await gone(behaviour)
+                await gone(log)
 
     return open_broker
 
@@ -100,20 +100,20 @@ async def echo(broker: Broker, text: str = "hi") -> tuple[str, Any]:
     return kind, value
 
 
-async def gone(behaviour: str) -> None:
-    while await anyio.to_thread.run_sync(processes, behaviour):  # noqa: ASYNC110  # the kernel has no event for it
+async def gone(log: Path) -> None:
+    while await anyio.to_thread.run_sync(processes, log):  # noqa: ASYNC110  # the kernel has no event for it
         await anyio.sleep(0.05)
 
 
-def processes(behaviour: str) -> list[int]:
-    """The processes that run the hostile server with this behaviour; forked ones have its command line too."""
-    wanted = [str(HOSTILE).encode(), behaviour.encode()]
+def processes(log: Path) -> list[int]:
+    """The processes of the server that writes this log, and no others; forked ones have its environment too."""
+    wanted = f"HOSTILE_LOG={log}".encode()
     found = []
     for entry in Path("/proc").iterdir():
         try:
-            if entry.name.isdigit() and all(part in (entry / "cmdline").read_bytes().split(b"\0") for part in wanted):
+            if entry.name.isdigit() and wanted in (entry / "environ").read_bytes().split(b"\0"):
                 found.append(int(entry.name))
-        except (FileNotFoundError, ProcessLookupError):
+        except (FileNotFoundError, PermissionError, ProcessLookupError):
             continue
     return found
 
