@@ -60,7 +60,7 @@ class Session:
         surface: The three tools over this session, as `dispatch` uses them.
     """
 
-    def __init__(  # the parts of a session; the broker alone puts them together
+    def __init__(
         self,
         *,
         shelf: ToolShelf,
@@ -80,7 +80,6 @@ class Session:
         self.limits = sandbox.limits
         """Bounds of a run that brings none of its own."""
         self._desk = desk
-        self._upstreams = upstreams
         self._finder = shelf.finder
         self._recorder = recorder
         self.tiers = shelf.tiers
@@ -93,12 +92,8 @@ class Session:
             describes_all=shelf.describes_all,
             redact=redact,
         )
-        self._direct_calls = DirectCalls(
-            catalog=shelf.catalog, upstreams=upstreams, desk=desk, disclosure=self._disclosure, redact=redact
-        )
-        self._preparation = Preparation(
-            sandbox=sandbox, catalog=shelf.catalog, upstreams=upstreams, disclosure=self._disclosure
-        )
+        self._direct_calls = DirectCalls(disclosure=self._disclosure, desk=desk, redact=redact)
+        self._preparation = Preparation(sandbox=sandbox, disclosure=self._disclosure)
         self._execution = Execution(
             preparation=self._preparation, desk=desk, redact=redact, recorder=recorder, extractor=extractor
         )
@@ -141,7 +136,7 @@ class Session:
         entry = self._catalog.find(name)
         if entry is None:
             return None
-        return self._desk.outlook(entry.spec, self._upstreams[entry.spec.server].settings)
+        return self._desk.outlook(entry.spec, self._disclosure.upstreams[entry.spec.server].settings)
 
     async def read_in_full(self, names: Sequence[str], cursor: str | None = None) -> TierPage:
         """Return whole definitions, as many as a page of the last tier holds, and describe those tools.

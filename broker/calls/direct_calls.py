@@ -22,16 +22,13 @@ from broker.errors import UnavailableError
 from sandbox import Call, Completion, Failed, Returned, Stopwatch
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from mcp.shared.dispatcher import ProgressFnT
 
     from broker.authorization.desk import ConsentDesk
     from broker.calls.attempts import CallRecord
     from broker.disclosure.disclosure import Disclosure
     from broker.redaction import Redactor
-    from broker.tools.catalog import Catalog, CatalogEntry
-    from broker.upstreams.upstream import Upstream
+    from broker.tools.catalog import CatalogEntry
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,10 +50,8 @@ class DirectResult:
 class DirectCalls:
     """Makes direct calls in one session."""
 
-    catalog: Catalog
-    upstreams: Mapping[str, Upstream]
-    desk: ConsentDesk
     disclosure: Disclosure
+    desk: ConsentDesk
     redact: Redactor
 
     async def call(self, name: str, arguments: dict[str, Any], on_progress: ProgressFnT | None = None) -> DirectResult:
@@ -69,16 +64,15 @@ class DirectCalls:
         """
         arguments = _as_json(arguments)
         await self.disclosure.settle([name])
-        if self.catalog.find(name) is None and (problem := problem_behind(name, self.catalog, self.upstreams)):
+        catalog, upstreams = self.disclosure.catalog, self.disclosure.upstreams
+        if catalog.find(name) is None and (problem := problem_behind(name, catalog, upstreams)):
             raise UnavailableError(name.partition(".")[0], f"{problem}. Nothing was sent.")
-        entry = self.catalog.lookup(name)
+        entry = catalog.lookup(name)
         desk = self.desk.for_run(f"call_{secrets.token_hex(8)}", is_direct=True)
         with closing(desk):
             calls = ToolCalls(
-                catalog=self.catalog,
-                upstreams=self.upstreams,
-                desk=desk,
                 disclosure=self.disclosure,
+                desk=desk,
                 stopwatch=Stopwatch(),
                 redact=self.redact,
                 convert=_as_sent,

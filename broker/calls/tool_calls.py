@@ -36,8 +36,7 @@ if TYPE_CHECKING:
     from broker.calls.content_blocks import ContentBlocks
     from broker.disclosure.disclosure import Disclosure
     from broker.redaction import Redactor
-    from broker.tools.catalog import Catalog, CatalogEntry
-    from broker.upstreams.upstream import Upstream
+    from broker.tools.catalog import CatalogEntry
     from sandbox import Stopwatch
 
 
@@ -48,13 +47,11 @@ class _NobodyThereError(Exception):
 class ToolCalls:
     """Answers the calls of one run and keeps their records."""
 
-    def __init__(  # noqa: PLR0913 - the parts of a run; the execution and direct calls put them together
+    def __init__(
         self,
         *,
-        catalog: Catalog,
-        upstreams: Mapping[str, Upstream],
-        desk: RunDesk,
         disclosure: Disclosure,
+        desk: RunDesk,
         stopwatch: Stopwatch,
         redact: Redactor,
         on_call: Callable[[CallRecord, int, int], None] | None = None,
@@ -71,10 +68,10 @@ class ToolCalls:
         self._records: dict[int, CallRecord] = {}
         # By the digest of a definition, which its server is part of; what the operator says of servers stays.
         self._facts: dict[str, ToolFacts] = {}
-        self._catalog = catalog
-        self._upstreams = upstreams
-        self._desk = desk
         self._disclosure = disclosure
+        self._catalog = disclosure.catalog
+        self._upstreams = disclosure.upstreams
+        self._desk = desk
         self._stopwatch = stopwatch
         self._redact = redact
         self._journal = desk.journal

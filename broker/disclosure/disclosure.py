@@ -50,7 +50,12 @@ class FetchRate:
 
 
 class Disclosure:
-    """The descriptions of one session."""
+    """The descriptions of one session.
+
+    Attributes:
+        catalog: Whose tools.
+        upstreams: The servers that are waited for.
+    """
 
     def __init__(
         self,
@@ -75,8 +80,8 @@ class Disclosure:
         self._redact = redact or Redactor(())
         self._describes_all = describes_all
         self._fetches = FetchRate(fetches_per_minute)
-        self._catalog = catalog
-        self._upstreams = upstreams
+        self.catalog = catalog
+        self.upstreams = upstreams
         self._on_described = on_described
         self._described: dict[str, ToolSpec] = {}
 
@@ -92,7 +97,7 @@ class Disclosure:
     def described(self) -> list[CatalogEntry]:
         """Return every tool whose present definition was described; quick where these are few of many."""
         all_are = self._describes_all()
-        candidates = self._catalog.tools if all_are else map(self._catalog.find, tuple(self._described))
+        candidates = self.catalog.tools if all_are else map(self.catalog.find, tuple(self._described))
         return [entry for entry in candidates if entry is not None and self.is_described(entry)]
 
     def changed(self, entry: CatalogEntry) -> str:
@@ -103,7 +108,7 @@ class Disclosure:
     @property
     def lapsed(self) -> dict[str, str]:
         """Tools whose description has lapsed since, by qualified name, each with what is different."""
-        now = {name: self._catalog.find(name) for name in self._described}
+        now = {name: self.catalog.find(name) for name in self._described}
         said = {name: what_changed(self._described[name], entry.spec if entry else None) for name, entry in now.items()}
         return {name: text for name, text in said.items() if text}
 
@@ -120,7 +125,7 @@ class Disclosure:
             problem = f"Too many descriptions were fetched; try again in {wait:.0f} s"
             return ToolDetails("", (), {}, unavailable=dict.fromkeys(names, problem), retry_after_seconds=wait)
         await self.settle(names)
-        asked = asked_tools(names, self._catalog, self._upstreams, exactly=exactly)
+        asked = asked_tools(names, self.catalog, self.upstreams, exactly=exactly)
         changed = {name: text for name, entry in asked.entries.items() if (text := self.changed(entry))}
         described = await self.describe(asked.entries.values())
         left_out = asked.entries.keys() - {entry.qualified_name for entry in described}
@@ -134,7 +139,7 @@ class Disclosure:
             definitions(described) if with_definitions else {},
             changed,
             namespaces=tuple(sorted({entry.namespace for entry in described})),
-            withdrawn=tuple(filter(self._catalog.has_withdrawn, asked.unknown)),
+            withdrawn=tuple(filter(self.catalog.has_withdrawn, asked.unknown)),
         )
 
     async def describe(self, entries: Iterable[CatalogEntry]) -> list[CatalogEntry]:
@@ -166,15 +171,15 @@ class Disclosure:
         async with anyio.create_task_group() as tasks:
             for server, names in partial.items():
                 tasks.start_soon(self._complete, server, names)
-        return [self._catalog.find(entry.qualified_name) or entry for entry in entries]
+        return [self.catalog.find(entry.qualified_name) or entry for entry in entries]
 
     async def _complete(self, server: str, names: list[str]) -> None:
         try:
-            specs = await self._upstreams[server].read_descriptions(names)
+            specs = await self.upstreams[server].read_descriptions(names)
         except UpstreamError as error:
             logger().warning("descriptions failed", server=server, reason=str(error))
             return
-        self._catalog.complete(server, [redacted_definition(spec, self._redact) for spec in specs])
+        self.catalog.complete(server, [redacted_definition(spec, self._redact) for spec in specs])
 
     async def settle(self, names: Iterable[str]) -> None:
         """Wait for the servers that these names begin with, in whatever spelling."""
@@ -182,19 +187,19 @@ class Disclosure:
 
     def names_of_tools(self, names: Iterable[str]) -> frozenset[str]:
         """Return those of some names which may be a tool's in another program's spelling, if its server is down too."""
-        servers = tuple(filter(None, map(bare_letters, self._upstreams)))
+        servers = tuple(filter(None, map(bare_letters, self.upstreams)))
         return frozenset(
-            name for name in names if bare_letters(name).startswith(servers) or self._catalog.meant(name) is not None
+            name for name in names if bare_letters(name).startswith(servers) or self.catalog.meant(name) is not None
         )
 
     def _servers_of(self, name: str) -> Iterable[str]:
         prefix = name.partition(".")[0]
-        server = self._catalog.server_of(prefix) or prefix
-        if server in self._upstreams:
+        server = self.catalog.server_of(prefix) or prefix
+        if server in self.upstreams:
             return (server,)
         letters = bare_letters(name)
-        return [server for server in self._upstreams if letters.startswith(bare_letters(server))]
+        return [server for server in self.upstreams if letters.startswith(bare_letters(server))]
 
     async def need(self, servers: set[str]) -> None:
         """Wait for servers, which connects those that are asleep; names of none are passed over."""
-        await all_needed(self._upstreams[server] for server in servers & self._upstreams.keys())
+        await all_needed(self.upstreams[server] for server in servers & self.upstreams.keys())

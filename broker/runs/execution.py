@@ -209,12 +209,10 @@ class Execution:
 
     def _calls(self, recorded: RecordedRun, desk: RunDesk, stopwatch: Stopwatch, watching: Watching) -> RunCalls:
         """Return who answers the calls of a run, with what it had called before."""
-        prepared, blocks = self.preparation, ContentBlocks(self.redact)
+        disclosure, blocks = self.preparation.disclosure, ContentBlocks(self.redact)
         tools = ToolCalls(
-            catalog=prepared.catalog,
-            upstreams=prepared.upstreams,
+            disclosure=disclosure,
             desk=desk,
-            disclosure=prepared.disclosure,
             stopwatch=stopwatch,
             redact=self.redact,
             on_call=watching.on_call,
@@ -224,7 +222,7 @@ class Execution:
         calls = RunCalls(tools=tools, functions=functions, blocks=blocks, known=watching.known_answers)
         if isinstance(recorded, ResumedRun):
             give_back(recorded.before, desk, recorded.journal)
-            calls.restore(recorded.before, desk, prepared.upstreams)
+            calls.restore(recorded.before, desk, disclosure.upstreams)
         return calls
 
     def _recorded_tools(self, found: Sequence[Reference]) -> Iterator[RecordedTool]:
@@ -234,6 +232,6 @@ class Execution:
                 yield self._recorded_tool(entry)
 
     def _recorded_tool(self, entry: CatalogEntry) -> RecordedTool:
-        settings = self.preparation.upstreams[entry.spec.server].settings
+        settings = self.preparation.disclosure.upstreams[entry.spec.server].settings
         labels = self.desk.policy.labels_of(settings.labels)
         return recorded_tool(entry, is_trusted=settings.trust_annotations, labels=labels)

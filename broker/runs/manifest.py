@@ -15,11 +15,10 @@ from codegen.normal_form import normalised
 from codegen.plain_text import one_line
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
 
     from broker.disclosure.disclosure import Disclosure
-    from broker.tools.catalog import Catalog, CatalogEntry
-    from broker.upstreams.upstream import Upstream
+    from broker.tools.catalog import CatalogEntry
     from sandbox import Reference
 
 
@@ -30,13 +29,7 @@ OF_PYTHON = sys.stdlib_module_names | frozenset(dir(builtins))
 _SUMMARY_CHARACTERS = 120
 
 
-def manifest_of(
-    script: str,
-    found: Sequence[Reference],
-    catalog: Catalog,
-    upstreams: Mapping[str, Upstream],
-    disclosure: Disclosure,
-) -> dict[str, Any]:
+def manifest_of(script: str, found: Sequence[Reference], disclosure: Disclosure) -> dict[str, Any]:
     """Return the manifest for a script that names what was `found`; it may have to generate stubs.
 
     The servers that it names are there without an import too, but for those with a name of Python's own.
@@ -45,6 +38,7 @@ def manifest_of(
     a guest 5 µs, and a catalog may have ten thousand. A name that the script puts together at run time is then one of
     those or not described, which the guest says.
     """
+    catalog, upstreams = disclosure.catalog, disclosure.upstreams
     text = normalised("NFKC", script)
     looks = _LOOKS.search(text) is not None
     takes_all = not found and "tools" in text

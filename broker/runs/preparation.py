@@ -31,7 +31,6 @@ if TYPE_CHECKING:
     from broker.disclosure.disclosure import Disclosure
     from broker.runs.shared_sandbox import SharedSandbox
     from broker.tools.catalog import Catalog, CatalogEntry
-    from broker.upstreams.upstream import Upstream
     from codegen import Diagnostic
     from sandbox import Reference
 
@@ -47,9 +46,12 @@ class Preparation:
     """What the scripts of one session are prepared with."""
 
     sandbox: SharedSandbox
-    catalog: Catalog
-    upstreams: Mapping[str, Upstream]
     disclosure: Disclosure
+
+    @property
+    def catalog(self) -> Catalog:
+        """The tools that scripts may name."""
+        return self.disclosure.catalog
 
     async def check(self, script: str, *, describe_references: bool) -> CheckedScript:
         """Check a script without running it.
@@ -67,7 +69,8 @@ class Preparation:
         manifest = await self.manifest(script, found)
         diagnostics = await self._diagnostics(script, found, manifest)
         servers = {self.catalog.server_of(reference.namespace) or "" for reference in found}
-        down = [name for name in sorted(servers & self.upstreams.keys()) if self.upstreams[name].status.problem]
+        upstreams = self.disclosure.upstreams
+        down = [name for name in sorted(servers & upstreams.keys()) if upstreams[name].status.problem]
         return CheckedScript(diagnostics, tuple(down))
 
     async def read(
@@ -110,7 +113,7 @@ class Preparation:
 
     async def manifest(self, script: str, found: Sequence[Reference]) -> dict[str, Any]:
         """Return what the guest is told about the tools."""
-        make = partial(manifest_of, script, found, self.catalog, self.upstreams, self.disclosure)
+        make = partial(manifest_of, script, found, self.disclosure)
         if all(entry.has_stub for entry in self.disclosure.described()):
             return make()
         # In a thread: a stub that was never made before takes milliseconds.
