@@ -71,16 +71,14 @@ class Calls:
         call: OpenCall,
         name: str,
         arguments: dict[str, Any],
-        *,
-        timeout_seconds: float | None = None,
-        on_progress: ProgressFnT | None = None,
+        on_progress: ProgressFnT | None,
     ) -> dict[str, Any]:
         """Send one call and return the result as the server sent it. Cancelling it cancels the call at the server.
 
         Raises:
             UpstreamError: One of its subclasses, by what is known about the call.
         """
-        seconds = timeout_seconds or self._settings.call_timeout_seconds
+        seconds = self._settings.call_timeout_seconds
         began, is_success = time.monotonic(), False
         call.scope.deadline = anyio.current_time() + seconds
         self._requests.begin(call)

@@ -234,7 +234,6 @@ class Upstream:
         name: str,
         arguments: dict[str, Any],
         *,
-        timeout_seconds: float | None = None,
         on_progress: ProgressFnT | None = None,
         run: str = "",
         person: Person | None = None,
@@ -251,9 +250,7 @@ class Upstream:
         try:
             connection = await self._ready_connection()
             call = OpenCall(run, person)
-            return await self._calls.send(
-                connection, call, name, arguments, timeout_seconds=timeout_seconds, on_progress=on_progress
-            )
+            return await self._calls.send(connection, call, name, arguments, on_progress)
         finally:
             self._open_calls -= 1
             if self.settings.lazy:
