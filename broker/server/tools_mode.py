@@ -1,6 +1,6 @@
 """Mode `tools`: the tools themselves, listed with a line each, for clients that write no scripts.
 
-The server role of the extension in disclosure/tool_descriptions.py. Above: app.py. Below: the broker's catalog, and
+The server role of the extension in disclosure/tool_descriptions.py. Above: app.py. Below: offered_names.py, and
 sessions, which describe tools and make calls. The listing has the same three tools at its head, whatever is connected;
 tools of lazy servers are reached through them, so that it does not change when such a server comes or goes.
 """
@@ -8,8 +8,6 @@ tools of lazy servers are reached through them, so that it does not change when 
 from __future__ import annotations
 
 import json
-import re
-from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 from broker.calls.json_schema import TOO_LARGE, first_fault
@@ -27,12 +25,13 @@ from broker.disclosure.tool_descriptions import (
 from broker.disclosure.tool_details import definition, hints_of
 from broker.errors import WITHDRAWN, UnavailableError
 from broker.search.cursors import cursor_at, offset_of
+from broker.server.offered_names import OfferedNames
 from broker.surface import texts
 from broker.surface.definitions import DETAILS, INPUT_SCHEMAS, SEARCH
 from codegen.plain_text import one_line
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable
 
     from mcp.shared.dispatcher import ProgressFnT
 
@@ -52,7 +51,6 @@ PAGE_TOOLS = 1_000
 SETTLE_SECONDS = 15.0
 """How long a client waits for servers that are still connecting."""
 
-_NAME = re.compile(r"[A-Za-z0-9_.-]{1,128}")
 _HEAD = (SEARCH, DETAILS, CALL)
 _LISTING = "tools-listing"
 _MESSAGE_CHARACTERS = 200
@@ -72,9 +70,7 @@ class ToolsMode:
         """Offer the tools of an entered broker, below `head`: what the server itself lists, the three when None."""
         self._broker = broker
         self._head = {tool["name"]: tool for tool in (map(_head_tool, _HEAD) if head is None else head)}
-        self._revision = -1
-        self._names: dict[str, str] = {}
-        self._by_name: dict[str, CatalogEntry] = {}
+        self._names = OfferedNames(broker.catalog, self._head)
 
     @property
     def instructions(self) -> str:
@@ -95,37 +91,35 @@ class ToolsMode:
 
     def listed(self, start: int = 0, end: int | None = None) -> list[dict[str, Any]]:
         """Return what `tools/list` has after the head."""
-        names = self._offered()
+        names = self._names.by_tool()
         is_open = self._broker.describes_all
         return [
-            self._listed(entry, names[entry.qualified_name], is_open=is_open) for entry in self._entries()[start:end]
+            _well_formed(definition(entry.spec, names[entry.qualified_name]))
+            if is_open and entry.is_complete
+            else minimal(entry.spec, names[entry.qualified_name], hints_of(entry.spec))
+            for entry in self._entries()[start:end]
         ]
 
     def _entries(self) -> list[CatalogEntry]:
-        return [entry for entry in self._broker.catalog.tools if not self._is_lazy(entry)]
-
-    def entry(self, name: str) -> CatalogEntry | None:
-        """Return the tool that is offered by a name, or has it otherwise."""
-        self._offered()
-        return self._by_name.get(name) or self._broker.catalog.find(name)
+        lazy = self._broker.lazy_servers
+        return [entry for entry in self._broker.catalog.tools if entry.spec.server not in lazy]
 
     async def read(self, session: Session, selection: Selection) -> dict[str, Any]:
         """Describe the tools that a read asks for and return the document of the resource: an entry for each name."""
         await self._broker.wait_until_settled(SETTLE_SECONDS)
-        offered = self._offered()
+        offered = self._names.by_tool()
         available = list(offered.values())
         if not selection.tools:
             return missing_selection(available)
         asked = selection.tools[:MOST_TOOLS]
         own = {name: self._head[name] for name in asked if name in self._head}
-        meant = {name: self._qualified(name) for name in asked if name not in own}
+        meant = {name: self._names.qualified(name) for name in asked if name not in own}
         details = await session.get_tool_details(list(meant.values()), with_definitions=True, exactly=True)
         if details.retry_after_seconds:
             return too_many_fetches(details.retry_after_seconds)
         document: dict[str, Any] = dict.fromkeys(asked) | own
         for name, qualified in meant.items():
-            entry = self.entry(name)
-            if entry is not None and qualified in details.definitions:
+            if self._names.entry(name) is not None and qualified in details.definitions:
                 document[name] = _described(details.definitions[qualified], name)
             elif qualified in details.unavailable:
                 document[name] = {"error": details.unavailable[qualified], "available_tools": []}
@@ -172,66 +166,23 @@ class ToolsMode:
             name, arguments = arguments["name"], arguments.get("arguments", {})
         await self._broker.wait_until_settled(SETTLE_SECONDS)
         try:
-            result = await session.call_directly(self._qualified(name), arguments, on_progress=_inert(on_progress))
+            result = await session.call_directly(
+                self._names.qualified(name), arguments, on_progress=_inert(on_progress)
+            )
         except UnavailableError as error:
             return _text(str(error), is_error=True)
         except ValueError as error:
             return _text(texts.wrong_arguments(one_line(name, 200), str(error)), is_error=True)
         if result.failed is not None and result.failed.kind == "ToolDescriptionRequired":
-            return _required(description_required(name, handle, session.lapsed.get(self._qualified(name), "")))
+            return _required(description_required(name, handle, session.lapsed.get(self._names.qualified(name), "")))
         return _answer(result)
 
     def unknown(self, error: UnknownToolError) -> str:
         """Return what a call of a name that no tool has gets."""
-        near = " or ".join(json.dumps(self._offered().get(one, one)) for one in error.suggestions[:AVAILABLE])
+        near = " or ".join(json.dumps(self._names.by_tool().get(one, one)) for one in error.suggestions[:AVAILABLE])
         hint = f"Did you mean {near}?" if near else "search_tools finds the tools that there are."
         gone = WITHDRAWN if error.is_withdrawn else ""
         return f"There is no tool {json.dumps(one_line(error.name, 200))}{gone}. Nothing was executed. {hint}"
-
-    def _offered(self) -> Mapping[str, str]:
-        """Return the names by which tools are listed, by qualified name.
-
-        One server's tools keep their names, if those are names as the protocol wants them; those of several get the
-        server's name before them. Which it is depends on the config alone. No two have the same one: a server could
-        stand in for another.
-        """
-        catalog = self._broker.catalog
-        if self._revision != catalog.revision:
-            self._revision = catalog.revision
-            kept = {entry.spec.name for entry in catalog.tools} if len(catalog.namespaces) == 1 else set()
-            kept = {name for name in kept - self._head.keys() if _NAME.fullmatch(name)}
-            joined = Counter(map(_joined, catalog.tools))
-            names = {
-                entry.qualified_name: entry.spec.name
-                if entry.spec.name in kept
-                else name
-                if joined[name := _joined(entry)] == 1 and name not in kept
-                else entry.python_name
-                for entry in catalog.tools
-            }
-            self._names = names
-            self._by_name = {names[entry.qualified_name]: entry for entry in catalog.tools}
-        return self._names
-
-    def _qualified(self, name: str) -> str:
-        """Return the qualified name of what a client calls; that of a tool not known yet as it would be listed."""
-        entry = self.entry(name)
-        if entry is not None:
-            return entry.qualified_name
-        namespace, separator, function = name.partition("__")
-        return f"{namespace}.{function}" if separator and self._broker.catalog.server_of(namespace) else name
-
-    def _is_lazy(self, entry: CatalogEntry) -> bool:
-        return entry.spec.server in self._broker.lazy_servers
-
-    def _listed(self, entry: CatalogEntry, name: str, *, is_open: bool) -> dict[str, Any]:
-        if is_open and entry.is_complete:
-            return _well_formed(definition(entry.spec, name))
-        return minimal(entry.spec, name, hints_of(entry.spec))
-
-
-def _joined(entry: CatalogEntry) -> str:
-    return f"{entry.namespace}__{entry.function}"
 
 
 def _head_tool(name: str) -> dict[str, Any]:
