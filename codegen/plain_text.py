@@ -81,6 +81,19 @@ def few(names: Iterable[str], most: int) -> str:
     return ", ".join(shown[:most]) + more
 
 
+def that_fit(names: Iterable[str], characters: int) -> list[str]:
+    """Return the first of some names, one at least, as many as there is room for where they stand in a JSON list."""
+    shown: list[str] = []
+    between = len('", "')
+    room = characters + between
+    for name in names:
+        room -= len(name) + between
+        if shown and room < 0:
+            break
+        shown.append(name)
+    return shown
+
+
 def literal(value: object) -> str:
     """Return a value as a Python literal in which every character shows."""
     return _INVISIBLE.sub(lambda found: ascii(found[0])[1:-1], repr(value))

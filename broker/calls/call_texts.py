@@ -11,7 +11,7 @@ import json
 from typing import TYPE_CHECKING
 
 from broker.errors import WITHDRAWN
-from codegen.plain_text import few, one_line
+from codegen.plain_text import few, one_line, that_fit
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -159,14 +159,13 @@ def script_not_described(places: Sequence[str], changed: Sequence[str]) -> str:
         changed: What is different in those that were described once.
     """
     since = f" Since they were described: {one_line('; '.join(changed), _CHANGES_CHARACTERS)}." if changed else ""
-    shown = _first(places, _PLACES_CHARACTERS)
-    more = f" and {len(places) - len(shown)} more" if len(shown) < len(places) else ""
-    return f"The script was not started: these tools have not been described yet: {', '.join(shown)}{more}.{since}"
+    shown = few(places, len(that_fit(places, _PLACES_CHARACTERS)))
+    return f"The script was not started: these tools have not been described yet: {shown}.{since}"
 
 
 def fetch_them(names: Sequence[str]) -> str:
     """Return how the tools of such a script become described, by their qualified names."""
-    fetched = _first(names, _FETCHED_CHARACTERS)
+    fetched = that_fit(names, _FETCHED_CHARACTERS)
     others = ", the others the same way," if len(fetched) < len(names) else ""
     return f"Fetch them with {fetch_request(fetched)}{others} and run the script again."
 
@@ -266,11 +265,3 @@ def lost_answer(server: str, reason: str, *, is_too_large: bool = False) -> str:
 def bad_answer(server: str) -> str:
     """Return that a server answered with what is no answer."""
     return f"{server} sent an answer that the protocol does not allow. It may have acted; check before you repeat it."
-
-
-def _first(texts: Sequence[str], characters: int) -> Sequence[str]:
-    """Return the first of some texts, as many as fit, one at least."""
-    end = 1
-    while end < len(texts) and sum(map(len, texts[: end + 1])) + 4 * end <= characters:
-        end += 1
-    return texts[:end]

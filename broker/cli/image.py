@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from broker.cli.compile_progress import moving_bar, prepare_image
 from broker.cli.exit_codes import ExitCode
 from broker.cli.terminal import Problem, local_time, note, write_result, write_table
+from codegen.plain_text import few
 from sandbox import ImageError
 from sandbox.compiled_cache import cached_images, remove_cached
 from sandbox.image_builds import build_image
@@ -69,9 +70,7 @@ async def build(request: BuildRequest) -> ExitCode:
     for wheel in image.wheels:
         note(f"{wheel.name} {wheel.version}")
     if image.left_out:
-        more = len(image.left_out) - _LEFT_OUT_SHOWN
-        shown = ", ".join(image.left_out[:_LEFT_OUT_SHOWN]) + (f" and {more} more" if more > 0 else "")
-        note(f"left out, because they are compiled for this kind of machine: {shown}")
+        note(f"left out, because they are compiled for this kind of machine: {few(image.left_out, _LEFT_OUT_SHOWN)}")
     note(f"built {image.name}; locked in {image.lock}")
     note(f'scripts use it with "image": "{image.name}" in the config')
     return ExitCode.COMPLETED

@@ -17,7 +17,7 @@ from codegen import CheckerError, Diagnostic, check
 from codegen.checking.check import MAX_DIAGNOSTICS
 from codegen.checking.script_text import lines_of
 from codegen.checking.type_checker import MAX_CHECKERS
-from codegen.plain_text import one_line
+from codegen.plain_text import counted, one_line
 from sandbox import Raised
 
 if TYPE_CHECKING:
@@ -92,9 +92,8 @@ def warning(diagnostics: Sequence[Diagnostic]) -> str:
 
 def mistakes_listed(diagnostics: Sequence[Diagnostic]) -> str:
     """Return the mistakes, a line each."""
-    count = len(diagnostics)
-    many = "1 mistake" if count == 1 else f"{count} mistakes"
-    head = f"at least {many}" if count >= MAX_DIAGNOSTICS else many
+    many = counted(len(diagnostics), "mistake")
+    head = f"at least {many}" if len(diagnostics) >= MAX_DIAGNOSTICS else many
     return "\n".join([f"The check found {head}, as line:column:", *(f"  {spelled(one)}" for one in diagnostics)])
 
 

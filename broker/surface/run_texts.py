@@ -90,7 +90,7 @@ def left_out(characters: int, uri: str) -> str:
 
 def not_displayed(count: int) -> str:
     """Return that a script displayed what is not shown."""
-    left = "1 displayed block is" if count == 1 else f"{count} displayed blocks are"
+    left = f"{counted(count, 'displayed block')} {'is' if count == 1 else 'are'}"
     return f"[{left} left out: a reply shows at most 20 and 8 MiB, and none whose data or mime type is broken]"
 
 

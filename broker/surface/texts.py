@@ -1,7 +1,7 @@
 """What models read of the tools themselves, in their definitions and in replies. Nothing here decides anything.
 
-Above: the other modules of this package; run_texts.py is what they read of a run. Below: nothing. Each text says what
-happened, what was and was not executed, and what to do next, in less than 800 characters, the script's own output
+Above: the other modules of this package; run_texts.py is what they read of a run. Below: call_texts.py. Each text says
+what happened, what was and was not executed, and what to do next, in less than 800 characters, the script's own output
 aside. Words of a server stand in quotes, bounded, with the server's name.
 """
 
@@ -11,7 +11,8 @@ import json
 import re
 from typing import TYPE_CHECKING
 
-from codegen.plain_text import few, one_line
+from broker.calls.call_texts import fetch_request
+from codegen.plain_text import few, one_line, that_fit
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -23,7 +24,7 @@ MESSAGE_CHARACTERS = 800
 
 _LINES_CHARACTERS = 740
 _LINE_CHARACTERS = 340
-_NAMES_CHARACTERS = 120
+_NAMES_CHARACTERS = 116
 _PROBLEM_CHARACTERS = 200
 _NEAR = 3
 _SERVERS_CHARACTERS = 200
@@ -191,7 +192,7 @@ def no_resource(uri: str) -> str:
 
 
 def _fetch(names: Iterable[str]) -> str:
-    return f"get_tool_details({json.dumps({'tools': _that_fit(names)})})"
+    return fetch_request(that_fit(names, _NAMES_CHARACTERS))
 
 
 def _no_tools(names: Iterable[str]) -> str:
@@ -202,23 +203,11 @@ def _no_tools(names: Iterable[str]) -> str:
 def _some(names: Iterable[str]) -> str:
     """Return the first of some names in quotes, and how many are left out."""
     quoted = [_quoted(name) for name in names]
-    return few(quoted, len(_that_fit(quoted)))
+    return few(quoted, len(that_fit(quoted, _NAMES_CHARACTERS)))
 
 
 def _plainly(names: Sequence[str]) -> str:
-    return few([one_line(name, 80) for name in names], len(_that_fit(names)))
-
-
-def _that_fit(names: Iterable[str]) -> list[str]:
-    """Return the first of some names, one at least, as many as a line has room for."""
-    shown: list[str] = []
-    room = _NAMES_CHARACTERS
-    for name in names:
-        room -= len(name) + len('"", ')
-        if shown and room < 0:
-            break
-        shown.append(name)
-    return shown
+    return few([one_line(name, 80) for name in names], len(that_fit(names, _NAMES_CHARACTERS)))
 
 
 def _quoted(name: str) -> str:
