@@ -73,14 +73,9 @@ def complete_server(context: typer.Context) -> Offered:
 def _entries(listed: Callable[[Recordings], list[Entry]]) -> list[Entry]:
     from broker.errors import StoreError
     from broker.recordings.keeping.recordings import Recordings
-    from broker.recordings.settings import RecordingSettings
     from broker.store import Store
 
-    with (
-        suppress(StoreError),
-        Store.in_user_folder(for_reading=True) as store,
-        Recordings(store, RecordingSettings()) as recordings,
-    ):
+    with suppress(StoreError), Store.in_user_folder(for_reading=True) as store, Recordings(store) as recordings:
         return listed(recordings)
     return []
 

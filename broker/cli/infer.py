@@ -9,12 +9,9 @@ from typing import TYPE_CHECKING, Any
 from rich.text import Text
 
 from broker.cli.exit_codes import ExitCode
+from broker.cli.recordings import open_recordings
 from broker.cli.terminal import Problem, note, results, write_result
-from broker.errors import BrokerError
-from broker.recordings.keeping.recordings import Recordings
-from broker.recordings.settings import RecordingSettings
 from broker.recordings.showing.inference import InferredResults, infer
-from broker.store import Store
 from codegen.plain_text import counted, one_line
 
 if TYPE_CHECKING:
@@ -39,20 +36,14 @@ async def infer_results(request: InferRequest) -> ExitCode:
     """Print what the recorded results say, and store it where that is asked for."""
     if request.keep and request.forget:
         raise Problem("--store and --forget say opposite things", "Give one of them.")
-    try:
-        with (
-            Store.in_user_folder(for_reading=True) as store,
-            Recordings(store, RecordingSettings()) as recordings,
-        ):
-            kept = InferredResults(store)
-            if request.forget:
-                note(f"forgot {kept.forget(request.pattern)}")
-                return ExitCode.COMPLETED
-            found = infer(recordings, request.pattern)
-            if request.keep:
-                kept.keep(found)
-    except BrokerError as error:
-        raise Problem(str(error)) from None
+    with open_recordings() as recordings:
+        kept = InferredResults(recordings.store)
+        if request.forget:
+            note(f"forgot {kept.forget(request.pattern)}")
+            return ExitCode.COMPLETED
+        found = infer(recordings, request.pattern)
+        if request.keep:
+            kept.keep(found)
     if request.as_json:
         write_result(json.dumps([asdict(one) for one in found], indent=2))
     elif not found:

@@ -18,7 +18,6 @@ from broker.recordings.events import json_schema
 from broker.recordings.files import export_lines, read_recording
 from broker.recordings.keeping.recordings import Recordings
 from broker.recordings.keeping.transfer import export, import_file, load_whole
-from broker.recordings.settings import RecordingSettings
 from broker.recordings.showing.picture import spelled_seconds
 from broker.store import Store
 from codegen.plain_text import counted, one_line
@@ -57,10 +56,7 @@ def open_recordings(*, makes_store: bool = False) -> Iterator[Recordings]:
         Problem: They cannot be used, or what the block asks of them cannot be done.
     """
     try:
-        with (
-            Store.in_user_folder(for_reading=not makes_store) as store,
-            Recordings(store, RecordingSettings()) as recordings,
-        ):
+        with Store.in_user_folder(for_reading=not makes_store) as store, Recordings(store) as recordings:
             yield recordings
     except BrokerError as error:
         raise Problem(str(error)) from None
@@ -134,7 +130,7 @@ def read_target(name: str) -> Recording:
 
 def whole_id(store: Store, name: str) -> str:
     """Return the id of a recorded run that is named by its beginning or as `last`; any other name as it is."""
-    with Recordings(store, RecordingSettings()) as recordings:
+    with Recordings(store) as recordings:
         try:
             return recordings.find(name).run_id
         except RecordingError:

@@ -103,7 +103,7 @@ class Recorder:
         Raises:
             RecordingError: There is none, it has ended, or it cannot go on here; the text says why.
         """
-        return _resumable(self.recordings, self.recordings.find_open(name), image)
+        return self._resumable(self.recordings.find_open(name), image)
 
     def resume(self, recording: Recording, *, image: str, desk: ConsentDesk) -> ResumedRun:
         """Resume a run that `resumable` has returned, with the grants of `desk` beside its own.
@@ -118,27 +118,26 @@ class Recorder:
         try:
             if (entry.id, self.recordings.line_count(entry.id)) != (recording.entry_id, recording.line_count):
                 # Until it was claimed, another process has taken it further.
-                recording = _resumable(self.recordings, entry, image)
-            return self._resumed(self.recordings, recording, desk)
+                recording = self._resumable(entry, image)
+            return self._resumed(recording, desk)
         except BaseException:
             with suppress(StoreError):
                 self.recordings.release(entry)
             raise
 
-    def _resumed(self, recordings: Recordings, recording: Recording, desk: ConsentDesk) -> ResumedRun:
+    def _resumable(self, entry: Entry, image: str) -> Recording:
+        recording = load(self.recordings, entry)
+        check_resumable(recording, image)
+        return recording
+
+    def _resumed(self, recording: Recording, desk: ConsentDesk) -> ResumedRun:
         begun, past = recording.begun, past_of(recording, goes_on=True)
         grants = grants_to_record(desk.book, begun.tools)
         return ResumedRun(
             run_id=begun.run_id,
             seed=begun.seed,
             wall_ns=begun.wall_ns,
-            journal=RunJournal.resume(recordings, Redaction(self.secret_values), recording, grants),
+            journal=RunJournal.resume(self.recordings, Redaction(self.secret_values), recording, grants),
             past=past,
             before=recording,
         )
-
-
-def _resumable(recordings: Recordings, entry: Entry, image: str) -> Recording:
-    recording = load(recordings, entry)
-    check_resumable(recording, image)
-    return recording

@@ -14,6 +14,7 @@ from broker.errors import RecordingError, StoreError
 from broker.recordings.keeping.entries import SELECT, SHUTDOWN, read_entry
 from broker.recordings.keeping.owners import Owner, lives
 from broker.recordings.keeping.tables import TABLES
+from broker.recordings.settings import RecordingSettings
 from codegen.plain_text import one_line
 from sandbox.limits import MIB
 
@@ -24,7 +25,6 @@ if TYPE_CHECKING:
 
     from broker.recordings.events import State
     from broker.recordings.keeping.entries import Entry
-    from broker.recordings.settings import RecordingSettings
     from broker.store import Store
 
 _DAY_NS = 86_400 * 10**9
@@ -32,16 +32,21 @@ _BEGINNING = re.compile(r"(run_)?[0-9a-f]+")
 
 
 class Recordings:
-    """All recordings in one store."""
+    """All recordings in one store.
 
-    def __init__(self, store: Store, settings: RecordingSettings) -> None:
-        """Make the tables where there are none.
+    Attributes:
+        store: The store.
+        settings: How runs are recorded.
+    """
+
+    def __init__(self, store: Store, settings: RecordingSettings | None = None) -> None:
+        """Make the tables where there are none; the settings matter to whoever begins recordings.
 
         Raises:
             StoreError: The store cannot be used.
         """
-        self.settings = settings
-        self._store = store
+        self.settings = settings or RecordingSettings()
+        self.store = store
         store.prepare(TABLES)
         self._owner: Owner | None = None
         self._cut_off: dict[int, int] = {}
@@ -75,9 +80,9 @@ class Recordings:
         self._settle_cut_off()
         now = time.time_ns()
         imported_at = now if is_imported else 0
-        with self._store.transaction():
+        with self.store.transaction():
             self._prune()
-            rows = self._store.execute(
+            rows = self.store.execute(
                 "INSERT INTO recording "
                 "(run_id, began, mode, filename, state, owner, request, is_imported, imported_at) "
                 "VALUES (?, ?, ?, ?, 'running', ?, ?, ?, ?) ON CONFLICT DO NOTHING RETURNING id",
@@ -89,20 +94,20 @@ class Recordings:
 
     def together(self) -> AbstractContextManager[None]:
         """Let what is written in a block, also by others to the same store, take effect together."""
-        return self._store.transaction()
+        return self.store.transaction()
 
     def append(self, recording: int, number: int, line: str, values: Mapping[str, str]) -> None:
         """Write a line, and the values that it names. They are on disk, for all that a process can do, afterwards."""
         if not values:
-            self._store.execute("INSERT INTO recording_line VALUES (?, ?, ?)", (recording, number, line))
+            self.store.execute("INSERT INTO recording_line VALUES (?, ?, ?)", (recording, number, line))
             return
-        with self._store.transaction():
+        with self.store.transaction():
             for sha256, text in values.items():
-                self._store.execute("INSERT INTO recording_value VALUES (?, ?) ON CONFLICT DO NOTHING", (sha256, text))
-                self._store.execute(
+                self.store.execute("INSERT INTO recording_value VALUES (?, ?) ON CONFLICT DO NOTHING", (sha256, text))
+                self.store.execute(
                     "INSERT INTO recording_value_use VALUES (?, ?) ON CONFLICT DO NOTHING", (recording, sha256)
                 )
-            self._store.execute("INSERT INTO recording_line VALUES (?, ?, ?)", (recording, number, line))
+            self.store.execute("INSERT INTO recording_line VALUES (?, ?, ?)", (recording, number, line))
 
     def settle(self, recording: int, state: State, calls: int, *, times: tuple[int, int] | None = None) -> None:
         """Note how a run stands that this process does not carry on.
@@ -127,7 +132,7 @@ class Recordings:
     ) -> None:
         began, ended = times or (None, time.time_ns())
         owner = SHUTDOWN if has_crashed else ""
-        self._store.execute(
+        self.store.execute(
             "UPDATE recording SET state = ?, calls = ?, ended = ?, began = coalesce(?, began), owner = ?, "
             "bytes = (SELECT coalesce(sum(length(line)), 0) FROM recording_line WHERE recording = ?) + "
             "(SELECT coalesce(sum(length(text)), 0) FROM recording_value_use JOIN recording_value USING (sha256) "
@@ -142,9 +147,9 @@ class Recordings:
             RecordingError: It is neither, or another process has been faster.
             StoreError: It cannot be written down.
         """
-        with self._store.transaction():
+        with self.store.transaction():
             entry = self.find_open(run_id)
-            self._store.execute(
+            self.store.execute(
                 "UPDATE recording SET state = 'running', owner = ?, ended = NULL, was_resumed = 1 WHERE id = ?",
                 (self._me().name, entry.id),
             )
@@ -157,19 +162,19 @@ class Recordings:
             StoreError: It cannot be written down; the run is interrupted when this process has ended.
         """
         owner = SHUTDOWN if entry.has_crashed else ""
-        self._store.execute(
+        self.store.execute(
             "UPDATE recording SET state = ?, owner = ?, calls = ?, ended = ?, was_resumed = ? WHERE id = ?",
             (entry.state, owner, entry.calls, entry.ended, entry.was_resumed, entry.id),
         )
 
     def entries(self, limit: int = -1) -> list[Entry]:
         """List the recordings, newest first."""
-        rows = self._store.execute(f"{SELECT} ORDER BY began DESC, id DESC LIMIT ?", (limit,))
+        rows = self.store.execute(f"{SELECT} ORDER BY began DESC, id DESC LIMIT ?", (limit,))
         return [self._entry(row) for row in rows]
 
     def open_entries(self) -> list[Entry]:
         """List the recordings of runs that were interrupted or are parked, newest first."""
-        rows = self._store.execute(
+        rows = self.store.execute(
             f"{SELECT} WHERE state IN ('running', 'interrupted', 'parked') ORDER BY began DESC, id DESC"
         )
         return [entry for entry in map(self._entry, rows) if entry.is_open]
@@ -184,7 +189,7 @@ class Recordings:
             return []
         self._settle_cut_off()
         since = 0 if within_seconds is None else time.time_ns() - int(within_seconds * 1e9)
-        rows = self._store.execute(
+        rows = self.store.execute(
             f"{SELECT} WHERE request != '' AND request >= ? AND request < ? || '/' "
             "AND mode = 'full' AND began >= ? ORDER BY id DESC",
             (request, request, since),
@@ -197,16 +202,16 @@ class Recordings:
         """Let a request that is repeated begin a run of its own, unless the one that it began is going on."""
         entry = self.find(run_id)
         if entry.state != "running":
-            self._store.execute("UPDATE recording SET request = '' WHERE id = ?", (entry.id,))
+            self.store.execute("UPDATE recording SET request = '' WHERE id = ?", (entry.id,))
 
     def append_revoked(self, entry: Entry, grants: Sequence[int]) -> None:
         """Write that grants of a run were taken back, unless it has gone on or ended meanwhile."""
-        with self._store.transaction():
+        with self.store.transaction():
             if not self.find(entry.run_id).is_open:
                 return
             for grant in grants:
                 line = f'{{"event":"revoked","at":{time.time_ns()},"grant":{grant}}}'
-                self._store.execute(
+                self.store.execute(
                     "INSERT INTO recording_line SELECT recording, max(number) + 1, ? FROM recording_line "
                     "WHERE recording = ? GROUP BY recording",
                     (line, entry.id),
@@ -219,13 +224,13 @@ class Recordings:
             RecordingError: There is none, or several begin so.
         """
         if name == "last":  # not the newest by the clock, which may have been set back
-            rows = self._store.execute(f"{SELECT} ORDER BY is_imported, id DESC LIMIT 1")
+            rows = self.store.execute(f"{SELECT} ORDER BY is_imported, id DESC LIMIT 1")
             found = [self._entry(row) for row in rows]
         elif not _BEGINNING.fullmatch(name):
             found = []
         else:
             start = name if name.startswith("run_") else f"run_{name}"
-            rows = self._store.execute(f"{SELECT} WHERE run_id >= ? AND run_id < ? LIMIT 2", (start, f"{start}g"))
+            rows = self.store.execute(f"{SELECT} WHERE run_id >= ? AND run_id < ? LIMIT 2", (start, f"{start}g"))
             found = [self._entry(row) for row in rows]
         if not found and name == "last":
             raise RecordingError("nothing is recorded yet.")
@@ -256,34 +261,34 @@ class Recordings:
 
     def lines(self, recording: int, *, most: int = -1) -> Iterator[str]:
         """Return the lines of a recording in order, the first `most` of them if that is not negative."""
-        rows = self._store.execute(
+        rows = self.store.execute(
             "SELECT line FROM recording_line WHERE recording = ? ORDER BY number LIMIT ?", (recording, most)
         )
         return (line for (line,) in rows)
 
     def line_count(self, recording: int) -> int:
         """Return how many lines a recording has."""
-        [[last]] = self._store.execute("SELECT max(number) FROM recording_line WHERE recording = ?", (recording,))
+        [[last]] = self.store.execute("SELECT max(number) FROM recording_line WHERE recording = ?", (recording,))
         return 0 if last is None else int(last) + 1
 
     def value(self, sha256: str) -> str | None:
         """Return the JSON text of a value that is kept by digest."""
-        rows = self._store.execute("SELECT text FROM recording_value WHERE sha256 = ?", (sha256,))
+        rows = self.store.execute("SELECT text FROM recording_value WHERE sha256 = ?", (sha256,))
         return str(rows[0][0]) if rows else None
 
     def digests(self, recording: int) -> list[str]:
         """Return the digests of the values that a recording names."""
-        rows = self._store.execute("SELECT sha256 FROM recording_value_use WHERE recording = ?", (recording,))
+        rows = self.store.execute("SELECT sha256 FROM recording_value_use WHERE recording = ?", (recording,))
         return [str(digest) for (digest,) in rows]
 
     def remove(self, recordings: Sequence[int]) -> None:
         """Remove recordings, and the values that no other one uses."""
-        with self._store.transaction():
+        with self.store.transaction():
             for recording in recordings:
-                used = self._store.execute("SELECT sha256 FROM recording_value_use WHERE recording = ?", (recording,))
-                self._store.execute("DELETE FROM recording WHERE id = ?", (recording,))
+                used = self.store.execute("SELECT sha256 FROM recording_value_use WHERE recording = ?", (recording,))
+                self.store.execute("DELETE FROM recording WHERE id = ?", (recording,))
                 for row in used:
-                    self._store.execute(
+                    self.store.execute(
                         "DELETE FROM recording_value WHERE sha256 = ? AND NOT EXISTS "
                         "(SELECT 1 FROM recording_value_use WHERE recording_value_use.sha256 = recording_value.sha256)",
                         row,
@@ -292,8 +297,8 @@ class Recordings:
     def _prune(self) -> None:
         """Remove recordings that ended, or were imported, too long ago, and the oldest while all are too large."""
         oldest = time.time_ns() - self.settings.max_days * _DAY_NS
-        (total,) = self._store.execute("SELECT coalesce(sum(bytes), 0) FROM recording")[0]
-        rows = self._store.execute(
+        (total,) = self.store.execute("SELECT coalesce(sum(bytes), 0) FROM recording")[0]
+        rows = self.store.execute(
             "SELECT id, max(ended, imported_at) AS since, bytes FROM recording "
             "WHERE owner = '' AND state NOT IN ('parked', 'interrupted') AND (since < ? OR ?) ORDER BY since",
             (oldest, total > self.settings.max_mib * MIB),
@@ -323,5 +328,5 @@ class Recordings:
 
     @property
     def _owners(self) -> Path | None:
-        path = self._store.path
+        path = self.store.path
         return None if path is None else path.parent / "owners"

@@ -16,7 +16,6 @@ from broker.recordings.keeping.recordings import Recordings
 from broker.recordings.keeping.transfer import load_whole
 from broker.recordings.redaction import Redaction
 from broker.recordings.replay.compare import call_key
-from broker.recordings.settings import RecordingSettings
 from broker.store import Store
 from sandbox import Failed, Returned, SkippingStopwatch
 
@@ -55,7 +54,7 @@ async def rerun(sandbox: Sandbox, recording: Recording, script: str) -> Recordin
         return answers.take(call) or Failed("ToolUnavailableError", message)
 
     begun = recording.begun
-    with Store() as store, Recordings(store, RecordingSettings()) as recordings:
+    with Store() as store, Recordings(store) as recordings:
         beginning = Beginning(
             run_id=begun.run_id,
             filename=begun.filename,

@@ -248,7 +248,7 @@ async def test_a_run_that_was_cut_off_is_interrupted(run, recordings):
     number = recordings.begin("run_0123456789abcdef", "full", "x.py")
     assert recordings.find("run_0123").state == "running"
     assert recordings.find("last").run_id == "run_0123456789abcdef"
-    with Recordings(recordings._store, RecordingSettings()) as others:
+    with Recordings(recordings.store, RecordingSettings()) as others:
         assert others.find("0123").state == "running"
         recordings.close()
         assert others.find("0123").state == "interrupted"
