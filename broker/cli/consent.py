@@ -111,11 +111,9 @@ async def _about(question: Question, number: int) -> list[Choice]:
 
 def _menu(group: CallGroup) -> list[Entry]:
     count, tool = len(group.calls), shown_name(group.name, _NAME_CHARACTERS)
-    entries = [
+    return [
         Entry("n", "Refuse", "deny"),
         Entry("y", f"Allow {_these(count)}", "these"),
-    ]
-    entries += [
         Entry("a", f"Allow calls like {_this(group)} in this run", "alike"),
         Entry("k", "Always allow calls like that; `codemode grants revoke` undoes it", "always"),
         Entry("c", "Allow a number of calls like that in this run", "count"),
@@ -125,7 +123,6 @@ def _menu(group: CallGroup) -> list[Entry]:
         Entry("d", "Show the tool's definition", "show"),
         Entry("r", "Refuse, with a note for the script", "note"),
     ]
-    return entries
 
 
 async def _count(group: CallGroup) -> int | None:

@@ -21,8 +21,8 @@ from broker.calls.json_schema import first_fault
 from broker.cli.audit import attempts_with_results, open_store, why
 from broker.cli.configured import load_config, open_broker, server_of
 from broker.cli.exit_codes import ExitCode
+from broker.cli.given_grants import grants_of, report_idle
 from broker.cli.recordings import whole_id
-from broker.cli.run import grants_of, report_idle
 from broker.cli.terminal import Problem, note, write_result, write_table
 
 if TYPE_CHECKING:

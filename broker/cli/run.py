@@ -2,48 +2,23 @@
 
 from __future__ import annotations
 
-import json
-import sys
-from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-import anyio
-
-from broker import Grant, PatternError
-from broker.authorization.patterns import has_wildcards, literal, matcher
-from broker.cli.call_table import call_table
 from broker.cli.configured import load_config, open_broker, report_no_config, report_servers
 from broker.cli.consent import TerminalAnswerer
-from broker.cli.exit_codes import ExitCode
-from broker.cli.next_command import whole
+from broker.cli.given_grants import grants_of, report_idle, report_unlisted
+from broker.cli.run_report import conclude, reported_if_ended, show_output
 from broker.cli.script_file import name_in_tracebacks, read_script
-from broker.cli.terminal import Problem, can_ask, note, report_problem, write_result, write_to
-from codegen.plain_text import one_line
+from broker.cli.terminal import Problem, can_ask
 from sandbox.limits import LEAST_MEMORY_BYTES, MIB
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
     from pathlib import Path
 
-    from broker import CallRecord, CheckMode, Config, ExecutionResult
-    from broker.tools.catalog import Catalog
+    from broker import CheckMode
+    from broker.cli.exit_codes import ExitCode
     from sandbox import Isolation, Limits
-
-
-_DISPLAYED_CHARACTERS = 200
-_UNLISTED_CHARACTERS = 400
-
-_ADVICE = {
-    "wall_seconds": "--timeout S allows more; does the script wait for something that never comes?",
-    "cpu_seconds": "Leave heavy work to a tool, or allow more with sandbox.limits.cpu_seconds in the config.",
-    "memory_bytes": "--memory MB allows more.",
-    "output_bytes": "Print a summary; write long results through a tool.",
-    "value_bytes": "Return a summary; write long results through a tool.",
-    "calls": "Ask for more in each call, or split the script.",
-    "stack": "Nest and recurse less.",
-    "worker": "The script brought its worker process down; nothing else was hurt.",
-}
 
 _LACKS_TOOLS = {"ScriptCheckError", "NameError", "ImportError", "ModuleNotFoundError"}
 
@@ -84,44 +59,10 @@ async def run_script(request: RunRequest) -> ExitCode:
             )
         report_servers(broker, request)
         report_unlisted(grants, broker.catalog)
-    if request.as_json:
-        write_result(result.model_dump_json())
-    else:
-        report(result, request)
+    code = conclude(result, request)
     if result.error is not None and result.error.type in _LACKS_TOOLS:
         report_no_config(request.config)
-    return exit_code(result)
-
-
-def grants_of(patterns: tuple[str, ...]) -> list[Grant]:
-    """Return the grants that `--allow` options give.
-
-    Raises:
-        Problem: A pattern can match nothing.
-    """
-    try:
-        return [Grant.parse(pattern) for pattern in patterns]
-    except PatternError as error:
-        raise Problem(f"--allow: {error}") from None
-
-
-def report_idle(grants: Iterable[Grant], config: Config) -> None:
-    """Name on stderr the grants for servers that the config does not have: a typing error, mostly."""
-    for grant in grants:
-        server = grant.pattern.partition(".")[0]
-        if config.servers and server not in config.servers and not has_wildcards(server):
-            note(f"--allow {grant.pattern}: the config has no server {server!r}; it has {', '.join(config.servers)}")
-
-
-def report_unlisted(grants: Iterable[Grant], catalog: Catalog) -> None:
-    """Name on stderr the grants that match no tool of their server, where it has said which it has."""
-    for grant in grants:
-        tools = catalog.of_server(grant.pattern.partition(".")[0])
-        matches = matcher(grant.pattern)
-        if tools and not any(matches(tool.qualified_name) for tool in tools):
-            near = catalog.suggest(literal(grant.pattern))
-            hint = f"; did you mean {' or '.join(near)}?" if near else ""
-            note(one_line(f"--allow {grant.pattern}: there is no such tool{hint}", _UNLISTED_CHARACTERS))
+    return code
 
 
 def _limits(request: RunRequest, configured: Limits) -> Limits:
@@ -137,71 +78,3 @@ def _limits(request: RunRequest, configured: Limits) -> Limits:
         return replace(configured, **given)  # type: ignore[arg-type]  # Limits checks each field itself
     except ValueError as error:
         raise Problem(str(error).replace("wall_seconds", "--timeout")) from None
-
-
-def show_output(stream: str, text: str) -> None:
-    """Pass on what a script prints."""
-    write_to(sys.stderr if stream == "stderr" else sys.stdout, text)
-
-
-@contextmanager
-def reported_if_ended(request: object, run: str) -> Iterator[Callable[[CallRecord, int, int], None]]:
-    """Tell of the calls that a run has made, and how to go on with it, where the command is ended meanwhile.
-
-    One without calls has perhaps not begun, and repeats nothing if it is run again: of it nothing is told.
-
-    Args:
-        request: As of `report`.
-        run: What `codemode resume` is given to go on with it; empty where it is not recorded with its content.
-    """
-    calls: list[CallRecord] = []
-    try:
-        yield lambda record, _ended, _made: calls.append(record)
-    except anyio.get_cancelled_exc_class():
-        if calls:
-            note("")
-            note(call_table(calls))
-        if calls and run:
-            note(whole(f"`codemode resume {run}` continues the run; answered calls are not repeated.", request))
-        raise
-
-
-def report(result: ExecutionResult, request: object) -> None:
-    """Write the value of a script to stdout; how it ended and what it called to stderr.
-
-    `request` is what the command was given, for another one that goes on with the run.
-    """
-    if result.value is not None:
-        write_result(json.dumps(result.value, indent=2, ensure_ascii=False))
-    if result.error is not None:
-        write_to(sys.stderr, result.error.traceback.rstrip("\n") + "\n")
-    if result.displayed:
-        kinds = one_line(", ".join(map(_kind, result.displayed)), _DISPLAYED_CHARACTERS)
-        note(f"displayed, for clients and not on a terminal: {kinds}")
-    if result.stopped is not None:
-        stopped = result.stopped
-        where = f" at line {stopped.line}" if stopped.line else ""
-        report_problem(f"stopped: the limit {stopped.reached} was reached{where}", _ADVICE.get(stopped.limit, ""))
-    if result.outcome == "parked":
-        waits = f"parked: it waits for somebody to allow its calls; `codemode resume {result.run_id}` asks"
-        note(whole(waits, request))
-    if result.calls:
-        note("")
-        note(call_table(result.calls))
-
-
-def _kind(block: dict[str, Any]) -> str:
-    return str(block.get("mimeType") or block.get("resource", {}).get("mimeType") or block["type"])
-
-
-def exit_code(result: ExecutionResult) -> ExitCode:
-    """Return the exit code for how a script ended."""
-    match result.outcome:
-        case "completed":
-            return ExitCode.COMPLETED
-        case "raised":
-            return ExitCode.REFUSED if result.is_refused else ExitCode.RAISED
-        case "stopped":
-            return ExitCode.STOPPED
-        case "parked":
-            return ExitCode.REFUSED

@@ -12,8 +12,9 @@ from rich.text import Text
 from broker.cli.configured import load_config, open_broker, report_servers
 from broker.cli.consent import TerminalAnswerer, said_yes
 from broker.cli.exit_codes import ExitCode
+from broker.cli.given_grants import grants_of, report_idle, report_unlisted
 from broker.cli.recordings import STYLES, as_json, open_recordings, when
-from broker.cli.run import exit_code, grants_of, report, report_idle, report_unlisted, reported_if_ended, show_output
+from broker.cli.run_report import conclude, reported_if_ended, show_output
 from broker.cli.terminal import can_ask, note, results, write_result
 from broker.errors import RecordingError
 from broker.recordings.keeping.transfer import load, load_beginning
@@ -96,11 +97,7 @@ async def resume_run(request: ResumeRequest) -> ExitCode:
             )
         report_servers(broker, request)
         report_unlisted(grants, broker.catalog)
-    if request.as_json:
-        write_result(result.model_dump_json())
-    else:
-        report(result, request)
-    return exit_code(result)
+    return conclude(result, request)
 
 
 async def _ask_again(call: UnknownCall) -> bool:

@@ -13,7 +13,7 @@ import anyio
 
 from broker.cli.configured import load_config, open_broker, report_no_config, report_servers
 from broker.cli.exit_codes import ExitCode
-from broker.cli.run import grants_of, report_idle, report_unlisted
+from broker.cli.given_grants import grants_of, report_idle, report_unlisted
 from broker.cli.signals import ending_signals
 from broker.cli.terminal import Problem, note
 from broker.errors import ConfigError

@@ -15,7 +15,7 @@ import anyio.lowlevel
 import pytest
 
 from broker import CallRecord
-from broker.cli.run import reported_if_ended
+from broker.cli.run_report import reported_if_ended
 from tests.processes import descendants, lives
 
 HOSTILE = Path(__file__).parents[1] / "servers" / "hostile_upstream.py"
