@@ -65,6 +65,11 @@ class ToolSpec:
         return "sha256:" + hashlib.sha256(canonical_json(document).encode("ascii")).hexdigest()
 
     @property
+    def about(self) -> str:
+        """Its description, or else its title; empty where the server says neither."""
+        return self.description or self.title or ""
+
+    @property
     def qualified_name(self) -> str:
         """`server.name` with the name's original characters, as shown to people and matched by grants."""
         return f"{self.server}.{self.name}"

@@ -12,7 +12,10 @@ from typing import TYPE_CHECKING, Any
 from broker.authorization.shown import shown_name
 
 if TYPE_CHECKING:
-    from codegen import ToolSpec
+    from collections.abc import Iterable
+
+    from broker.recordings.parts import RecordedTool
+    from codegen import ToolAnnotations
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,12 +54,11 @@ class ToolFacts:
     labels: frozenset[str] = frozenset()
 
     @classmethod
-    def of(cls, spec: ToolSpec, *, trust_annotations: bool, labels: frozenset[str]) -> ToolFacts:
-        """Return what may be believed of a definition."""
+    def of(cls, hints: ToolAnnotations | RecordedTool, *, trust_annotations: bool, labels: Iterable[str]) -> ToolFacts:
+        """Return what may be believed of what a server says, now or in a recording."""
         if not trust_annotations:
-            return cls(labels=labels)
-        hints = spec.annotations
-        return cls(hints.read_only, hints.destructive, hints.idempotent, hints.open_world, labels)
+            return cls(labels=frozenset(labels))
+        return cls(hints.read_only, hints.destructive, hints.idempotent, hints.open_world, frozenset(labels))
 
 
 @dataclass(frozen=True, slots=True)

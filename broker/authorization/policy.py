@@ -74,7 +74,7 @@ class Policy:
     def facts_of(self, spec: ToolSpec, settings: ServerConfig) -> ToolFacts:
         """Return what may be believed about a tool of a server with these settings."""
         labels = self.labels_of(settings.labels)
-        return ToolFacts.of(spec, trust_annotations=settings.trust_annotations, labels=labels)
+        return ToolFacts.of(spec.annotations, trust_annotations=settings.trust_annotations, labels=labels)
 
     def labels_of(self, own: tuple[str, ...] | None) -> frozenset[str]:
         """Return the labels of a server, which has `own` ones or those of the policy."""

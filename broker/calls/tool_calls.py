@@ -92,16 +92,11 @@ class ToolCalls:
 
     def note_known(self, call: Call, completion: Completion) -> None:
         """Take note of an answer that was known before: what a script is given of a server counts in the flows."""
-        namespace, _, function = call.function.partition(".")
-        entry = self._catalog.by_python_name(call.function)
-        server = self._catalog.server_of(namespace) or namespace
+        server, tool = self._named(call, self._catalog.by_python_name(call.function))
         upstream = self._upstreams.get(server)
-        labels = self._desk.labels_of(None if upstream is None else upstream.settings.labels)
-        tool = function if entry is None else entry.spec.name
-        facts = ToolFacts(labels=labels)
-        self._desk.receive(
-            PendingCall(server, tool, "", call.arguments, facts, self._desk.caller), _received(completion)
-        )
+        facts = ToolFacts(labels=self._desk.labels_of(None if upstream is None else upstream.settings.labels))
+        made = PendingCall(server, tool, "", call.arguments, facts, self._desk.caller)
+        self._desk.receive(made, _received(completion))
 
     async def answer(self, call: Call) -> Completion | None:
         """Answer one call of the script. Never raises for what a script or a server can cause.
@@ -109,11 +104,8 @@ class ToolCalls:
         None is no answer for now: the call waits for a person who is not there.
         """
         entry = self._catalog.by_python_name(call.function)
-        namespace, _, function = call.function.partition(".")
-        if entry is not None:
-            record = CallRecord(server=entry.spec.server, tool=entry.spec.name)
-        else:
-            record = CallRecord(server=self._catalog.server_of(namespace) or namespace, tool=function)
+        server, tool = self._named(call, entry)
+        record = CallRecord(server=server, tool=tool)
         pending = self._pending(call, entry, record)
         attempt = Attempt(pending, record, self._desk.audit)
         # Before anything is sent, so that a call that is cut off is on record.
@@ -130,6 +122,13 @@ class ToolCalls:
                 if self._on_call is not None:
                     self._on_call(record, self._ended, len(self._records))
         return completion
+
+    def _named(self, call: Call, entry: CatalogEntry | None) -> tuple[str, str]:
+        """Return the names of server and tool; the script's own words where there are none."""
+        if entry is not None:
+            return entry.spec.server, entry.spec.name
+        namespace, _, function = call.function.partition(".")
+        return self._catalog.server_of(namespace) or namespace, function
 
     def _cleaned(self, completion: Completion, call: Call) -> Completion:
         """Return a completion without secrets, and without paths of the host that the script did not name."""

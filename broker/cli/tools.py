@@ -15,7 +15,7 @@ from broker.cli.exit_codes import ExitCode
 from broker.cli.terminal import Problem, note, results, write_result
 from broker.errors import SearchError
 from broker.search import Detail
-from broker.search.pages import listed
+from broker.search.pages import summary_of
 from codegen.plain_text import one_line, paragraph
 
 if TYPE_CHECKING:
@@ -24,10 +24,10 @@ if TYPE_CHECKING:
 
     from broker.search import SearchRequest
     from broker.tools.catalog import CatalogEntry
-    from codegen import ToolAnnotations, ToolSpec
+    from codegen import ToolAnnotations
 
 NAME_CHARACTERS = 130
-SUMMARY_CHARACTERS = 200
+TITLE_CHARACTERS = 200
 DESCRIPTION_CHARACTERS = 20_000
 NOTE_CHARACTERS = 400
 
@@ -102,7 +102,7 @@ def _print(found: Sequence[CatalogEntry], *, as_json: bool, detail: Detail = Det
     elif found:
         # One line a tool, whole, for grep and cut.
         write_result(
-            "\n".join(f"{one_line(tool.qualified_name, NAME_CHARACTERS)}\t{_first_line(tool.spec)}" for tool in found)
+            "\n".join(f"{one_line(tool.qualified_name, NAME_CHARACTERS)}\t{summary_of(tool.spec)}" for tool in found)
         )
     return bool(found) or as_json
 
@@ -121,7 +121,7 @@ async def show_tool(request: ShowRequest) -> ExitCode:
         return ExitCode.COMPLETED
     spec = tool.spec
     lines = [one_line(spec.qualified_name, NAME_CHARACTERS)]
-    lines += [one_line(spec.title, SUMMARY_CHARACTERS)] if spec.title else []
+    lines += [one_line(spec.title, TITLE_CHARACTERS)] if spec.title else []
     lines += ["", paragraph(spec.description, DESCRIPTION_CHARACTERS)] if spec.description else []
     lines += ["", f"The server says: {_hints(spec.annotations)}", "", f"from tools import {tool.namespace}", ""]
     write_result("\n".join(lines) + tool.stub().source)
@@ -134,19 +134,15 @@ def _table(tools: Sequence[CatalogEntry]) -> Table:
     table.add_column(overflow="fold")
     for tool in tools:
         name = one_line(tool.qualified_name, NAME_CHARACTERS)
-        table.add_row(Text(name, style="bold"), Text(_first_line(tool.spec)))
+        table.add_row(Text(name, style="bold"), Text(summary_of(tool.spec)))
     return table
-
-
-def _first_line(spec: ToolSpec) -> str:
-    return listed(spec, Detail.BRIEF)["summary"]
 
 
 def _summary(tool: CatalogEntry) -> dict[str, Any]:
     return {
         "name": tool.qualified_name,
         "function": tool.python_name,
-        "summary": _first_line(tool.spec),
+        "summary": summary_of(tool.spec),
     }
 
 

@@ -97,7 +97,7 @@ def minimal(spec: ToolSpec, name: str, hints: dict[str, Any] | None = None) -> d
     """Return a tool as `tools/list` has it: one sentence and an open schema."""
     listed = {
         "name": name,
-        "description": sentences(spec.description or spec.title or "", 1, _SENTENCE_CHARACTERS),
+        "description": sentences(spec.about, 1, _SENTENCE_CHARACTERS),
         "inputSchema": {"type": "object", "properties": {}},
     }
     return listed | ({"annotations": hints} if hints else {})

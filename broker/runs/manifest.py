@@ -68,7 +68,7 @@ def _function(entry: CatalogEntry, disclosure: Disclosure, *, looks: bool) -> di
         stub = entry.stub()
         return stub.manifest_entry() | ({"source": stub.source} if looks else {})
     listed = {"described": False, "fetch": fetch_request([entry.qualified_name])}
-    summary = one_line(entry.spec.description or entry.spec.title or "", _SUMMARY_CHARACTERS) if looks else ""
+    summary = one_line(entry.spec.about, _SUMMARY_CHARACTERS) if looks else ""
     return listed | ({"doc": summary} if summary else {})
 
 

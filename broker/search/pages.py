@@ -165,6 +165,9 @@ class SearchPage:
 def listed(spec: ToolSpec, detail: Detail) -> dict[str, str]:
     """Return a tool's name and, above `name`, one line about it, made inert."""
     entry = {"name": one_line(spec.qualified_name, _NAME_CHARACTERS)}
-    if detail is not Detail.NAME:
-        entry["summary"] = opening(spec.description, _SUMMARY_CHARACTERS) or one_line(spec.title, _SUMMARY_CHARACTERS)
-    return entry
+    return entry if detail is Detail.NAME else entry | {"summary": summary_of(spec)}
+
+
+def summary_of(spec: ToolSpec) -> str:
+    """Return the beginning of a tool's description, or else its title, on one line and made inert."""
+    return opening(spec.description, _SUMMARY_CHARACTERS) or one_line(spec.title, _SUMMARY_CHARACTERS)

@@ -35,7 +35,7 @@ def hot_item(entry: CatalogEntry, tool_score: ToolScore) -> dict[str, Any]:
     parameters = sorted(_parameters(entry), key=lambda one: not one[2])[:_BASIC_PARAMETERS]
     return {
         "name": _name(entry),
-        "about": sentences(entry.spec.description or entry.spec.title or "", 2, HOT_CHARACTERS),
+        "about": sentences(entry.spec.about, 2, HOT_CHARACTERS),
         "parameters": [f"{name}{'' if needed else '?'}: {kind}" for name, kind, needed in parameters],
         "tier": tool_score.tier,
     }
@@ -91,7 +91,7 @@ def _name(entry: CatalogEntry) -> str:
 
 
 def _sentence(entry: CatalogEntry) -> str:
-    return sentences(entry.spec.description or entry.spec.title or "", 1, SENTENCE_CHARACTERS)
+    return sentences(entry.spec.about, 1, SENTENCE_CHARACTERS)
 
 
 def _parameters(entry: CatalogEntry) -> Iterator[tuple[str, str, bool]]:

@@ -147,7 +147,7 @@ def _stub(spec: ToolSpec, namespace: str, function: str, typed: _Typed, *, unwra
         accepts_extra=typed.extra is not None,
         unwraps_result=unwraps,
         degradations=typed.degradations,
-        doc=one_line(spec.description or spec.title or "", 120),
+        doc=one_line(spec.about, 120),
         typed=typed.count,
     )
 
@@ -216,7 +216,7 @@ def _needs(needs: tuple[tuple[str, ...], ...], names: dict[str, str]) -> str:
 
 def _description(spec: ToolSpec, typed: _Typed) -> tuple[str, dict[str, str]]:
     """Return the description, and what it lists of single arguments, which is not in it then."""
-    whole = paragraph(spec.description or spec.title or "", 2 * DESCRIPTION_LENGTH)
+    whole = paragraph(spec.about, 2 * DESCRIPTION_LENGTH)
     told_types = {one.key for one, type_ in typed.arguments if ANY not in parts(type_)}
     rest, told = without_arguments(whole, {one.key for one, _ in typed.arguments}, told_types, limit=PARAMETER.first)
     bounded = paragraph(rest, DESCRIPTION_LENGTH).encode()[:DESCRIPTION_BYTES]

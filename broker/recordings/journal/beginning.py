@@ -79,10 +79,7 @@ def recorded_tool(entry: CatalogEntry, *, is_trusted: bool, labels: Iterable[str
         tool=spec.name,
         function=entry.python_name,
         digest=spec.digest,
-        read_only=spec.annotations.read_only,
-        destructive=spec.annotations.destructive,
-        idempotent=spec.annotations.idempotent,
-        open_world=spec.annotations.open_world,
+        **asdict(spec.annotations),
         is_trusted=is_trusted,
         labels=tuple(sorted(labels)),
     )

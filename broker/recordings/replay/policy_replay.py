@@ -89,8 +89,7 @@ def judge_recording(recording: Recording, policy: Policy) -> list[Verdict]:
 
 
 def _pending(recording: Recording, story: CallStory, tool: RecordedTool) -> PendingCall:
-    hints = (tool.read_only, tool.destructive, tool.idempotent, tool.open_world) if tool.is_trusted else (None,) * 4
-    facts = ToolFacts(*hints, frozenset(tool.labels))
+    facts = ToolFacts.of(tool, trust_annotations=tool.is_trusted, labels=tool.labels)
     arguments = recording.load(story.call.arguments)
     return PendingCall(tool.server, tool.tool, tool.digest, arguments, facts, Caller(run=recording.begun.run_id))
 
