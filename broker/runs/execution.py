@@ -48,7 +48,7 @@ if TYPE_CHECKING:
     from broker.runs.script_check import CheckMode
     from broker.runs.watching import Watching
     from broker.tools.catalog import CatalogEntry
-    from sandbox import Limits, Reference
+    from sandbox import Limits, Reference, Sandbox
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -126,7 +126,7 @@ class Execution:
         )
         with recorded:
             conditions = _Conditions(script=script, filename=filename, manifest=manifest, limits=limits, warned=warned)
-            return await self._carry_out(recorded, conditions, watching)
+            return await self._carry_out(sandbox, recorded, conditions, watching)
 
     @traced_run
     async def resume(
@@ -162,11 +162,12 @@ class Execution:
                 unknown=UnknownCalls(recorded.before, policy, ask, self.desk.parks),
                 given=given,
             )
-            return await self._carry_out(recorded, conditions, watching)
+            return await self._carry_out(sandbox, recorded, conditions, watching)
 
-    async def _carry_out(self, recorded: RecordedRun, conditions: _Conditions, watching: Watching) -> ExecutionResult:
+    async def _carry_out(
+        self, sandbox: Sandbox, recorded: RecordedRun, conditions: _Conditions, watching: Watching
+    ) -> ExecutionResult:
         """Run a script that may start, or go on with one from where its past ends."""
-        sandbox = await self.preparation.sandbox.opened()
         began = time.monotonic()
         stopwatch = Stopwatch(recorded.past.elapsed_seconds)
         desk = self.desk.for_run(recorded.run_id, conditions.script, journal=recorded.journal)
