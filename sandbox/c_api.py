@@ -1,16 +1,20 @@
-"""Functions of wasmtime's C API that wasmtime-py does not bind, or that each step calls.
+"""Functions of wasmtime's C API that wasmtime-py does not bind, or that each step calls; what callbacks hand to it.
 
-Above: engine.py, instance.py, entry.py. wasmtime-py's own functions are wrapped in Python and release the interpreter's
-lock; here only what runs a guest releases it.
+Above: engine.py, instance.py, entry.py, host_functions.py. wasmtime-py's own functions are wrapped in Python and
+release the interpreter's lock; here only what runs a guest releases it.
 """
 
 from __future__ import annotations
 
 import ctypes
 
+import wasmtime
 from wasmtime import _ffi as ffi
 
 _holding = ctypes.PyDLL(ffi.dll._name, handle=ffi.dll._handle)  # noqa: SLF001  # the same library, loaded once
+
+NO_FINALIZER = ctypes.CFUNCTYPE(None, ctypes.c_void_p)(0)
+"""Of a callback's data, where there is none."""
 
 ErrorPointer = ctypes.POINTER(ffi.wasmtime_error_t)
 
@@ -42,3 +46,9 @@ call_future_delete.argtypes = [ctypes.POINTER(ffi.wasmtime_call_future_t)]
 component_val_delete = _holding.wasmtime_component_val_delete
 component_val_delete.restype = None
 component_val_delete.argtypes = [ctypes.POINTER(ffi.wasmtime_component_val_t)]
+
+
+def handed_over(message: str) -> int:
+    """Returns an error as a callback does that ends the guest: its address, and wasmtime owns it from then on."""
+    error = wasmtime.WasmtimeError(message)
+    return ctypes.cast(error._consume(), ctypes.c_void_p).value or 0  # noqa: SLF001

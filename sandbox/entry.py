@@ -13,12 +13,11 @@ import wasmtime
 from wasmtime import _ffi as ffi
 
 from sandbox import c_api
+from sandbox.limits import BYTES_A_CHARACTER
 
 if TYPE_CHECKING:
     from sandbox.instance import Instance
     from sandbox.outcome import Raised, Stopped
-
-_BYTES_A_CHARACTER = 4  # at most, in UTF-8
 
 
 class Crossing:
@@ -87,7 +86,7 @@ class Entry:
     def _read(self) -> str:
         """Copies the guest's text, but no more of it than shows that it is too long: its reader refuses it then."""
         returned = self._crossing.returned
-        enough = _BYTES_A_CHARACTER * (self._instance.limits.step_bytes + 1)
+        enough = BYTES_A_CHARACTER * (self._instance.limits.step_bytes + 1)
         return ctypes.string_at(returned.data, min(returned.size, enough)).decode("utf-8", "replace")
 
 

@@ -16,6 +16,9 @@ import wasmtime
 from wasmtime import _ffi as ffi
 from wasmtime import component as wasm
 
+from sandbox import c_api
+from sandbox.limits import BYTES_A_CHARACTER
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
@@ -25,7 +28,6 @@ WASI = "0.2.9"
 MAX_WRITE = 65_536
 """Characters the guest's streams hand over at once; a longer piece did not come from them."""
 
-_BYTES_A_CHARACTER = 4  # at most, in UTF-8
 MAX_RANDOM_BYTES = 65_536
 HOST_FAULT = "a host function failed"
 _POLLABLE = 1  # our number for the one resource type the host defines
@@ -159,7 +161,7 @@ def _define_write(root: wasm.LinkerInstance) -> None:
     """Defines the one function that takes text. wasmtime-py would make three copies of a text of any length first."""
     name = b"write"
     ffi.wasmtime_component_linker_instance_add_func(
-        root.ptr(), ctypes.create_string_buffer(name), len(name), _ON_WRITE, None, _NO_FINALIZER
+        root.ptr(), ctypes.create_string_buffer(name), len(name), _ON_WRITE, None, c_api.NO_FINALIZER
     )
 
 
@@ -167,16 +169,14 @@ def _on_write(_data: object, _context: object, _type: object, arguments: Any, *_
     """Called by wasmtime with the guest's text: takes no more of it than shows that it is too long."""
     try:
         text = arguments[1].of.string
-        data = ctypes.string_at(text.data, min(text.size, _BYTES_A_CHARACTER * (MAX_WRITE + 1)))
+        data = ctypes.string_at(text.data, min(text.size, BYTES_A_CHARACTER * (MAX_WRITE + 1)))
         HOST_FUNCTIONS[""]["write"](entered.guest, arguments[0].of.u8, data.decode("utf-8", "ignore"))
     except BaseException:  # noqa: BLE001  # nothing may cross into wasmtime; the guest ends with a trap
-        error = wasmtime.WasmtimeError(HOST_FAULT)
-        return ctypes.cast(error._consume(), ctypes.c_void_p).value or 0  # noqa: SLF001  # ownership passes to wasmtime
+        return c_api.handed_over(HOST_FAULT)
     return 0
 
 
 _ON_WRITE = ffi.wasmtime_component_func_callback_t(_on_write)
-_NO_FINALIZER = ctypes.CFUNCTYPE(None, ctypes.c_void_p)(0)
 
 
 def _define(instance: wasm.LinkerInstance, functions: Mapping[str, Callable[..., Any]]) -> None:

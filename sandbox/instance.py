@@ -23,7 +23,7 @@ from sandbox.guest_messages import protocol_failure
 from sandbox.host_functions import MAX_WRITE, entered
 from sandbox.outcome import Raised, Stopped
 from sandbox.pace import QUICK_SECONDS
-from sandbox.terms import BEFORE_ANY_RUN
+from sandbox.terms import BEFORE_ANY_RUN, drop_output
 from sandbox.traps import trapped
 
 if TYPE_CHECKING:
@@ -49,12 +49,12 @@ class Instance:
         self.crossing = Crossing()
         self.limits = BEFORE_ANY_RUN.limits
         self.store.set_limits(memory_size=self.limits.memory_bytes)
-        self.take_on(BEFORE_ANY_RUN, _drop)
+        self.take_on(BEFORE_ANY_RUN, drop_output)
         self._stopped: Raised | Stopped | None = None
         self._turn_began = 0.0
         self._deadline = 0.0
         self._cpu_deadline = 0.0
-        ffi.wasmtime_store_epoch_deadline_callback(self.store.ptr(), _ON_TICK, None, _NO_FINALIZER)
+        ffi.wasmtime_store_epoch_deadline_callback(self.store.ptr(), _ON_TICK, None, c_api.NO_FINALIZER)
         self.store.set_epoch_deadline(1_000)
         self._instance = image.linker.instantiate(self.store, image.component)
         self._exports: dict[str, ffi.wasmtime_component_func_t] = {}
@@ -167,10 +167,6 @@ class Instance:
         return found
 
 
-def _drop(_output: int, _text: str) -> None:
-    pass
-
-
 _CONTINUE = 0  # WASMTIME_UPDATE_DEADLINE_CONTINUE
 _YIELD = 1  # WASMTIME_UPDATE_DEADLINE_YIELD: pause the fiber
 
@@ -193,9 +189,7 @@ def _on_tick(_context: object, _data: object, delta: Any, kind: Any) -> int:
             return 0
     except BaseException:  # noqa: BLE001, S110  # nothing may cross into wasmtime; the guest ends below
         pass
-    error = wasmtime.WasmtimeError("interrupted")
-    return ctypes.cast(error._consume(), ctypes.c_void_p).value or 0  # noqa: SLF001  # ownership passes to wasmtime
+    return c_api.handed_over("interrupted")
 
 
 _ON_TICK = _ON_TICK_TYPE(_on_tick)
-_NO_FINALIZER = ctypes.CFUNCTYPE(None, ctypes.c_void_p)(0)

@@ -7,6 +7,8 @@ import math
 from dataclasses import dataclass
 
 MIB = 1024 * 1024
+BYTES_A_CHARACTER = 4
+"""What a character of text takes at most, in UTF-8."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

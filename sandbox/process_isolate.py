@@ -22,7 +22,7 @@ from sandbox.guest_messages import MAX_VALUES, Step, decode_references, protocol
 from sandbox.host_messages import encode_references, encode_resume, encode_start
 from sandbox.outcome import Raised, Reference, Stopped
 from sandbox.step_reading import is_whole, read_references, step_of
-from sandbox.terms import BEFORE_ANY_RUN, Terms
+from sandbox.terms import BEFORE_ANY_RUN, Terms, drop_output
 from sandbox.worker_line import WorkerLostError
 
 if TYPE_CHECKING:
@@ -61,7 +61,7 @@ class ProcessIsolate:
         self.is_whole = True
         self._workers = workers
         self._terms = BEFORE_ANY_RUN
-        self._on_output: Callable[[int, str], None] = _drop
+        self._on_output: Callable[[int, str], None] = drop_output
         self._place: tuple[WorkerProcess, Seat] | None = None
         self._past: list[Terms | _Past] = []
         self._record_size = 0
@@ -213,10 +213,6 @@ class ProcessIsolate:
             self._printed += len(text)
             self.output_bytes += len(text.encode())
             self._on_output(output, text)
-
-
-def _drop(_output: int, _text: str) -> None:
-    pass
 
 
 def _digest(answer: str) -> bytes:

@@ -20,7 +20,7 @@ from sandbox.perform import check_script, perform, refuse_every_call
 from sandbox.pool import Pool, Spares
 from sandbox.process_isolate import ProcessIsolate
 from sandbox.system_limits import check_address_space
-from sandbox.terms import Terms
+from sandbox.terms import Terms, drop_output
 from sandbox.threads import WasmThreads
 from sandbox.workers import Workers
 
@@ -242,7 +242,7 @@ class Sandbox:
         """
         check_script(script)
         isolate = self._isolate()
-        isolate.take_on(Terms(self._limits, seed=0, wall_ns=0), lambda _output, _text: None)
+        isolate.take_on(Terms(self._limits, seed=0, wall_ns=0), drop_output)
         try:
             return await isolate.references(script, unimported)
         finally:

@@ -8,6 +8,7 @@ import anyio
 
 from sandbox.errors import ProtocolError
 from sandbox.frames import READING_BYTES, Frame, Kind, decode_text
+from sandbox.limits import BYTES_A_CHARACTER
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -17,7 +18,6 @@ if TYPE_CHECKING:
 _MAX_HELLO = 4_096
 _MAX_RAISED = 1024 * 1024
 _MAX_NAME = 64
-_BYTES_A_CHARACTER = 4
 
 
 class Seat:
@@ -44,7 +44,7 @@ class Seat:
     def take_on(self, limits: Limits) -> None:
         """Says how much may come for a run that begins."""
         self._printable_bytes = limits.output_bytes
-        self._answer_bytes = _BYTES_A_CHARACTER * (limits.step_bytes + 1) + READING_BYTES
+        self._answer_bytes = BYTES_A_CHARACTER * (limits.step_bytes + 1) + READING_BYTES
 
     def allowed(self, kind: Kind) -> int:
         """Returns how long a frame of this kind may be.

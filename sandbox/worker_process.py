@@ -21,6 +21,7 @@ from sandbox.pace import Pace
 from sandbox.seat import Seat
 from sandbox.spawn import shared_page, spawn_worker
 from sandbox.system_limits import tight_limits
+from sandbox.terms import drop_output
 from sandbox.worker_line import WorkerLine, WorkerLostError
 
 if TYPE_CHECKING:
@@ -64,7 +65,7 @@ class WorkerProcess:
         self._last_seat = 0
         self.seats: dict[int, Seat] = {}
         self._starting = anyio.Lock()
-        self._hello = Seat(0, lambda _output, _text: None)
+        self._hello = Seat(0, drop_output)
         self._pace = Pace()
         self._page = shared_page()
         ours, theirs = socket.socketpair()
