@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
@@ -15,15 +14,14 @@ from broker.authorization.grants import BEFOREHAND
 from broker.authorization.shown import shown_name, shown_text
 from broker.cli.exit_codes import ExitCode
 from broker.cli.next_command import whole
-from broker.cli.recordings import whole_id
+from broker.cli.stored import open_store, whole_id
 from broker.cli.terminal import Problem, local_time, note, report_problem, write_result, write_table
-from broker.errors import StoreError
-from broker.store import Store
-from broker.store_files import is_there, user_store
 from codegen.plain_text import counted
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
+
+    from broker.store import Store
 
 _AGE = re.compile(r"(\d{1,6})([mhd])")
 _UNITS = {"m": "minutes", "h": "hours", "d": "days"}
@@ -76,22 +74,6 @@ async def prune_audit(request: PruneRequest) -> ExitCode:
         removed = prune(store, before=before, keep=request.keep)
     note(whole(f"{counted(removed, 'record')} removed; `codemode audit --verify` checks the rest", request))
     return ExitCode.COMPLETED
-
-
-@contextmanager
-def open_store() -> Iterator[Store]:
-    """Open the user's store where there is one.
-
-    Raises:
-        Problem: There is none, or it cannot be used, also for what the block asks of it.
-    """
-    if not is_there(user_store()):
-        raise Problem(f"nothing was recorded yet: there is no {user_store()}", "`codemode run` and `serve` record.")
-    try:
-        with Store.in_user_folder(for_reading=True) as store:
-            yield store
-    except StoreError as error:
-        raise Problem(str(error)) from None
 
 
 def attempts_with_results(found: Iterable[Entry]) -> Iterator[dict[str, Any]]:

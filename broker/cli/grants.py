@@ -7,8 +7,8 @@ from datetime import datetime
 
 from broker.authorization.kept_grants import KeptGrant, KeptGrants
 from broker.authorization.shown import shown_name, shown_text
-from broker.cli.audit import open_store
 from broker.cli.exit_codes import ExitCode
+from broker.cli.stored import open_store
 from broker.cli.terminal import Problem, local_time, note, write_table
 from broker.store_files import is_there, user_store
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from rich.text import Text
 
 from broker.cli.exit_codes import ExitCode
-from broker.cli.recordings import open_recordings
+from broker.cli.stored import open_recordings
 from broker.cli.terminal import Problem, note, results, write_result
 from broker.recordings.showing.inference import InferredResults, infer
 from codegen.plain_text import counted, one_line

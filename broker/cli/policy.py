@@ -18,11 +18,11 @@ from broker.authorization.policy_config import COPIED, policy_json_schema
 from broker.authorization.shown import shown_name, shown_text
 from broker.calls.argument_faults import unnamed_arguments
 from broker.calls.json_schema import first_fault
-from broker.cli.audit import attempts_with_results, open_store, why
+from broker.cli.audit import attempts_with_results, why
 from broker.cli.configured import load_config, open_broker, server_of
 from broker.cli.exit_codes import ExitCode
 from broker.cli.given_grants import grants_of, report_idle
-from broker.cli.recordings import whole_id
+from broker.cli.stored import open_store, whole_id
 from broker.cli.terminal import Problem, note, write_result, write_table
 
 if TYPE_CHECKING:

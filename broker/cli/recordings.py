@@ -3,32 +3,26 @@
 from __future__ import annotations
 
 import json
-from contextlib import contextmanager
-from dataclasses import asdict, dataclass
-from datetime import UTC, datetime
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rich.text import Text
 
 from broker.cli.exit_codes import ExitCode
-from broker.cli.terminal import Problem, local_time, note, write_result, write_table
-from broker.errors import BrokerError, RecordingError
+from broker.cli.stored import STYLES, as_json, open_recordings, when
+from broker.cli.terminal import Problem, note, write_result, write_table
 from broker.recordings.events import json_schema
-from broker.recordings.files import export_lines, read_recording
-from broker.recordings.keeping.recordings import Recordings
-from broker.recordings.keeping.transfer import export, import_file, load_whole
+from broker.recordings.files import export_lines
+from broker.recordings.keeping.transfer import export, import_file
 from broker.recordings.showing.picture import spelled_seconds
-from broker.store import Store
 from codegen.plain_text import counted, one_line
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Sequence
 
     from broker.recordings.keeping.entries import Entry
-    from broker.recordings.recording import Recording
 
-STYLES = {"completed": "green", "raised": "red", "stopped": "red", "parked": "yellow", "interrupted": "yellow"}
 _NAME_CHARACTERS = 40
 
 
@@ -46,20 +40,6 @@ class FilesRequest:
 
     names: tuple[str, ...]
     output: Path | None = None
-
-
-@contextmanager
-def open_recordings(*, makes_store: bool = False) -> Iterator[Recordings]:
-    """Open the user's recordings; where there is no store there are none, unless the command `makes_store`.
-
-    Raises:
-        Problem: They cannot be used, or what the block asks of them cannot be done.
-    """
-    try:
-        with Store.in_user_folder(for_reading=not makes_store) as store, Recordings(store) as recordings:
-            yield recordings
-    except BrokerError as error:
-        raise Problem(str(error)) from None
 
 
 async def list_recordings(request: ListRequest) -> ExitCode:
@@ -120,28 +100,6 @@ async def print_schema(_: None) -> ExitCode:
     return ExitCode.COMPLETED
 
 
-def read_target(name: str) -> Recording:
-    """Read a recording from a file or the store."""
-    if Path(name).exists() or name.endswith(".jsonl"):
-        return read_recording(Path(name))
-    with open_recordings() as recordings:
-        return load_whole(recordings, recordings.find(name))
-
-
-def whole_id(store: Store, name: str) -> str:
-    """Return the id of a recorded run that is named by its beginning or as `last`; any other name as it is."""
-    with Recordings(store) as recordings:
-        try:
-            return recordings.find(name).run_id
-        except RecordingError:
-            return name
-
-
-def as_json(entry: Entry) -> dict[str, object]:
-    """Return what is listed of a recording; its number is the store's own."""
-    return {key: value for key, value in asdict(entry).items() if key != "id"}
-
-
 def _row(entry: Entry) -> Sequence[str | Text]:
     imported = " (imported)" if entry.is_imported else ""
     return (
@@ -152,8 +110,3 @@ def _row(entry: Entry) -> Sequence[str | Text]:
         f"{entry.calls}",
         "" if entry.ended is None else spelled_seconds(max(0, entry.ended - entry.began) / 1e9),
     )
-
-
-def when(nanoseconds: int) -> str:
-    """Return a time of a recording as people here read it."""
-    return local_time(datetime.fromtimestamp(nanoseconds / 1e9, UTC))

@@ -17,9 +17,9 @@ from broker.cli.compile_progress import compile_progress
 from broker.cli.diffs import print_diff
 from broker.cli.exit_codes import ExitCode
 from broker.cli.junit import junit_xml
-from broker.cli.recordings import read_target
 from broker.cli.replay_live import compared, judged
 from broker.cli.replay_steps import walk
+from broker.cli.stored import read_target
 from broker.cli.terminal import Problem, note, notes, write_file, write_result
 from broker.errors import RecordingError
 from broker.recordings.replay.compare import is_compared

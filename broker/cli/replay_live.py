@@ -19,8 +19,8 @@ from broker.cli.consent import TerminalAnswerer
 from broker.cli.diffs import print_diff
 from broker.cli.exit_codes import ExitCode
 from broker.cli.given_grants import grants_of, report_idle, report_unlisted
-from broker.cli.recordings import open_recordings
 from broker.cli.script_file import read_script
+from broker.cli.stored import open_recordings
 from broker.cli.terminal import Problem, can_ask, note, notes, print_table, write_result
 from broker.config_text import decoded, read_text
 from broker.errors import ConfigError

@@ -13,8 +13,8 @@ from broker.cli.configured import load_config, open_broker, report_servers
 from broker.cli.consent import TerminalAnswerer, said_yes
 from broker.cli.exit_codes import ExitCode
 from broker.cli.given_grants import grants_of, report_idle, report_unlisted
-from broker.cli.recordings import STYLES, as_json, open_recordings, when
 from broker.cli.run_report import conclude, reported_if_ended, show_output
+from broker.cli.stored import STYLES, as_json, open_recordings, when
 from broker.cli.terminal import can_ask, note, results, write_result
 from broker.errors import RecordingError
 from broker.recordings.keeping.transfer import load, load_beginning

@@ -12,7 +12,7 @@ from rich.console import Group
 from rich.text import Text
 
 from broker.cli.exit_codes import ExitCode
-from broker.cli.recordings import read_target, when
+from broker.cli.stored import read_target, when
 from broker.cli.terminal import note, results, write_file, write_result
 from broker.recordings.showing.html_page import html_page
 from broker.recordings.showing.picture import picture_of, spelled_cost, spelled_seconds

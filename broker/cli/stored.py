@@ -1,0 +1,86 @@
+"""What commands read of the user's store: the store itself, its recordings, and one of them.
+
+Above: the commands about what was recorded. Below: store.py, and `broker.recordings.keeping`.
+"""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from dataclasses import asdict
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from broker.cli.terminal import Problem, local_time
+from broker.errors import BrokerError, RecordingError, StoreError
+from broker.recordings.files import read_recording
+from broker.recordings.keeping.recordings import Recordings
+from broker.recordings.keeping.transfer import load_whole
+from broker.store import Store
+from broker.store_files import is_there, user_store
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from broker.recordings.keeping.entries import Entry
+    from broker.recordings.recording import Recording
+
+STYLES = {"completed": "green", "raised": "red", "stopped": "red", "parked": "yellow", "interrupted": "yellow"}
+"""How the states of runs are shown."""
+
+
+@contextmanager
+def open_store() -> Iterator[Store]:
+    """Open the user's store where there is one.
+
+    Raises:
+        Problem: There is none, or it cannot be used, also for what the block asks of it.
+    """
+    if not is_there(user_store()):
+        raise Problem(f"nothing was recorded yet: there is no {user_store()}", "`codemode run` and `serve` record.")
+    try:
+        with Store.in_user_folder(for_reading=True) as store:
+            yield store
+    except StoreError as error:
+        raise Problem(str(error)) from None
+
+
+@contextmanager
+def open_recordings(*, makes_store: bool = False) -> Iterator[Recordings]:
+    """Open the user's recordings; where there is no store there are none, unless the command `makes_store`.
+
+    Raises:
+        Problem: They cannot be used, or what the block asks of them cannot be done.
+    """
+    try:
+        with Store.in_user_folder(for_reading=not makes_store) as store, Recordings(store) as recordings:
+            yield recordings
+    except BrokerError as error:
+        raise Problem(str(error)) from None
+
+
+def read_target(name: str) -> Recording:
+    """Read a recording from a file or the store."""
+    if Path(name).exists() or name.endswith(".jsonl"):
+        return read_recording(Path(name))
+    with open_recordings() as recordings:
+        return load_whole(recordings, recordings.find(name))
+
+
+def whole_id(store: Store, name: str) -> str:
+    """Return the id of a recorded run that is named by its beginning or as `last`; any other name as it is."""
+    with Recordings(store) as recordings:
+        try:
+            return recordings.find(name).run_id
+        except RecordingError:
+            return name
+
+
+def as_json(entry: Entry) -> dict[str, object]:
+    """Return what is listed of a recording; its number is the store's own."""
+    return {key: value for key, value in asdict(entry).items() if key != "id"}
+
+
+def when(nanoseconds: int) -> str:
+    """Return a time of a recording as people here read it."""
+    return local_time(datetime.fromtimestamp(nanoseconds / 1e9, UTC))
