@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 _NAME_CHARACTERS = 80
 _PARAMETERS = 12
 _FAULT_CHARACTERS = 450
+_FAULTS_CHARACTERS = 600
 _PLACES_CHARACTERS = 200
 _FETCHED_CHARACTERS = 280
 _CHANGES_CHARACTERS = 100
@@ -181,7 +182,7 @@ def call_not_described(function: str, name: str, changed: str) -> str:
 
 def bad_arguments(function: str, faults: Sequence[str]) -> str:
     """Return why a call was not made whose arguments do not fit."""
-    return f"{function}() was not called: " + "\n".join(faults)
+    return f"{function}() was not called: " + "\n".join(that_fit(faults, _FAULTS_CHARACTERS))
 
 
 def fault(what: str, instead: str) -> str:

@@ -8,6 +8,7 @@ import pytest
 from typing_extensions import TypedDict
 
 from broker import Broker, Grant
+from broker.surface.texts import MESSAGE_CHARACTERS
 
 pytestmark = pytest.mark.anyio
 
@@ -86,3 +87,11 @@ async def test_a_parameter_that_a_tool_does_not_have_is_told_with_those_it_has_a
 async def test_none_is_taken_where_a_tool_takes_it(session):
     script = "from tools import desk\nawait desk.put(names=None)"
     assert (await session.execute_code(script, describe_references=True)).value == "0 0  None None"
+
+
+async def test_of_long_faults_as_many_are_told_as_a_message_may_hold(session):
+    await session.get_tool_details("desk.put")
+    result = await session.call_directly("desk.put", {"count": "c" * 500, "share": "s" * 500, "name": ["n" * 500]})
+    assert result.failed is not None
+    assert "count: 'ccc" in result.failed.message
+    assert len(result.failed.message) < MESSAGE_CHARACTERS
