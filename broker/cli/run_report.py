@@ -33,6 +33,7 @@ _ADVICE = {
     "memory_bytes": "--memory MB allows more.",
     "output_bytes": "Print a summary; write long results through a tool.",
     "value_bytes": "Return a summary; write long results through a tool.",
+    "open_bytes": "Make fewer calls at the same time, or pass less to each.",
     "calls": "Ask for more in each call, or split the script.",
     "stack": "Nest and recurse less.",
     "worker": "The script brought its worker process down; nothing else was hurt.",

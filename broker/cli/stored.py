@@ -77,8 +77,8 @@ def whole_id(store: Store, name: str) -> str:
 
 
 def as_json(entry: Entry) -> dict[str, object]:
-    """Return what is listed of a recording; its number is the store's own."""
-    return {key: value for key, value in asdict(entry).items() if key != "id"}
+    """Return what is listed of a recording; its number and who carries it on are the store's own."""
+    return {key: value for key, value in asdict(entry).items() if key not in {"id", "owner"}}
 
 
 def when(nanoseconds: int) -> str:

@@ -244,6 +244,7 @@ def test_recordings_leave_come_back_and_go(codemode, config, tmp_path):
     codemode("run", "script.py", "-c", config, "--allow", "odd.*")
     (entry,) = json.loads(codemode("recordings", "list", "--json").stdout)
     assert (entry["state"], entry["calls"], entry["filename"]) == ("completed", 2, "script.py")
+    assert not {"id", "owner"} & entry.keys()
     assert codemode("recordings", "export", entry["run_id"][:9], "-o", "run.jsonl").returncode == 0
     assert codemode("recordings", "rm", "last").stderr == "removed 1\n"
     assert codemode("recordings", "list").stderr == "nothing is recorded yet\n"
