@@ -31,6 +31,9 @@ SCRIPT = """
     random.random()
 """
 
+GIVEN_UP = 5
+"""The call that it waits for no longer, maybe before it is made."""
+
 
 def texts(printed):
     """What was printed, by stream; into how many pieces it comes depends on how long a step took."""
@@ -120,7 +123,7 @@ async def test_a_run_goes_on_from_every_step_without_repeating_what_was_answered
         )
         assert isinstance(result.outcome, Completed), result
         assert not known & set(asked)
-        assert sorted(known | set(asked)) == list(range(1, len(known | set(asked)) + 1))
+        assert known | {*asked, GIVEN_UP} == set(range(1, 9))
         assert "['00', '11', '22', '33']" in result.stdout
         assert result.stdout.count("\n6 66 ") == 1
 

@@ -84,7 +84,7 @@ def test_leave_for_a_server_that_there_is_not_is_named(codemode, config, pattern
 @pytest.mark.parametrize(
     ("pattern", "said"),
     [
-        ("odd.ecoh", "--allow odd.ecoh: there is no such tool; did you mean odd.echo or odd.die?"),
+        ("odd.ecoh", "--allow odd.ecoh: there is no such tool; did you mean odd.echo?"),
         ("odd.zzz*", "--allow odd.zzz*: there is no such tool"),
         ("odd.ec*", ""),
         ("*.ecoh", ""),
