@@ -242,16 +242,17 @@ class Run:
                     return Stopped("argument_bytes", self._limits.argument_bytes, call.line or None)
         for call_id in step.cancelled:
             self._let_go(call_id)
-        self._hold(step)
-        if self._open_bytes > OPEN_BYTES:
-            return Stopped("open_bytes", OPEN_BYTES, next((call.line for call in step.calls), 0) or None)
+        # As many small steps as a run may take calls fit together, and are not counted.
+        if step.decoded_bytes * self._limits.calls > OPEN_BYTES:
+            self._hold(step)
+            if self._open_bytes > OPEN_BYTES:
+                return Stopped("open_bytes", OPEN_BYTES, step.calls[0].line or None)
         return None
 
     def _hold(self, step: Step) -> None:
-        if step.calls:
-            batch = _Batch(len(step.calls), step.decoded_bytes)
-            self._batches |= dict.fromkeys((call.id for call in step.calls), batch)
-            self._open_bytes += batch.decoded_bytes
+        batch = _Batch(len(step.calls), step.decoded_bytes)
+        self._batches |= dict.fromkeys((call.id for call in step.calls), batch)
+        self._open_bytes += batch.decoded_bytes
 
     def _let_go(self, call_id: int) -> None:
         batch = self._batches.pop(call_id, None)
@@ -268,7 +269,8 @@ class Run:
         encoded = encode_completion(call.id, completion, self._limits)
         self._journal.answered(call.id, encoded)
         self._finished[call.id] = encoded
-        self._let_go(call.id)
+        if self._batches:
+            self._let_go(call.id)
 
     def _begin(self, calls: Sequence[Call], tasks: TaskGroup) -> None:
         """Queues calls, and sees that enough tasks take them from there: one task a call would cost more than most."""

@@ -40,6 +40,11 @@ _TYPES: dict[str, tuple[type, ...]] = {
 }
 
 
+def _is_silent(keyword: str) -> bool:
+    """Tell whether a keyword says nothing of what fits; unknown ones do not (JSON Schema 2020-12, core, 6.5)."""
+    return keyword in _SILENT or keyword.startswith("x-")
+
+
 class _NotPlainError(Exception):
     """There is something in the schema that is not known here."""
 
@@ -73,7 +78,7 @@ class PlainSchema:
         self._nodes += 1
         if self._nodes > MOST_NODES:
             raise _NotPlainError
-        said = {} if schema is True else {key: value for key, value in schema.items() if key not in _SILENT}
+        said = {} if schema is True else {key: value for key, value in schema.items() if not _is_silent(key)}
         if not said:
             return _anything
         if said.keys() == {"$ref"}:

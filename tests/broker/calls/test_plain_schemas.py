@@ -73,7 +73,7 @@ def test_a_yes_is_a_yes_of_the_whole_validator_too(schema, definition, value):
 ORDINARY = {
     "type": "object",
     "properties": {
-        "path": {"type": "string", "title": "Path", "minLength": 1},
+        "path": {"type": "string", "title": "Path", "minLength": 1, "x-order": 1},
         "count": {"anyOf": [{"type": "integer"}, {"type": "null"}], "default": None},
         "sort": {"type": "string", "enum": ["up", "down"]},
         "tags": {"type": "array", "items": {"$ref": "#/$defs/tag"}},
@@ -81,6 +81,7 @@ ORDINARY = {
     "required": ["path"],
     "additionalProperties": False,
     "$defs": {"tag": {"type": ["string", "null"]}},
+    "x-fastmcp-wrap-result": True,
 }
 
 
