@@ -20,7 +20,7 @@ from broker.cli.exit_codes import ExitCode
 from broker.cli.terminal import Problem, can_ask, results
 from broker.recordings.replay.replay import replay
 from broker.recordings.showing.script_excerpt import around
-from codegen.plain_text import indented, one_line, paragraph
+from codegen.plain_text import counted, indented, one_line, paragraph
 from sandbox import Sandbox
 
 if TYPE_CHECKING:
@@ -103,7 +103,7 @@ def _moments(recording: Recording, kept: Sequence[tuple[int, Step, Sequence[Prin
             in_flight[call.id] = (call.line, one_line(f"{call.function} {arguments}", _CHARACTERS))
         text = paragraph("".join(piece.text for piece in printed), 4_000)
         shown = list(islice(in_flight.values(), _MOST_CALLS))
-        more = [f"and {len(in_flight) - _MOST_CALLS} more calls"] if len(in_flight) > _MOST_CALLS else []
+        more = [f"and {counted(len(in_flight) - _MOST_CALLS, 'more call')}"] if len(in_flight) > _MOST_CALLS else []
         moments.append(
             Moment(
                 number,

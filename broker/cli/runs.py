@@ -113,7 +113,7 @@ def _waiting(recording: Recording) -> list[str]:
     open_calls = [story for story in recording.calls.values() if not story.is_over]
     said = [f"{_name(recording, story)}: {_state(story)}" for story in open_calls[:_MOST_CALLS]]
     more = len(open_calls) - len(said)
-    return said + ([f"and {more} more calls"] if more else [])
+    return said + ([f"and {counted(more, 'more call')}"] if more else [])
 
 
 def _state(story: CallStory) -> str:

@@ -55,7 +55,7 @@ def calls_line(calls: Sequence[CallRecord]) -> str:
         f"{name} {status}{f' x{count}' if (count := len(list(same))) > 1 else ''}"
         for (name, status), same in groupby(sorted(calls, key=lambda call: order[_kind(call)]), key=_kind)
     ]
-    more = f"; and {len(groups) - _GROUPS} more kinds" if len(groups) > _GROUPS else ""
+    more = f"; and {counted(len(groups) - _GROUPS, 'more kind')}" if len(groups) > _GROUPS else ""
     return f"calls: {'; '.join(groups[:_GROUPS])}{more}"
 
 

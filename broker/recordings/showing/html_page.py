@@ -66,7 +66,7 @@ def _body(recording: Recording, picture: Picture) -> Iterator[str]:
         values = _Values(recording)
         yield from (_call(values, span, picture.seconds) for span in picture.spans[:MOST_CALLS])
         if len(picture.spans) > MOST_CALLS:
-            yield f"<p>and {len(picture.spans) - MOST_CALLS} more calls</p>"
+            yield f"<p>and {counted(len(picture.spans) - MOST_CALLS, 'more call')}</p>"
     if recording.has_content:
         yield "<h2>Script</h2>"
         yield _script(recording, picture)
