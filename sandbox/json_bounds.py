@@ -1,35 +1,33 @@
 """How many values a JSON text holds and how deep they are nested, found without decoding it.
 
-Above: guest_messages.py, which decodes what is within bounds, and host_messages.py. The text is hostile: each question
-takes a few passes over it, none of them in Python.
+Above: guest_messages.py, which decodes what is within bounds, host_messages.py, and what in the broker reads JSON of
+strangers. The text is hostile: each question takes a few passes over it, none of them in Python.
 """
 
 from __future__ import annotations
 
 import re
 
-# Possessive, and without a closing quote it still matches: a text of escaped quotes costs one pass, not one for each.
-_STRING = re.compile(r'"[^"\\]*+(?:\\.[^"\\]*+)*+"?')
+# Possessive, and without a closing quote it still matches.
 _QUOTED = re.compile(rb'"[^"]*+"?')
 _AS_LISTS = bytes.maketrans(b"{}", b"[]")
 VALUE_BYTES = 60
 """Of a number or a short text in a list; a list or an object counts as four."""
 
 _LONG = 100
-_NO_STRUCTURE = bytes(set(range(256)) - set(b'[]{}"'))
 
 
 def has_more_values(text: str, most: int) -> bool:
     """Whether JSON holds more values than so many; a list or an object counts as four."""
     # No character counts for more than four: a short text needs no look at it.
-    return 4 * len(text) > most and _weight(text) > most and _weight(_STRING.sub("", text)) > most
+    return 4 * len(text) > most and _weight(text) > most and _weight_outside(text) > most
 
 
 def decoded_bytes(text: str) -> int:
     """Returns what JSON takes once it is decoded, at most about."""
     # Commas within texts count for nothing where that matters and is found fast: in few texts, and so long ones.
     is_of_long_texts = text.count('"') * _LONG < len(text)
-    return len(text) + VALUE_BYTES * _weight(_STRING.sub("", text) if is_of_long_texts else text)
+    return len(text) + VALUE_BYTES * (_weight_outside(text) if is_of_long_texts else _weight(text))
 
 
 def is_within_depth(text: str, max_depth: int) -> bool:
@@ -46,8 +44,24 @@ def is_within_depth(text: str, max_depth: int) -> bool:
     return brackets.count(b"[") <= (0 if b"[]" in brackets else max_depth)
 
 
+def outside_of_strings(data: bytes, wanted: bytes) -> bytes:
+    """Returns which of the wanted characters JSON has outside of its strings.
+
+    Each pass is one of C over the whole text; a pattern for strings would stop at each of a million, and keep what lies
+    between them.
+    """
+    if b"\\" in data:
+        data = data.replace(b"\\\\", b"").replace(b'\\"', b"")
+    # Two quotes with nothing between them change nothing about what is inside a string.
+    return _QUOTED.sub(b"", data.translate(None, bytes(set(range(256)) - {*wanted, *b'"'})).replace(b'""', b""))
+
+
 def _weight(text: str) -> int:
     return text.count(",") + 4 * _openings(text)
+
+
+def _weight_outside(text: str) -> int:
+    return _weight(outside_of_strings(_encoded(text), b",[{").decode())
 
 
 def _openings(text: str) -> int:
@@ -55,13 +69,9 @@ def _openings(text: str) -> int:
 
 
 def _brackets(text: str) -> bytes:
-    """Returns the brackets of JSON outside its strings, all as those of lists.
+    """Returns the brackets of JSON outside its strings, all as those of lists."""
+    return outside_of_strings(_encoded(text), b"[]{}").translate(_AS_LISTS)
 
-    Each pass is one of C over the whole text; a pattern for strings would stop at each of thousands.
-    """
-    data = text.encode("utf-8", "surrogatepass")
-    if b"\\" in data:
-        data = data.replace(b"\\\\", b"").replace(b'\\"', b"")
-    # Two quotes with nothing between them change nothing about what is inside a string.
-    data = data.translate(_AS_LISTS, _NO_STRUCTURE).replace(b'""', b"")
-    return _QUOTED.sub(b"", data)
+
+def _encoded(text: str) -> bytes:
+    return text.encode("utf-8", "surrogatepass")

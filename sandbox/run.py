@@ -31,8 +31,8 @@ if TYPE_CHECKING:
     from sandbox.stopwatch import Stopwatch
 
 OPEN_BYTES = 128 * MIB
-"""Memory that calls which are open beside each other may take in the host. A script needs as much to make them through
-its stubs; one that goes around these does not."""
+"""Memory that calls which are open beside each other may take in the host; steps so small that all of a run stay within
+as much are not counted. A script needs as much to make them through its stubs; one that goes around these does not."""
 
 CLOCK_SLACK_SECONDS = 0.001
 """How far the run's clock may be ahead of real time before that is waited for: its own readings move it."""
@@ -242,7 +242,6 @@ class Run:
                     return Stopped("argument_bytes", self._limits.argument_bytes, call.line or None)
         for call_id in step.cancelled:
             self._let_go(call_id)
-        # As many small steps as a run may take calls fit together, and are not counted.
         if step.decoded_bytes * self._limits.calls > OPEN_BYTES:
             self._hold(step)
             if self._open_bytes > OPEN_BYTES:
