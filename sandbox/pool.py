@@ -38,11 +38,8 @@ the servers that it waits for."""
 
 MOST_UNFREED_SECONDS = 0.016
 """What the instances that wait to be freed in the host's own process may have computed, all together: they hold some
-megabytes for each millisecond, at what a page costs. In a worker, those that have computed for longer wait for no
-run."""
-
-MOST_UNFREED = 8
-"""How many instances of equal size that is; one that has computed for longer is freed where it was used."""
+megabytes for each millisecond, at what a page costs. One that makes it more is freed where it was used. In a worker all
+wait, and those that have computed for longer wait for no run."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,8 +136,7 @@ class Spares:
             self._freed_at = time.monotonic()
             self._change.notify()
             unfreed = self._unfreed_seconds + instance.computed_seconds
-            wanted = max(unfreed, MOST_UNFREED * instance.computed_seconds)
-            if not self._is_closed and wanted <= self._most_unfreed_seconds:
+            if not self._is_closed and unfreed <= self._most_unfreed_seconds:
                 self._unfreed_seconds = unfreed
                 self._used.append(instance)
                 return

@@ -50,14 +50,13 @@ class Readiness:
         """Wait until the running attempt to connect has succeeded or failed."""
         await self._settled.wait()
 
-    async def needed(self) -> None:
-        """Wait as `settled` does; a lazy server is wanted from now on, unless it has failed a moment ago."""
+    def want(self) -> None:
+        """Have a lazy server connected from now on, unless it has failed a moment ago."""
         is_failing = self.state == "down" and anyio.current_time() - self._failed_at < RETRY_SECONDS
         if not is_failing:
             self._wanted.set()
             if self._is_lazy and self.state in {"asleep", "down"}:
                 self._unsettle()
-        await self._settled.wait()
 
     async def begin(self) -> None:
         """Wait until it is wanted, to connect then."""

@@ -110,10 +110,15 @@ class Upstream:
         """Wait until the running attempt to connect has succeeded or failed."""
         await self._readiness.settled()
 
+    def want(self) -> None:
+        """Have a lazy server connected, which somebody needs now."""
+        self._used_at = anyio.current_time()
+        self._readiness.want()
+
     async def needed(self) -> None:
         """Wait as `settled` does, for a server that is needed now: a lazy one is connected first."""
-        self._used_at = anyio.current_time()
-        await self._readiness.needed()
+        self.want()
+        await self.settled()
 
     def rest(self) -> bool:
         """Disconnect a lazy server that nobody uses now; tell whether that is done."""

@@ -121,9 +121,11 @@ class Upstreams:
 
 async def all_needed(upstreams: Iterable[Upstream]) -> None:
     """Wait, at the same time, until each of these is ready or has failed; those that are asleep are connected."""
-    async with anyio.create_task_group() as tasks:
-        for upstream in upstreams:
-            tasks.start_soon(upstream.needed)
+    waited_for = list(upstreams)
+    for upstream in waited_for:
+        upstream.want()
+    for upstream in waited_for:
+        await upstream.settled()
 
 
 def _starts_at_once(target: ServerConfig) -> bool:

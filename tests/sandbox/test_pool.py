@@ -21,7 +21,7 @@ from sandbox.image import Image
 from sandbox.instance import Instance
 from sandbox.isolate import ThreadIsolate
 from sandbox.limits import MIB
-from sandbox.pool import MOST_UNFREED, MOST_UNFREED_SECONDS, Spares
+from sandbox.pool import MOST_UNFREED_SECONDS, Spares
 
 pytestmark = pytest.mark.anyio
 
@@ -138,7 +138,7 @@ async def test_spares_are_replaced_when_their_runs_have_ended_and_at_once_when_n
     taken.append(spares.take())
     await until(spares, 1)
     for instance in taken:
-        instance.computed_seconds = MOST_UNFREED_SECONDS if is_freed_at_once else 0
+        instance.computed_seconds = 1.01 * MOST_UNFREED_SECONDS if is_freed_at_once else 0
         spares.free(instance)
         assert is_freed(instance) or not is_freed_at_once
     await until(spares, 2)
@@ -265,22 +265,20 @@ async def test_without_a_pool_what_was_used_is_freed_at_once_and_no_thread_waits
 
 async def test_instances_are_freed_beside_the_runs_that_come_unless_too_much_waits_for_that(make_spares, image):
     spares = make_spares(Pool(size=1))
-    *small, one_more, large, smaller = [Instance(image) for _ in range(MOST_UNFREED + 3)]
-    for instance in (*small, one_more):
-        instance.computed_seconds = 0.99 * MOST_UNFREED_SECONDS / MOST_UNFREED
-    large.computed_seconds = 1.01 * MOST_UNFREED_SECONDS / MOST_UNFREED
-    smaller.computed_seconds = 0.01 * MOST_UNFREED_SECONDS
+    too_large, large, one_more, small = [Instance(image) for _ in range(4)]
+    too_large.computed_seconds = 1.01 * MOST_UNFREED_SECONDS
+    large.computed_seconds = 0.98 * MOST_UNFREED_SECONDS
+    one_more.computed_seconds = 0.03 * MOST_UNFREED_SECONDS
+    small.computed_seconds = 0.01 * MOST_UNFREED_SECONDS
     with spares._change:  # which its thread waits for
-        spares.free(large)
-        assert is_freed(large)
-        for instance in (*small, one_more, smaller):
+        for instance in (too_large, large, one_more, small):
             spares.free(instance)
-        assert is_freed(one_more)
-        assert not any(map(is_freed, (*small, smaller)))
+        assert [is_freed(instance) for instance in (too_large, large, one_more, small)] == [True, False, True, False]
     with anyio.fail_after(60):
         while spares._used:
             await anyio.lowlevel.checkpoint()
-    assert all(map(is_freed, (*small, smaller)))
+    assert is_freed(large)
+    assert is_freed(small)
     assert spares._unfreed_seconds == pytest.approx(0)
 
 

@@ -23,7 +23,8 @@ async def wait_for(one: Readiness, then) -> str:
     states = []
 
     async def need() -> None:
-        await one.needed()
+        one.want()
+        await one.settled()
         states.append(one.state)
 
     async with anyio.create_task_group() as tasks:
@@ -56,7 +57,8 @@ async def test_whoever_needs_a_server_that_fails_is_told_so_at_once_and_for_a_wh
     one = lazy()
     assert await wait_for(one, lambda: one.fail(DOWN, was_ready=False)) == "down"
     assert one.sleeps(was_ready=False)
-    await one.needed()
+    one.want()
+    await one.settled()
     assert (one.state, one.trouble, one.is_wanted) == ("down", DOWN, False)
     monkeypatch.setattr(readiness, "RETRY_SECONDS", 0)
     assert await wait_for(one, one.become_ready) == "ready"
