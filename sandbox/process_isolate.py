@@ -1,4 +1,4 @@
-"""A guest in a worker process, behind the same interface as one in this process, that outlives its worker.
+"""A guest in a worker process, that outlives its worker.
 
 Every message of the run is kept. When the worker ends while another run computes in it, they are sent to a new
 instance in another worker: the guest is a function of its messages, so it arrives where it was. What it prints and
@@ -11,22 +11,21 @@ import contextlib
 import hashlib
 import time
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import anyio
 
 from sandbox.engine import MAX_WASM_STACK
 from sandbox.errors import ProtocolError
 from sandbox.frames import Entering, Kind, Reading, decode_reading, encode_entering
-from sandbox.guest_messages import MAX_VALUES, Step, decode_references, protocol_failure
-from sandbox.host_messages import encode_references, encode_resume, encode_start
-from sandbox.outcome import Raised, Reference, Stopped
-from sandbox.step_reading import is_whole, read_references, step_of
-from sandbox.terms import BEFORE_ANY_RUN, Terms, drop_output
+from sandbox.guest_messages import MAX_VALUES, decode_references, protocol_failure
+from sandbox.isolate import Isolate
+from sandbox.outcome import Raised, Stopped
+from sandbox.terms import Terms, drop_output
 from sandbox.worker_line import WorkerLostError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Callable
 
     from sandbox.frames import Frame
     from sandbox.seat import Seat
@@ -50,17 +49,17 @@ class _Past:
     digest: bytes
 
 
-class ProcessIsolate:
+class ProcessIsolate(Isolate):
     """A guest in a worker process."""
+
+    elapsed_ns = 0
+    cpu_seconds = 0.0
+    output_bytes = 0
 
     def __init__(self, workers: Workers) -> None:
         """The first step finds a worker."""
-        self.elapsed_ns = 0
-        self.cpu_seconds = 0.0
-        self.output_bytes = 0
-        self.is_whole = True
+        super().__init__()
         self._workers = workers
-        self._terms = BEFORE_ANY_RUN
         self._on_output: Callable[[int, str], None] = drop_output
         self._place: tuple[WorkerProcess, Seat] | None = None
         self._past: list[Terms | _Past] = []
@@ -71,29 +70,15 @@ class ProcessIsolate:
 
     def take_on(self, terms: Terms, on_output: Callable[[int, str], None]) -> None:
         """Makes it the guest of a run; arguments as of `Instance`."""
+        super().take_on(terms, on_output)
         self.elapsed_ns = 0
         self.cpu_seconds = 0.0
         self.output_bytes = 0
-        self._terms = terms
         self._on_output = on_output
         self._past.append(terms)
         if self._place is not None and not self._place[0].is_lost:
             worker, seat = self._place
             worker.take_on(seat, terms)
-
-    async def references(self, script: str, unimported: Iterable[str]) -> tuple[Reference, ...] | Raised | Stopped:
-        """Returns which tools the script names."""
-        asked = encode_references(script, unimported)
-        answer = await self._enter("references", asked, 0, self._terms.limits.wall_seconds)
-        return read_references(answer, self._terms.limits)
-
-    async def start(self, script: str, filename: str, manifest: Mapping[str, Any], seconds: float) -> Step:
-        """Begins the script; the guest has `seconds` until it must have returned."""
-        return await self._step("start", encode_start(script, filename, manifest, self._terms), 0, seconds)
-
-    async def resume(self, completions: Iterable[str], now_ns: int, seconds: float) -> Step:
-        """Hands in encoded completions at `now_ns` of the run's clock."""
-        return await self._step("resume", encode_resume(completions), now_ns, seconds)
 
     def close(self) -> None:
         """Frees the instance."""
@@ -101,15 +86,8 @@ class ProcessIsolate:
             self._workers.release(*self._place)
             self._place = None
 
-    async def _step(self, export: str, message: str, now_ns: int, seconds: float) -> Step:
-        answer = await self._enter(export, message, now_ns, seconds)
-        step = await step_of(answer, self._terms)
-        self.is_whole = is_whole(answer, step)
-        return step
-
     async def _enter(self, export: str, argument: str, now_ns: int, seconds: float) -> str | Raised | Stopped:
         """Takes a step, in another worker if this one is lost without the run's doing."""
-        self.is_whole = False
         ends = time.monotonic() + seconds
         while True:
             try:

@@ -13,7 +13,6 @@ import anyio.to_thread
 
 from sandbox.errors import SandboxClosedError
 from sandbox.images import load_selected
-from sandbox.isolate import Isolate, ThreadIsolate
 from sandbox.kernel import Kernel
 from sandbox.limits import Limits, check_limits
 from sandbox.perform import check_script, perform, refuse_every_call
@@ -21,6 +20,7 @@ from sandbox.pool import Pool, Spares
 from sandbox.process_isolate import ProcessIsolate
 from sandbox.system_limits import check_address_space
 from sandbox.terms import Terms, drop_output
+from sandbox.thread_isolate import ThreadIsolate
 from sandbox.threads import WasmThreads
 from sandbox.workers import Workers
 
@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from sandbox.compiled import CompiledFile
     from sandbox.confinement import Confinement
     from sandbox.image import Image
+    from sandbox.isolate import Isolate
     from sandbox.journal import Journal, Past
     from sandbox.outcome import Call, Completion, Raised, Reference, RunResult, Stopped
     from sandbox.stopwatch import Stopwatch

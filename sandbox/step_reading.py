@@ -1,6 +1,6 @@
 """What came out of a guest, its own text or what ended it, as what its driver needs of it.
 
-Above: isolate.py, process_isolate.py. Below: guest_messages.py. A long message is read in a thread: with the
+Above: isolate.py. Below: guest_messages.py. A long message is read in a thread: with the
 interpreter's lock other runs still wait for the parts that are one call into C, and no longer for all of them together.
 """
 

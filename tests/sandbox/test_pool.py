@@ -19,9 +19,9 @@ from sandbox import pool as pool_module
 from sandbox.engine import engine
 from sandbox.image import Image
 from sandbox.instance import Instance
-from sandbox.isolate import ThreadIsolate
 from sandbox.limits import MIB
 from sandbox.pool import MOST_UNFREED_SECONDS, Spares
+from sandbox.thread_isolate import ThreadIsolate
 
 pytestmark = pytest.mark.anyio
 
