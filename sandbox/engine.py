@@ -13,6 +13,9 @@ from sandbox import c_api
 TICK_SECONDS = 0.01
 """How often a running guest is asked whether it may go on."""
 
+QUICK_SECONDS = 0.001
+"""How long the event loop may stand still for a script: a step that takes less begins and ends on its thread."""
+
 MAX_WASM_STACK = 2 * 1024 * 1024
 """Bytes of native stack a guest may use; deeper recursion in C ends the run."""
 

@@ -16,13 +16,12 @@ from wasmtime import _ffi as ffi
 
 from sandbox import c_api
 from sandbox.clock import LogicalClock
-from sandbox.engine import engine
+from sandbox.engine import QUICK_SECONDS, engine
 from sandbox.entry import Crossing, Entry
 from sandbox.errors import ImageError
 from sandbox.guest_messages import protocol_failure
 from sandbox.host_functions import MAX_WRITE, entered
 from sandbox.outcome import Raised, Stopped
-from sandbox.pace import QUICK_SECONDS
 from sandbox.terms import BEFORE_ANY_RUN, drop_output
 from sandbox.traps import trapped
 

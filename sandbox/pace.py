@@ -10,8 +10,7 @@ import time
 
 import anyio.lowlevel
 
-QUICK_SECONDS = 0.001
-"""How long the event loop may stand still for a script: a step that takes less begins and ends on its thread."""
+from sandbox.engine import QUICK_SECONDS
 
 
 class Pace:

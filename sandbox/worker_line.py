@@ -17,9 +17,9 @@ from typing import TYPE_CHECKING
 import anyio
 
 from sandbox.busy_polling import BRIEF_SECONDS, POLLED_SECONDS, BusyPolling
+from sandbox.engine import QUICK_SECONDS
 from sandbox.errors import ProtocolError
 from sandbox.frames import Frame, FrameReader, Kind
-from sandbox.pace import QUICK_SECONDS
 
 if TYPE_CHECKING:
     import socket

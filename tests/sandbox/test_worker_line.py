@@ -10,8 +10,8 @@ import pytest
 
 from sandbox import Limits, worker_line
 from sandbox.busy_polling import BRIEF_SECONDS
+from sandbox.engine import QUICK_SECONDS
 from sandbox.frames import Kind, Reading, encode_reading
-from sandbox.pace import QUICK_SECONDS
 from sandbox.seat import Seat
 from sandbox.worker_line import WorkerLine
 

@@ -500,6 +500,13 @@ async def test_a_worker_that_answers_nonsense_ends_the_run_it_answers_for(answer
     assert result.outcome == Raised("ProtocolError", message, f"ProtocolError: {message}\n")
 
 
+async def test_a_worker_imports_no_event_loop(image, monkeypatch):
+    look = "assert {'anyio', 'asyncio', 'ssl'}.isdisjoint(sys.modules)\n"
+    monkeypatch.setattr(spawn, "BOOT", spawn.BOOT.replace("worker.main(", f"{look}worker.main("))
+    async with Sandbox(isolation="process", cache=image.compiled.parent) as sandbox:
+        assert (await sandbox.run("1")).outcome == Completed(1)
+
+
 TWO_AT_ONCE = """
 from sandbox import frames
 def serve(self):
