@@ -23,10 +23,13 @@ _READING = struct.Struct(">dQ")  # processor seconds, nanoseconds of the run's c
 
 READING_BYTES = _READING.size
 
+RECEIVE_BYTES = 256 * 1024
+"""How much of the stream is received at once."""
+
 COMPUTING = struct.Struct("=Q")
 """The memory a worker shares with its starter: the number of the run it computes at this moment, 0 for none."""
 
-EXPORTS = ("warm", "references", "start", "resume")
+EXPORTS = ("references", "start", "resume")
 """What can be entered, by its number in an `ENTER` frame."""
 
 

@@ -25,6 +25,7 @@ from sandbox.confinement import confine, deny_files
 from sandbox.engine import engine
 from sandbox.frames import (
     COMPUTING,
+    RECEIVE_BYTES,
     Entering,
     Frame,
     FrameReader,
@@ -45,8 +46,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from sandbox.entry import Entry
-
-RECEIVE_BYTES = 256 * 1024
 
 
 def main(socket_number: int, page_number: int, compiled: str, pool: str) -> None:

@@ -19,15 +19,13 @@ import anyio
 from sandbox.busy_polling import BRIEF_SECONDS, POLLED_SECONDS, BusyPolling
 from sandbox.engine import QUICK_SECONDS
 from sandbox.errors import ProtocolError
-from sandbox.frames import Frame, FrameReader, Kind
+from sandbox.frames import RECEIVE_BYTES, Frame, FrameReader, Kind
 
 if TYPE_CHECKING:
     import socket
     from collections.abc import Callable
 
     from sandbox.seat import Seat
-
-RECEIVE_BYTES = 256 * 1024
 
 
 class WorkerLostError(Exception):
