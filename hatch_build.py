@@ -1,7 +1,7 @@
 """Build hook: puts the guest component into the package before hatchling collects the files.
 
-Runs for wheels and for editable installs. It loads `sandbox/componentize.py` by path, because importing
-the `sandbox` package would need wasmtime, which a build environment does not have.
+Runs for wheels and for editable installs. It loads `sandbox/componentize.py` by path: the `sandbox` package imports
+anyio, which a build environment does not have.
 """
 
 from __future__ import annotations

@@ -30,7 +30,7 @@ from sandbox.engine import engine
 from sandbox.errors import ImageError
 from sandbox.nameless_file import nameless_file
 from sandbox.page_cache import read_in
-from sandbox.private_folder import make_private_folder
+from sandbox.private_folder import trouble_with
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -182,30 +182,6 @@ def map_file(file: CompiledFile) -> wasm.Component | None:
     except wasmtime.WasmtimeError:
         return None
     return component if file.is_unchanged() else None
-
-
-def trouble_with(folder: Path, what: str, variable: str, *, is_written: bool = False) -> str:
-    """Makes a folder that only this user can enter; returns why it can't be used, or nothing.
-
-    Args:
-        folder: Where.
-        what: How a sentence calls it.
-        variable: Of the environment, that moves it elsewhere.
-        is_written: Whether it is no use unless files can be made in it.
-    """
-    elsewhere = f"set {variable} elsewhere"
-    try:
-        make_private_folder(folder)
-        found = folder.stat()
-        if sys.platform != "win32" and found.st_uid != os.getuid():
-            return f"the {what} {folder} belongs to another user: remove it or {elsewhere}"
-        if sys.platform != "win32" and stat.S_IMODE(found.st_mode) & 0o077:
-            folder.chmod(0o700)
-    except OSError as error:
-        return f"the {what} {folder} can't be used ({error.strerror}): {elsewhere}"
-    if is_written and not os.access(folder, os.W_OK | os.X_OK):
-        return f"the {what} {folder} can't be written to: {elsewhere}"
-    return ""
 
 
 def map_apart(code: bytes) -> tuple[wasm.Component, CompiledFile]:

@@ -7,11 +7,12 @@ import re
 from typing import TYPE_CHECKING
 
 from sandbox.build_folder import build_folder
-from sandbox.compiled import trouble_with, write_private
+from sandbox.compiled import write_private
 from sandbox.componentize import ComponentizeError, build_component, programs_ended_at_exit
 from sandbox.errors import ImageError
 from sandbox.images import COMPONENT_NAME, LOCK_NAME, BuiltImage, image_folder, read_lock_file
 from sandbox.locks import format_lock, read_lock
+from sandbox.private_folder import trouble_with
 from sandbox.wheels import EXTRA, resolve, unpack
 
 if TYPE_CHECKING:

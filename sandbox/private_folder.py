@@ -6,6 +6,9 @@ above may put another one in the place of a private one, and how open a new fold
 
 from __future__ import annotations
 
+import os
+import stat
+import sys
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -25,3 +28,27 @@ def make_private_folder(folder: Path) -> None:
             raise
         make_private_folder(folder.parent)
         folder.mkdir(mode=0o700, exist_ok=True)
+
+
+def trouble_with(folder: Path, what: str, variable: str, *, is_written: bool = False) -> str:
+    """Makes a folder that only this user can enter; returns why it can't be used, or nothing.
+
+    Args:
+        folder: Where.
+        what: How a sentence calls it.
+        variable: Of the environment, that moves it elsewhere.
+        is_written: Whether it is no use unless files can be made in it.
+    """
+    elsewhere = f"set {variable} elsewhere"
+    try:
+        make_private_folder(folder)
+        found = folder.stat()
+        if sys.platform != "win32" and found.st_uid != os.getuid():
+            return f"the {what} {folder} belongs to another user: remove it or {elsewhere}"
+        if sys.platform != "win32" and stat.S_IMODE(found.st_mode) & 0o077:
+            folder.chmod(0o700)
+    except OSError as error:
+        return f"the {what} {folder} can't be used ({error.strerror}): {elsewhere}"
+    if is_written and not os.access(folder, os.W_OK | os.X_OK):
+        return f"the {what} {folder} can't be written to: {elsewhere}"
+    return ""
