@@ -78,7 +78,7 @@ async def load_selected(
     selected: Path | str | None,
     *,
     cache: Path | None = None,
-    compiling: Callable[[str], AbstractContextManager[object]] = contextlib.nullcontext,
+    compiling: Callable[[str], AbstractContextManager[object]],
 ) -> Image:
     """Loads an image, given as a `.wasm` file or by name, or the installed one; otherwise as `load_image`.
 
@@ -123,7 +123,7 @@ def remove_image(name: str, folder: Path | None = None) -> None:
     shutil.rmtree(place)
 
 
-def image_folder(name: str, folder: Path | None = None) -> Path:
+def image_folder(name: str, folder: Path | None) -> Path:
     """Returns where an image of this name lies, whether there is one or not.
 
     Raises:

@@ -30,7 +30,7 @@ def make_private_folder(folder: Path) -> None:
         folder.mkdir(mode=0o700, exist_ok=True)
 
 
-def trouble_with(folder: Path, what: str, variable: str, *, is_written: bool = False) -> str:
+def trouble_with(folder: Path, what: str, variable: str, *, is_written: bool) -> str:
     """Makes a folder that only this user can enter; returns why it can't be used, or nothing.
 
     Args:

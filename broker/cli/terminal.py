@@ -122,8 +122,8 @@ def print_table(
     columns: Sequence[str],
     rows: Iterable[Sequence[str | Text]],
     *,
-    right: Collection[str] = (),
-    whole: Collection[str] = (),
+    right: Collection[str],
+    whole: Collection[str],
 ) -> None:
     """Print a table; where it is too narrow for that, a row is its first cell and below it the others.
 

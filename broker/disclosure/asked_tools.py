@@ -34,7 +34,7 @@ class AskedTools:
 
 
 def asked_tools(
-    names: Iterable[str], catalog: Catalog, upstreams: Mapping[str, Upstream], *, exactly: bool = False
+    names: Iterable[str], catalog: Catalog, upstreams: Mapping[str, Upstream], *, exactly: bool
 ) -> AskedTools:
     """Return what names mean.
 

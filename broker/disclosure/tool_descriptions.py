@@ -109,7 +109,7 @@ def missing_selection(available: Sequence[str]) -> dict[str, Any]:
     return _error(MISSING_SELECTION, message, available_tools=list(available[:AVAILABLE]))
 
 
-def description_required(name: str, session: str | None = None, changed: str = "") -> dict[str, Any]:
+def description_required(name: str, session: str | None, changed: str) -> dict[str, Any]:
     """Return what a call gets before the tool's description was read, or after what it says has `changed`.
 
     It names the tool as well as the resource: the models of many clients read no resources. With a `session` that the

@@ -54,7 +54,7 @@ async def diagnostics_of(
     script: str,
     described: Sequence[CatalogEntry],
     listed: Mapping[str, Iterable[str]],
-    unimported: Collection[str] = (),
+    unimported: Collection[str],
 ) -> tuple[Diagnostic, ...]:
     """Check a script against described tools, in a thread; other functions exist by name only.
 

@@ -61,7 +61,7 @@ class ElicitingAnswerer:
 
     name = NAME
 
-    def __init__(self, show: Show, *, has_urls: bool, has_texts: bool = True) -> None:
+    def __init__(self, show: Show, *, has_urls: bool, has_texts: bool) -> None:
         """`has_urls` tells whether the client sends a person to addresses, `has_texts` whether texts may stay empty."""
         self._show = show
         self._has_urls = has_urls

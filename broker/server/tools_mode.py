@@ -66,7 +66,7 @@ _SCHEMAS = {CALL: _CALL_SCHEMA, DETAILS: INPUT_SCHEMAS[DETAILS]}
 class ToolsMode:
     """The listing, the resource and the calls of mode `tools`. The resource is there in mode `code` as well."""
 
-    def __init__(self, broker: Broker, head: Iterable[dict[str, Any]] | None = None) -> None:
+    def __init__(self, broker: Broker, head: Iterable[dict[str, Any]] | None) -> None:
         """Offer the tools of an entered broker, below `head`: what the server itself lists, the three when None."""
         self._broker = broker
         self._head = {tool["name"]: tool for tool in (map(_head_tool, _HEAD) if head is None else head)}

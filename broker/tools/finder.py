@@ -46,7 +46,7 @@ class Finder:
     """Searches the tools of all servers."""
 
     def __init__(
-        self, catalog: Catalog, upstreams: Mapping[str, Upstream], categories: Categories, *, mode: Mode = Mode.AUTO
+        self, catalog: Catalog, upstreams: Mapping[str, Upstream], categories: Categories, *, mode: Mode
     ) -> None:
         """Search in this catalog; `mode` is meant where a request says `auto`."""
         self._catalog = catalog

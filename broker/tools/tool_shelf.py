@@ -55,9 +55,9 @@ class ToolShelf:
         upstreams: Mapping[str, Upstream],
         *,
         redact: Redactor,
-        store: Store | None = None,
-        embedder: Embedder | None = None,
-        ranker: Ranker | None = None,
+        store: Store | None,
+        embedder: Embedder | None,
+        ranker: Ranker | None,
     ) -> None:
         """Start with no tool; the arguments are those of the broker. `redact` takes secrets out of definitions.
 

@@ -107,8 +107,8 @@ class UpstreamRequests:
         server: str,
         *,
         elicits: bool,
-        sampler: Sampler | None = None,
-        redact: Callable[[Any], Any] = lambda value: value,
+        sampler: Sampler | None,
+        redact: Callable[[Any], Any],
     ) -> None:
         """Start with no call open.
 
