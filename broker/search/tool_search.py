@@ -69,10 +69,6 @@ class ToolSearch:
         self._keywords.replace(server, self._by_server[server])
         self._specs = None
 
-    def by_keyword(self, query: str, *, limit: int) -> list[ToolSpec]:
-        """Return the best tools for a query, by words alone."""
-        return self._keyword(query, None, limit)[:limit]
-
     async def search(self, request: SearchRequest) -> SearchPage:
         """Return a page of tools.
 

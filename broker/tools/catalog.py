@@ -249,10 +249,6 @@ class Catalog:
         self._unread.clear()
         return self._tool_search
 
-    def search(self, query: str, *, limit: int = 20) -> tuple[CatalogEntry, ...]:
-        """Return the tools that say something of a query, by words alone, best first."""
-        return self.entries_of(self.tool_search.by_keyword(query, limit=limit))
-
     def entries_of(self, specs: Iterable[ToolSpec]) -> tuple[CatalogEntry, ...]:
         """Return the entries of tools that a search has found."""
         return tuple(self._by_server[spec.server][spec.name] for spec in specs)

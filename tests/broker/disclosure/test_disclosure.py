@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from broker.disclosure.disclosure import Disclosure, FetchRate
 from broker.disclosure.tool_details import definition
+from broker.search import SearchRequest
 from broker.tools.catalog import Catalog
 from codegen import ToolAnnotations, ToolSpec
 
@@ -39,7 +40,7 @@ def disclosure(catalog):
 
 
 async def test_nothing_is_described_by_being_listed_or_found(catalog, disclosure):
-    assert catalog.search("history")
+    assert (await catalog.tool_search.search(SearchRequest(query="history"))).tools
     assert catalog.lookup("git.git_log").stub()
     assert not any(disclosure.is_described(entry) for entry in catalog)
 
