@@ -60,8 +60,8 @@ async def connect(
         session = ClientSession(
             dispatcher=raw,
             message_handler=connection.on_message,
-            elicitation_callback=connection.elicit if requests is not None and requests.elicits else None,
-            sampling_callback=connection.sample if requests is not None and requests.sampler is not None else None,
+            elicitation_callback=connection.elicit if requests.elicits else None,
+            sampling_callback=connection.sample if requests.sampler is not None else None,
         )
         await stack.enter_async_context(session)
         await _negotiate(session, mode)

@@ -67,9 +67,9 @@ class Connection:
 
     on_tools_changed: Callable[[], None]
     on_end: Callable[[], None]
-    on_secret: Callable[[str], None] | None = None
-    requests: UpstreamRequests | None = None
-    redact: Callable[[str], str] = str
+    on_secret: Callable[[str], None]
+    requests: UpstreamRequests
+    redact: Callable[[str], str]
     ended: anyio.Event = field(default_factory=anyio.Event)
     reason: str = ""
     last_words: str = ""
@@ -231,8 +231,6 @@ class Connection:
         return answer if isinstance(answer, t.CreateMessageResult | t.ErrorData) else _REFUSED
 
     async def _requested(self, method: str, params: t.RequestParams) -> Reply | t.ErrorData:
-        if self.requests is None:
-            return _REFUSED
         try:
             asked = params.model_dump(by_alias=True, mode="json", exclude_none=True)
             return await self.requests.pushed(method, asked)

@@ -9,38 +9,12 @@ from __future__ import annotations
 import os
 import sys
 from contextlib import suppress
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, TypeAlias
 
 import anyio
 
 if TYPE_CHECKING:
     from anyio.abc import ByteSendStream
-
-
-class Input(Protocol):
-    """What a child reads."""
-
-    def write(self, data: bytes) -> int:
-        """Write what is taken at once; return how many bytes that was.
-
-        Raises:
-            OSError: The child has closed it.
-        """
-        ...
-
-    async def finish(self, data: bytes) -> None:
-        """Write all of it, however long the child takes to read; given up, part of it may have been written.
-
-        Raises:
-            OSError: The child has closed it.
-            anyio.BrokenResourceError: The same.
-            anyio.ClosedResourceError: It was closed here.
-        """
-        ...
-
-    async def aclose(self) -> None:
-        """Close it, so that the child reads its end."""
-        ...
 
 
 class InputPipe:
@@ -53,7 +27,11 @@ class InputPipe:
             os.set_blocking(writing_end, False)
 
     def write(self, data: bytes | memoryview) -> int:
-        """See `Input`."""
+        """Write what is taken at once; return how many bytes that was.
+
+        Raises:
+            OSError: The child has closed it.
+        """
         if self._end is None:
             raise BrokenPipeError
         try:
@@ -62,7 +40,12 @@ class InputPipe:
             return 0
 
     async def finish(self, data: bytes) -> None:
-        """See `Input`."""
+        """Write all of it, however long the child takes to read; given up, part of it may have been written.
+
+        Raises:
+            OSError: The child has closed it.
+            anyio.ClosedResourceError: It was closed here.
+        """
         rest = memoryview(data)  # a slow child takes a page at a time, and of bytes each would leave a copy
         while rest:
             if self._end is None:
@@ -71,7 +54,7 @@ class InputPipe:
             rest = rest[self.write(rest) :]
 
     async def aclose(self) -> None:
-        """See `Input`."""
+        """Close it, so that the child reads its end."""
         if self._end is not None:
             anyio.notify_closing(self._end)
             os.close(self._end)
@@ -90,10 +73,19 @@ class InputStream:
         return 0
 
     async def finish(self, data: bytes) -> None:
-        """See `Input`."""
+        """See `InputPipe`.
+
+        Raises:
+            anyio.BrokenResourceError: The child has closed it.
+            anyio.ClosedResourceError: It was closed here.
+        """
         await self._stream.send(data)
 
     async def aclose(self) -> None:
-        """See `Input`."""
+        """See `InputPipe`."""
         with suppress(OSError, anyio.BrokenResourceError, anyio.ClosedResourceError):
             await self._stream.aclose()
+
+
+Input: TypeAlias = InputPipe | InputStream
+"""What a child reads."""

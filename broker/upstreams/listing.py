@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from broker.disclosure.tool_details import HINTS
 from broker.errors import ReplyError
 from codegen import ToolAnnotations, ToolSpec
 from codegen.plain_text import one_line
@@ -121,10 +122,7 @@ def spec_of(server: str, tool: Any) -> ToolSpec | str:
         input_schema=tool["inputSchema"],
         output_schema=tool.get("outputSchema"),
         annotations=ToolAnnotations(
-            read_only=_hint(hints, "readOnlyHint"),
-            destructive=_hint(hints, "destructiveHint"),
-            idempotent=_hint(hints, "idempotentHint"),
-            open_world=_hint(hints, "openWorldHint"),
+            **{attribute: hint for key, attribute in HINTS.items() if isinstance(hint := hints.get(key), bool)}
         ),
     )
 
@@ -170,8 +168,3 @@ def _size(spec: ToolSpec) -> int:
         elif isinstance(value, list):
             waiting += value
     return size
-
-
-def _hint(hints: dict[str, Any], key: str) -> bool | None:
-    value = hints.get(key)
-    return value if isinstance(value, bool) else None
