@@ -37,8 +37,7 @@ class HostPaths:
 
     def hidden_in(self, details: dict[str, Any]) -> dict[str, Any]:
         """Return details of a failure in which the same was done to every text."""
-        hidden = _each_text(details, self.hidden)
-        return hidden if isinstance(hidden, dict) else {}
+        return {key: _each_text(value, self.hidden) for key, value in details.items()}
 
     def _hidden(self, match: re.Match[str]) -> str:
         # A trailing full stop ends the sentence, not the path.

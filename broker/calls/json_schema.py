@@ -36,7 +36,7 @@ def faults(value: Any, schema: Any, *, most: int, keep: bool = True, unchecked: 
     """
     if not isinstance(schema, dict):
         return []
-    compiled = _compiled_schemas.of(schema) if keep else _Compiled(schema)
+    compiled = _compiled(schema) if keep else _Compiled(schema)
     if compiled.plain is not None and compiled.plain.fits(value):
         return []
     return compiled.validator.faults(value, most, unchecked)
@@ -59,22 +59,15 @@ class _Compiled:
         return BoundedValidator(self._schema)
 
 
-class _CompiledSchemas:
-    """The schemas used last, by identity: a schema is never changed once it was received."""
-
-    def __init__(self, entries: int) -> None:
-        """Hold at most `entries` of them."""
-        self._entries = entries
-        self._compiled: dict[int, _Compiled] = {}
-
-    def of(self, schema: dict[str, Any]) -> _Compiled:
-        """Return a schema as it was compiled."""
-        found = self._compiled.get(id(schema))
-        if found is None:
-            if len(self._compiled) >= self._entries:
-                self._compiled.pop(next(iter(self._compiled)))
-            found = self._compiled[id(schema)] = _Compiled(schema)
-        return found
+_MOST_KEPT = 4_096
+_kept: dict[int, _Compiled] = {}
+"""The schemas used last, by identity: a schema is never changed once it was received."""
 
 
-_compiled_schemas = _CompiledSchemas(4_096)
+def _compiled(schema: dict[str, Any]) -> _Compiled:
+    found = _kept.get(id(schema))
+    if found is None:
+        if len(_kept) >= _MOST_KEPT:
+            _kept.pop(next(iter(_kept)))
+        found = _kept[id(schema)] = _Compiled(schema)
+    return found
