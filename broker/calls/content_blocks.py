@@ -9,9 +9,10 @@ from __future__ import annotations
 import base64
 import binascii
 import re
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from broker.redaction import Redactor
+if TYPE_CHECKING:
+    from broker.redaction import Redactor
 
 KEPT_CHARACTERS = 64 * 1024 * 1024
 KEPT_BLOCKS = 1_000
@@ -26,9 +27,9 @@ _MIME_TYPE = re.compile(r"[\w.+-]{1,64}/[!-~ ]{1,100}")
 class ContentBlocks:
     """The blocks of one run, as MCP writes them."""
 
-    def __init__(self, redact: Redactor | None = None) -> None:
+    def __init__(self, redact: Redactor) -> None:
         """Keep nothing yet, and nothing ever with a secret in it that `redact` takes out."""
-        self._redact = redact or Redactor(())
+        self._redact = redact
         self._displayed: dict[int, dict[str, Any]] = {}
         self.left_out = 0
         """How many displayed blocks were over a bound, or broken."""

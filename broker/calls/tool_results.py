@@ -27,12 +27,12 @@ from broker.calls.call_failures import failure, quoted
 from broker.calls.json_schema import first_fault
 from broker.calls.result_values import bounded
 from broker.errors import UnfitResultError
-from broker.redaction import Redactor
 from codegen.plain_text import one_line
 from sandbox import Completion, Failed, Returned
 
 if TYPE_CHECKING:
     from broker.calls.content_blocks import ContentBlocks
+    from broker.redaction import Redactor
     from broker.tools.catalog import CatalogEntry
 
 MOST_BLOCKS = 1_000
@@ -46,7 +46,7 @@ _ABSENT = object()
 
 
 def completion_of(
-    raw: dict[str, Any], tool: CatalogEntry, blocks: ContentBlocks | None = None, redact: Redactor | None = None
+    raw: dict[str, Any], tool: CatalogEntry, blocks: ContentBlocks | None, redact: Redactor
 ) -> Completion:
     """Turn a result into what the script's call returns or raises. Never raises.
 
@@ -54,7 +54,7 @@ def completion_of(
     of a text that is cut: of half a secret nobody could tell later that it is one.
     """
     try:
-        return _completion(raw, tool, blocks, redact or Redactor(()))
+        return _completion(raw, tool, blocks, redact)
     except UnfitResultError as fault:
         name = one_line(tool.qualified_name, _NAME_CHARACTERS)
         text = f"The result of {name} {fault}. The call was made and is not repeated."

@@ -65,7 +65,7 @@ class Disclosure:
         *,
         fetches_per_minute: int,
         describes_all: Callable[[], bool] = bool,
-        redact: Redactor | None = None,
+        redact: Redactor,
     ) -> None:
         """Start with nothing described.
 
@@ -77,7 +77,7 @@ class Disclosure:
             describes_all: Tells whether all tools are described from the start now (config `auto`).
             redact: Takes secrets out of definitions that are read from servers.
         """
-        self._redact = redact or Redactor(())
+        self._redact = redact
         self._describes_all = describes_all
         self._fetches = FetchRate(fetches_per_minute)
         self.catalog = catalog

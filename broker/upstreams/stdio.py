@@ -124,7 +124,7 @@ async def stdio_streams(
     server: ServerProcess | None = None,
     *,
     on_stop: Callable[[str], None] = lambda _words: None,
-    redact: Callable[[str], str] = lambda text: text,
+    redact: Callable[[str], str],
 ) -> AsyncIterator[tuple[Incoming, Outgoing]]:
     """Start the server of a config and yield its message streams; all that it started is gone afterwards.
 

@@ -18,7 +18,6 @@ from mcp.types.version import MODERN_PROTOCOL_VERSIONS
 from broker.calls import call_texts
 from broker.errors import UnavailableError
 from broker.logging import logger
-from broker.redaction import Redactor
 from broker.upstreams.calls import Calls
 from broker.upstreams.connecting import InProcessServer, connect
 from broker.upstreams.connection import Connection
@@ -36,6 +35,7 @@ if TYPE_CHECKING:
     from mcp.shared.dispatcher import ProgressFnT
 
     from broker.authorization.forms import Person
+    from broker.redaction import Redactor
     from broker.upstreams.listing import Listing
     from broker.upstreams.server_process import ServerProcess
     from broker.upstreams.upstream_requests import Sampler
@@ -56,7 +56,7 @@ class Upstream:
         on_listing: Callable[[str, Listing], None],
         *,
         on_call: Callable[[str, str, bool, float], None] | None = None,
-        redact: Redactor | None = None,
+        redact: Redactor,
         process: ServerProcess | None = None,
         sampler: Sampler | None = None,
     ) -> None:
@@ -73,7 +73,7 @@ class Upstream:
             target if isinstance(target, ServerConfig) else ServerConfig(command="in-process", elicitation=True)
         )
         self._target = target
-        self._redact = redact = redact or Redactor(())
+        self._redact = redact
         self._learn = redact.learner()
         self._requests = UpstreamRequests(name, elicits=self.settings.elicitation, sampler=sampler, redact=redact.value)
         self._tools = ListedTools(name, self.settings, on_listing)

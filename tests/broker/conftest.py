@@ -12,6 +12,7 @@ import pytest
 from mcp.server import MCPServer
 from mcp.server.mcpserver.exceptions import ToolError
 
+from broker.redaction import Redactor
 from broker.upstreams.server_config import ServerConfig
 from broker.upstreams.upstream import Upstream
 
@@ -93,7 +94,7 @@ def running():
     @asynccontextmanager
     async def run(target, listings: list[Listing] | None = None) -> AsyncIterator[Upstream]:
         kept: list[Listing] = [] if listings is None else listings
-        upstream = Upstream("faulty", target, lambda _, listing: kept.append(listing))
+        upstream = Upstream("faulty", target, lambda _, listing: kept.append(listing), redact=Redactor(()))
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(upstream.run)
             with anyio.fail_after(30):

@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from broker.calls.tool_results import completion_of
+from broker.redaction import Redactor
 from broker.tools.catalog import Catalog
 from codegen import ToolAnnotations, ToolSpec
 from sandbox import Failed, Returned
@@ -27,6 +28,10 @@ def tool(output_schema=None):
     spec = ToolSpec("srv", "do", None, "", {"type": "object"}, output_schema, ToolAnnotations())
     catalog.replace("srv", [spec])
     return catalog.lookup("srv.do")
+
+
+def completed(raw, entry):
+    return completion_of(raw, entry, None, Redactor(()))
 
 
 def text(value):
@@ -87,12 +92,12 @@ VALUES = {
 
 @pytest.mark.parametrize(("schema", "raw", "value"), VALUES.values(), ids=VALUES.keys())
 def test_a_result_becomes_a_value(schema, raw, value):
-    assert completion_of(raw, tool(schema)) == Returned(value)
+    assert completed(raw, tool(schema)) == Returned(value)
 
 
 def test_a_value_that_is_json_as_it_is_is_not_copied():
     value = {"a": [1, 2.5, None, True, "text"]}
-    completion = completion_of({"structuredContent": value}, tool(None))
+    completion = completed({"structuredContent": value}, tool(None))
     assert isinstance(completion, Returned)
     assert completion.value is value
 
@@ -124,7 +129,7 @@ FAILURES = {
 
 @pytest.mark.parametrize(("schema", "raw", "what"), FAILURES.values(), ids=FAILURES.keys())
 def test_a_result_that_cannot_be_used_fails_the_call(schema, raw, what):
-    assert completion_of(raw, tool(schema)) == Failed(
+    assert completed(raw, tool(schema)) == Failed(
         "ToolResultError",
         f"The result of srv.do {what}. The call was made and is not repeated.",
         {"server": "srv", "tool": "do"},
@@ -133,7 +138,7 @@ def test_a_result_that_cannot_be_used_fails_the_call(schema, raw, what):
 
 def test_an_error_of_the_tool_is_a_tool_error_with_the_text_of_the_server():
     raw = {"isError": True, "content": [text("no such\x1b[31m repo")], "structuredContent": {"code": 7}}
-    assert completion_of(raw, tool(POINT)) == Failed(
+    assert completed(raw, tool(POINT)) == Failed(
         "ToolError",
         "[text of srv] no such repo",
         {
@@ -146,13 +151,13 @@ def test_an_error_of_the_tool_is_a_tool_error_with_the_text_of_the_server():
 
 
 def test_the_text_of_an_error_is_bounded():
-    completion = completion_of({"isError": True, "content": [text("x" * 100_000)]}, tool())
+    completion = completed({"isError": True, "content": [text("x" * 100_000)]}, tool())
     assert isinstance(completion, Failed)
     assert len(completion.message) < 2_100
 
 
 def test_a_question_of_the_server_is_not_answered():
-    completion = completion_of({"resultType": "input_required", "inputRequests": {}}, tool())
+    completion = completed({"resultType": "input_required", "inputRequests": {}}, tool())
     assert isinstance(completion, Failed)
     assert (completion.kind, "has a resultType that we do not know" in completion.message) == ("ToolResultError", True)
 
@@ -171,6 +176,6 @@ JSON = st.recursive(
     st.sampled_from([None, POINT, WRAPPED]),
 )
 def test_whatever_a_server_sends_the_guest_gets_valid_json(raw, schema):
-    completion = completion_of(raw, tool(schema))
+    completion = completed(raw, tool(schema))
     value = completion.value if isinstance(completion, Returned) else [completion.message, completion.details]
     json.dumps(value, allow_nan=False).encode()

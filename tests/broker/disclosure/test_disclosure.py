@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from broker.disclosure.disclosure import Disclosure, FetchRate
 from broker.disclosure.tool_details import definition
+from broker.redaction import Redactor
 from broker.search import SearchRequest
 from broker.tools.catalog import Catalog
 from codegen import ToolAnnotations, ToolSpec
@@ -36,7 +37,7 @@ def catalog():
 
 @pytest.fixture
 def disclosure(catalog):
-    return Disclosure(catalog, {}, fetches_per_minute=120)
+    return Disclosure(catalog, {}, fetches_per_minute=120, redact=Redactor(()))
 
 
 async def test_nothing_is_described_by_being_listed_or_found(catalog, disclosure):
@@ -160,7 +161,7 @@ async def test_a_changed_tool_is_not_described_any_more_and_says_what_changed(ca
 async def test_where_all_are_described_from_the_start_a_changed_tool_and_one_without_a_definition_are_not(catalog):
     lines = [spec("hub", "search"), spec("hub", "listed")]
     catalog.replace("hub", lines, incomplete=["listed"])
-    disclosure = Disclosure(catalog, {}, fetches_per_minute=120, describes_all=lambda: True)
+    disclosure = Disclosure(catalog, {}, fetches_per_minute=120, redact=Redactor(()), describes_all=lambda: True)
     assert disclosure.is_described(catalog.lookup("git.git_log"))
     assert "hub.listed" not in {entry.qualified_name for entry in disclosure.described()}
     assert not disclosure.is_described(catalog.lookup("hub.listed"))
@@ -170,7 +171,7 @@ async def test_where_all_are_described_from_the_start_a_changed_tool_and_one_wit
 
 
 async def test_a_fetch_beyond_the_rate_describes_nothing_however_short_the_wait_is(catalog):
-    disclosure = Disclosure(catalog, {}, fetches_per_minute=120)
+    disclosure = Disclosure(catalog, {}, fetches_per_minute=120, redact=Redactor(()))
     fetched = [await disclosure.deliver([]) for _ in range(500)]
     assert fetched[0].retry_after_seconds == 0
     refused = [details for details in fetched if details.retry_after_seconds]
@@ -205,7 +206,7 @@ async def test_a_listing_that_says_nothing_new_changes_nothing(catalog):
 async def test_any_name_gives_an_answer_and_describes_nothing_else(names):
     catalog = Catalog(["git"])
     catalog.replace("git", [LOG])
-    disclosure = Disclosure(catalog, {}, fetches_per_minute=120)
+    disclosure = Disclosure(catalog, {}, fetches_per_minute=120, redact=Redactor(()))
     details = await disclosure.deliver(names)
     assert set(details.described) <= {"git.git_log"}
     assert set(details.unknown) | set(details.ambiguous) | set(details.unavailable) | {"git.git_log"} >= set(names)

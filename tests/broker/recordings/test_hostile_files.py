@@ -29,6 +29,7 @@ from broker.recordings.replay.policy_replay import judge_recording
 from broker.recordings.replay.rerun import RecordedAnswers
 from broker.recordings.showing.html_page import html_page
 from broker.recordings.showing.picture import picture_of
+from broker.redaction import Redactor
 from sandbox import Limits
 
 if TYPE_CHECKING:
@@ -321,7 +322,7 @@ def test_blocks_that_no_client_could_show_are_left_out(tmp_path):
     foreign = {"block_1": good, "block_2": {"type": "image", "data": 5}, "../x": good, f"block_{'9' * 5_000}": []}
     kept = {name: {"value": block} for name, block in foreign.items()}
     recording = read_recording(with_line(tmp_path, event="kept", call=1, blocks=kept))
-    blocks = ContentBlocks()
+    blocks = ContentBlocks(Redactor(()))
     for name, stored in recording.calls[1].kept.blocks.items():  # type: ignore[union-attr]  # the line above
         blocks.put_back(name, recording.load(stored))
     assert [blocks.find(name) for name in foreign] == [good, None, None, None]

@@ -53,7 +53,9 @@ CASES = ("returns", "fails", "answers with text for a number", "answers twice", 
 @asynccontextmanager
 async def connected(kind=ChildDispatcher):
     async with (
-        stdio_streams(ServerConfig(command=sys.executable, args=("-c", SERVER)), lambda _reason: None) as streams,
+        stdio_streams(
+            ServerConfig(command=sys.executable, args=("-c", SERVER)), lambda _reason: None, redact=str
+        ) as streams,
         anyio.create_task_group() as tasks,
     ):
         dispatcher = kind(*streams)

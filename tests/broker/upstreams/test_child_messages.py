@@ -57,7 +57,9 @@ def ended():
 
 @asynccontextmanager
 async def child(code: str, ended: list[str]) -> AsyncIterator[TransportStreams]:
-    async with stdio_streams(ServerConfig(command=sys.executable, args=("-c", code)), ended.append) as streams:
+    async with stdio_streams(
+        ServerConfig(command=sys.executable, args=("-c", code)), ended.append, redact=str
+    ) as streams:
         yield streams
 
 

@@ -15,6 +15,7 @@ from broker.errors import (
     ToolRejectedError,
     UnavailableError,
 )
+from broker.redaction import Redactor
 from broker.upstreams.server_config import ServerConfig
 from broker.upstreams.upstream import Upstream
 
@@ -104,7 +105,7 @@ async def test_of_a_trace_the_reason_is_quoted(running, words, reason):
 
 async def test_the_fault_of_a_server_that_is_not_wanted_any_more_reaches_nobody(faulty, log):
     config = faulty("bad_version_and_stays", env={"CALLS_LOG": str(log)})
-    upstream = Upstream("faulty", config, lambda *_: None)
+    upstream = Upstream("faulty", config, lambda *_: None, redact=Redactor(()))
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(upstream.run)
         await until(lambda: "given up" in log.read_text())
