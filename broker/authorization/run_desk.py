@@ -23,14 +23,12 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from contextlib import AbstractAsyncContextManager
 
-    from broker.authorization.calls import Caller, PendingCall, ToolFacts
+    from broker.authorization.calls import Caller, PendingCall
     from broker.authorization.desk import ConsentDesk
     from broker.authorization.flow import FlowState
     from broker.authorization.questions import Answer, Answerer
     from broker.calls.call_journal import CallJournal
     from broker.recordings.parts import CallAnswer
-    from broker.upstreams.server_config import ServerConfig
-    from codegen import ToolSpec
 
 # The calls of one step reach the desk within a few turns of the event loop.
 _TURNS = 5
@@ -45,6 +43,7 @@ class RunDesk:
         self.flow = flow
         self.journal = journal
         self.audit = desk.audit
+        self.policy = desk.policy
         self.answerer = RunAnswerer(desk)
         self._desk = desk
         self._waiting: dict[tuple[int, int], Waiting] = {}
@@ -84,7 +83,7 @@ class RunDesk:
         desk = self._desk
         return authorize(
             call,
-            policy=desk.policy,
+            policy=self.policy,
             grants=desk.book,
             flow=self.flow,
             now=desk.clock(),
@@ -125,14 +124,6 @@ class RunDesk:
         finally:
             del self._waiting[ticket]
         return settled
-
-    def facts_of(self, spec: ToolSpec, settings: ServerConfig) -> ToolFacts:
-        """Return what may be believed about a tool of a server with these settings."""
-        return self._desk.policy.facts_of(spec, settings)
-
-    def labels_of(self, own: tuple[str, ...] | None) -> frozenset[str]:
-        """Return the labels of a server, which has `own` ones or those of the policy."""
-        return self._desk.policy.labels_of(own)
 
     def still_allows(self, call: PendingCall, decision: Allow) -> bool:
         """Tell whether what allowed a call was not taken back, nor the call denied, while it waited for its turn."""

@@ -44,7 +44,7 @@ def count_earlier_calls(before: Recording, desk: RunDesk, upstreams: Mapping[str
 def _call_of(sent: Sent, arguments: dict[str, Any], desk: RunDesk, upstreams: Mapping[str, Upstream]) -> PendingCall:
     """Return a call that was sent, as far as quotas and flows look at it, also of a tool that is not listed now."""
     upstream = upstreams.get(sent.server)
-    labels = desk.labels_of(None if upstream is None else upstream.settings.labels)
+    labels = desk.policy.labels_of(None if upstream is None else upstream.settings.labels)
     return PendingCall(sent.server, sent.tool, sent.digest, arguments, ToolFacts(labels=labels), desk.caller)
 
 

@@ -94,7 +94,7 @@ class ToolCalls:
         """Take note of an answer that was known before: what a script is given of a server counts in the flows."""
         server, tool = self._named(call, self._catalog.by_python_name(call.function))
         upstream = self._upstreams.get(server)
-        facts = ToolFacts(labels=self._desk.labels_of(None if upstream is None else upstream.settings.labels))
+        facts = ToolFacts(labels=self._desk.policy.labels_of(None if upstream is None else upstream.settings.labels))
         made = PendingCall(server, tool, "", call.arguments, facts, self._desk.caller)
         self._desk.receive(made, _received(completion))
 
@@ -157,7 +157,7 @@ class ToolCalls:
         spec = entry.spec
         facts = self._facts.get(spec.digest)
         if facts is None:
-            facts = self._facts[spec.digest] = self._desk.facts_of(spec, self._upstreams[spec.server].settings)
+            facts = self._facts[spec.digest] = self._desk.policy.facts_of(spec, self._upstreams[spec.server].settings)
         return PendingCall(spec.server, spec.name, spec.digest, call.arguments, facts, self._desk.caller)
 
     async def _refusal(self, call: Call, entry: CatalogEntry, attempt: Attempt) -> Failed | None:
