@@ -1,4 +1,4 @@
-"""The oracle of generated text: what it parses to is a stub and nothing else.
+"""The check of generated text: what it parses to is a stub and nothing else.
 
 Above: stub generation, which throws away what does not pass, and the tests. It knows nothing of how the
 text was made. Allowed are `from typing import`, classes over `TypedDict` with annotated fields, functional

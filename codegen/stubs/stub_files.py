@@ -1,8 +1,8 @@
 """Stubs as JSON files in a private folder of the user.
 
-Above: stub_cache.py. Below: the stub and the oracle. A cache may be missing, full, read-only or damaged at any time:
+Above: stub_cache.py. Below: stub.py, source_check.py. A cache may be missing, full, read-only or damaged at any time:
 every failure to read or write is the same as not having the file. A folder that others may write to is not used, and
-text from a file passes the oracle again before it is believed.
+text from a file is checked again before it is believed.
 """
 
 from __future__ import annotations

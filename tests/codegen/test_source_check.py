@@ -1,4 +1,4 @@
-"""The oracle of generated text, statement by statement: what it lets pass and what it refuses."""
+"""The check of generated text, statement by statement: what it lets pass and what it refuses."""
 
 from __future__ import annotations
 
@@ -24,9 +24,13 @@ REFUSED = {
     "relative import": "from .typing import Any",
     "import under another name": "from typing import Any as str",
     "import of another name": "from typing import cast",
+    "import of all names": "from typing import *",
     "plain import": "import typing",
     "second text": "'''One.'''\n'''Two.'''",
     "expression first": "print()",
+    "formatted text": "f'{x}'",
+    "branch": "if True:\n    pass",
+    "value": "x = 1",
     "class over another base": "class A(Exception):\n    x: int",
     "class over two bases": "class A(TypedDict, Exception):\n    x: int",
     "class with a metaclass": "class A(TypedDict, metaclass=type):\n    x: int",
@@ -36,6 +40,7 @@ REFUSED = {
     "field of something else": "class A(TypedDict):\n    a.x: int",
     "field in parentheses": "class A(TypedDict):\n    (x): int",
     "call in a class": "class A(TypedDict):\n    print()",
+    "method": "class A(TypedDict):\n    def f(self): ...",
     "functional under another name": "A = TypedDict('B', {'x': int})",
     "functional by another call": "A = print('A', {'x': int})",
     "functional with a key that is no text": "A = TypedDict('A', {1: int})",
@@ -64,13 +69,16 @@ REFUSED = {
     "parameter of a call": "async def f(*, a: print()) -> None: ...",
     "call for a default": "async def f(*, a: int = print()) -> None: ...",
     "call in a default": "async def f(*, a: list[int] = [print()]) -> None: ...",
+    "function for a default": "async def f(*, a: int = lambda: 1) -> None: ...",
     "bytes for a default": "async def f(*, a: int = b'') -> None: ...",
     "complex default": "async def f(*, a: int = 1j) -> None: ...",
     "negated name for a default": "async def f(*, a: int = -x) -> None: ...",
     "inverted default": "async def f(*, a: int = ~1) -> None: ...",
     "result of a call": "async def f() -> print(): ...",
+    "quoted result of a call": "async def f() -> 'print()': ...",
     "body that does something": "async def f() -> None:\n    print()",
     "body after the docstring": "async def f() -> None:\n    '''Do it.'''\n    print()\n    ...",
+    "body twice": "async def f() -> None:\n    ...\n    ...",
     "docstring alone": "async def f() -> None:\n    '''Do it.'''",
     "number for a docstring": "async def f() -> None:\n    1\n    ...",
     "sum of types": "async def f() -> int + str: ...",
@@ -78,6 +86,7 @@ REFUSED = {
     "first part that is no type": "async def f() -> print() | int: ...",
     "other generic": "async def f() -> set[int]: ...",
     "call in a generic": "async def f() -> dict[str, print()]: ...",
+    "annotated": "async def f() -> Annotated[int, print()]: ...",
     "call in a literal": "async def f() -> Literal['a', print()]: ...",
     "attribute for a type": "async def f() -> os.system: ...",
     "number for a type": "async def f() -> 1: ...",
