@@ -12,7 +12,8 @@ from codegen.checking.checker_input import tools_package
 from codegen.checking.finding_cache import shared
 from codegen.checking.judge import alters_results, mistake_in
 from codegen.checking.known_names import functions_by_namespace, known_from
-from codegen.checking.script_text import Place, ScriptText, words_of
+from codegen.checking.place import Place
+from codegen.checking.script_text import ScriptText, words_of
 from codegen.checking.wrong_arguments import said_once
 from codegen.errors import CheckerError
 from codegen.plain_text import one_line

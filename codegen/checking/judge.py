@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 from codegen.checking.checker_input import ERROR_NAMES
 from codegen.checking.missing_names import server_as_module, undefined, unknown_tool
 from codegen.checking.mistake import AWAIT, AWAIT_FIRST, NO_AWAIT_IN_LAMBDA, Mistake, listed, nearest
-from codegen.checking.script_text import may_exist
+from codegen.checking.place import may_exist
 from codegen.checking.type_text import kinds_of
 from codegen.checking.wrong_arguments import taken_for_object, wrong_argument, wrong_call
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from codegen.checking.known_names import Known
-    from codegen.checking.script_text import Place
+    from codegen.checking.place import Place
     from codegen.checking.type_checker import Finding
 
 _TOOLS_MODULE = re.compile(r"`(tools(?:\.\w+)?)` has no member `(\w+)`")

@@ -16,7 +16,7 @@ from codegen.undefined_names import nowhere_hint, python_hint
 
 if TYPE_CHECKING:
     from codegen.checking.known_names import Known
-    from codegen.checking.script_text import Place
+    from codegen.checking.place import Place
     from codegen.checking.type_checker import Finding
 
 _READ_ANNOTATIONS = (

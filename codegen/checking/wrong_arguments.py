@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from codegen.checking.known_names import Known
-    from codegen.checking.script_text import Place
+    from codegen.checking.place import Place
     from codegen.checking.type_checker import Finding
 
     Judged = tuple[Finding, Mistake]

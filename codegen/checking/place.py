@@ -1,0 +1,263 @@
+"""What the text of a script tells about a place in it that a finding points at.
+
+Above: judge.py. Below: script_text.py, for what is read of the whole, with the same care.
+"""
+
+from __future__ import annotations
+
+import re
+from keyword import iskeyword
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Container
+
+    from codegen.checking.script_text import ScriptText
+    from codegen.checking.type_checker import Finding
+
+_PATH = re.compile(r"([^\W\d]\w*)(?:\s*\[\s*(?:\"[^\"\\]*\"|'[^'\\]*'|-?\d+)\s*\])*")
+_LOOPED = re.compile(rf"(\(?\s*await\b|(?:{_PATH.pattern})(?=\s*(?:[:\])}}]|(?:if|for)\b|$)))")
+_LAMBDA = re.compile(r"\blambda\b")
+_QUOTED = re.compile(r"\"[^\"\n]*\"|'[^'\n]*'")
+_OF_ANNOTATIONS = frozenset("_.[]|, ")
+_PARAMETERS = re.compile(r"\bdef\s+\w+\s*\(\Z")
+_PARAMETER = re.compile(r"[(,]\s*\*{0,2}\w+\s?\Z")
+_LONGEST_PATH = 500
+_LONGEST_NAME = 80
+_LONGEST_UPDATE = 2_000
+_MOST_UPDATES = 50
+_MOST_LOOPS = 3
+
+
+class Place:
+    """The text a finding points at."""
+
+    def __init__(self, finding: Finding, script: ScriptText) -> None:
+        """Find the place of `finding` in its script."""
+        self._whole = script
+        self._line = finding.line
+        self.script = script.text
+        self.start = script.offset(finding.line, finding.column)
+        self.end = script.offset(finding.end_line, finding.end_column)
+
+    @property
+    def text(self) -> str:
+        """The text pointed at."""
+        return self.script[self.start : self.end]
+
+    @property
+    def names(self) -> frozenset[str]:
+        """What may be a name in the whole script."""
+        return self._whole.names
+
+    def mentions(self, *names: str) -> bool:
+        """Tell whether the script has one of these names."""
+        return not self.names.isdisjoint(names)
+
+    def is_caught(self, errors: frozenset[str]) -> bool:
+        """Tell whether the script catches one of these errors here, and so has another way to go on."""
+        return not self._whole.caught_at(self._line).isdisjoint(errors | {"Exception", "BaseException"})
+
+    def defines(self, function: str) -> bool:
+        """Tell whether the script has a function of its own of this name."""
+        return function in self._whole.functions
+
+    def is_in_plain_function(self, line: int) -> bool:
+        """Tell by indentation whether the nearest function around a line is a plain `def`."""
+        return line in self._whole.lines_in_plain_functions
+
+    @property
+    def is_awaited(self) -> bool:
+        """Tell whether `await` stands before that text."""
+        return re.search(r"\bawait[ \t(]*$", self.script[max(0, self.start - 20) : self.start]) is not None
+
+    @property
+    def is_in_lambda(self) -> bool:
+        """Tell whether that text stands in a lambda on its line, the last one before it."""
+        line = self.script[max(0, self.start - _LONGEST_UPDATE) : self.start].rpartition("\n")[2]
+        found = [*_LAMBDA.finditer(line)]
+        depth = 0
+        for character in line[found[-1].end() :].partition(":")[2] if found else ")":
+            depth += (character in "([{") - (character in ")]}")
+            if depth < 0 or (depth == 0 and character == ","):
+                return False
+        return True
+
+    @property
+    def is_annotation(self) -> bool:
+        """Tell whether that text stands in an annotation, as far as that is plain: the guest's Python evaluates none.
+
+        Either right behind a quote, or behind `->` or the colon after a name that begins a line or a parameter.
+        """
+        before = self.script[max(0, self.start - _LONGEST_UPDATE) : self.start]
+        at = len(before) - 1
+        while at >= 0 and (before[at].isalnum() or before[at] in _OF_ANNOTATIONS):
+            at -= 1
+        mark, head = before[at : at + 1], before[: max(at, 0)]
+        if mark != ":":
+            is_quoted = mark in ("'", '"') and re.match(rf"[\w.\[\]|, ]*{mark}", self.after) is not None
+            return is_quoted or (mark == ">" and head.endswith("-"))
+        name = head.rpartition("\n")[2].strip()
+        opened = _last_opened(head)
+        if opened is None:
+            return name.isidentifier() and not iskeyword(name)
+        return _PARAMETERS.search(head[: opened + 1]) is not None and _PARAMETER.search(head[opened:]) is not None
+
+    @property
+    def is_joined(self) -> bool:
+        """Tell whether that text is one side of a `|`."""
+        before = self.script[max(0, self.start - 20) : self.start].rstrip()
+        return before.endswith("|") or self.after.lstrip().startswith("|")
+
+    def is_given_to(self, functions: Container[str]) -> bool:
+        """Tell whether that text stands within the brackets of a call of one of these functions."""
+        around = self.script[max(0, self.start - _LONGEST_UPDATE) : self.start]
+        depth = 0
+        for at in range(len(around) - 1, -1, -1):
+            depth += (around[at] == ")") - (around[at] == "(")
+            if depth < 0:
+                called = re.search(r"(\w+)\s*$", around[max(0, at - _LONGEST_NAME) : at])
+                if called is not None and called[1] in functions:
+                    return True
+                depth = 0
+        return False
+
+    @property
+    def rest_of_line(self) -> str:
+        """That text and what follows on its line."""
+        return self.script[self.start :].partition("\n")[0][:_LONGEST_UPDATE]
+
+    @property
+    def before(self) -> str:
+        """The text up to the end of that text, as far as a call reaches."""
+        return self.script[max(0, self.end - _LONGEST_UPDATE) : self.end]
+
+    @property
+    def arguments(self) -> list[str]:
+        """That text and the arguments that follow it in its call, each as it is written; none where that is not plain.
+
+        Strings of several lines, comments and backslashes are not followed.
+        """
+        found, begin, depth, quote = [], self.start, 0, ""
+        for at in range(self.start, min(len(self.script), self.start + _LONGEST_UPDATE)):
+            character = self.script[at]
+            if character in ("\n\r\\" if quote else "#\\"):
+                return []
+            if quote or character in "\"'":
+                quote = "" if character == quote else quote or character
+                continue
+            depth += (character in "([{") - (character in ")]}")
+            if depth < 0 or (depth == 0 and character == ","):
+                found.append(self.script[begin:at].strip())
+                begin = at + 1
+            if depth < 0:
+                return [argument for argument in found if argument]
+        return []
+
+    @property
+    def after(self) -> str:
+        """Some of what follows."""
+        return self.script[self.end : self.end + 40]
+
+    def is_of_call(self, text: str, loops: int = _MOST_LOOPS) -> bool:
+        """Tell whether an expression is plainly the result of a call or a part of it, not a value put together here.
+
+        The checker's idea of the script's own dictionaries and lists is too narrow: they may hold other kinds.
+        A variable of a loop over such a result is a part of it; so many `loops` are followed.
+        """
+        text = text.strip()
+        if re.match(r"\(?\s*await\b", text):
+            return True
+        path = _PATH.fullmatch(text) if len(text) <= _LONGEST_PATH else None
+        if path is None:
+            return False
+        name = path[1]
+        mentions = [line for line in self._whole.lines if name in line]
+        awaited = [re.match(rf"[ \t]*{name}[ \t]*=[ \t]*await\b", line) for line in mentions]
+        if any(awaited):
+            rests = [line[found.end() :] if found else line for found, line in zip(awaited, mentions, strict=True)]
+            return not any(_binds(line, name) for line in rests)
+        binding = [line for line in mentions if _binds(line, name)]
+        looped = _looped(binding[0], name) if len(binding) == 1 and loops else None
+        return looped is not None and self.is_of_call(looped, loops - 1)
+
+
+def may_exist(key: str, place: Place) -> bool:
+    """Tell whether the script may put such a key into an object, or asks before it uses one."""
+    quoted = rf"(?:'{re.escape(key)}'|\"{re.escape(key)}\")"
+    stores = rf"\[\s*{quoted}\s*\]\s*(?:[-+*/|&]|//|\*\*|:[^=\n]{{0,100}})?=(?!=)|setdefault\(\s*{quoted}"
+    joins = rf"\|=?\s*\{{(?:[^{{}}]{{0,500}}[\s,])?{quoted}\s*:"
+    asks = rf"\.get\(\s*{quoted}|{quoted}\s+(?:not\s+)?in\b|\b(?:KeyError|LookupError)\b"
+    named = re.match(r"['\"]", place.text) is None or bool(re.search(asks, place.script))
+    return named or bool(re.search(f"{stores}|{joins}", place.script)) or _updates(key, quoted, place.script)
+
+
+def _updates(key: str, quoted: str, script: str) -> bool:
+    starts = [found.end() for found in re.finditer(r"\bupdate\(", script)]
+    if len(starts) > _MOST_UPDATES:
+        return True
+    given = re.compile(rf"{quoted}|\b{re.escape(key)}\s*=")
+    return any(given.search(_arguments(script[start : start + _LONGEST_UPDATE])) for start in starts)
+
+
+def _arguments(text: str) -> str:
+    """Return what stands before the bracket that closes a call; all of it if none does."""
+    depth = 0
+    for at, character in enumerate(text):
+        depth += (character == "(") - (character == ")")
+        if depth < 0:
+            return text[:at]
+    return text
+
+
+def _last_opened(text: str) -> int | None:
+    """Return where the last bracket is that is not closed, strings and comments included; None if there is none."""
+    depth = 0
+    for at in range(len(text) - 1, -1, -1):
+        depth += (text[at] in ")]}") - (text[at] in "([{")
+        if depth < 0:
+            return at
+    return None
+
+
+def _looped(line: str, name: str) -> str | None:
+    """Return what a line loops over with a name, a path or the beginning of a call, if nothing else binds it there."""
+    before, loop, after = line.partition(f"for {name} in ")
+    after = after.lstrip()  # not by the expression, which would take the square of its length for many spaces
+    over = _LOOPED.match(after)
+    if not loop or over is None or _binds(before, name) or _binds(after[over.end() :], name):
+        return None
+    return over[1]
+
+
+def _binds(line: str, name: str) -> bool:
+    """Tell whether a line may give a name, or a part of what it names, another value."""
+    places = [found.start() for found in re.finditer(rf"(?<![\w.]){name}(?!\w)", line)]
+    if not places:
+        return False
+    head, equals, tail = line.partition("=")
+    unpacked = equals and not tail.startswith("=") and places[0] < len(head) and "," in head[places[0] :]
+    function = re.search(r"\b(?:def|lambda)\b", line)
+    loop = re.search(r"\bfor\b", line)
+    last_in = max((found.start() for found in re.finditer(r"\bin\b", line)), default=0)
+    return bool(
+        unpacked
+        or re.search(rf"(?<![\w.]){name}\s*(?:=(?!=)|[-+*/|&]=|:=)|\bas\s+{name}\b", line)
+        or re.match(rf"\s*{name}\s*:", line)
+        or (function and places[-1] > function.start())
+        or (loop and any(loop.start() < place < last_in for place in places))
+        or _stores(line, name)
+    )
+
+
+def _stores(line: str, name: str) -> bool:
+    """Tell whether a line may assign to an element: an `=` outside of all brackets, after the name with one."""
+    line = _QUOTED.sub("''", line)
+    element = re.search(rf"\b{name}\s*\[", line)
+    depth = 0
+    for at, character in enumerate(line):
+        depth += (character in "([{") - (character in ")]}")
+        is_equals = character == "=" and line[at - 1 : at] not in set("=!<>") and line[at + 1 : at + 2] != "="
+        if element is not None and at > element.start() and depth == 0 and is_equals:
+            return True
+    return False
