@@ -63,7 +63,7 @@ class Preparation:
         found = await sandbox.references(script, unimported=self._unimported(script))
         if isinstance(found, Raised | Stopped):
             return CheckedScript((unreadable(found, script),))
-        await self._settle(found)
+        await self.disclosure.settle(map(_written, found))
         if describe_references:
             await self.disclosure.describe(self.named(found))
         manifest = await self.manifest(script, found)
@@ -85,7 +85,7 @@ class Preparation:
         found = await sandbox.references(script, unimported=unimported)
         if isinstance(found, Raised | Stopped):
             return _with_filename(found, filename)
-        await self._settle(found)
+        await self.disclosure.settle(map(_written, found))
         # Where nobody describes them for it, a script is only kept from tools that it names: what it finds out while it
         # runs is told it then.
         named = self.named(found) if describe_references else self.spelled_out(found)
@@ -154,10 +154,6 @@ class Preparation:
         named = dict.fromkeys([*_IMPORTED.findall(text), *_CALLED.findall(text)])
         known = STAND_INS.union(self.catalog.namespaces.values()).intersection([*named, *_WITH_ATTRIBUTE.findall(text)])
         return known.union(self.disclosure.names_of_tools(islice(named, _MOST_NAMED))) - OF_PYTHON
-
-    async def _settle(self, found: Sequence[Reference]) -> None:
-        """Wait for the servers that the script names, and for no other."""
-        await self.disclosure.settle(map(_written, found))
 
     def _change_of(self, entry: CatalogEntry) -> str:
         text = self.disclosure.changed(entry)

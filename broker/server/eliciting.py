@@ -27,9 +27,6 @@ if TYPE_CHECKING:
 
     Show: TypeAlias = Callable[[t.ElicitRequestParams, str], Awaitable[t.ElicitResult]]
 
-NAME = "elicitation"
-"""Who answered, for the audit."""
-
 MOST_FIELDS = 10
 """More tools than this are answered with one choice for all."""
 
@@ -59,7 +56,8 @@ class ElicitingAnswerer:
     It is also told what tells the question from every other one: empty for the question of a server.
     """
 
-    name = NAME
+    name = "elicitation"
+    """Who answered, for the audit."""
 
     def __init__(self, show: Show, *, has_urls: bool, has_texts: bool) -> None:
         """`has_urls` tells whether the client sends a person to addresses, `has_texts` whether texts may stay empty."""
@@ -94,7 +92,7 @@ class ElicitingAnswerer:
         return FormReply(result.action, result.content or {})
 
 
-def form_of(question: Question, *, with_texts: bool = True) -> tuple[str, dict[str, Any]]:
+def form_of(question: Question, *, with_texts: bool) -> tuple[str, dict[str, Any]]:
     """Return the message and the schema of the form that asks a question: a choice for each tool, texts about it."""
     groups = question.groups
     fields: dict[str, dict[str, Any]] = {}

@@ -7,7 +7,7 @@ ever cut; what is cut out of the middle is kept and can be read.
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from broker.surface import run_texts, texts
@@ -41,7 +41,7 @@ class Reply:
 
     text: str
     structured: dict[str, Any] | None = None
-    blocks: tuple[dict[str, Any], ...] = field(default=())
+    blocks: tuple[dict[str, Any], ...] = ()
     is_error: bool = False
 
 
@@ -51,7 +51,7 @@ def reply_of(
     *,
     owner: str,
     session: str | None,
-    output_tokens: int = OUTPUT_TOKENS,
+    output_tokens: int,
 ) -> Reply:
     """Return the reply for a run; output beyond the budget is kept for `owner`.
 
