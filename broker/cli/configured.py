@@ -85,7 +85,7 @@ async def open_broker(
     """
     sandbox = config.sandbox.open(config.image, isolation=isolation, compiling=compile_progress)
     make = partial(
-        Broker.from_config,
+        Broker,
         config,
         sandbox=sandbox,
         startup_seconds=0 if runs_scripts else LISTING_SECONDS,
