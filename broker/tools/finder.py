@@ -93,11 +93,10 @@ class Finder:
 
     async def _let_start(self, servers: Iterable[str]) -> None:
         with anyio.move_on_after(START_SECONDS):
-            async with anyio.create_task_group() as tasks:
-                for name in servers:
-                    upstream = self._upstreams.get(name)
-                    if upstream is not None and _is_starting(upstream.status):
-                        tasks.start_soon(upstream.settled)
+            for name in servers:
+                upstream = self._upstreams.get(name)
+                if upstream is not None and _is_starting(upstream.status):
+                    await upstream.settled()
 
     def _about_servers(self, asked: Iterable[str]) -> Iterator[str]:
         statuses = [self._upstreams[name].status for name in asked if name in self._upstreams]
