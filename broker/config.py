@@ -86,15 +86,12 @@ class Config(BaseModel):
         Raises:
             ConfigError: The file cannot be read or is wrong; the text lists every problem.
         """
-        source = str(path)
+        text = read_text(Path(path))
         try:
-            text = read_text(Path(path))
             folder = Path(path).resolve().parent
-        except FileNotFoundError:
-            raise ConfigError(source, [missing(Path(path))]) from None
-        except OSError as error:
-            raise ConfigError(source, [f"cannot be read: {error.strerror}"]) from None
-        return cls.parse(text, source=source, folder=folder, environment=environment)
+        except FileNotFoundError:  # it was reached from a folder that was removed
+            raise ConfigError(str(path), [missing(Path(path))]) from None
+        return cls.parse(text, source=str(path), folder=folder, environment=environment)
 
     @classmethod
     def parse(cls, text: str, *, source: str, folder: Path, environment: Mapping[str, str] | None = None) -> Config:

@@ -120,7 +120,7 @@ class Redactor:
     def _is_number(self, value: object) -> bool:
         """Tell whether a number is a secret of digits."""
         is_number = isinstance(value, int) and not isinstance(value, bool) and value.bit_length() < _NUMBER_BITS
-        return bool(self._numbers) and is_number and str(value) in self._numbers
+        return is_number and str(value) in self._numbers
 
     def _replaced(self, value: Any) -> Any:
         if isinstance(value, str):
