@@ -35,7 +35,7 @@ GRACE_SECONDS = 0.75
 """How long a step may outlive its deadline before its worker is killed."""
 
 START_SECONDS = 30.0
-"""How long a worker may take to map the image and confine itself; usually a third of a second."""
+"""How long a worker may take to map the image and confine itself; usually a tenth of a second."""
 
 _STATM_BYTES = 256
 IN_PROCESS = 'use Sandbox(isolation="thread") where the system allows no child processes'

@@ -31,7 +31,7 @@ class Entry:
 
 async def chosen(entries: Sequence[Entry], message: str, *, default: Any = None) -> str | None:
     """Return the value of the chosen line; the pointer begins at the first one, or at `default`."""
-    import questionary  # noqa: PLC0415  # half a second, only where somebody is asked
+    import questionary  # noqa: PLC0415  # 40 ms, only where somebody is asked
 
     has_keys = all(entry.key for entry in entries)
     choices = [

@@ -48,7 +48,7 @@ def generate_types(document: str) -> Definitions:
 
 
 def _generated_source(document: dict[str, Any]) -> str:
-    # Takes 0.7 s, which a cached stub does not need.
+    # The first use takes 0.2 s, which a cached stub does not need.
     from datamodel_code_generator import generate  # noqa: PLC0415
 
     try:
