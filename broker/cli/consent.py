@@ -1,17 +1,14 @@
 """The terminal as answerer: the pending calls as a table, and a choice with the arrow keys.
 
-Above: `codemode run`. Below: questionary, whose menus work with prompt_toolkit and so on any terminal. Anything but a
-yes is a no.
+Above: `codemode run`. Below: prompts.py. Anything but a yes is a no.
 """
 
 from __future__ import annotations
 
 import json
 import os
-import sys
 from typing import TYPE_CHECKING, Any
 
-import anyio
 from rich.table import Table
 from rich.text import Text
 
@@ -20,7 +17,7 @@ from broker.authorization.predicates import Predicate
 from broker.authorization.question_text import in_full, rows
 from broker.authorization.shown import shown_ends, shown_name
 from broker.cli import forms
-from broker.cli.prompts import Entry, chosen, typed
+from broker.cli.prompts import Entry, chosen, said_yes, typed
 from broker.cli.terminal import note, notes
 from broker.errors import PatternError
 
@@ -30,7 +27,6 @@ if TYPE_CHECKING:
     from broker.authorization.forms import Form, FormReply
     from broker.authorization.questions import Answer, CallGroup, Question
 
-_LINE_BYTES = 4096
 _TESTS_CHARACTERS = 1_000
 _ANY = "any"
 _NAME_CHARACTERS = 60
@@ -184,18 +180,6 @@ def _this(group: CallGroup) -> str:
 
 def _these(count: int) -> str:
     return "this call" if count == 1 else f"these {count} calls"
-
-
-async def said_yes(question: str) -> bool:
-    """Ask with a line of text; anything but a yes is a no."""
-    notes().print(Text(f"{question} [y/N] "), end="")
-    return (await read_line()).strip().lower() in {"y", "yes"}
-
-
-async def read_line() -> str:
-    """Read what is typed without a thread, which could not be interrupted; the end of input is an empty line."""
-    await anyio.wait_readable(sys.stdin)
-    return os.read(sys.stdin.fileno(), _LINE_BYTES).decode("utf-8", "replace")
 
 
 def _table(question: Question) -> Table:

@@ -1,23 +1,28 @@
 """Menus and lines of text on the terminal, on stderr: stdout is the script's.
 
-Above: consent.py, forms.py. Below: signals.py, and questionary, whose menus work with prompt_toolkit and so on any
-terminal.
+Above: consent.py, forms.py, and commands that ask by themselves. Below: signals.py, and questionary, whose menus work
+with prompt_toolkit and so on any terminal.
 """
 
 from __future__ import annotations
 
+import os
 import sys
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import anyio
+from rich.text import Text
 
 from broker.cli.signals import interrupt
+from broker.cli.terminal import notes
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from questionary import Question as Prompt
+
+_LINE_BYTES = 4096
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +69,18 @@ async def typed(message: str, default: str, *, validate: Any = None) -> str | No
     import questionary  # noqa: PLC0415
 
     return _text(await _ask(questionary.text(message, default=default, validate=validate, **_streams())))
+
+
+async def said_yes(question: str) -> bool:
+    """Ask with a line of text; anything but a yes is a no."""
+    notes().print(Text(f"{question} [y/N] "), end="")
+    return (await read_line()).strip().lower() in {"y", "yes"}
+
+
+async def read_line() -> str:
+    """Read what is typed without a thread, which could not be interrupted; the end of input is an empty line."""
+    await anyio.wait_readable(sys.stdin)
+    return os.read(sys.stdin.fileno(), _LINE_BYTES).decode("utf-8", "replace")
 
 
 async def _ask(prompt: Prompt) -> Any:

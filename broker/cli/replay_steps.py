@@ -14,9 +14,9 @@ from rich.console import Group
 from rich.text import Text
 
 from broker.cli.compile_progress import compile_progress
-from broker.cli.consent import read_line
 from broker.cli.diffs import print_diff
 from broker.cli.exit_codes import ExitCode
+from broker.cli.prompts import read_line
 from broker.cli.terminal import Problem, can_ask, results
 from broker.recordings.replay.replay import replay
 from broker.recordings.showing.script_excerpt import around

@@ -10,9 +10,10 @@ from rich.console import Group
 from rich.text import Text
 
 from broker.cli.configured import load_config, open_broker, report_servers
-from broker.cli.consent import TerminalAnswerer, said_yes
+from broker.cli.consent import TerminalAnswerer
 from broker.cli.exit_codes import ExitCode
 from broker.cli.given_grants import grants_of, report_idle, report_unlisted
+from broker.cli.prompts import said_yes
 from broker.cli.run_report import conclude, reported_if_ended, show_output
 from broker.cli.stored import STYLES, as_json, open_recordings, when
 from broker.cli.terminal import can_ask, note, results, write_result
