@@ -16,9 +16,10 @@ from broker.server.identity import connection_of
 if TYPE_CHECKING:
     from mcp.server import ServerRequestContext
 
-_LEVELS = ("debug", "info", "notice", "warning", "error", "critical", "alert", "emergency")
+_WITH_OUTPUT = ("debug", "info")
+"""The levels at which a client is sent what its script prints, which is of level `info`."""
+
 _META_KEY = "io.modelcontextprotocol/logLevel"
-_NONE = "emergency"
 
 
 class LogLevels:
@@ -37,9 +38,9 @@ class LogLevels:
         return t.EmptyResult()
 
     def want_output(self, ctx: ServerRequestContext[Any, Any]) -> bool:
-        """Tell whether the client of a request is sent what its script prints, which is of level `info`."""
+        """Tell whether the client of a request is sent what its script prints."""
         if ctx.protocol_version in MODERN_PROTOCOL_VERSIONS:
-            wanted = (ctx.meta or {}).get(_META_KEY, _NONE)
+            wanted = (ctx.meta or {}).get(_META_KEY)
         else:
-            wanted = self._of_connection.get(connection_of(ctx), _NONE)
-        return wanted in _LEVELS[: _LEVELS.index("info") + 1]
+            wanted = self._of_connection.get(connection_of(ctx))
+        return wanted in _WITH_OUTPUT

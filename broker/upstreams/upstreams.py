@@ -109,10 +109,9 @@ class Upstreams:
 
     async def needed(self, timeout_seconds: float | None) -> bool:
         """Wait as `settled` does, with the lazy servers connected too."""
-        with anyio.move_on_after(timeout_seconds):
-            await all_needed(self.by_name.values())
-            return True
-        return False
+        for upstream in self.by_name.values():
+            upstream.want()
+        return await self.settled(timeout_seconds)
 
     def rest(self) -> list[str]:
         """Disconnect the lazy servers that have no open call; return their names."""
