@@ -1,6 +1,7 @@
 """What the driver needs of a guest: each step is one message in and one out.
 
-Above: run.py. Below: thread_isolate.py and process_isolate.py, which take the messages to a guest.
+Above: run.py; thread_isolate.py and process_isolate.py, which take the messages to a guest. Below: host_messages.py,
+step_reading.py.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Values checked against the schemas of servers.
 
-Above: tool_calls.py for arguments, tool_results.py for results. Below: plain_schemas.py, which settles what is plain in
-a fraction of the time, and bounded_validator.py for all else.
+Above: argument_faults.py for arguments, tool_results.py for results. Below: plain_schemas.py, which settles what is
+plain in a fraction of the time, and bounded_validator.py for all else.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Which tools were described to one session, and the one way to describe them.
 
 Above: sessions.py, for `get_tool_details`, a search at detail `full` and the resource of descriptions; and
-execution.py, for a person who runs a script with all it names. Below: the catalog. Nothing is described by being
+preparation.py, for a person who runs a script with all it names. Below: the catalog. Nothing is described by being
 listed, found or completed. The state is kept by tool and digest: when a server changes a tool, its description
 lapses. What may be called is decided by authorization and never here.
 """

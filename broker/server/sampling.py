@@ -1,6 +1,6 @@
 """The model of a downstream client as the one that `extract` in scripts asks, where the client offers it.
 
-Above: notices.py. Below: way_to_client.py, which knows how a request of ours reaches the client, and dispatch.py for
+Above: notices.py. Below: way_to_client.py, which knows how a request of ours reaches the client, and sent_code.py for
 what models put around their answers. These are checked by script_functions.py like any other extractor's.
 """
 

@@ -1,7 +1,7 @@
 """How often each tool was called, with what success, and how long it took: counted in memory, kept in the store.
 
-Above: upstream.py notes every call that was sent; scores.py reads. Below: the store. Several processes may add to the
-same rows: what is written are differences. Names of tools are kept, and nothing of arguments or results.
+Above: tool_shelf.py, which is told of every call that was sent; scores.py reads. Below: the store. Several processes
+may add to the same rows: what is written are differences. Names of tools are kept, and nothing of arguments or results.
 """
 
 from __future__ import annotations
