@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from broker.calls.call_failures import bad_arguments
+from broker.calls.call_failures import bad_arguments, told_faults
 from broker.calls.json_schema import faults
 from codegen.schemas.keywords import properties_of
 
@@ -25,13 +25,19 @@ _TOLD = 3
 
 def fault_of(arguments: Mapping[str, Any], entry: CatalogEntry) -> Failed | None:
     """Return how a call with these arguments fails; None where they fit."""
-    unnamed = unnamed_arguments(arguments, entry)
+    told = faults_of(arguments, entry)
+    return bad_arguments(entry, told) if told else None
+
+
+def faults_of(arguments: Mapping[str, Any], entry: CatalogEntry) -> list[str]:
+    """Return what is wrong with the arguments of a call, each as a model is told it."""
+    unnamed = _unnamed(arguments, entry)
     named = {name: value for name, value in arguments.items() if name not in unnamed} if unnamed else arguments
     found = faults(named, entry.spec.input_schema, most=_TOLD)
-    return bad_arguments(entry, found, unnamed) if found or unnamed else None
+    return told_faults(entry, found, unnamed) if found or unnamed else []
 
 
-def unnamed_arguments(arguments: Mapping[str, Any], entry: CatalogEntry) -> list[str]:
+def _unnamed(arguments: Mapping[str, Any], entry: CatalogEntry) -> list[str]:
     """Return arguments that the tool does not name, where it takes no others; a question would not show their like.
 
     The guest checks its stubs by the same rule; this is for what did not come through them.

@@ -68,11 +68,16 @@ def needs_description(tool: CatalogEntry, changed: str) -> Failed:
     return failure("ToolDescriptionRequired", text, tool)
 
 
-def bad_arguments(tool: CatalogEntry, faults: Sequence[str], unnamed: Sequence[str]) -> Failed:
-    """Return a call whose arguments do not fit, some of which its tool may not know."""
+def told_faults(tool: CatalogEntry, faults: Sequence[str], unnamed: Sequence[str]) -> list[str]:
+    """Return what is said of arguments that do not fit, and of those that their tool does not know."""
     told = [call_texts.fault(fault, _instead(tool, fault)) for fault in faults]
     if unnamed:
         told.append(call_texts.no_parameter(unnamed, [parameter.key for parameter in tool.stub().parameters]))
+    return told
+
+
+def bad_arguments(tool: CatalogEntry, told: Sequence[str]) -> Failed:
+    """Return a call whose arguments do not fit, with what is said of them."""
     return failure("ToolArgumentsError", call_texts.bad_arguments(tool.python_name, told), tool)
 
 

@@ -16,8 +16,7 @@ from broker.authorization.idle_parts import labels_carried, meant
 from broker.authorization.policy import Policy
 from broker.authorization.policy_config import COPIED, policy_json_schema
 from broker.authorization.shown import shown_name, shown_text
-from broker.calls.argument_faults import unnamed_arguments
-from broker.calls.json_schema import first_fault
+from broker.calls.argument_faults import faults_of
 from broker.cli.audit import attempts_with_results, why
 from broker.cli.configured import load_config, open_broker, server_of
 from broker.cli.exit_codes import ExitCode
@@ -30,7 +29,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from broker import Config
-    from broker.tools.catalog import CatalogEntry
 
 _ARGUMENT_CHARACTERS = 160
 _WORDS = {Allow: "allow", Ask: "ask", Deny: "deny"}
@@ -124,19 +122,10 @@ async def _pending(config: Config, server: str, tool: str, arguments: dict[str, 
         without = f"decided without what the server says of the tool{meant(tool, names)}"
         note(f"note: {shown_text(reason, 300)}; {without}")
         return PendingCall(server, tool, "", arguments, ToolFacts(labels=policy.labels_of(settings.labels)), caller)
-    if arguments and (fault := _fault(arguments, entry)):
+    if arguments and (faults := faults_of(arguments, entry)):
+        fault = f"{entry.qualified_name} does not take these arguments: {'; '.join(faults)}"
         note(f"note: {shown_text(fault, 300)}; a call like that fails, whatever is decided here")
     return PendingCall(server, tool, entry.spec.digest, arguments, policy.facts_of(entry.spec, settings), caller)
-
-
-def _fault(arguments: dict[str, Any], entry: CatalogEntry) -> str:
-    """Return what of the arguments the tool does not take, or nothing."""
-    known = [parameter.key for parameter in entry.stub().parameters]
-    unnamed = [f"{name!r}{meant(name, known)}" for name in unnamed_arguments(arguments, entry)]
-    if unnamed:
-        return f"{entry.qualified_name} takes no argument {', '.join(unnamed)}"
-    fault = first_fault(arguments, entry.spec.input_schema)
-    return f"{entry.qualified_name} does not take these arguments: {fault}" if fault else ""
 
 
 def _check_labels(labels: Iterable[str], config: Config) -> None:
