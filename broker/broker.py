@@ -22,7 +22,7 @@ from broker.authorization.quotas import Quotas
 from broker.config import Config
 from broker.config_problems import name_problems
 from broker.errors import ConfigError
-from broker.host_arguments import check_answerer, check_servers, grants_of
+from broker.host_arguments import check_answerer, check_asked, check_servers, grants_of
 from broker.recordings.journal.recorder import Recorder
 from broker.recordings.keeping.recordings import Recordings
 from broker.recordings.settings import RecordingSettings
@@ -104,14 +104,15 @@ class Broker:
         Raises:
             ConfigError: The embedder of the config cannot be loaded, or a server's name is not allowed.
             StoreError: The store cannot be used.
-            TypeError: `config` is not a `Config`, `store` not a `Store`, a value in `servers` is not a server, or a
-                function cannot be a tool.
+            TypeError: `config` is not a `Config`, `store` not a `Store`, a value in `servers` is not a server, a
+                function cannot be a tool, or `ranker` or `sampler` is no function.
         """
         config = Config() if config is None else config
         if not isinstance(config, Config):
             raise TypeError("Broker takes a Config; Broker.from_config takes a file or its data")
         if not isinstance(store, Store | None):
             raise TypeError(f"a store is a Store, as Store('broker.sqlite3'), not a {type(store).__name__}")
+        check_asked(ranker=ranker, sampler=sampler)
         check_servers(servers or {})
         # A server object wins over a config entry of its name: the host asked for it.
         targets = {**config.servers, **(servers or {})}
@@ -288,11 +289,12 @@ class Broker:
         Raises:
             RuntimeError: The broker is not open.
             PatternError: A text is not a grant.
-            TypeError: `grants` holds something else, or `answerer` has no `answer`.
+            TypeError: `grants` holds something else, `answerer` has no `answer`, or `extractor` is no function.
             StoreError: The permanent grants cannot be read.
         """
         self._open_tasks()
         check_answerer(answerer)
+        check_asked(extractor=extractor)
         desk = ConsentDesk(
             grants_of(grants),
             answerer,

@@ -73,6 +73,17 @@ def check_answerer(answerer: object) -> None:
         raise TypeError(f"an answerer is an object with `async def answer(self, question)`, not a {_kind(answerer)}")
 
 
+def check_asked(**given: object) -> None:
+    """Refuse what is no function where a model or a judge is asked: each request to it would fail.
+
+    Raises:
+        TypeError: The text names the first.
+    """
+    for name, function in given.items():
+        if function is not None and not callable(function):
+            raise TypeError(f"{name} is an `async def` function, not a {_kind(function)}")
+
+
 def _check_functions(server: str, functions: Sequence[object]) -> None:
     names = set()
     for function in functions:

@@ -111,6 +111,13 @@ def test_what_is_no_store_is_named():
         Broker(store="broker.sqlite3")  # type: ignore[arg-type]  # the mistake
 
 
+@pytest.mark.parametrize("name", ["ranker", "sampler"])
+def test_what_cannot_be_asked_is_named(name):
+    given: dict[str, Any] = {name: 5}
+    with pytest.raises(TypeError, match=f"{name} is an `async def` function, not a int"):
+        Broker(**given)
+
+
 def test_a_session_wants_an_open_broker():
     with pytest.raises(RuntimeError, match="the broker is not open: use it inside `async with"):
         Broker(servers={"sums": [add]}).session()
@@ -148,6 +155,7 @@ GIVEN: dict[str, tuple[dict[str, Any], type[Exception], str]] = {
         PatternError,
         "sums.* (this run): only an answer to a question can be for one run; leave its scope out",
     ),
+    "no model": ({"extractor": "gpt"}, TypeError, "extractor is an `async def` function, not a str"),
     "a callback": ({"answerer": allow}, TypeError, "an object with `async def answer(self, question)`, not a function"),
 }
 
