@@ -168,7 +168,7 @@ def _short_chains(error):
 
 
 def _keep_own_lines(told, filenames):
-    seen = set()
+    seen, groups = set(), []
     waiting = [told]
     while waiting:
         one = waiting.pop()
@@ -178,7 +178,30 @@ def _keep_own_lines(told, filenames):
         one.stack[:] = [_with_short_line(frame) for frame in one.stack if frame.filename in filenames]
         if getattr(one, "filename", None) in filenames:
             _show_source(one)
+        if _is_of_library(one.__cause__, filenames):
+            one.__cause__ = None
+        if _is_of_library(one.__context__, filenames):
+            one.__context__ = None
+        groups += [one] if one.exceptions else []
         waiting += [one.__cause__, one.__context__, *(one.exceptions or ())]
+    for group in reversed(groups):
+        _tell_once(group)
+
+
+def _is_of_library(told, filenames):
+    """Whether an exception was raised and caught without the script: `CancelledError` in a timeout of asyncio."""
+    return told is not None and bool(told.stack) and all(frame.filename not in filenames for frame in told.stack)
+
+
+def _tell_once(group):
+    """Has one exception of a group stand for all that are told in the same words."""
+    alike = collections.defaultdict(list)
+    for one in group.exceptions:
+        alike["".join(one.format())].append(one)
+    for first, *others in alike.values():
+        if others:
+            first.__notes__ = [*(first.__notes__ or ()), f"[and {len(others)} more like this one]"]
+    group.exceptions[:] = [same[0] for same in alike.values()]
 
 
 def _with_short_line(frame):

@@ -110,6 +110,12 @@ async def test_a_group_says_how_many_of_its_exceptions_are_told(raised):
     assert told.message == "g [200 of 5000 shown] (200 sub-exceptions)"
 
 
+async def test_exceptions_of_a_group_that_differ_are_all_told(raised):
+    told = (await raised("raise ExceptionGroup('g', [ValueError(1), ValueError(2), ValueError(1)])")).traceback
+    assert (told.count("ValueError: 1"), told.count("ValueError: 2")) == (1, 1)
+    assert "ValueError: 1\n    | [and 1 more like this one]" in told
+
+
 @pytest.mark.parametrize(
     ("link", "said"),
     [
@@ -150,3 +156,20 @@ async def test_a_traceback_that_a_script_prints_has_no_line_of_ours(run, script)
     assert isinstance(result.outcome, Completed)
     assert 'File "script.py", line' in result.stderr
     assert "/guest/" not in result.stderr
+
+
+async def test_what_the_library_has_raised_and_caught_is_left_out(raised):
+    told = (await raised("import asyncio\nawait asyncio.wait_for(asyncio.sleep(5), 0.01)")).traceback
+    assert told.startswith('Traceback (most recent call last):\n  File "script.py", line 2, in <module>\n')
+    assert "exception" not in told
+
+
+async def test_what_the_script_was_doing_when_its_time_was_up_is_told(raised):
+    told = (await raised("import asyncio\nasync with asyncio.timeout(0.01):\n    await asyncio.sleep(5)")).traceback
+    assert "line 3, in <module>\n    await asyncio.sleep(5)\n" in told
+    assert told.endswith("TimeoutError\n")
+
+
+async def test_a_cause_that_was_never_raised_is_told(raised):
+    told = (await raised("raise ValueError('a') from KeyError('b')")).traceback
+    assert told.startswith("KeyError: 'b'\n\nThe above exception was the direct cause")
