@@ -6,9 +6,11 @@ What an exception says of itself may be the script's own code, and raise or lie.
 import collections
 import contextlib
 import io
+import itertools
 import linecache
 import operator
 import traceback
+import types
 
 MAX_TRACEBACK = 8_000
 MAX_MESSAGE = 4_000
@@ -20,6 +22,9 @@ PART_OF_LINE = 160
 
 MAX_GROUP = 200
 """Exceptions of a group, nested ones included, that a traceback tells of."""
+
+MOST_LEAVES = 20
+"""Exceptions of a group that are looked into for what explains them."""
 
 MAX_CHAIN = 200
 """Exceptions that a traceback follows to the ones before them."""
@@ -54,6 +59,27 @@ def is_good_exit(error: BaseException) -> bool:
         return False
     code = _exit_code(error)
     return code is None or (type(code) in (int, bool) and code == 0)
+
+
+def innermost(error: BaseException) -> types.TracebackType | None:
+    """Returns the place in a traceback at which an exception was raised."""
+    place = _traceback(error)
+    while place is not None and place.tb_next is not None:
+        place = place.tb_next
+    return place
+
+
+def first_leaves(error: BaseException) -> list:
+    """Returns an exception, or of a group the first ones that are in it, however deep."""
+    return list(itertools.islice(_leaves(error), MOST_LEAVES))
+
+
+def _leaves(error):
+    if not isinstance(error, BaseExceptionGroup):
+        yield error
+        return
+    for one in error.exceptions:
+        yield from _leaves(one)
 
 
 def add_notes(error: BaseException, notes: list) -> None:

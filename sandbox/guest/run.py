@@ -13,7 +13,7 @@ import inspect
 import sys
 import traceback
 
-from . import absent, blocks, entropy, failures, loop, protocol, script, stubs
+from . import absent, blocks, culprits, entropy, failures, loop, protocol, script, stubs
 from . import bridge as bridges
 
 RECURSION_LIMIT = sys.getrecursionlimit()
@@ -134,6 +134,9 @@ class Run:
         with contextlib.suppress(BaseException):  # the attributes of an exception may be the script's own code
             notes += [stubs.import_hint(error), absent.import_hint(error)]
         failures.add_notes(error, notes)
+        with contextlib.suppress(BaseException):  # the same
+            for one in failures.first_leaves(error):
+                failures.add_notes(one, [culprits.note(one, self.kept.filenames)])
         return self._tell(error)
 
     def _cancelled(self):
