@@ -2,11 +2,15 @@
 
 import builtins
 import io
+import re
 import sys
 import warnings
 
 PIECE = 16_384
 """Characters handed over at a time; the host refuses to take much more at once."""
+
+
+_NEVER_AWAITED = re.compile(r"coroutine '(?:[^']*\.)?(\w+)' was never awaited")
 
 
 class Stream(io.TextIOBase):
@@ -104,4 +108,6 @@ def install(write) -> None:
 
 def _format_warning(message, category, filename, lineno, _line=None):
     """One line for each warning, without the advice to trace allocations."""
-    return f"{filename}:{lineno}: {category.__name__}: {message}\n"
+    forgotten = _NEVER_AWAITED.fullmatch(str(message)) if category is RuntimeWarning else None
+    told = f"{message}, so it did not run: write `await {forgotten[1]}(...)`" if forgotten is not None else message
+    return f"{filename}:{lineno}: {category.__name__}: {told}\n"

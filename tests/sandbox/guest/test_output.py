@@ -29,6 +29,11 @@ pytestmark = pytest.mark.anyio
         ("print('é' * 50_000)", "é" * 50_000 + "\n", ""),
         ("import warnings\nwarnings.warn('careful')", "", "script.py:2: UserWarning: careful\n"),
         (
+            "class C:\n    async def f(self): pass\nC().f()\n1",
+            "",
+            "script.py:3: RuntimeWarning: coroutine 'C.f' was never awaited, so it did not run: write `await f(...)`\n",
+        ),
+        (
             "x = 'a' is 'b'\ntry:\n    pass\nfinally:\n    return x",
             "",
             (
