@@ -22,6 +22,7 @@ from codegen.checking.wrong_arguments import taken_for_object, wrong_argument, w
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from collections.abc import Set as AbstractSet
 
     from codegen.checking.known_names import Known
     from codegen.checking.place import Place
@@ -161,9 +162,7 @@ def _method(finding: Finding, place: Place, known: Known) -> Mistake | None:
 def _on_kind(finding: Finding, type_: str, place: Place, known: Known) -> Mistake | None:
     """Judge a use of a value that its kind never allows."""
     if type_.startswith(("CoroutineType[", "Future[", "Task[")):
-        if place.is_awaited and type_.startswith("CoroutineType["):
-            return Mistake("`await` takes what follows the call for a part of it", AWAIT_FIRST)
-        return Mistake("the result of an `async` call is used without `await`", AWAIT)
+        return _not_awaited(type_, place)
     if type_.startswith("<module 'tools"):
         return Mistake(finding.message, "call one of its functions")
     if known.results_altered:
@@ -173,9 +172,29 @@ def _on_kind(finding: Finding, type_: str, place: Place, known: Known) -> Mistak
     base = place.text.rpartition(ends)[0] if ends is not None else place.text
     if len(kinds.names) == 1 and kinds.names <= _SIMPLE and not kinds.unknown and place.is_of_call(base):
         hint = "leave out `async`" if "async-iterable" in finding.message else ""
-        is_of_text = finding.rule == "missing-attribute" and kinds.names == {"str"}
-        return Mistake(finding.message, taken_for_object(base, place) if is_of_text else hint)
+        if finding.rule == "missing-attribute":
+            hint = _instead_of_attribute(finding, kinds.names, base, place)
+        return Mistake(finding.message, hint)
     return None
+
+
+def _not_awaited(type_: str, place: Place) -> Mistake:
+    """Judge a use of an `async` call, or of a task, as if it were its result."""
+    if place.is_awaited and type_.startswith("CoroutineType["):
+        return Mistake("`await` takes what follows the call for a part of it", AWAIT_FIRST)
+    if type_.startswith("Task["):
+        return Mistake("a task is used as if it were its result", "`await` it, or take .result() once it is done")
+    return Mistake("the result of an `async` call is used without `await`", AWAIT)
+
+
+def _instead_of_attribute(finding: Finding, kind: AbstractSet[str], base: str, place: Place) -> str:
+    """Return what to write instead of an attribute of a text, a dict or a list."""
+    named = _OBJECT.search(finding.message)
+    if "str" in kind:
+        return taken_for_object(base, place)
+    if "dict" in kind and named is not None:
+        return f'it is a dict: write ["{named[2]}"]'
+    return "take one element, or loop over it" if "list" in kind else ""
 
 
 def _operator(finding: Finding, place: Place, known: Known) -> Mistake | None:

@@ -67,9 +67,7 @@ def unknown_tool(module: str, name: str, place: Place, known: Known) -> Mistake 
         meant = ERROR_NAMES.intersection(re.findall(r"\w+", place.rest_of_line.partition(" import ")[2]))
         if meant:
             return Mistake(f"there is no server `{name}` in tools", f"write `from tools import {min(meant)}`")
-        near = near_name(name, [*known.functions, *ERROR_NAMES])
-        hint = f"did you mean `{near}`?" if near else f"there are: {listed(known.functions)}"
-        return Mistake(f"there is no server `{name}` in tools", hint)
+        return Mistake(f"there is no server `{name}` in tools", _instead_of_server(name, known))
     namespace = module.removeprefix("tools.")
     functions = known.functions.get(namespace, ())
     missing = f"there is no tool `{name}` in {module}"
@@ -79,3 +77,12 @@ def unknown_tool(module: str, name: str, place: Place, known: Known) -> Mistake 
         own = f"`from tools import {namespace} as {namespace}_server`"
         return Mistake(missing, f"for Python's own {namespace} beside the server write {own} and `import {namespace}`")
     return Mistake(missing, nearest(name, functions, "there are"))
+
+
+def _instead_of_server(name: str, known: Known) -> str:
+    near = near_name(name, [*known.functions, *ERROR_NAMES])
+    if near is not None:
+        return f"did you mean `{near}`?"
+    if name.endswith(("Error", "Exception")):
+        return "write `ToolError`, the base of all errors of tools"
+    return f"there are: {listed(known.functions)}"
