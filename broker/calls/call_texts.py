@@ -59,6 +59,7 @@ PLAIN_CHARACTERS = (
 ASYNC_DEF = (
     "write `async def` for the function around it and `await` its calls; a lambda can return the call to be awaited"
 )
+GATHER_TAKES_CALLS = "asyncio.gather takes calls that are not awaited yet: leave out the `await` inside of it"
 GATHER_THEM = "to await several calls at once write `await asyncio.gather(*calls)`"
 MAKE_A_LIST = "this is an asynchronous generator: write a list, `[await ... for ...]`, or loop with `async for`"
 CALL_AND_AWAIT = (
@@ -66,6 +67,17 @@ CALL_AND_AWAIT = (
 )
 AS_DICT = "Pass a dict: the `_asdict()` of a named tuple"
 HELP_SHOWS = "help(tool) shows the stub of a tool"
+TASKS_HAVE_RESULTS = "a task or a gather is not its result: `await` it, or take task.result() once it is done"
+TIME_WAS_UP = (
+    "the script's own timeout (asyncio.wait_for or asyncio.timeout) ran out: allow more seconds, or wait for less at a "
+    "time"
+)
+NEXT_FOUND_NOTHING = "next() found nothing: give it a value for that case, as in next(..., None)"
+NONE_HAS_NO_ORDER = (
+    "a value is None, which has no order: leave it out, or sort by key=lambda one: (one is None, one), where `one` is "
+    "what you sort by"
+)
+FORMAT_AS_TEXT = "a width is for text and numbers: write {value!s:<10} where it may be None, a list or a dict"
 TAKE_THE_TEXT = (
     'if this is a tool\'s result, its text is in one of its keys, as its stub says: result["content"] or another'
 )
@@ -88,7 +100,10 @@ NOT_AS_JSON = "Pass the value itself, without json.dumps()"
 IN_A_LIST = "Pass a list, even for one item: [...]"
 AWAIT_IT = "write `await` before it"
 PYTHON_TEXT = "if this is a tool's result, its text is not JSON but a Python literal: `ast.literal_eval(text)` reads it"
-NOT_AWAITED = "functions that are not `async`, such as display() and print(), are called without `await`"
+NOT_AWAITED = (
+    "`await` is for calls of tools and of `async` functions: functions that are not `async`, such as display() and "
+    "print(), and values go without it"
+)
 TEXT_IS_NOT_PARSED = (
     "if this is a tool's result, it is text (str): json.loads() reads it if it is JSON, and if it is not, print its "
     "beginning first"

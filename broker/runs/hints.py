@@ -35,13 +35,14 @@ _UNREAD = (
     (re.compile(r"(?m)^[ \t]*[%!][A-Za-z]"), call_texts.NO_NOTEBOOK),
     (re.compile(r"(?m)^[ \t]*(?:</?\w+>|<!\[CDATA\[)"), call_texts.WITHOUT_MARKUP),
     (re.compile(r"&(?:lt|gt|amp|quot|#39);"), call_texts.NO_ENTITIES),
-    (re.compile(r"(?m)^[ \t]*(?:const|let|var) \w+ =|\bconsole\.log\("), call_texts.PYTHON_ALONE),
+    (re.compile(r"(?m)^[ \t]*(?:const|let|var) [\w{\[][^=\n]*=|\bconsole\.log\("), call_texts.PYTHON_ALONE),
     (re.compile(r"invalid (?:non-printable )?character"), call_texts.PLAIN_CHARACTERS),
     (re.compile(r"'await' outside|outside of an asynchronous function"), call_texts.ASYNC_DEF),
 )
 """In the error of a script that does not parse, which shows the line at which Python gave up."""
 
 _RESULT_TAKEN_WRONG = (
+    (re.compile(r"has the keys? .*: a loop over it gives "), ""),  # which says it all
     (re.compile(r"TypeError: the JSON object must be str, .* not (?:dict|list)"), call_texts.RESULTS_ARE_VALUES),
     (
         re.compile(
@@ -109,7 +110,20 @@ _ANYWHERE = (
     (re.compile(r"TypeError: 'Tool\w+' object is not "), call_texts.ERRORS_AMONG_RESULTS),
     (re.compile(r"AttributeError: 'Tool\w+' object has no attribute "), call_texts.PARTS_OF_ERRORS),
     (re.compile(r"RuntimeError: await wasn't used with future"), call_texts.AWAIT_IT),
+    (re.compile(r"(?:Type|Attribute)Error: '[\w.]*(?:Task|Future)' object "), call_texts.TASKS_HAVE_RESULTS),
+    (re.compile(r"TypeError: Passing coroutines is forbidden"), call_texts.GATHER_THEM),
+    (re.compile(r"RuntimeError: coroutine raised StopIteration"), call_texts.NEXT_FOUND_NOTHING),
+    (re.compile(r"TypeError: '[<>]=?' not supported between instances of .*'NoneType'"), call_texts.NONE_HAS_NO_ORDER),
+    (re.compile(r"TypeError: unsupported format string passed to \w+\.__format__"), call_texts.FORMAT_AS_TEXT),
+    (re.compile(r"\ATimeoutError: \Z"), call_texts.TIME_WAS_UP),
 )
+_AT_A_LINE = (
+    (
+        re.compile(r"\bgather\((?:.*\n){1,12}TypeError: (?:cannot use '\w+' as a dict key|An asyncio\.Future, )"),
+        call_texts.GATHER_TAKES_CALLS,
+    ),
+)
+"""In the end of a traceback, with the lines of the script."""
 _MOST_READ = 1_000
 """Characters of an error: a script may write more of it, and some patterns take the cube of their number."""
 _OF_CLIENTS = STAND_INS | {"call", "client", "invoke", "mcp", "mcp_client", "session", "tools"}
@@ -158,8 +172,11 @@ def _hint(raised: Raised, script: str, catalog: Catalog, *, has_called: bool) ->
         return _tool_hint(named[1], catalog)
     if (named := _MODULE_WITHOUT.match(raised.message)) and (hint := _missing_in_module(named[1], named[2], catalog)):
         return hint
-    text = f"{raised.type}: {raised.message}"[:_MOST_READ]
-    return text_for(text, _ANYWHERE) or (text_for(text, _RESULT_TAKEN_WRONG) if has_called else "")
+    is_group = raised.type.endswith("ExceptionGroup")
+    text = (raised.traceback if is_group else f"{raised.type}: {raised.message}")[:_MOST_READ]
+    if hint := text_for(text, _ANYWHERE) or text_for(raised.traceback[-_MOST_READ:], _AT_A_LINE):
+        return hint
+    return text_for(text, _RESULT_TAKEN_WRONG) if has_called else ""
 
 
 def _undefined(name: str, script: str, catalog: Catalog) -> str:

@@ -162,7 +162,7 @@ MISTAKES = {
         "import json\nfrom tools import desk\njson.loads(await desk.rows())",
         "`ast.literal_eval(text)` reads it",
     ),
-    "a display that is awaited": ("await display('a')", "such as display() and print(), are called without `await`"),
+    "a display that is awaited": ("await display('a')", "such as display() and print(), and values go without it"),
     "text as an object": (
         "from tools import desk\n(await desk.note())['notes']",
         "json.loads() reads it if it is JSON",
@@ -186,6 +186,40 @@ MISTAKES = {
     "an error among results": (
         "import asyncio\nfrom tools.desk import lost\n(await asyncio.gather(lost(), return_exceptions=True))[0]['a']",
         "isinstance(result, ToolError)",
+    ),
+    "the usual mistake in a task group": (
+        "import asyncio\nasync def f(): (await desk.note()).a\nasync with asyncio.TaskGroup() as g: g.create_task(f())",
+        "json.loads() reads it if it is JSON",
+    ),
+    "a task for its result": (
+        "import asyncio\nasync def f(): return {}\n[asyncio.create_task(f())][0]['a']",
+        "take task.result() once it is done",
+    ),
+    "calls to be waited for": (
+        "import asyncio\nfrom tools import desk\nawait asyncio.wait([desk.add(a=1), desk.add(a=2)])",
+        "write `await asyncio.gather(*calls)`",
+    ),
+    "results to be gathered": (
+        "import asyncio\nfrom tools import desk\nawait asyncio.gather(*[await desk.boxed() for _ in 'ab'])",
+        "leave out the `await` inside of it",
+    ),
+    "texts to be gathered": (
+        "import asyncio\nawait asyncio.gather(\n    await desk.note(),\n    await desk.note(),\n)",
+        "leave out the `await` inside of it",
+    ),
+    "the first of none": ("next(n for n in () if n)", "as in next(..., None)"),
+    "None in order": ("sorted([None, 1])", "a value is None, which has no order"),
+    "a width for None": ("f'{None:<10}'", "write {value!s:<10} where it may be None"),
+    "an error of another name": ("from tools import desk, ToolException", "write `ToolError`, the base of all errors"),
+    "a timeout of its own": (
+        "import asyncio\nawait asyncio.wait_for(asyncio.sleep(5), 0.01)",
+        "the script's own timeout",
+    ),
+    "a destructuring constant": ("const { a, b } = f();", "runs Python, no other language"),
+    "a value that is awaited": ("x = [1]\nawait x[0]", "and values go without it"),
+    "a key as an attribute of a typed result": (
+        "from tools import desk\n(await desk.boxed()).a",
+        'it is a dict: write ["a"]',
     ),
     "parts of a result": (
         "from tools import desk\n(await desk.note()).content",
@@ -260,8 +294,10 @@ async def test_a_usual_mistake_is_told_what_was_meant(session, script, hint):
         "x = '''\n<b>&lt;\n%d\n>>> 1\n'''\ny = (",
         "import time\ntime.nothing",
         "import json\njson.loads('{')",
+        "x = {}\nx[{}]",
+        "raise TimeoutError('the lamp is off')",
         "import json\njson.loads(str([{'name': 'Ada'}]))",
-        "{}.content",
+        "(5).content",
         "from tools import desk\nawait desk.boxed()\n1 / 0",
     ],
 )
@@ -269,6 +305,12 @@ async def test_any_other_error_is_told_as_it_is(session, script):
     last = (await told(session, script)).rstrip().splitlines()[-1]
     assert ": " in last
     assert "`" not in last.removesuffix("and `tools`")
+
+
+@pytest.mark.parametrize("use", ["one['a']", "one.get('a')"])
+async def test_a_loop_over_the_keys_of_a_result_is_not_taken_for_text(session, use):
+    script = f"from tools import desk\nbox = {{**await desk.boxed()}}\nfor one in box: {use}"
+    assert (await told(session, script)).endswith("\n`box` has the key 'a': a loop over it gives these\n")
 
 
 async def test_tools_and_its_errors_need_no_import(session):
