@@ -119,9 +119,11 @@ def wrong_arguments(tool: str, fault: str, takes: Sequence[str] = ()) -> str:
 
 def unknown_tool(name: str, known: Sequence[str]) -> str:
     """Return that there is no such tool on the surface."""
-    fetch = f" Tools of servers are called in scripts of execute_code, after {_fetch([name[:120]])}."
-    hint = fetch if "." in name else ""
-    return f"There is no tool {json.dumps(name[:80])}. Nothing was executed. Tools: {', '.join(known)}.{hint}"
+    fetch = f", after {_fetch([name[:120]])}" if "." in name else ""
+    return (
+        f"There is no tool {json.dumps(name[:80])}. Nothing was executed. Tools: {', '.join(known)}. Tools of servers "
+        f"are called in scripts of execute_code{fetch}."
+    )
 
 
 def imports(namespaces: Sequence[str]) -> str:

@@ -89,6 +89,7 @@ CASES = {
         "execute_code", f"{name[:300]!r} was unexpected", ["code", "timeout", "session"]
     ),
     "unknown_tool": lambda name: texts.unknown_tool(f"{name}.tool", list(texts.DESCRIPTIONS)),
+    "unknown_tool of no server": lambda name: texts.unknown_tool(name, list(texts.DESCRIPTIONS)),
     "imports": lambda name: texts.imports(["git", "memory"]),  # noqa: ARG005
     "not_described": lambda name: texts.not_described(details(name, ("git.git_log",), 30 if name == HOSTILE else 1)),
     "not_described_several": lambda name: texts.not_described(several(name)),
