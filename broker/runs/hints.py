@@ -144,7 +144,8 @@ def with_hint(outcome: Outcome, script: str, catalog: Catalog, *, has_called: bo
     hint = _hint(outcome, script, catalog, has_called=has_called)
     if not hint:
         return outcome
-    return Raised(outcome.type, f"{outcome.message}\n{hint}", f"{outcome.traceback.rstrip()}\n{hint}\n")
+    message = f"{outcome.message}\n{hint}" if outcome.message else hint
+    return Raised(outcome.type, message, f"{outcome.traceback.rstrip()}\n{hint}\n")
 
 
 def sharpened(diagnostic: Diagnostic, catalog: Catalog) -> Diagnostic:

@@ -313,6 +313,11 @@ async def test_a_loop_over_the_keys_of_a_result_is_not_taken_for_text(session, u
     assert (await told(session, script)).endswith("\n`box` has the key 'a': a loop over it gives these\n")
 
 
+async def test_the_hint_is_the_message_of_an_error_that_has_none(session):
+    result = await session.execute_code("import asyncio\nawait asyncio.wait_for(asyncio.sleep(5), 0.01)")
+    assert (result.error.type, result.error.message) == ("TimeoutError", call_texts.TIME_WAS_UP)
+
+
 async def test_tools_and_its_errors_need_no_import(session):
     script = (
         "try:\n    await tools.desk.add(a=1)\n    raise ToolError('why')\n"
