@@ -26,6 +26,15 @@ class ToolAnnotations:
     open_world: bool | None = None
 
 
+HINTS = {
+    "readOnlyHint": "read_only",
+    "destructiveHint": "destructive",
+    "idempotentHint": "idempotent",
+    "openWorldHint": "open_world",
+}
+"""What MCP calls each field of `ToolAnnotations`."""
+
+
 @dataclass(frozen=True, eq=False)
 class ToolSpec:
     """One tool definition as received, apart from the server's own name for itself.

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from codegen import render_module
+from codegen.tool_spec import HINTS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -21,14 +22,6 @@ if TYPE_CHECKING:
     from codegen import Stub, ToolSpec
 
 _NOT_FINITE = re.compile("NaN|Infinity")
-
-HINTS = {
-    "readOnlyHint": "read_only",
-    "destructiveHint": "destructive",
-    "idempotentHint": "idempotent",
-    "openWorldHint": "open_world",
-}
-"""What MCP calls the hints of a tool, and what they are called here."""
 
 
 @dataclass(frozen=True, slots=True)

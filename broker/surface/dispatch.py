@@ -10,7 +10,6 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from broker.calls.json_schema import TOO_LARGE, first_fault
-from broker.disclosure.tool_details import HINTS
 from broker.errors import RecordingError, RunInterruptedError, SearchError, StoreError
 from broker.logging import logger
 from broker.runs.envelope import ExecutionError, ExecutionResult
@@ -27,6 +26,7 @@ from broker.surface.sent_code import plain_code
 from broker.tiers.items import summary_line
 from codegen import CheckerError
 from codegen.plain_text import one_line
+from codegen.tool_spec import HINTS
 from sandbox import SandboxError
 from sandbox.perform import check_script
 

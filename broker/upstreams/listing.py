@@ -9,10 +9,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from broker.disclosure.tool_details import HINTS
 from broker.errors import ReplyError
 from codegen import ToolAnnotations, ToolSpec
 from codegen.plain_text import one_line
+from codegen.tool_spec import HINTS
 
 if TYPE_CHECKING:
     from broker.upstreams.connection import Connection, Page
