@@ -31,14 +31,20 @@ from codegen.plain_text import few, literal, one_line
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
+_FAULT = 3
+"""The steps that a fault costs."""
 _QUOTED_CHARACTERS = 800
-"""So many characters of a message cost a step."""
+"""So many characters of its message cost a step."""
+_NUMBER_BITS = 100
+"""So many bits of a whole number cost a step: Python quotes long ones slowly."""
 _MESSAGE_CHARACTERS = 300
 _PATH_CHARACTERS = 120
 _NAMED = 10
 """So many keys or indexes are named in a message."""
 _COMPARED_CHARACTERS = 50
 """So many characters of items that must be unique cost a step."""
+_SLOWLY_COMPARED_CHARACTERS = 10
+"""So many characters of what an object or a list is compared with cost a step."""
 
 
 class BoundedValidator:
@@ -122,18 +128,37 @@ def _bounded(validator: Any) -> Any:
     for name, check in (("unevaluatedProperties", _unevaluated_properties), ("unevaluatedItems", _unevaluated_items)):
         if name in keywords:
             keywords[name] = _counted(check)
-    return validators.extend(validator, keywords)  # type: ignore[no-untyped-call]  # untyped in the stubs
+    for name in {"const", "enum"} & keywords.keys():
+        keywords[name] = _compared(keywords[name])
+    bounded = validators.extend(validator, keywords)  # type: ignore[no-untyped-call]  # untyped in the stubs
+    bounded.evolve = _evolved
+    return bounded
+
+
+def _evolved(validator: Any, **changes: Any) -> Any:
+    """Return the validator of a subschema, which the library goes through for keywords.
+
+    In the place of the library's own, which takes its unbounded one where a subschema names a dialect.
+    """
+    kept = {"schema": validator.schema, "registry": validator._registry, "_resolver": validator._resolver}  # noqa: SLF001
+    schema = changes.get("schema", validator.schema)
+    check_work.take(1)
+    check_work.take_look_through(schema)
+    own = type(validator)
+    dialect = validator_for(schema, default=own)
+    return (own if dialect is own else _bounded(dialect))(**kept | changes)
 
 
 def _counted(check: Callable[..., Any]) -> Callable[..., Iterator[ValidationError]]:
     def counted(validator: Any, value: Any, instance: Any, schema: Any) -> Iterator[ValidationError]:
         check_work.take(1)
-        looked_through = sum(len(one) for one in (value, instance) if isinstance(one, list | dict))
-        check_work.take_at_once(looked_through // check_work.ITEMS)
+        check_work.take_look_through(value, instance)
+        if isinstance(instance, int):
+            check_work.take_at_once(instance.bit_length() // _NUMBER_BITS)
         with check_work.Deeper():
             for error in check(validator, value, instance, schema) or ():
                 # Once for each level that hands it on.
-                check_work.take(1 + len(error.message) // _QUOTED_CHARACTERS)
+                check_work.take(_FAULT + len(error.message) // _QUOTED_CHARACTERS)
                 yield error
 
     return counted
@@ -142,6 +167,18 @@ def _counted(check: Callable[..., Any]) -> Callable[..., Iterator[ValidationErro
 def _looked_up(check: Callable[..., Any]) -> Callable[..., Iterator[ValidationError]]:
     def checked(validator: Any, value: Any, instance: Any, schema: Any) -> Iterator[ValidationError]:
         check_work.take_lookup(value)
+        yield from check(validator, value, instance, schema)
+
+    return checked
+
+
+def _compared(check: Callable[..., Any]) -> Callable[..., Iterator[ValidationError]]:
+    """Objects and lists are compared item by item, and slowly."""
+
+    def checked(validator: Any, value: Any, instance: Any, schema: Any) -> Iterator[ValidationError]:
+        for choice in value if isinstance(value, list) else [value]:
+            if isinstance(instance, list | dict) and isinstance(choice, list | dict):
+                check_work.take_at_once(1 + len(json.dumps(choice)) // _SLOWLY_COMPARED_CHARACTERS)
         yield from check(validator, value, instance, schema)
 
     return checked
@@ -186,10 +223,10 @@ def _unevaluated_items(validator: Any, _value: Any, instance: Any, schema: Any) 
 def _unique_items(_validator: Any, value: Any, instance: Any, _schema: Any) -> Iterator[ValidationError]:
     """Compare by canonical text: the library compares every pair of items that cannot be sorted."""
     if value is True and isinstance(instance, list):
-        texts = set()
+        texts, encode = set(), json.JSONEncoder(sort_keys=True).encode
         for item in instance:
-            text = json.dumps(item, sort_keys=True)
-            check_work.take_at_once(len(text) // _COMPARED_CHARACTERS)
+            text = encode(item)
+            check_work.take_at_once(isinstance(item, list | dict) + len(text) // _COMPARED_CHARACTERS)
             texts.add(text)
         if len(texts) != len(instance):
             yield ValidationError("has items that are not unique")

@@ -16,6 +16,11 @@ STEPS = 50_000
 ITEMS = 8
 """So many items or members of what is looked through cost a step."""
 
+_POINTER_PARTS = 2
+"""So many parts of a pointer that is followed cost a step."""
+_POINTER_CHARACTERS = 400
+"""So many characters of it do."""
+
 _MOST_LEVELS = 120
 """Keywords within keywords. Each takes six calls at most of Python's stack; where that ends, a library panics."""
 
@@ -78,13 +83,26 @@ def take_at_once(count: int) -> None:
         take(count)
 
 
+def take_look_through(*parts: Any) -> None:
+    """Take the steps of looking through what has items or members, once, and not at what is in them.
+
+    Raises:
+        UnfinishedError: There are too few left.
+    """
+    take_at_once(sum(len(part) for part in parts if isinstance(part, list | dict)) // ITEMS)
+
+
 def take_lookup(reference: Any) -> None:
     """Take the steps of a reference: the library goes through the whole document for a name, not for a pointer.
 
     Raises:
         UnfinishedError: There are too few left.
     """
-    if isinstance(reference, str) and reference != "#" and not reference.startswith("#/"):
+    if not isinstance(reference, str):
+        return
+    if reference == "#" or reference.startswith("#/"):
+        take_at_once(reference.count("/") // _POINTER_PARTS + len(reference) // _POINTER_CHARACTERS)
+    else:
         take_at_once(_names.get().lookup)
 
 

@@ -27,7 +27,9 @@ def evaluated(validator: Any, value: Any, schema: Any) -> set[Any]:
     """
     if not isinstance(schema, dict):
         return set()
-    check_work.take_at_once(1 + len(value) // check_work.ITEMS)
+    check_work.take(1)
+    check_work.take_look_through(value, schema)
+    check_work.take_look_through(*schema.values())
     with check_work.Deeper():
         found = set(_members(validator, value, schema) if isinstance(value, dict) else _items(validator, value, schema))
         for there, subschema in _in_its_place(validator, value, schema):

@@ -9,12 +9,14 @@ from typing import TYPE_CHECKING
 import pytest
 
 from broker.calls.check_work import STEPS
-from broker.calls.json_schema import first_fault
+from broker.calls.json_schema import faults, first_fault
 
 if TYPE_CHECKING:
     from types import FrameType
 
 OBJECT = {"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"]}
+
+DIALECTS = ["https://json-schema.org/draft/2020-12/schema", "http://json-schema.org/draft-07/schema#"]
 
 FAULTS = {
     "fits": ({"n": 1}, OBJECT, None),
@@ -36,6 +38,19 @@ FAULTS = {
         None,
     ),
     "an expression without end": ("a" * 40 + "!", {"pattern": "^(a+)+$"}, None),
+    **{
+        f"an expression without end in a part with the dialect {dialect}": (
+            {"a": "a" * 40 + "!"},
+            {"properties": {"a": {"$schema": dialect, "pattern": "^(a+)+$"}}},
+            None,
+        )
+        for dialect in DIALECTS
+    },
+    "a part with a dialect": (
+        {"a": [1, "x"]},
+        {"properties": {"a": {"$schema": DIALECTS[1], "items": [{}, {"type": "integer"}]}}},
+        "a[1]: 'x' is not of type 'integer'",
+    ),
     "a reference within": (
         {"n": "x"},
         {"properties": {"n": {"$ref": "#/$defs/n"}}, "$defs": {"n": {"type": "integer"}}},
@@ -50,6 +65,8 @@ FAULTS = {
     "a dialect that is none": ({"n": "x"}, {**OBJECT, "$schema": "nonsense"}, "n: 'x' is not of type 'integer'"),
     "not even an object": ({}, 5, None),
     "unique items": ([{"a": 1}, {"a": 1}], {"uniqueItems": True}, "has items that are not unique"),
+    "something else than a constant of several parts": ({"a": [2]}, {"const": {"a": [1]}}, "{'a': [1]} was expected"),
+    "a constant of several parts": ({"a": [1.0]}, {"const": {"a": [1]}}, None),
     "draft 7": (
         [1, "x"],
         {"$schema": "http://json-schema.org/draft-07/schema#", "items": [{}, {"type": "integer"}]},
@@ -72,6 +89,33 @@ def test_a_schema_that_multiplies_its_own_work_is_given_up():
 
 def test_many_items_that_must_be_unique_are_checked():
     assert first_fault([{"n": index} for index in range(20_000)], {"uniqueItems": True}) is None
+
+
+NAMES = [f"n{number}" for number in range(100_000)]
+LONG_NAME = "n" * 100_000
+NUMBERS = [1] * 20_000
+
+LONG_WORK = {
+    "names that are required": ({}, {"required": NAMES}),
+    "names that another requires": ({"a": 1}, {"dependentRequired": {"a": NAMES}}),
+    "keywords that nobody knows": ([1] * 2_000, {"items": dict.fromkeys(NAMES, True)}),
+    "a long pointer": ([1] * 2_000, {"$defs": {LONG_NAME: True}, "items": {"$ref": f"#/$defs/{LONG_NAME}"}}),
+    "a long constant within": ({"a": NUMBERS}, {"allOf": [{"const": {"a": NUMBERS}}] * 50}),
+    "long choices within": ({"a": NUMBERS}, {"allOf": [{"enum": [{"a": NUMBERS}]}] * 50}),
+    "many short items that must be unique": ([[n] for n in range(20_000)], {"allOf": [{"uniqueItems": True}] * 5}),
+    "numbers of many digits": ([10**4_000] * 1_000, {"items": {"minimum": 1}}),
+    "alternatives that nothing evaluates": (
+        [{"a": 1}] * 2_000,
+        {"items": {"anyOf": [{"unevaluatedProperties": False, "allOf": [True] * 50_000}, True]}},
+    ),
+}
+
+
+@pytest.mark.parametrize(("value", "schema"), LONG_WORK.values(), ids=LONG_WORK)
+def test_work_that_a_schema_makes_long_is_given_up(value, schema):
+    said = faults(value, {**schema, "minProperties": 0}, most=1, unchecked="given up")
+    more = faults(value, {**schema, "minProperties": 0}, most=2)
+    assert said == ["given up"] or int(more[-1].split()[1]) < STEPS / 3
 
 
 def test_the_text_of_a_fault_is_bounded_and_inert():
@@ -161,7 +205,7 @@ def test_a_schema_that_is_used_once_is_not_kept():
 def test_the_validator_is_loaded_for_the_first_value_that_does_not_plainly_fit(value, is_loaded):
     program = (
         "import sys\n"
-        "from broker.calls.json_schema import first_fault\n"
+        "from broker.calls.json_schema import faults, first_fault\n"
         f"first_fault({value!r}, {{'type': 'integer'}})\n"
         "print('jsonschema' in sys.modules)\n"
     )
