@@ -13,6 +13,7 @@ from typing import Any
 
 from broker import other_forms
 from broker.errors import ConfigError
+from broker.named_file import read_named
 from sandbox.json_bounds import is_within_depth
 
 MOST_BYTES = 16 * 1024 * 1024
@@ -31,8 +32,7 @@ def read_text(path: Path) -> str:
     """
     source = str(path)
     try:
-        with path.open("rb") as file:
-            data = file.read(MOST_BYTES + 1)
+        data = read_named(path, MOST_BYTES + 1)
         if len(data) > MOST_BYTES:
             raise ConfigError(source, [f"has more than the {MOST_BYTES:,} bytes that are allowed"])
         return data.decode("utf-8-sig")

@@ -6,6 +6,7 @@ import sys
 from pathlib import Path
 
 from broker.cli.terminal import Problem
+from broker.named_file import read_named
 from sandbox.perform import MAX_SCRIPT_CHARACTERS, check_script
 
 STDIN = "-"
@@ -22,11 +23,8 @@ def read_script(script: str) -> str:
         Problem: It cannot be read, is not UTF-8, or is too long.
     """
     try:
-        if script == STDIN:
-            source = sys.stdin.buffer.read(_MOST_BYTES + 1)
-        else:
-            with Path(script).open("rb") as file:
-                source = file.read(_MOST_BYTES + 1)
+        most = _MOST_BYTES + 1
+        source = sys.stdin.buffer.read(most) if script == STDIN else read_named(Path(script), most)
     except IsADirectoryError:
         raise Problem(f"{script} is a directory", "Name the script in it.") from None
     except OSError as error:

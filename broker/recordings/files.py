@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from pydantic import ValidationError
 
 from broker.errors import RecordingError
+from broker.named_file import read_named
 from broker.recordings.events import FORMAT, LINE, Ended, Kept, KeptValue, Sealed, Stepped
 from broker.recordings.lines import explain
 from broker.recordings.parts import ByDigest
@@ -33,7 +34,6 @@ MAX_LINE_VALUES = 2_000_000
 """How many values a line may hold, or a value that is kept; more than a script may be given or give at once."""
 MAX_FILE_VALUES = 20_000_000
 """How many values all events together may hold: they are in memory at once."""
-_PIECE_BYTES = 16 * 1024 * 1024
 
 
 @dataclass
@@ -74,7 +74,7 @@ def read_file(path: Path) -> RecordingFile:
         RecordingError: It cannot be read, is none of ours, or was changed; the text names file and line.
     """
     try:
-        data = _content(path)
+        data = read_named(path, MAX_FILE_BYTES + 1)
     except OSError as error:
         raise RecordingError(f"{path}: {(error.strerror or 'cannot be read').lower()}") from None
     if len(data) > MAX_FILE_BYTES:
@@ -98,15 +98,6 @@ def read_recording(path: Path) -> Recording:
         raise RecordingError(f"{path}: {error}") from None
     recording.cut = file.cut
     return recording
-
-
-def _content(path: Path) -> bytes:
-    """Read a file as far as it may go: the name may be that of a device, which has no size and no end."""
-    data = bytearray()
-    with path.open("rb", buffering=0) as file:
-        while len(data) <= MAX_FILE_BYTES and (piece := file.read(_PIECE_BYTES)):
-            data += piece
-    return bytes(data)
 
 
 def _read(data: bytes) -> RecordingFile:

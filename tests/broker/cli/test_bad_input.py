@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from functools import partial
@@ -303,6 +304,31 @@ def test_a_file_without_end_is_not_read_to_its_end(codemode, arguments, said):
 
     bound = (6 * 1024 * MIB, 6 * 1024 * MIB)
     assert_explained(codemode(*arguments, first=partial(resource.setrlimit, resource.RLIMIT_AS, bound)), said)
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="pipes of POSIX")
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("run", "PIPE"),
+        ("run", "-", "--config", "PIPE"),
+        ("replay", "PIPE"),
+        ("replay", str(RECORDING), "--policy", "PIPE"),
+    ],
+)
+def test_a_pipe_that_nobody_writes_to_is_not_waited_for(codemode, tmp_path, arguments):
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    given = [str(pipe) if one == "PIPE" else one for one in arguments]
+    assert_explained(codemode(*given), str(pipe), "nothing comes from this pipe")
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="pipes of POSIX")
+def test_a_pipe_is_read_to_its_end(codemode, tmp_path):
+    (tmp_path / "script.py").write_text("print(1)")
+    config = '{"mcpServers": {}' + " " * 200_000 + "}"
+    finished = codemode("run", "script.py", "--config", "/dev/stdin", stdin=config)
+    assert (finished.returncode, finished.stdout) == (0, "1\n"), finished.stderr
 
 
 @pytest.mark.parametrize(
