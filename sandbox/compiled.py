@@ -115,13 +115,17 @@ class CompiledImage:
         return None if component is None else (component, file)
 
     def write(self, code: bytes) -> None:
-        """Puts compiled code into its place, the proof after it.
+        """Puts compiled code into its place, with its proof.
+
+        A file that is there and has these bytes stays: processes with other data folders may start workers on it.
 
         Raises:
             ImageError: One of the two can't be written.
         """
-        write_private(self.path, code)
         self._prove(Proof(hashlib.sha256(code).hexdigest(), ""))
+        found = identity(self.path)
+        if found is None or not self._is_proven(found):
+            write_private(self.path, code)
 
     def remove(self) -> None:
         """Removes the file and its proof. The note of its use stays: its lock is that of the next such image too."""

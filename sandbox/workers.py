@@ -59,7 +59,7 @@ class Workers:
         """
         _check_platform()
         try:
-            await self._choose()
+            await self._choose_first()
         except BaseException:
             self._kill_all()
             raise
@@ -100,6 +100,14 @@ class Workers:
             worker.is_retired = True
         if worker.is_retired and not worker.seats:
             worker.kill()
+
+    async def _choose_first(self) -> None:
+        try:
+            await self._choose()
+        except WorkerError:
+            if self._compiled.is_unchanged():
+                raise
+            await self._choose()  # its file was replaced or removed meanwhile
 
     async def _choose(self) -> WorkerProcess:
         self._drop_lost()

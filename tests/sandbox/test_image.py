@@ -186,6 +186,15 @@ def test_without_its_proof_a_compiled_image_is_compiled_again(load, proofs, text
     assert not load()[1]
 
 
+def test_a_process_with_another_data_folder_leaves_the_file_that_it_would_write(component, cache, tmp_path):
+    file = load_image(component, cache=cache, proofs=tmp_path / "one").file
+    assert load_image(component, cache=cache, proofs=tmp_path / "two").file == file
+    assert file.is_unchanged()
+    file.path.write_bytes(b"something else")
+    assert load_image(component, cache=cache, proofs=tmp_path / "three").file != file
+    assert not file.is_unchanged()
+
+
 def test_a_link_in_the_cache_is_not_followed(load, tmp_path):
     compiled = load()[0].compiled
     compiled.rename(tmp_path / "elsewhere")

@@ -31,10 +31,11 @@ from sandbox import (
     worker_process,
     workers,
 )
-from sandbox.compiled import CompiledImage
+from sandbox.compiled import CompiledFile, CompiledImage
 from sandbox.compiled_cache import proofs_folder
 from sandbox.image import compiled_path
 from sandbox.limits import MIB
+from sandbox.worker_process import WorkerProcess
 from tests.processes import resident_bytes
 
 pytestmark = pytest.mark.anyio
@@ -350,11 +351,33 @@ async def test_a_compiled_image_that_another_process_replaced_is_found_by_the_ne
     code = image.compiled.read_bytes()
     place.write(code)
     async with Sandbox(isolation="process", cache=tmp_path) as sandbox:
+        place.remove()
         place.write(code)
         for worker in processes(sandbox):
             worker.kill()
         with anyio.fail_after(60):
             assert (await sandbox.run("1")).outcome == Completed(1)
+
+
+async def test_a_compiled_image_that_is_replaced_while_the_first_worker_starts_is_found(image, tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
+    proofs_folder().mkdir(parents=True)
+    place = CompiledImage(compiled_path(image.digest, tmp_path), proofs_folder())
+    code = image.compiled.read_bytes()
+    place.write(code)
+    started: list[CompiledFile] = []
+
+    def start(compiled, pool):
+        if not started:
+            place.remove()
+            place.write(code)
+        started.append(compiled)
+        return WorkerProcess(compiled, pool)
+
+    monkeypatch.setattr(workers, "WorkerProcess", start)
+    async with Sandbox(isolation="process", cache=tmp_path) as sandbox:
+        assert (await sandbox.run("1")).outcome == Completed(1)
+    assert len({compiled.identity for compiled in started}) == 2
 
 
 async def test_an_emptied_cache_holds_up_no_run_that_has_a_worker(image, tmp_path, monkeypatch):
