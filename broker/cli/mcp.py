@@ -64,7 +64,7 @@ async def log_out(request: LogoutRequest) -> ExitCode:
     from broker.upstreams.kept_tokens import KeptTokens  # noqa: PLC0415  # loads the SDK
 
     settings = _settings(request.server, request.config)
-    if KeptTokens(settings.url or "").forget():
+    if KeptTokens(settings.url or "", client=settings.oauth).forget():
         note(f"logged out of {request.server}: its tokens are forgotten here; the server may still accept them")
     else:
         note(f"nobody was logged in to {request.server}")

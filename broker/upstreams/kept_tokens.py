@@ -19,6 +19,7 @@ from pydantic import BaseModel, ValidationError
 
 from broker import keyrings
 from broker.errors import LoginError
+from broker.upstreams.oauth_settings import OAuthClient
 from sandbox.private_folder import make_private_folder
 
 if TYPE_CHECKING:
@@ -26,6 +27,9 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 SERVICE = "codemode-broker"
+
+_ASKED = {"grant", "client_id", "issuer", "scopes"}
+"""What of an OAuthClient decides which tokens it is given."""
 
 _LENGTHS = range(8, 16_385)
 """How many characters a token has: it travels in a header."""
@@ -37,11 +41,15 @@ _Model = TypeVar("_Model", bound=BaseModel)
 
 
 class KeptTokens:
-    """The tokens of one server and the registration of our client there. The SDK's `TokenStorage`."""
+    """The tokens of one client at one server, and its registration there. The SDK's `TokenStorage`."""
 
-    def __init__(self, url: str, learn: Callable[[str], None] | None = None) -> None:
-        """Store for a URL; `learn` is told of each token, which is a secret from then on."""
-        self._user = hashlib.sha256(url.encode()).hexdigest()
+    def __init__(self, url: str, learn: Callable[[str], None] | None = None, client: OAuthClient | None = None) -> None:
+        """Store for a URL; `learn` is told of each token, which is a secret from then on.
+
+        A client has tokens of its own: those of another account, or for other scopes, are not for it.
+        """
+        asked = (client or OAuthClient()).model_dump(mode="json", include=_ASKED, exclude_defaults=True)
+        self._user = hashlib.sha256(f"{url}{json.dumps(asked) if asked else ''}".encode()).hexdigest()
         self._learn = learn
 
     async def get_tokens(self) -> OAuthToken | None:

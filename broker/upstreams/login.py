@@ -51,7 +51,7 @@ async def login(settings: ServerConfig, show: Callable[[str], None]) -> None:
         LoginError: It did not come about; the text says why.
     """
     oauth, url = settings.oauth or OAuthClient(), settings.url or ""
-    storage = KeptTokens(url)
+    storage = KeptTokens(url, client=oauth)
     storage.forget()
     await _register(oauth, storage)
     async with await anyio.create_tcp_listener(local_host="127.0.0.1", local_port=oauth.redirect_port) as listener:

@@ -36,16 +36,11 @@ async def authentication(settings: ServerConfig, learn: Callable[[str], None] | 
         LoginError: A person has to log in first; requests raise it too, when tokens cannot be refreshed any more.
     """
     oauth, url = settings.oauth or OAuthClient(), settings.url or ""
-    storage = KeptTokens(url, learn)
+    storage = KeptTokens(url, learn, oauth)
     if oauth.grant == "client_credentials":
-        return _Account(
-            url,
-            storage,
-            oauth.client_id or "",
-            oauth.client_secret or "",
-            scope=" ".join(oauth.scopes) or None,
-            issuer=oauth.issuer,
-        )
+        account = _Account(url, storage, oauth.client_id or "", oauth.client_secret or "", issuer=oauth.issuer)
+        account.context.client_metadata = _with_scopes(account.context.client_metadata, oauth)
+        return account
     # Else each attempt to connect would register one more client.
     if await storage.get_tokens() is None:
         raise LoginError(_WANTED)
@@ -55,12 +50,28 @@ async def authentication(settings: ServerConfig, learn: Callable[[str], None] | 
 
 def client_metadata(oauth: OAuthClient, redirect: str) -> OAuthClientMetadata:
     """Return what our client is registered with, for logins that come back to an address."""
-    return OAuthClientMetadata(
+    metadata = OAuthClientMetadata(
         redirect_uris=[AnyUrl(redirect)],
         client_name=_CLIENT,
-        scope=" ".join(oauth.scopes) or None,
         grant_types=["authorization_code", "refresh_token"],
     )
+    return _with_scopes(metadata, oauth)
+
+
+def _with_scopes(metadata: OAuthClientMetadata, oauth: OAuthClient) -> OAuthClientMetadata:
+    """Return the same, to ask for the scopes that the operator wrote; where there are none, the server names them."""
+    if not oauth.scopes:
+        return metadata
+    return _OwnScopes.model_validate({**metadata.model_dump(), "scope": " ".join(oauth.scopes)})
+
+
+class _OwnScopes(OAuthClientMetadata):
+    """The SDK's, in which it puts the scopes that the server names in the place of any others."""
+
+    def __setattr__(self, name: str, value: object) -> None:
+        """Set a field; the scopes stay."""
+        if name != "scope":
+            super().__setattr__(name, value)
 
 
 class _Provider(OAuthClientProvider):

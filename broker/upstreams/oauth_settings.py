@@ -23,7 +23,7 @@ class OAuthClient(BaseModel):
         client_id: Of a client that is registered already; left out, the broker registers itself.
         client_secret: Its secret, best as `env://` or `keyring://`.
         issuer: The authorization server to which the credentials belong; others are not given them.
-        scopes: What to ask for.
+        scopes: What to ask for, and nothing else; the server names them when left out.
         redirect_port: Where the browser comes back to; any free port when 0.
     """
 

@@ -1,9 +1,9 @@
 """An MCP server behind HTTP with an authorization server, both of the SDK: `-m tests.broker.servers.oauth_server`.
 
 Prints its address. Everybody is given a code at once. `POST /expire` makes the access tokens that it gave invalid,
-`POST /revoke` the refresh tokens too. `GET /log` lists the grants that tokens were given for, and the registrations.
-Account `robot` with secret `robot-secret-1` may use client_credentials, which the SDK's authorization server does not
-have.
+`POST /revoke` the refresh tokens too. `GET /log` lists the grants that tokens were given for, with the scopes of an
+account, and the registrations. Account `robot` with secret `robot-secret-1` may use client_credentials, which the SDK's
+authorization server does not have.
 """
 
 from __future__ import annotations
@@ -102,7 +102,7 @@ def beside(app, issuer):
                 messages.append(await receive())
             form = parse_qs(b"".join(message["body"] for message in messages).decode())
             if form.get("grant_type") == ["client_credentials"]:
-                await client_credentials(issuer, dict(scope["headers"]))(scope, receive, send)
+                await client_credentials(issuer, dict(scope["headers"]), form)(scope, receive, send)
             else:
                 await app(scope, anyio_iterator(messages), send)
         else:
@@ -120,12 +120,12 @@ def anyio_iterator(messages):
     return receive
 
 
-def client_credentials(issuer, headers):
+def client_credentials(issuer, headers, form):
     kind, _, encoded = headers.get(b"authorization", b"").decode().partition(" ")
     given = tuple(map(unquote, base64.b64decode(encoded).decode().split(":"))) if kind == "Basic" else ()
     if given != ACCOUNT:
         return JSONResponse({"error": "invalid_client"}, 401)
-    token = issuer.give("client_credentials", with_refresh=False)
+    token = issuer.give(" ".join(["client_credentials", *form.get("scope", [])]), with_refresh=False)
     return JSONResponse(token.model_dump(mode="json", exclude_none=True))
 
 

@@ -195,7 +195,7 @@ async def test_another_authorization_server_gets_neither_tokens_nor_the_clients_
         return answers.get(str(request.url), httpx2.Response(401, headers=challenge))
 
     for _ in range(2):  # what was registered there is no way to them later either
-        storage = KeptTokens(settings.url or "")
+        storage = KeptTokens(settings.url or "", client=own)
         kept, client = await storage.get_tokens(), await storage.get_client_info()
         assert kept is not None
         assert client is not None
@@ -229,6 +229,19 @@ async def test_a_login_that_is_refused_is_explained_and_keeps_nothing():
         with pytest.raises(LoginError, match="the authorization server refused: access_denied"):
             await login(settings, show)
         assert await KeptTokens(settings.url or "").get_tokens() is None
+
+
+async def test_a_login_asks_for_the_scopes_of_the_config_and_no_others():
+    shown = []
+    async with guarded(Issuer(), ["more"]) as settings:
+
+        def show(url):
+            shown.append(url)
+            raise LoginError("shown")
+
+        with pytest.raises(LoginError, match="shown"):
+            await login(settings.model_copy(update={"oauth": OAuthClient(scopes=("less", "least"))}), show)
+    assert [parse_qs(urlsplit(url).query)["scope"] for url in shown] == [["less least"]]
 
 
 class SteppingIssuer(Issuer):

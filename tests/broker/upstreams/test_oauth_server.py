@@ -192,8 +192,8 @@ async def test_a_call_that_a_server_refuses_for_its_token_was_not_executed(issue
 
 
 @asynccontextmanager
-async def account(issuer, tmp_path, secret="robot-secret-1"):  # noqa: S107  # of a server of the test
-    oauth = {"grant": "client_credentials", "client_id": "robot", "client_secret": "env://ROBOT", "issuer": issuer}
+async def account(issuer, tmp_path, secret="robot-secret-1", name="robot", **more):  # noqa: S107  # of the test
+    oauth = {"grant": "client_credentials", "client_id": name, "client_secret": "env://ROBOT", "issuer": issuer, **more}
     text = json.dumps({"mcpServers": {"web": {"url": f"{issuer}/mcp", "oauth": oauth}}})
     config = Config.parse(text, source="c", folder=tmp_path, environment={"ROBOT": secret})
     with anyio.fail_after(60):
@@ -220,6 +220,24 @@ async def test_a_wrong_secret_of_the_account_is_said_and_not_shown(issuer, tmp_p
     assert status.state == "down"
     assert status.problem == "the authorization server did not accept the account"
     assert "client_id" in (status.what_to_do or "")
+
+
+@pytest.mark.usefixtures("environment", "keyring_file")
+async def test_an_account_is_given_no_token_of_another_one(issuer, tmp_path):
+    problems = []
+    for name in ("robot", "another", "robot"):
+        async with account(issuer, tmp_path, name=name) as broker:
+            problems.append(broker.server_statuses()[0].problem)
+    assert problems == [None, "the authorization server did not accept the account", None]
+    assert log_of(issuer) == ["client_credentials"]
+
+
+@pytest.mark.usefixtures("environment", "keyring_file")
+async def test_an_account_asks_for_the_scopes_of_the_config_and_no_others(issuer, tmp_path):
+    for scopes in (["read", "write"], ["read"]):
+        async with account(issuer, tmp_path, scopes=scopes) as broker:
+            assert broker.server_statuses()[0].problem is None
+    assert log_of(issuer) == ["client_credentials read write", "client_credentials read"]
 
 
 MISUSED = {
