@@ -62,10 +62,13 @@ class KeptTokens:
         """Keep tokens.
 
         Raises:
-            LoginError: They are none: redacted wherever they occur, very short ones would take all text apart.
+            LoginError: They are none: redacted wherever they occur, very short ones would take all text apart, and
+                others could not be sent with any later request.
         """
-        if any(len(secret) not in _LENGTHS for secret in _secrets(tokens)):
-            raise LoginError("the authorization server gave a token that is far too short or too long")
+        if not all(map(_is_token, _secrets(tokens))):
+            raise LoginError(
+                "the authorization server gave a token that is far too short or too long, or no plain text"
+            )
         self._tell(tokens)
         self._write({**self._read(), "tokens": tokens.model_dump(mode="json", exclude_none=True)})
 
@@ -142,6 +145,11 @@ class KeptTokens:
 
 def _secrets(tokens: OAuthToken) -> list[str]:
     return [secret for secret in (tokens.access_token, tokens.refresh_token) if secret is not None]
+
+
+def _is_token(secret: str) -> bool:
+    """Tell whether a text has the length and the characters of a token (RFC 6749, appendix A.12 and A.17)."""
+    return len(secret) in _LENGTHS and secret.isascii() and secret.isprintable()
 
 
 def tokens_folder() -> Path:

@@ -387,8 +387,18 @@ async def test_damaged_tokens_are_none(own_folder):
         assert await storage.get_tokens() is None
 
 
-@pytest.mark.parametrize("tokens", [{"access_token": "e"}, {"access_token": "a" * 8, "refresh_token": "x" * 1_000_000}])
-async def test_what_is_no_token_takes_no_text_apart(tokens):
+NO_TOKENS = [
+    {"access_token": "e"},
+    {"access_token": "a" * 8, "refresh_token": "x" * 1_000_000},
+    {"access_token": "a" * 8 + "\r\nX-More: 1"},
+    {"access_token": "a" * 8 + "\0"},
+    {"access_token": "ä" * 8},
+    {"access_token": "a" * 8, "refresh_token": "ä" * 8},
+]
+
+
+@pytest.mark.parametrize("tokens", NO_TOKENS)
+async def test_what_is_no_token_takes_no_text_apart_and_is_not_kept(tokens):
     learnt: list[str] = []
     storage = KeptTokens("http://x/mcp", learnt.append)
     with pytest.raises(LoginError, match="far too short or too long"):
