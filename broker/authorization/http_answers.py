@@ -85,17 +85,19 @@ class _Answers:
         return JSONResponse({"questions": questions, "forms": [_form_document(asked) for asked in self.box.forms]})
 
     async def answer(self, request: Request) -> Response:
+        body = await _body(request)  # before the question is looked up: its time may be over when all of it is here
         asked = next((one for one in self.box.open if one.id == request.path_params["id"]), None)
         if asked is None:
             return _problem(404, "there is no such question, or its time is over")
-        reply = Reply.model_validate_json(await _body(request))
+        reply = Reply.model_validate_json(body)
         return _taken(is_first=asked.reply(answers_of(asked.question, reply.choices)))
 
     async def fill(self, request: Request) -> Response:
+        body = await _body(request)
         asked = next((one for one in self.box.forms if one.id == request.path_params["id"]), None)
         if asked is None:
             return _problem(404, "there is no such form, or its time is over")
-        reply = Filled.model_validate_json(await _body(request))
+        reply = Filled.model_validate_json(body)
         fault = asked.form.fault(reply.content) if reply.action == "accept" else None
         if fault is not None:
             return _problem(400, f"content: {fault}")

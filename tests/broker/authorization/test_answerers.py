@@ -210,6 +210,39 @@ async def test_a_bad_answer_over_http_is_explained_and_answers_nothing(opened, c
     assert calls == []
 
 
+@pytest.mark.parametrize(("is_over", "status"), [(True, 404), (False, 204)])
+async def test_an_answer_of_which_the_rest_comes_too_late_is_not_said_to_be_taken(opened, is_over, status):
+    asked, begun, gone = anyio.Event(), anyio.Event(), anyio.Event()
+    box = QuestionBox(on_open=lambda _asked: asked.set())
+    run = anyio.CancelScope()
+    said = []
+
+    async def execute(session):
+        with run:
+            await session.execute_code(SCRIPT, describe_references=True)
+        gone.set()
+
+    async def body():
+        yield b'{"choices": '
+        begun.set()
+        if is_over:
+            await gone.wait()
+        yield b'[{"decision": "these"}]}'
+
+    async def answer(http):
+        said.append((await http.post(f"/questions/{box.open[0].id}", content=body())).status_code)
+        run.cancel()
+
+    async with opened(box) as session, client(box) as http, anyio.create_task_group() as tasks:
+        tasks.start_soon(execute, session)
+        await asked.wait()
+        tasks.start_soon(answer, http)
+        await begun.wait()
+        if is_over:
+            run.cancel()
+    assert said == [status]
+
+
 async def test_without_the_token_nothing_is_shown_or_answered(opened, calls):
     box = QuestionBox("http")
     async with opened(box) as session:
