@@ -40,6 +40,8 @@ class _Live:
     run: str = ""
     shown: str = ""
     calls: list[CallRecord] = field(default_factory=list)
+    printed: list[tuple[str, str]] = field(default_factory=list)
+    parked: ExecutionResult | None = None
     result: ExecutionResult | None = None
     error: Exception | None = None
     woken: anyio.Event = field(default_factory=anyio.Event)
@@ -48,9 +50,15 @@ class _Live:
     def note(self, record: CallRecord) -> None:
         self.calls.append(record)
 
+    def add(self, stream: str, text: str) -> None:
+        self.printed.append((stream, text))
+
     def wake(self) -> None:
         self.woken.set()
         self.woken = anyio.Event()
+
+    def text(self, stream: str) -> str:
+        return "".join(text for its, text in self.printed if its == stream)
 
 
 _LIVE: ContextVar[_Live | None] = ContextVar("_LIVE", default=None)
@@ -110,14 +118,14 @@ class Parking:
 
     async def _perform(self, live: _Live, work: Work, watching: Watching) -> None:
         _LIVE.set(live)
-        watching = watching.telling(live.note)
+        watching = watching.telling(live.note, live.add)
         with live.scope, answering(Later(self._box)):
             try:
                 result = await work(watching)
                 # What stops a run is used once: an answer goes on with it as with one of another process.
                 watching = replace(watching, stop=None)
                 while result.waits_for is not None:
-                    live.calls = list(result.calls)
+                    live.parked = result
                     question = result.waits_for.asked
                     given = GivenAnswers(question, await self._box.answer(question), self._box.name)
                     result = await self._execution.resume(result.run_id, watching, given=given)
@@ -155,11 +163,14 @@ def _opened(asked: OpenQuestion) -> None:
 
 
 def _parked(live: _Live, asked: OpenQuestion) -> ExecutionResult:
-    return ExecutionResult(
+    """Return how a run stands that waits: as its instance was dropped, or in memory, where its usage is not known."""
+    stands = live.parked or ExecutionResult(
         outcome="parked",
+        stdout=live.text("stdout"),
+        stderr=live.text("stderr"),
         calls=list(live.calls),
         usage={},
         run_id=live.run,
         duration_ms=0.0,
-        waits_for=WaitsFor.answer_to(asked.question, asked.id),
     )
+    return stands.model_copy(update={"waits_for": WaitsFor.answer_to(asked.question, asked.id)})

@@ -43,13 +43,18 @@ class Watching:
         if self.stop is not None and not hasattr(self.stop, "cancelled_caught"):
             raise TypeError(f"stop is an anyio.CancelScope that is not entered, not a {type(self.stop).__name__}")
 
-    def telling(self, note: Callable[[CallRecord], None]) -> Watching:
-        """Return the same, with somebody else told first of each call that has ended."""
-        on_call = self.on_call
+    def telling(self, note: Callable[[CallRecord], None], add: Callable[[str, str], None]) -> Watching:
+        """Return the same, with somebody else told first of each call that has ended and of what is printed."""
+        on_call, on_output = self.on_call, self.on_output
 
         def tell(record: CallRecord, ended: int, made: int) -> None:
             note(record)
             if on_call is not None:
                 on_call(record, ended, made)
 
-        return replace(self, on_call=tell)
+        def show(stream: str, text: str) -> None:
+            add(stream, text)
+            if on_output is not None:
+                on_output(stream, text)
+
+        return replace(self, on_call=tell, on_output=show)

@@ -91,6 +91,13 @@ async def test_with_nobody_there_yet_the_run_is_parked_and_resumed(opened, calls
             await session.wait_for(parked.run_id)
 
 
+async def test_a_run_that_waits_in_memory_has_what_it_printed_so_far(opened):
+    script = "import sys\nprint('begins')\nprint('odd', file=sys.stderr)\nawait desk.note(text='x')"
+    async with opened(QuestionBox()) as session:
+        parked = await session.execute_code(script, describe_references=True, park=True)
+    assert (parked.outcome, parked.stdout, parked.stderr) == ("parked", "begins\n", "odd\n")
+
+
 async def test_who_made_the_box_is_told_of_its_questions_when_runs_are_parked(opened):
     told: list[OpenQuestion] = []
     box = QuestionBox(on_open=told.append)

@@ -114,16 +114,17 @@ def test_a_question_of_a_killed_process_is_answered_at_the_terminal(place):
 
 @pytest.mark.anyio
 async def test_a_parked_run_is_not_in_memory_and_the_library_goes_on_with_it(opened, recordings, calls):
-    script = "from tools import desk\n[await desk.add(a=20, b=22), await desk.add(a=1, b=1)]"
+    script = "from tools import desk\nprint('begins')\n[await desk.add(a=20, b=22), await desk.add(a=1, b=1)]"
     async with opened() as broker:
         session = broker.session(answerer=QuestionBox())
         parked = await session.execute_code(script, describe_references=True, park=True)
         assert (parked.outcome, recordings.find(parked.run_id).state) == ("parked", "parked")
+        assert (parked.stdout, parked.usage["calls"]) == ("begins\n", 1)
     async with opened() as broker:
         box = QuestionBox()
         session = broker.session(answerer=box)
         again = await session.wait_for(parked.run_id)
-        assert (again.outcome, calls) == ("parked", [])
+        assert (again.outcome, again.stdout, calls) == ("parked", "begins\n", [])
         [asked] = box.open
         box.reply(asked.id, [Verdict((0,), allow=True)])
         second = await session.wait_for(parked.run_id)
