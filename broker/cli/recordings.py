@@ -108,5 +108,5 @@ def _row(entry: Entry) -> Sequence[str | Text]:
         one_line(entry.filename, _NAME_CHARACTERS),
         Text(entry.state + imported, STYLES.get(entry.state, "")),
         f"{entry.calls}",
-        "" if entry.ended is None else spelled_seconds(max(0, entry.ended - entry.began) / 1e9),
+        "" if entry.ran is None else spelled_seconds(entry.ran / 1e9),
     )

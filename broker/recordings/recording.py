@@ -146,6 +146,11 @@ class Recording:
         return None if self.ended is None else self.read_outcome(self.ended.outcome)
 
     @property
+    def lain(self) -> int:
+        """Nanoseconds for which nothing went on."""
+        return sum(until - since for since, until in self.gaps)
+
+    @property
     def script(self) -> str:
         """The script's text.
 
@@ -283,7 +288,8 @@ class Recording:
     def _add(self, event: Event) -> str:
         """Take one more line; returns what is wrong with it."""
         problem = self._take(event)
-        self.last_at = max(self.last_at, event.at)
+        if not isinstance(event, Revoked):  # also written while nothing goes on
+            self.last_at = max(self.last_at, event.at)
         return problem
 
     def _take(self, event: Event) -> str:

@@ -12,22 +12,26 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from broker.errors import StoreError
+from broker.recordings.keeping.entries import Times
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
     from broker.recordings.events import State
     from broker.recordings.keeping.recordings import Recordings
+    from broker.recordings.recording import Recording
 
 
 class Appender:
     """Appends to one recording, until it is settled."""
 
-    def __init__(self, recordings: Recordings, recording: int, *, lines: int) -> None:
-        """Go on behind so many lines."""
+    def __init__(self, recordings: Recordings, recording: int, before: Recording | None) -> None:
+        """Go on behind the lines that there are."""
         self._recordings = recordings
         self._recording = recording
-        self._number = lines
+        self._before = before
+        self._number = 0 if before is None else before.line_count
+        self._first_at = self._last_at = 0
         self._waiting: list[Callable[[], object]] = []
         self._beside: list[Callable[[], object]] = []
         self._fault: StoreError | None = None
@@ -62,12 +66,12 @@ class Appender:
 
     def settle(self, state: State, calls: int) -> None:
         """Note how the run stands, and how many calls it has made."""
-        self._recordings.settle(self._recording, state, calls)
+        self._recordings.settle(self._recording, state, calls, self._times())
         self._is_settled = True
 
     def cut_off(self, calls: int) -> None:
         """Count the run as interrupted by a crash from here on."""
-        self._recordings.cut_off(self._recording, calls)
+        self._recordings.cut_off(self._recording, calls, self._times())
         self._is_settled = True
 
     def close(self, calls: int) -> None:
@@ -90,10 +94,21 @@ class Appender:
 
     def _line(self, event: str, body: str, values: Mapping[str, str] | None) -> Callable[[], object]:
         """Return what writes a line; its number and time are those of now."""
-        text = f'{{"event":"{event}","at":{time.time_ns()}{"," if body else ""}{body}}}'
+        at = time.time_ns()
+        self._first_at = self._first_at or at
+        self._last_at = max(self._last_at, at)
+        text = f'{{"event":"{event}","at":{at}{"," if body else ""}{body}}}'
         number = self._number
         self._number += 1
         return partial(self._recordings.append, self._recording, number, text, values or {})
+
+    def _times(self) -> Times:
+        """Return the times of the run's lines, as they are read out of them."""
+        before = self._before
+        if before is None:
+            return Times(self._first_at, self._last_at, 0)
+        last_at = max(before.last_at, self._last_at)
+        return Times(before.begun.at, last_at, before.lain + self._first_at - before.last_at)
 
     def _write(self, *writes: Callable[[], object]) -> None:
         """Write, after what has waited for this."""

@@ -50,7 +50,7 @@ class RunJournal:
     ) -> None:
         """Go on writing where a recording ends; `begin` and `resume` make the object."""
         self.recordings = recordings
-        self._appender = Appender(recordings, recording, lines=0 if before is None else before.line_count)
+        self._appender = Appender(recordings, recording, before)
         self._redaction = redaction
         self._keeps_content = keeps_content
         self._before = before

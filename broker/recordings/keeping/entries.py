@@ -6,7 +6,7 @@ Above: recordings.py. Below: nothing.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -21,8 +21,21 @@ SELECT = (
     "SELECT id, run_id, began, mode, filename, state, owner, CASE WHEN state != 'running' THEN calls ELSE "
     "(SELECT coalesce(sum(CASE WHEN json_valid(line) THEN json_array_length(line, '$.calls') END), 0) "
     'FROM recording_line WHERE recording_line.recording = recording.id AND line LIKE \'{"event":"stepped",%\') END, '
-    "ended, bytes, is_imported, was_resumed FROM recording"
+    "ended, bytes, is_imported, was_resumed, coalesce(ran, max(ended - began, 0)) FROM recording"
 )
+
+
+class Times(NamedTuple):
+    """When a run began, when it ended, and for how long it lay interrupted or parked in between; in nanoseconds."""
+
+    began: int
+    ended: int
+    lain: int
+
+    @property
+    def ran(self) -> int:
+        """For how long it went on; the clock may have been set back."""
+        return max(self.ended - self.began - self.lain, 0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +44,7 @@ class Entry:
 
     Attributes:
         began: Unix time in nanoseconds; so is `ended`.
+        ran: For how long it went on, in nanoseconds; None where that is not settled, as after a crash.
         calls: Calls that the script made.
         characters: Size of its lines and values.
         is_imported: It was made elsewhere: what it says was allowed counts for nothing here.
@@ -50,6 +64,7 @@ class Entry:
     ended: int | None
     characters: int
     is_imported: bool
+    ran: int | None
     was_resumed: bool = False
     has_crashed: bool = False
     owner: str = field(default="", compare=False)
@@ -62,8 +77,8 @@ class Entry:
 
 def read_entry(row: tuple[Any, ...], lives: Callable[[str], bool]) -> Entry:
     """Read a row of `SELECT`; `lives` tells whether the process of an owner's name has not ended."""
-    number, run_id, began, mode, filename, state, owner, calls, ended, size, imported, resumed = row
+    number, run_id, began, mode, filename, state, owner, calls, ended, size, imported, resumed, ran = row
     has_crashed = owner == SHUTDOWN or (state == "running" and not lives(owner))
     now: State = "interrupted" if has_crashed else state
-    flags = bool(imported), bool(resumed), has_crashed
-    return Entry(number, run_id, began, mode, filename, now, calls, ended, size, *flags, owner)
+    flags = bool(resumed), has_crashed
+    return Entry(number, run_id, began, mode, filename, now, calls, ended, size, bool(imported), ran, *flags, owner)

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from broker.recordings.events import State
-    from broker.recordings.keeping.entries import Entry
+    from broker.recordings.keeping.entries import Entry, Times
     from broker.store import Store
 
 _DAY_NS = 86_400 * 10**9
@@ -49,8 +49,8 @@ class Recordings:
         self.store = store
         store.prepare(TABLES)
         self._owner: Owner | None = None
-        self._cut_off: dict[int, int] = {}
-        """Runs of which nothing more could be written, and their calls."""
+        self._cut_off: dict[int, tuple[int, Times | None]] = {}
+        """Runs of which nothing more could be written, with their calls and times."""
         self.is_shutting_down = False
         """Whether runs that are interrupted now are so because this process is about to end."""
 
@@ -109,35 +109,30 @@ class Recordings:
                 )
             self.store.execute("INSERT INTO recording_line VALUES (?, ?, ?)", (recording, number, line))
 
-    def settle(self, recording: int, state: State, calls: int, *, times: tuple[int, int] | None = None) -> None:
-        """Note how a run stands that this process does not carry on.
-
-        `times` are when it began and ended, if neither was here.
-        """
+    def settle(self, recording: int, state: State, calls: int, times: Times | None = None) -> None:
+        """Note how a run stands that this process does not carry on; `times` are those of its lines."""
         self._settle(recording, state, calls, times, has_crashed=state == "interrupted" and self.is_shutting_down)
 
-    def cut_off(self, recording: int, calls: int) -> None:
+    def cut_off(self, recording: int, calls: int, times: Times | None = None) -> None:
         """Note, as soon as that can be written, that a run of this process was interrupted as by a crash."""
-        self._cut_off[recording] = calls
+        self._cut_off[recording] = calls, times
         with suppress(StoreError):
             self._settle_cut_off()
 
     def _settle_cut_off(self) -> None:
-        for recording, calls in self._cut_off.items():
-            self._settle(recording, "interrupted", calls, None, has_crashed=True)
+        for recording, (calls, times) in self._cut_off.items():
+            self._settle(recording, "interrupted", calls, times, has_crashed=True)
         self._cut_off.clear()
 
-    def _settle(
-        self, recording: int, state: State, calls: int, times: tuple[int, int] | None, *, has_crashed: bool
-    ) -> None:
-        began, ended = times or (None, time.time_ns())
+    def _settle(self, recording: int, state: State, calls: int, times: Times | None, *, has_crashed: bool) -> None:
+        began, ended, ran = (None, time.time_ns(), None) if times is None else (times.began, times.ended, times.ran)
         owner = SHUTDOWN if has_crashed else ""
         self.store.execute(
-            "UPDATE recording SET state = ?, calls = ?, ended = ?, began = coalesce(?, began), owner = ?, "
+            "UPDATE recording SET state = ?, calls = ?, ended = ?, ran = ?, began = coalesce(?, began), owner = ?, "
             "bytes = (SELECT coalesce(sum(length(line)), 0) FROM recording_line WHERE recording = ?) + "
             "(SELECT coalesce(sum(length(text)), 0) FROM recording_value_use JOIN recording_value USING (sha256) "
             "WHERE recording = ?) WHERE id = ?",
-            (state, calls, ended, began, owner, recording, recording, recording),
+            (state, calls, ended, ran, began, owner, recording, recording, recording),
         )
 
     def claim(self, run_id: str) -> Entry:
@@ -150,7 +145,8 @@ class Recordings:
         with self.store.transaction():
             entry = self.find_open(run_id)
             self.store.execute(
-                "UPDATE recording SET state = 'running', owner = ?, ended = NULL, was_resumed = 1 WHERE id = ?",
+                "UPDATE recording SET state = 'running', owner = ?, ended = NULL, ran = NULL, was_resumed = 1 "
+                "WHERE id = ?",
                 (self._me().name, entry.id),
             )
         return entry
@@ -163,8 +159,8 @@ class Recordings:
         """
         owner = SHUTDOWN if entry.has_crashed else ""
         self.store.execute(
-            "UPDATE recording SET state = ?, owner = ?, calls = ?, ended = ?, was_resumed = ? WHERE id = ?",
-            (entry.state, owner, entry.calls, entry.ended, entry.was_resumed, entry.id),
+            "UPDATE recording SET state = ?, owner = ?, calls = ?, ended = ?, ran = ?, was_resumed = ? WHERE id = ?",
+            (entry.state, owner, entry.calls, entry.ended, entry.ran, entry.was_resumed, entry.id),
         )
 
     def entries(self, limit: int = -1) -> list[Entry]:

@@ -32,5 +32,6 @@ TABLES = Tables(
         ("ALTER TABLE recording ADD COLUMN was_taken_up INTEGER NOT NULL DEFAULT 0",),
         ("ALTER TABLE recording ADD COLUMN imported_at INTEGER NOT NULL DEFAULT 0",),
         ("ALTER TABLE recording RENAME COLUMN was_taken_up TO was_resumed",),
+        ("ALTER TABLE recording ADD COLUMN ran INTEGER",),
     ),
 )

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from broker.errors import RecordingError
 from broker.recordings.files import export_lines, read_file
+from broker.recordings.keeping.entries import Times
 from broker.recordings.lines import read_events
 from broker.recordings.recording import Recording, beginning_of
 from broker.recordings.writing import state_of
@@ -113,7 +114,8 @@ def import_file(recordings: Recordings, path: Path) -> tuple[Entry, str]:
         raise
     outcome = recording.outcome
     state = "interrupted" if outcome is None else state_of(outcome)
-    recordings.settle(number, state, len(recording.calls), times=(begun.at, recording.last_at))
+    times = Times(begun.at, recording.last_at, recording.lain)
+    recordings.settle(number, state, len(recording.calls), times)
     return recordings.find(begun.run_id), file.cut
 
 

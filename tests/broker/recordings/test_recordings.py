@@ -18,6 +18,7 @@ from broker.recordings.keeping.recordings import Recordings
 from broker.recordings.keeping.transfer import export, import_file, load
 from broker.recordings.redaction import Redaction
 from broker.recordings.settings import RecordingSettings
+from broker.recordings.showing.picture import picture_of
 from broker.store import Store
 from sandbox import Completed, Limits
 
@@ -90,6 +91,32 @@ async def test_what_a_script_forges_can_be_read_in_its_envelope_and_its_recordin
     recording = recorded()
     assert list(recording.calls) == called
     assert type(recording.outcome).__name__.lower() == result.outcome
+
+
+async def test_a_run_took_as_long_in_the_list_as_in_its_picture(world):
+    run, recordings, recorded, cut, resume, store = world("run", "recordings", "recorded", "cut", "resume", "store")
+    await run("from tools import desk\nawait desk.add(a=1)\nawait desk.add(a=2)")
+    [entry] = recordings.entries()
+    assert (entry.began, entry.ended) == (recorded().begun.at, recorded().last_at)
+    assert entry.ran / 1e9 == picture_of(recorded()).seconds
+    before = [json.loads(line)["at"] for line in recordings.lines(entry.id)]
+    cut(4)
+    year = 365 * 86_400 * 10**9  # it lay for so long
+    store.execute("UPDATE recording_line SET line = json_set(line, '$.at', json_extract(line, '$.at') - ?)", (year,))
+    assert (await resume(entry.run_id)).outcome == "completed"
+    [entry] = recordings.entries()
+    assert entry.began == before[0] - year
+    assert entry.ended - entry.began > year > entry.ran
+    assert entry.ran == pytest.approx(picture_of(recorded()).seconds * 1e9)
+
+
+async def test_a_grant_that_is_revoked_while_a_run_lies_adds_nothing_to_its_time(run, recordings, recorded, cut):
+    await run("from tools import desk\nawait desk.add(a=1)\nawait desk.add(a=2)")
+    cut(6)
+    seconds = picture_of(recorded()).seconds
+    recordings.append_revoked(recordings.find("last"), [0])
+    assert recorded().revoked == {0}
+    assert picture_of(recorded()).seconds == seconds
 
 
 async def test_equal_large_values_are_kept_once(run, store):
