@@ -9,6 +9,8 @@ Grant, Denial, Predicate           what people allow and refuse; PolicyConfig: w
 ExecutionResult, ExecutionError    how a run ended, with its CallRecords
 Answerer, Question, Answer         who is asked about calls; CallGroup, PendingCall, Verdict; Form, FormReply
 QuestionBox                        an answerer who comes later; OpenQuestion, OpenForm: what waits in it
+RecordedRuns, RecordingEntry       the recorded runs; Recording, CallStory: one of them, from there or read_recording
+Replayed, compare_recordings       what is different now: Difference; Comparison, Change
 tool_definitions, Reply            a model's three tools, and what answers their calls
 BrokerServer, ServeSettings        the same as an MCP server; KeptOutputs
 Catalog, CatalogEntry              the tools; ToolDetails: what a model reads of them; ServerStatus: a server's state
@@ -47,6 +49,12 @@ if TYPE_CHECKING:
         UnknownToolError,
         UpstreamError,
     )
+    from broker.recorded_runs import RecordedRuns
+    from broker.recordings.files import read_recording
+    from broker.recordings.keeping.entries import RecordingEntry
+    from broker.recordings.recording import CallStory, Recording
+    from broker.recordings.replay.compare import Change, Comparison, compare_recordings
+    from broker.recordings.replay.replay import Difference, Replayed
     from broker.runs.envelope import ExecutionError, ExecutionResult
     from broker.runs.script_check import CheckedScript, CheckMode
     from broker.server import BrokerServer, ServeSettings
@@ -66,13 +74,17 @@ _MODULES = {
     "BrokerServer": "server",
     "CallGroup": "authorization.questions",
     "CallRecord": "calls.attempts",
+    "CallStory": "recordings.recording",
     "Catalog": "tools.catalog",
     "CatalogEntry": "tools.catalog",
+    "Change": "recordings.replay.compare",
     "CheckMode": "runs.script_check",
     "CheckedScript": "runs.script_check",
+    "Comparison": "recordings.replay.compare",
     "Config": "config",
     "ConfigError": "errors",
     "Denial": "authorization.grants",
+    "Difference": "recordings.replay.replay",
     "ExecutionError": "runs.envelope",
     "ExecutionResult": "runs.envelope",
     "Extraction": "calls.script_functions",
@@ -88,7 +100,11 @@ _MODULES = {
     "Predicate": "authorization.predicates",
     "Question": "authorization.questions",
     "QuestionBox": "authorization.question_box",
+    "RecordedRuns": "recorded_runs",
+    "Recording": "recordings.recording",
+    "RecordingEntry": "recordings.keeping.entries",
     "RecordingError": "errors",
+    "Replayed": "recordings.replay.replay",
     "Reply": "surface",
     "RunInterruptedError": "errors",
     "Sampling": "upstreams.upstream_requests",
@@ -104,6 +120,8 @@ _MODULES = {
     "UnknownToolError": "errors",
     "UpstreamError": "errors",
     "Verdict": "authorization.questions",
+    "compare_recordings": "recordings.replay.compare",
+    "read_recording": "recordings.files",
     "tool_definitions": "surface",
 }
 
@@ -115,13 +133,17 @@ __all__ = [
     "BrokerServer",
     "CallGroup",
     "CallRecord",
+    "CallStory",
     "Catalog",
     "CatalogEntry",
+    "Change",
     "CheckMode",
     "CheckedScript",
+    "Comparison",
     "Config",
     "ConfigError",
     "Denial",
+    "Difference",
     "ExecutionError",
     "ExecutionResult",
     "Extraction",
@@ -137,7 +159,11 @@ __all__ = [
     "Predicate",
     "Question",
     "QuestionBox",
+    "RecordedRuns",
+    "Recording",
+    "RecordingEntry",
     "RecordingError",
+    "Replayed",
     "Reply",
     "RunInterruptedError",
     "Sampling",
@@ -153,6 +179,8 @@ __all__ = [
     "UnknownToolError",
     "UpstreamError",
     "Verdict",
+    "compare_recordings",
+    "read_recording",
     "tool_definitions",
 ]
 

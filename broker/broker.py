@@ -22,9 +22,12 @@ from broker.authorization.quotas import Quotas
 from broker.config import Config
 from broker.config_problems import name_problems
 from broker.errors import ConfigError
-from broker.host_arguments import check_answerer, check_asked, check_servers, grants_of
+from broker.host_arguments import check_answerer, check_asked, check_recording, check_servers, grants_of
+from broker.recorded_runs import RecordedRuns, seen
 from broker.recordings.journal.recorder import Recorder
 from broker.recordings.keeping.recordings import Recordings
+from broker.recordings.replay.replay import replay
+from broker.recordings.replay.rerun import rerun
 from broker.recordings.settings import RecordingSettings
 from broker.redaction import Redactor
 from broker.runs.crashed_runs import resume_crashed
@@ -33,6 +36,7 @@ from broker.sessions import Session
 from broker.store import Store
 from broker.tools.tool_shelf import ToolShelf
 from broker.upstreams.upstreams import Upstreams
+from sandbox.perform import check_script
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -43,6 +47,8 @@ if TYPE_CHECKING:
     from broker.authorization.grants import Grant
     from broker.authorization.questions import Answerer
     from broker.calls.script_functions import Extractor
+    from broker.recordings.recording import Recording
+    from broker.recordings.replay.replay import Replayed
     from broker.search import Embedder, Ranker
     from broker.tiers import CallStatistics, Tiers
     from broker.tools.catalog import Catalog
@@ -316,6 +322,49 @@ class Broker:
             redact=self._redact,
             recorder=self._recorder,
         )
+
+    def recordings(self, *, principal: str = "", any_principal: bool = False) -> RecordedRuns:
+        """Return the recorded runs of a principal: to list, read, export, import and remove them.
+
+        Without a store nothing is recorded, and there are none.
+
+        Args:
+            principal: Whose: what `session` was given.
+            any_principal: See the runs of all, also imported ones, which only say whose they are; for the operator.
+
+        Raises:
+            ValueError: Both are given.
+        """
+        return RecordedRuns(self._recordings, seen(principal, any_principal=any_principal))
+
+    async def replay(self, recording: Recording) -> Replayed:
+        """Rerun a recorded script on the recorded answers, up to the first step that differs; calls no server.
+
+        Raises:
+            RecordingError: It does not hold what a replay needs.
+            SandboxError: The sandbox cannot be opened.
+            RuntimeError: The broker is not open.
+            TypeError: It is no `Recording`.
+        """
+        check_recording(recording)
+        return await replay(await self._sandbox.opened(), recording)
+
+    async def rerun(self, recording: Recording, script: str) -> Recording:
+        """Run another script on the recorded answers, for `compare_recordings`; calls no server and records nothing.
+
+        Calls are matched by function and arguments, the first equal call with the first answer. A call without an
+        answer raises `ToolUnavailableError` in the script. Answers and sleeping take no time.
+
+        Raises:
+            RecordingError: It does not hold what is needed.
+            SandboxError: The sandbox cannot be opened.
+            RuntimeError: The broker is not open.
+            TypeError: It is no `Recording`.
+            ValueError: The script is not text or is too long.
+        """
+        check_recording(recording)
+        check_script(script)
+        return await rerun(await self._sandbox.opened(), recording, script)
 
     def shuts_down(self) -> None:
         """Say that this process is about to end: runs interrupted from now on count as interrupted by a crash."""

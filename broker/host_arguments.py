@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from broker.authorization.grants import Grant
 from broker.errors import PatternError
+from broker.recordings.recording import Recording
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -41,6 +42,18 @@ def check_servers(servers: object) -> None:
             raise TypeError(
                 f"servers[{name!r}] is a {_kind(server)}, and no server of the MCP SDK or list of functions"
             )
+
+
+def check_recording(given: object) -> None:
+    """Refuse what is no recording.
+
+    Raises:
+        TypeError: The text says where recordings come from.
+    """
+    if not isinstance(given, Recording):
+        raise TypeError(
+            f"a recording is what broker.recordings().get(run_id) or read_recording(path) returns, not a {_kind(given)}"
+        )
 
 
 def grants_of(given: object) -> list[Grant]:

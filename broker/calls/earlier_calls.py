@@ -28,13 +28,13 @@ def count_earlier_calls(before: Recording, desk: RunDesk, upstreams: Mapping[str
     """
     records: dict[int, CallRecord] = {}
     for number, story in before.calls.items():
-        if "." not in story.call.function:
+        if "." not in story.function:
             continue  # one of our own functions
-        result = None if story.answered is None else before.answer(story.answered)
+        result = story.answer
         if story.is_over or story.is_unknown:
             records[number] = _record_of(story, result)
         if story.sent is not None:
-            call = _call_of(story.sent, before.load(story.call.arguments), desk, upstreams)
+            call = _call_of(story.sent, story.arguments, desk, upstreams)
             desk.count_again(call)
             if result is not None:
                 desk.receive(call, result)
@@ -50,7 +50,7 @@ def _call_of(sent: Sent, arguments: dict[str, Any], desk: RunDesk, upstreams: Ma
 
 def _record_of(story: CallStory, result: dict[str, Any] | None) -> CallRecord:
     """Return the record of a call that was over, or of unknown outcome."""
-    server, _, tool = story.call.function.partition(".")
+    server, _, tool = story.function.partition(".")
     unanswered: Status = "cancelled" if story.cancelled is not None else "outcome_unknown"
     error = None if result is None else result.get("error")
     return CallRecord(

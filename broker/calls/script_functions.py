@@ -61,7 +61,7 @@ class ScriptFunctions:
                 for name, block in story.kept.blocks.items():
                     self.blocks.put_back(name, before.load(block))
         for number, story in before.calls.items():
-            arguments = before.load(story.call.arguments) if story.call.function == "display" else None
+            arguments = story.arguments if story.function == "display" else None
             if isinstance(arguments, dict) and story.answered is not None and not story.has_failed:
                 self._display(arguments, number)
 

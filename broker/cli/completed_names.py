@@ -23,7 +23,7 @@ from broker.cli.options import CONFIG_VARIABLE
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from broker.recordings.keeping.entries import Entry
+    from broker.recordings.keeping.entries import RecordingEntry
     from broker.recordings.keeping.recordings import Recordings
 
 Offered = list[tuple[str, str]]
@@ -41,7 +41,7 @@ def complete_run(incomplete: str) -> Offered:
 
 def complete_open_run(incomplete: str) -> Offered:
     """Return the runs that `codemode resume` continues, newest first."""
-    return _named(_entries(lambda recordings: recordings.open_entries()), incomplete)
+    return _named(_entries(lambda recordings: recordings.entries(states=("interrupted", "parked"))), incomplete)
 
 
 def complete_grant() -> Offered:
@@ -70,7 +70,7 @@ def complete_server(context: typer.Context) -> Offered:
     return [(name, "") for name in servers if not name_problems([name])] if isinstance(servers, dict) else []
 
 
-def _entries(listed: Callable[[Recordings], list[Entry]]) -> list[Entry]:
+def _entries(listed: Callable[[Recordings], list[RecordingEntry]]) -> list[RecordingEntry]:
     from broker.errors import StoreError
     from broker.recordings.keeping.recordings import Recordings
     from broker.store import Store
@@ -80,7 +80,7 @@ def _entries(listed: Callable[[Recordings], list[Entry]]) -> list[Entry]:
     return []
 
 
-def _named(entries: list[Entry], incomplete: str) -> Offered:
+def _named(entries: list[RecordingEntry], incomplete: str) -> Offered:
     begun_so = [entry for entry in entries if entry.run_id.startswith(incomplete)]
     return [(entry.run_id, f"{entry.state} {_plain(entry.filename)}".strip()) for entry in begun_so[:_MOST_RUNS]]
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from rich.text import Text
 
 from broker.cli.exit_codes import ExitCode
-from broker.cli.stored import open_recordings
+from broker.cli.stored import open_kept
 from broker.cli.terminal import Problem, note, results, write_result
 from broker.recordings.showing.inference import InferredResults, infer
 from codegen.plain_text import counted, one_line
@@ -36,7 +36,7 @@ async def infer_results(request: InferRequest) -> ExitCode:
     """Print what the recorded results say, and store it where that is asked for."""
     if request.keep and request.forget:
         raise Problem("--store and --forget say opposite things", "Give one of them.")
-    with open_recordings() as recordings:
+    with open_kept() as recordings:
         kept = InferredResults(recordings.store)
         if request.forget:
             note(f"forgot {kept.forget(request.pattern)}")

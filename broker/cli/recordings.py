@@ -13,15 +13,13 @@ from broker.cli.exit_codes import ExitCode
 from broker.cli.stored import STYLES, as_json, open_recordings, when
 from broker.cli.terminal import Problem, note, write_result, write_table
 from broker.recordings.events import json_schema
-from broker.recordings.files import export_lines
-from broker.recordings.keeping.transfer import export, import_file
 from broker.recordings.showing.picture import spelled_seconds
 from codegen.plain_text import counted, one_line
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from broker.recordings.keeping.entries import Entry
+    from broker.recordings.keeping.entries import RecordingEntry
 
 _NAME_CHARACTERS = 40
 
@@ -45,7 +43,7 @@ class FilesRequest:
 async def list_recordings(request: ListRequest) -> ExitCode:
     """Print the recordings, newest first."""
     with open_recordings() as recordings:
-        found = recordings.entries(request.limit)
+        found = recordings.list(limit=request.limit)
     if request.as_json:
         write_result(json.dumps([as_json(entry) for entry in found], indent=2))
     elif found:
@@ -59,17 +57,15 @@ async def list_recordings(request: ListRequest) -> ExitCode:
 async def export_recordings(request: FilesRequest) -> ExitCode:
     """Write recordings to files, or one to stdout."""
     with open_recordings() as recordings:
-        entries = [recordings.find(name) for name in request.names]
-        if request.output is None and len(entries) == 1:
-            write_result("".join(export_lines(recordings.lines(entries[0].id), recordings.value)))
+        if request.output is None and len(request.names) == 1:
+            write_result("".join(recordings.lines(request.names[0])))
             return ExitCode.COMPLETED
         target = request.output or Path()
+        entries = [recordings.find(name) for name in request.names]
         if len(entries) > 1 and not target.is_dir():
             raise Problem(f"{target} is not a folder", "Several recordings are written to a folder, one file each.")
         for entry in entries:
-            path = target / f"{entry.run_id}.jsonl" if target.is_dir() else target
-            export(recordings, entry, path)
-            note(f"{path}: {counted(entry.calls, 'call')}")
+            note(f"{recordings.export(entry.run_id, target)}: {counted(entry.calls, 'call')}")
     return ExitCode.COMPLETED
 
 
@@ -77,20 +73,16 @@ async def import_recordings(request: FilesRequest) -> ExitCode:
     """Take recordings over from files."""
     with open_recordings(makes_store=True) as recordings:
         for name in request.names:
-            entry, cut = import_file(recordings, Path(name))
-            note(f"{entry.run_id}: {counted(entry.calls, 'call')}, {entry.state}{f'; the file {cut}' if cut else ''}")
+            found = recordings.import_file(name)
+            cut = f"; the file {found.cut}" if found.cut else ""
+            note(f"{found.run_id}: {counted(len(found.calls), 'call')}, {found.state}{cut}")
     return ExitCode.COMPLETED
 
 
 async def remove_recordings(request: FilesRequest) -> ExitCode:
     """Remove recordings, and what no other one uses of their values."""
     with open_recordings() as recordings:
-        entries = [recordings.find(name) for name in request.names]
-        running = [entry.run_id for entry in entries if entry.state == "running"]
-        if running:
-            raise Problem(f"{running[0]} is running", "It can be removed when it has ended.")
-        recordings.remove([entry.id for entry in entries])
-    note(f"removed {len(entries)}")
+        note(f"removed {recordings.remove(*request.names)}")
     return ExitCode.COMPLETED
 
 
@@ -100,7 +92,7 @@ async def print_schema(_: None) -> ExitCode:
     return ExitCode.COMPLETED
 
 
-def _row(entry: Entry) -> Sequence[str | Text]:
+def _row(entry: RecordingEntry) -> Sequence[str | Text]:
     imported = " (imported)" if entry.is_imported else ""
     return (
         entry.run_id,

@@ -13,6 +13,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 from rich.table import Table
 from rich.text import Text
 
+from broker import Broker
 from broker.cli.compile_progress import compile_progress
 from broker.cli.diffs import print_diff
 from broker.cli.exit_codes import ExitCode
@@ -23,8 +24,6 @@ from broker.cli.stored import read_target
 from broker.cli.terminal import Problem, note, notes, write_file, write_result
 from broker.errors import RecordingError
 from broker.recordings.replay.compare import is_compared
-from broker.recordings.replay.replay import replay
-from broker.runs.shared_sandbox import SharedSandbox
 from codegen.plain_text import one_line
 from sandbox import Sandbox
 
@@ -143,27 +142,25 @@ async def _replay_all(targets: Sequence[str]) -> list[Verdict]:
     columns = (TextColumn("replaying"), BarColumn(), MofNCompleteColumn())
     with Progress(*columns, console=notes(), transient=True, disable=len(targets) == 1) as progress:
         bar = progress.add_task("", total=len(targets))
-        async with anyio.create_task_group() as opening:
-            # Opened by the first recording that can be read: where there is none, nothing is compiled.
-            sandbox = SharedSandbox(Sandbox(compiling=compile_progress), lambda: opening)
-            async with anyio.create_task_group() as tasks:
+        # The first recording that can be read opens the sandbox: where there is none, nothing is compiled.
+        sandbox = Sandbox(compiling=compile_progress)
+        async with Broker(sandbox=sandbox, opens_sandbox=False) as broker, anyio.create_task_group() as tasks:
 
-                async def one(name: str) -> None:
-                    async with limiter:
-                        verdicts[name] = await _replay_one(sandbox, name)
-                    progress.advance(bar)
+            async def one(name: str) -> None:
+                async with limiter:
+                    verdicts[name] = await _replay_one(broker, name)
+                progress.advance(bar)
 
-                for name in targets:
-                    tasks.start_soon(one, name)
-            opening.cancel_scope.cancel()
+            for name in targets:
+                tasks.start_soon(one, name)
     return [verdicts[name] for name in targets]
 
 
-async def _replay_one(sandbox: SharedSandbox, name: str) -> Verdict:
+async def _replay_one(broker: Broker, name: str) -> Verdict:
     began = anyio.current_time()
     try:
         recording = await anyio.to_thread.run_sync(read_target, name)
-        found = await replay(await sandbox.opened(), recording)
+        found = await broker.replay(recording)
     except (RecordingError, Problem) as error:
         return Verdict(name, "unusable", str(error))
     seconds = round(anyio.current_time() - began, 3)

@@ -24,8 +24,7 @@ from broker.cli.stored import open_recordings
 from broker.cli.terminal import Problem, can_ask, note, notes, print_table, write_result
 from broker.config_text import decoded, read_text
 from broker.errors import ConfigError
-from broker.recordings.keeping.transfer import load_whole
-from broker.recordings.replay.compare import compare
+from broker.recordings.replay.compare import compare_recordings
 from broker.recordings.replay.policy_replay import judge_recording
 from broker.recordings.replay.rerun import RecordedAnswers, rerun
 from codegen.plain_text import counted, one_line
@@ -51,7 +50,7 @@ async def compared(recording: Recording, request: ReplayRequest) -> ExitCode:
     else:
         async with Sandbox(compiling=compile_progress) as sandbox:
             again = await rerun(sandbox, recording, script)
-    found = compare(recording, again, request.ignored)
+    found = compare_recordings(recording, again, request.ignored)
     if request.as_json:
         write_result(json.dumps(asdict(found), indent=2))
     else:
@@ -79,7 +78,7 @@ async def _live(recording: Recording, script: str, request: ReplayRequest) -> Re
         report_servers(broker, request)
         report_unlisted(grants, broker.catalog)
     with open_recordings() as recordings:
-        return load_whole(recordings, recordings.find(result.run_id))
+        return recordings.get(result.run_id)
 
 
 def judged(recordings: Sequence[tuple[str, Recording]], request: ReplayRequest) -> ExitCode:

@@ -15,17 +15,17 @@ from broker.cli.exit_codes import ExitCode
 from broker.cli.given_grants import grants_of, report_idle, report_unlisted
 from broker.cli.prompts import said_yes
 from broker.cli.run_report import conclude, reported_if_ended, show_output
-from broker.cli.stored import STYLES, as_json, open_recordings, when
+from broker.cli.stored import STYLES, as_json, open_kept, open_recordings, when
 from broker.cli.terminal import can_ask, note, results, write_result
 from broker.errors import RecordingError
-from broker.recordings.keeping.transfer import load, load_beginning
+from broker.recordings.keeping.transfer import load_beginning
 from codegen.plain_text import counted, one_line
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from broker.recordings.journal.resuming import UnknownCall
-    from broker.recordings.keeping.entries import Entry
+    from broker.recordings.keeping.entries import RecordingEntry
     from broker.recordings.recording import CallStory, Recording
     from broker.recordings.settings import UnknownOutcome
     from sandbox import Isolation
@@ -56,11 +56,10 @@ class ResumeRequest:
 async def list_runs(request: RunsRequest) -> ExitCode:
     """Print the runs that are running, interrupted or parked, and what they wait for."""
     with open_recordings() as recordings:
-        entries = [one for one in recordings.entries() if one.state in {"running", "interrupted", "parked"}]
         found = []
-        for entry in entries:
+        for entry in recordings.list(states=("running", "interrupted", "parked")):
             try:
-                found.append((entry, _waiting(load(recordings, entry))))
+                found.append((entry, _waiting(recordings.get(entry.run_id))))
             except RecordingError as error:
                 found.append((entry, [str(error)]))
     if request.as_json:
@@ -76,7 +75,7 @@ async def list_runs(request: RunsRequest) -> ExitCode:
 
 async def resume_run(request: ResumeRequest) -> ExitCode:
     """Go on with a run, and print what it does from there."""
-    with open_recordings() as recordings:
+    with open_kept() as recordings:
         entry = recordings.find_open(request.run)
         begun = load_beginning(recordings, entry)
     # An imported recording only says whose it is.
@@ -126,11 +125,11 @@ def _state(story: CallStory) -> str:
 def _name(recording: Recording, story: CallStory) -> str:
     arguments = ""
     if recording.has_content:
-        arguments = f" {json.dumps(recording.load(story.call.arguments), ensure_ascii=False)}"
-    return one_line(f"line {story.call.line}: {story.call.function}{arguments}", _ARGUMENT_CHARACTERS)
+        arguments = f" {json.dumps(story.arguments, ensure_ascii=False)}"
+    return one_line(f"line {story.line}: {story.function}{arguments}", _ARGUMENT_CHARACTERS)
 
 
-def _text(entry: Entry, waits: list[str]) -> Text:
+def _text(entry: RecordingEntry, waits: list[str]) -> Text:
     text = Text.assemble(entry.run_id, "  ", (entry.state, STYLES.get(entry.state, "")), "  ", when(entry.began))
     text.append(f"  {one_line(entry.filename, _ARGUMENT_CHARACTERS)}, {counted(entry.calls, 'call')}")
     for sentence in waits:

@@ -1,6 +1,6 @@
 """What commands read of the user's store: the store itself, its recordings, and one of them.
 
-Above: the commands about what was recorded. Below: store.py, and `broker.recordings.keeping`.
+Above: the commands about what was recorded. Below: store.py, recorded_runs.py.
 """
 
 from __future__ import annotations
@@ -13,16 +13,16 @@ from typing import TYPE_CHECKING
 
 from broker.cli.terminal import Problem, local_time
 from broker.errors import BrokerError, RecordingError, StoreError
+from broker.recorded_runs import RecordedRuns
 from broker.recordings.files import read_recording
 from broker.recordings.keeping.recordings import Recordings
-from broker.recordings.keeping.transfer import load_whole
 from broker.store import Store
 from broker.store_files import is_there, user_store
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from broker.recordings.keeping.entries import Entry
+    from broker.recordings.keeping.entries import RecordingEntry
     from broker.recordings.recording import Recording
 
 STYLES = {"completed": "green", "raised": "red", "stopped": "red", "parked": "yellow", "interrupted": "yellow"}
@@ -46,15 +46,22 @@ def open_store() -> Iterator[Store]:
 
 
 @contextmanager
-def open_recordings(*, makes_store: bool = False) -> Iterator[Recordings]:
+def open_recordings(*, makes_store: bool = False) -> Iterator[RecordedRuns]:
+    """Open the user's recordings as programs have them; else as `open_kept`."""
+    with open_kept(makes_store=makes_store) as kept:
+        yield RecordedRuns(kept, principal=None)
+
+
+@contextmanager
+def open_kept(*, makes_store: bool = False) -> Iterator[Recordings]:
     """Open the user's recordings; where there is no store there are none, unless the command `makes_store`.
 
     Raises:
         Problem: They cannot be used, or what the block asks of them cannot be done.
     """
     try:
-        with Store.in_user_folder(for_reading=not makes_store) as store, Recordings(store) as recordings:
-            yield recordings
+        with Store.in_user_folder(for_reading=not makes_store) as store, Recordings(store) as kept:
+            yield kept
     except BrokerError as error:
         raise Problem(str(error)) from None
 
@@ -64,19 +71,18 @@ def read_target(name: str) -> Recording:
     if Path(name).exists() or name.endswith(".jsonl"):
         return read_recording(Path(name))
     with open_recordings() as recordings:
-        return load_whole(recordings, recordings.find(name))
+        return recordings.get(name)
 
 
 def whole_id(store: Store, name: str) -> str:
     """Return the id of a recorded run that is named by its beginning or as `last`; any other name as it is."""
-    with Recordings(store) as recordings:
-        try:
-            return recordings.find(name).run_id
-        except RecordingError:
-            return name
+    try:
+        return RecordedRuns.in_store(store, any_principal=True).find(name).run_id
+    except RecordingError:
+        return name
 
 
-def as_json(entry: Entry) -> dict[str, object]:
+def as_json(entry: RecordingEntry) -> dict[str, object]:
     """Return what is listed of a recording; its number and who carries it on are the store's own."""
     return {key: value for key, value in asdict(entry).items() if key not in {"id", "owner"}}
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pydantic import ValidationError
@@ -23,7 +24,6 @@ from broker.value_count import values_in
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
-    from pathlib import Path
 
     from broker.recordings.events import Event
     from broker.recordings.parts import Stored
@@ -85,13 +85,24 @@ def read_file(path: Path) -> RecordingFile:
         raise RecordingError(f"{path}: {error}") from None
 
 
-def read_recording(path: Path) -> Recording:
-    """Read the recording in a file.
+def read_recording(path: Path | str) -> Recording:
+    """Read the recording in a file that `codemode recordings export` or `RecordedRuns.export` wrote.
+
+    Of a file that was cut short it has what there is, and says so in `cut`.
 
     Raises:
-        RecordingError: As of `read_file`, or what it says makes no sense.
+        RecordingError: It cannot be read, was changed, or what it says makes no sense; the text names file and line.
     """
-    file = read_file(path)
+    path = Path(path)
+    return recording_of(read_file(path), path)
+
+
+def recording_of(file: RecordingFile, path: Path) -> Recording:
+    """Return the recording in a file that was read.
+
+    Raises:
+        RecordingError: What it says makes no sense.
+    """
     try:
         recording = Recording.read(file.lines, file.values.get, is_imported=True)
     except RecordingError as error:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from dataclasses import asdict, dataclass, field
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Literal, Self, TypeAlias
 
 from broker.errors import RecordingError
 from broker.recordings.events import (
@@ -27,7 +27,7 @@ from broker.recordings.events import (
 )
 from broker.recordings.lines import read_events
 from broker.recordings.parts import ByDigest, Inline, Omitted
-from broker.recordings.writing import outcome_of
+from broker.recordings.writing import outcome_of, state_of
 from codegen.checking.script_text import lines_of
 from sandbox import Limits
 from sandbox.limits import MIB, MOST_DEPTH
@@ -36,10 +36,11 @@ from sandbox.perform import check_script
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
-    from broker.recordings.events import Event
+    from broker.recordings.events import Event, State
     from broker.recordings.parts import CallAnswer, RecordedCall, RecordedDenial, RecordedGrant, RecordedText, Stored
     from sandbox import Outcome
 
+CallStatus: TypeAlias = Literal["ok", "failed", "refused", "cancelled", "unknown", "waiting"]
 
 MOST_USED = Limits(
     wall_seconds=86_400,
@@ -62,9 +63,24 @@ MOST_PRINTED = 4 * MOST_USED.output_bytes
 
 @dataclass(slots=True)
 class CallStory:
-    """Everything that a recording says about one call; times are Unix time in nanoseconds."""
+    """Everything that a recording says about one call; times are Unix time in nanoseconds.
+
+    Attributes:
+        call: The call as it is written down; `function`, `line` and `arguments` have what is in it.
+        value: Finds the JSON text of a large value by its digest.
+        step: The number of the step that made it.
+        made: When the script made it.
+        asked: When a person was asked about it; None where nobody was.
+        denied: When it was refused (`at`), and why (`by`).
+        sent: When it was sent (`at`), to which `server` and `tool`, and what allowed it (`by`).
+        answered: When its answer came (`at`); `answer`, `result` and `error` have what that was.
+        cancelled: When the script stopped waiting for it.
+        said: What a person said of it.
+        kept: The content blocks of its answer, of which the script got handles.
+    """
 
     call: RecordedCall
+    value: Callable[[str], str | None] = field(repr=False, compare=False)
     step: int
     made: int
     asked: int | None = None
@@ -76,12 +92,70 @@ class CallStory:
     kept: Kept | None = None
 
     @property
+    def function(self) -> str:
+        """What was called, as `namespace.function`."""
+        return self.call.function
+
+    @property
+    def line(self) -> int:
+        """Where in the script; 0 where that is not known."""
+        return self.call.line
+
+    @property
+    def arguments(self) -> Any:
+        """What it was called with, by parameter.
+
+        Raises:
+            RecordingError: It was not kept, or is not there.
+        """
+        return _loaded(self.call.arguments, self.value)
+
+    @property
+    def status(self) -> CallStatus:
+        """How it ended; `unknown` if it was sent and is not answered, `waiting` if it was not sent yet."""
+        if self.denied is not None:
+            return "refused"
+        if self.answered is not None:
+            return "failed" if self.has_failed else "ok"
+        if self.cancelled is not None:
+            return "cancelled"
+        return "unknown" if self.sent is not None else "waiting"
+
+    @property
+    def answer(self) -> dict[str, Any] | None:
+        """The answer: a `value`, or an `error` with the `kind` and `message` of the exception, and perhaps `details`.
+
+        Raises:
+            RecordingError: It is neither, was not kept, or is not there.
+        """
+        if self.answered is None:
+            return None
+        found: Any = _loaded(self.answered.result, self.value)
+        match found:
+            case {"value": _}:
+                return dict(found)
+            case {"error": {"kind": str(), "message": str()} as error} if isinstance(error.get("details", {}), dict):
+                return dict(found)
+        raise RecordingError(f"the answer to call {self.call.id} is neither a value nor an error")
+
+    @property
+    def result(self) -> Any:
+        """What the script got; None where the call has not returned. Raises as `answer`."""
+        return (self.answer or {}).get("value")
+
+    @property
+    def error(self) -> dict[str, Any] | None:
+        """What was raised in the script; None where nothing was. Raises as `answer`."""
+        return (self.answer or {}).get("error")
+
+    @property
     def has_failed(self) -> bool:
         """Whether the answer raised in the script; False where the answer was not kept."""
-        result = None if self.answered is None else self.answered.result
-        match result:
+        match None if self.answered is None else self.answered.result:
             case Inline(value={"error": _}):
                 return True
+            case ByDigest(sha256=digest):
+                return (self.value(digest) or "").startswith('{"error":')
         return False
 
     @property
@@ -97,14 +171,21 @@ class CallStory:
 
 @dataclass(slots=True)
 class Recording:
-    """A recording that makes sense."""
+    """A recording that makes sense. It is read once: of a run that goes on meanwhile, it has what was written then.
+
+    Times are Unix time in nanoseconds.
+
+    Attributes:
+        begun: What the run began with, as its `principal`, `session`, `filename`, `tools`, `policy` and `at`.
+        calls: Its calls, by number, in the order in which the script made them.
+    """
 
     begun: Begun
     value: Callable[[str], str | None]
     entry_id: int = 0
     is_imported: bool = False
-    is_running: bool = False
-    """Whether its process was still at it when this was read."""
+    listed: State | None = None
+    """How the store lists the run; None for a file."""
     steps: list[Stepped] = field(default_factory=list)
     calls: dict[int, CallStory] = field(default_factory=dict)
     grants: list[RecordedGrant] = field(default_factory=list)
@@ -139,6 +220,23 @@ class Recording:
             if problem:
                 raise RecordingError(f"line {recording.line_count}: {problem}")
         return recording
+
+    @property
+    def run_id(self) -> str:
+        """The id of the run."""
+        return self.begun.run_id
+
+    @property
+    def state(self) -> State:
+        """How the run stood when this was read; of one without an outcome in a file, it was interrupted."""
+        if self.listed is not None:
+            return self.listed
+        return "interrupted" if self.outcome is None else state_of(self.outcome)
+
+    @property
+    def seconds(self) -> float:
+        """For how long it went on, without the time that it lay interrupted or parked."""
+        return max(self.last_at - self.begun.at - self.lain, 0) / 1e9
 
     @property
     def outcome(self) -> Outcome | None:
@@ -184,12 +282,29 @@ class Recording:
 
     @property
     def printed(self) -> str:
-        """All that its steps have printed, on both streams.
+        """All that it has printed, on both streams.
 
         Raises:
             RecordingError: It was not kept, or is not there.
         """
-        return self.text_of(piece for step in self.steps for piece in step.printed)
+        return self.text_of(self._printed)
+
+    @property
+    def stdout(self) -> str:
+        """What it has printed; raises as `printed`."""
+        return self.text_of(piece for piece in self._printed if piece.stream == "stdout")
+
+    @property
+    def stderr(self) -> str:
+        """What it has printed there; raises as `printed`."""
+        return self.text_of(piece for piece in self._printed if piece.stream == "stderr")
+
+    @property
+    def _printed(self) -> Iterator[RecordedText]:
+        for step in self.steps:
+            yield from step.printed
+        if self.ended is not None:
+            yield from self.ended.printed
 
     def text_of(self, printed: Iterable[RecordedText]) -> str:
         """Return printed text.
@@ -244,33 +359,7 @@ class Recording:
         Raises:
             RecordingError: It was not kept, or is not there.
         """
-        match stored:
-            case Inline(value=value):
-                return value
-            case ByDigest(sha256=digest):
-                text = self.value(digest)
-                if text is None:
-                    raise RecordingError(f"the value {digest[:12]}… is missing from the recording")
-                try:
-                    return json.loads(text)
-                except (ValueError, RecursionError):
-                    raise RecordingError(f"the value {digest[:12]}… is not JSON that can be read") from None
-            case Omitted():
-                raise RecordingError("it holds metadata only: what was called, not with what")
-
-    def answer(self, answered: Answered) -> dict[str, Any]:
-        """Return the answer to a call: a `value`, or an `error` with `kind` and `message`.
-
-        Raises:
-            RecordingError: It is neither, was not kept, or is not there.
-        """
-        found: Any = self.load(answered.result)
-        match found:
-            case {"value": _}:
-                return dict(found)
-            case {"error": {"kind": str(), "message": str()} as error} if isinstance(error.get("details", {}), dict):
-                return dict(found)
-        raise RecordingError(f"the answer to call {answered.call} is neither a value nor an error")
+        return _loaded(stored, self.value)
 
     def read_outcome(self, stored: Stored) -> Outcome | None:
         """Return a stored outcome; None where it was not kept.
@@ -324,7 +413,7 @@ class Recording:
         for made in step.calls:
             if made.id in self.calls:
                 return f"call {made.id} is made twice"
-            self.calls[made.id] = CallStory(made, step.number, step.at)
+            self.calls[made.id] = CallStory(made, self.value, step.number, step.at)
         self.steps.append(step)
         return ""
 
@@ -357,6 +446,22 @@ class Recording:
                     return f"call {event.call} is answered twice"
                 story.answered = event
         return ""
+
+
+def _loaded(stored: Stored, find: Callable[[str], str | None]) -> Any:
+    match stored:
+        case Inline(value=value):
+            return value
+        case ByDigest(sha256=digest):
+            text = find(digest)
+            if text is None:
+                raise RecordingError(f"the value {digest[:12]}… is missing from the recording")
+            try:
+                return json.loads(text)
+            except (ValueError, RecursionError):
+                raise RecordingError(f"the value {digest[:12]}… is not JSON that can be read") from None
+        case Omitted():
+            raise RecordingError("it holds metadata only: what was called, not with what")
 
 
 def beginning_of(events: Iterator[Event]) -> Begun:

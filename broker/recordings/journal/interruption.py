@@ -46,7 +46,7 @@ def interrupted(recordings: Recordings, run_id: str, error: StoreError | Sandbox
 def _executed(recording: Recording) -> str:
     stories = recording.calls.values()
     answered = sum(1 for story in stories if story.sent is not None and story.is_over)
-    unknown = [f"{story.call.function} (line {story.call.line})" for story in stories if story.is_unknown]
+    unknown = [f"{story.function} (line {story.line})" for story in stories if story.is_unknown]
     if not answered and not unknown:
         return "No call was sent."
     said = [f"{counted(answered, 'call')} had been answered."] if answered else []

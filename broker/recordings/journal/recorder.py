@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from broker.authorization.desk import ConsentDesk
-    from broker.recordings.keeping.entries import Entry
+    from broker.recordings.keeping.entries import RecordingEntry
     from broker.recordings.keeping.recordings import Recordings
     from broker.recordings.parts import RecordedTool
     from broker.recordings.recording import Recording
@@ -125,7 +125,7 @@ class Recorder:
                 self.recordings.release(entry)
             raise
 
-    def _resumable(self, entry: Entry, image: str) -> Recording:
+    def _resumable(self, entry: RecordingEntry, image: str) -> Recording:
         recording = load(self.recordings, entry)
         check_resumable(recording, image)
         return recording

@@ -85,14 +85,14 @@ class UnknownCalls:
     async def _is_repeated(self, story: CallStory) -> bool:
         if story.sent is None:
             return True
-        tool = next((one for one in self.recording.begun.tools if one.function == story.call.function), None)
+        tool = next((one for one in self.recording.begun.tools if one.function == story.function), None)
         is_idempotent = tool is not None and _is_idempotent(tool)
         if self.policy == "repeat":
             return is_idempotent
         if self.policy == "fail" or self.ask is None:
             return False
         name = f"{story.sent.server}.{story.sent.tool}"
-        arguments = self.recording.load(story.call.arguments)
+        arguments = story.arguments
         return await self.ask(UnknownCall(name, arguments, story.sent.at, is_idempotent))
 
 

@@ -12,15 +12,14 @@ from typing import TYPE_CHECKING
 from broker.errors import RecordingError, StoreError
 from broker.logging import logger
 from broker.recordings.journal.leave import numbers_of
+from broker.recordings.keeping.recordings import OPEN
 from broker.recordings.keeping.transfer import load, load_beginning
-from codegen.plain_text import one_line
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from broker.authorization.grants import Held
     from broker.recordings.events import Begun
-    from broker.recordings.keeping.entries import Entry
     from broker.recordings.keeping.recordings import Recordings
 
 
@@ -36,19 +35,12 @@ class UnfinishedRuns:
         Raises:
             RecordingError: The principal has none of that name; of others' runs nothing is said.
         """
-        if principal is None:
-            return self.recordings.find(name).run_id
-        with suppress(RecordingError):
-            entry = self.recordings.find(name)
-            if self._is_of(entry, principal):
-                return entry.run_id
-        raise RecordingError(f"this principal has recorded no run {one_line(name, 80)!r} here; {self._hint}.")
+        return self.recordings.find(name, principal).run_id
 
     def is_open(self, run_id: str, principal: str) -> bool:
         """Tell whether a run of a principal is recorded here that was interrupted or is parked."""
         try:
-            entry = self.recordings.find_open(run_id)
-            return entry.run_id == run_id and self._is_of(entry, principal)
+            return self.recordings.find_open(run_id, principal).run_id == run_id
         except RecordingError:
             return False  # there is none, it has ended, or makes no sense
 
@@ -86,11 +78,10 @@ class UnfinishedRuns:
     def waiting(self, principal: str) -> list[str]:
         """Return the runs of a principal that are parked, or waited for somebody when their process died."""
         found = []
-        for entry in self.recordings.open_entries():
+        for entry in self.recordings.entries(states=OPEN, principal=principal):
             with suppress(RecordingError):  # `codemode runs` says so
-                if self._is_of(entry, principal):
-                    recording = load(self.recordings, entry)
-                    found += [entry.run_id] if recording.has_content and recording.waits else []
+                recording = load(self.recordings, entry)
+                found += [entry.run_id] if recording.has_content and recording.waits else []
         return found
 
     def crashed(self) -> list[str]:
@@ -105,13 +96,3 @@ class UnfinishedRuns:
             RecordingError: There is none, or it makes no sense.
         """
         return load_beginning(self.recordings, self.recordings.find(run_id))
-
-    @property
-    def _hint(self) -> str:
-        if self.recordings.settings.mode == "off":
-            return "recordings are off, as they are without a store"
-        return "`codemode recordings list` has all"
-
-    def _is_of(self, entry: Entry, principal: str) -> bool:
-        """Tell whether a run is one of a principal; an imported one only says whose it is."""
-        return not entry.is_imported and load_beginning(self.recordings, entry).principal == principal

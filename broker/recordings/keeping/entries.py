@@ -38,11 +38,27 @@ class Times(NamedTuple):
         return max(self.ended - self.began - self.lain, 0)
 
 
+def seen_by(principal: str | None) -> tuple[str, tuple[str, ...]]:
+    """Return which rows are of runs that a principal began here, as a condition and its parameters; all when None.
+
+    An imported recording only says whose it is, and one that cannot be read says nothing.
+    """
+    if principal is None:
+        return "1", ()
+    begun = "SELECT CASE WHEN json_valid(line) THEN coalesce(json_extract(line, '$.principal'), '') END "
+    begun += "FROM recording_line WHERE recording_line.recording = recording.id AND number = 0"
+    return f"NOT is_imported AND ? = ({begun})", (principal,)
+
+
 @dataclass(frozen=True, slots=True)
-class Entry:
+class RecordingEntry:
     """One recording, as it is listed.
 
     Attributes:
+        id: The number that the store has for it.
+        mode: `full`, or `metadata` where its content was not kept.
+        filename: How tracebacks call the script.
+        state: `running`, `interrupted`, `parked`, `completed`, `raised` or `stopped`.
         began: Unix time in nanoseconds; so is `ended`.
         ran: For how long it went on, in nanoseconds; None where that is not settled, as after a crash.
         calls: Calls that the script made.
@@ -75,10 +91,12 @@ class Entry:
         return self.state in {"interrupted", "parked"}
 
 
-def read_entry(row: tuple[Any, ...], lives: Callable[[str], bool]) -> Entry:
+def read_entry(row: tuple[Any, ...], lives: Callable[[str], bool]) -> RecordingEntry:
     """Read a row of `SELECT`; `lives` tells whether the process of an owner's name has not ended."""
     number, run_id, began, mode, filename, state, owner, calls, ended, size, imported, resumed, ran = row
     has_crashed = owner == SHUTDOWN or (state == "running" and not lives(owner))
     now: State = "interrupted" if has_crashed else state
     flags = bool(resumed), has_crashed
-    return Entry(number, run_id, began, mode, filename, now, calls, ended, size, bool(imported), ran, *flags, owner)
+    return RecordingEntry(
+        number, run_id, began, mode, filename, now, calls, ended, size, bool(imported), ran, *flags, owner
+    )

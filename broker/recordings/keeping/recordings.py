@@ -8,26 +8,30 @@ from __future__ import annotations
 import re
 import time
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any, Self
+from itertools import islice
+from typing import TYPE_CHECKING, Any, Self, get_args
 
 from broker.errors import RecordingError, StoreError
-from broker.recordings.keeping.entries import SELECT, SHUTDOWN, read_entry
+from broker.recordings.events import State
+from broker.recordings.keeping.entries import SELECT, SHUTDOWN, read_entry, seen_by
 from broker.recordings.keeping.owners import Owner, lives
 from broker.recordings.keeping.tables import TABLES
 from broker.recordings.settings import RecordingSettings
+from broker.store_files import user_store
 from codegen.plain_text import one_line
 from sandbox.limits import MIB
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Collection, Iterator, Mapping, Sequence
     from contextlib import AbstractContextManager
     from pathlib import Path
 
-    from broker.recordings.events import State
-    from broker.recordings.keeping.entries import Entry, Times
+    from broker.recordings.keeping.entries import RecordingEntry, Times
     from broker.store import Store
 
 _DAY_NS = 86_400 * 10**9
+STATES: tuple[State, ...] = get_args(State)
+OPEN: tuple[State, ...] = ("interrupted", "parked")
 _BEGINNING = re.compile(r"(run_)?[0-9a-f]+")
 
 
@@ -135,7 +139,7 @@ class Recordings:
             (state, calls, ended, ran, began, owner, recording, recording, recording),
         )
 
-    def claim(self, run_id: str) -> Entry:
+    def claim(self, run_id: str) -> RecordingEntry:
         """Make a run that was interrupted or is parked this process's own; return how it stood.
 
         Raises:
@@ -151,7 +155,7 @@ class Recordings:
             )
         return entry
 
-    def release(self, entry: Entry) -> None:
+    def release(self, entry: RecordingEntry) -> None:
         """Let a run that was claimed stand as before: nothing of it has gone on.
 
         Raises:
@@ -163,19 +167,21 @@ class Recordings:
             (entry.state, owner, entry.calls, entry.ended, entry.ran, entry.was_resumed, entry.id),
         )
 
-    def entries(self, limit: int = -1) -> list[Entry]:
-        """List the recordings, newest first."""
-        rows = self.store.execute(f"{SELECT} ORDER BY began DESC, id DESC LIMIT ?", (limit,))
-        return [self._entry(row) for row in rows]
-
-    def open_entries(self) -> list[Entry]:
-        """List the recordings of runs that were interrupted or are parked, newest first."""
+    def entries(
+        self, limit: int | None = None, *, states: Collection[State] = STATES, principal: str | None = None
+    ) -> list[RecordingEntry]:
+        """List the recordings of a principal, or of all, that are in one of these states, newest first."""
+        seen, parameters = seen_by(principal)
+        # What is running is interrupted where its process has ended.
+        written = {*states, "running"} if "interrupted" in states else set(states)
+        most = limit if limit is not None and written == set(STATES) else -1
         rows = self.store.execute(
-            f"{SELECT} WHERE state IN ('running', 'interrupted', 'parked') ORDER BY began DESC, id DESC"
+            f"{SELECT} WHERE state IN ({','.join('?' * len(written))}) AND {seen} ORDER BY began DESC, id DESC LIMIT ?",
+            (*written, *parameters, most),
         )
-        return [entry for entry in map(self._entry, rows) if entry.is_open]
+        return list(islice((entry for entry in map(self._entry, rows) if entry.state in states), limit))
 
-    def requested(self, request: str, within_seconds: float | None = None) -> list[Entry]:
+    def requested(self, request: str, within_seconds: float | None = None) -> list[RecordingEntry]:
         """List the runs of a request that can go on, or were resumed already, newest first.
 
         A request that is written `REQUEST.STATE` is one of those of `REQUEST`, and goes on with a run that was ended on
@@ -200,7 +206,7 @@ class Recordings:
         if entry.state != "running":
             self.store.execute("UPDATE recording SET request = '' WHERE id = ?", (entry.id,))
 
-    def append_revoked(self, entry: Entry, grants: Sequence[int]) -> None:
+    def append_revoked(self, entry: RecordingEntry, grants: Sequence[int]) -> None:
         """Write that grants of a run were taken back, unless it has gone on or ended meanwhile."""
         with self.store.transaction():
             if not self.find(entry.run_id).is_open:
@@ -213,45 +219,52 @@ class Recordings:
                     (line, entry.id),
                 )
 
-    def find(self, name: str) -> Entry:
+    def find(self, name: str, principal: str | None = None) -> RecordingEntry:
         """Return the recording of a run, by its id or the beginning of it, or the one begun `last` here.
+
+        Where a principal is given, there are no runs but its own.
 
         Raises:
             RecordingError: There is none, or several begin so.
         """
+        seen, parameters = seen_by(principal)
         if name == "last":  # not the newest by the clock, which may have been set back
-            rows = self.store.execute(f"{SELECT} ORDER BY is_imported, id DESC LIMIT 1")
+            rows = self.store.execute(f"{SELECT} WHERE {seen} ORDER BY is_imported, id DESC LIMIT 1", parameters)
             found = [self._entry(row) for row in rows]
         elif not _BEGINNING.fullmatch(name):
             found = []
         else:
             start = name if name.startswith("run_") else f"run_{name}"
-            rows = self.store.execute(f"{SELECT} WHERE run_id >= ? AND run_id < ? LIMIT 2", (start, f"{start}g"))
+            rows = self.store.execute(
+                f"{SELECT} WHERE run_id >= ? AND run_id < ? AND {seen} LIMIT 2", (start, f"{start}g", *parameters)
+            )
             found = [self._entry(row) for row in rows]
+        if not found and principal is not None:
+            raise RecordingError(f"this principal has recorded no run {one_line(name, 80)!r} here; {self._hint}.")
         if not found and name == "last":
             raise RecordingError("nothing is recorded yet.")
         if not found:
-            raise RecordingError(f"there is no recording {one_line(name, 80)!r}; `codemode recordings list` has all.")
+            raise RecordingError(f"there is no recording {one_line(name, 80)!r}; {self._hint}.")
         if len(found) > 1:
             raise RecordingError(f"several recordings begin with {name!r}; give more of the id.")
         return found[0]
 
-    def find_open(self, name: str) -> Entry:
-        """Return the recording of a run that was interrupted or is parked.
+    def find_open(self, name: str, principal: str | None = None) -> RecordingEntry:
+        """Return the recording of a run that was interrupted or is parked, as `find` does.
 
         Raises:
             RecordingError: There is none of that name, or it is neither.
             StoreError: That one of this process was interrupted cannot be written down still.
         """
         self._settle_cut_off()
-        entry = self.find(name)
+        entry = self.find(name, principal)
         if not entry.is_open:
             where = "another process" if self.runs_elsewhere(entry) else "this process"
             said = f"runs in {where}" if entry.state == "running" else f"has ended: {entry.state}"
             raise RecordingError(f"{entry.run_id} {said}, so there is nothing to resume.")
         return entry
 
-    def runs_elsewhere(self, entry: Entry) -> bool:
+    def runs_elsewhere(self, entry: RecordingEntry) -> bool:
         """Tell whether another process carries a run on."""
         return entry.state == "running" and not self._is_own(entry.owner)
 
@@ -307,12 +320,21 @@ class Recordings:
             gone.append(number)
         self.remove(gone)
 
-    def _entry(self, row: tuple[Any, ...]) -> Entry:
+    def _entry(self, row: tuple[Any, ...]) -> RecordingEntry:
         return read_entry(row, self._lives)
 
     def _lives(self, owner: str) -> bool:
         # Without making a file of our own: what is recorded can be looked at on a full disk.
         return self._is_own(owner) or lives(self._owners, owner)
+
+    @property
+    def _hint(self) -> str:
+        """What to do where no recording is found."""
+        if self.settings.mode == "off":
+            return "recordings are off, as they are without a store"
+        if self.store.path in {None, user_store()}:
+            return "`codemode recordings list` has all"
+        return "`Broker.recordings` lists them"
 
     def _is_own(self, owner: str) -> bool:
         return self._owner is not None and owner == self._owner.name

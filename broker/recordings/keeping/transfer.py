@@ -12,48 +12,44 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from broker.errors import RecordingError
-from broker.recordings.files import export_lines, read_file
+from broker.recordings.files import export_lines, read_file, recording_of
 from broker.recordings.keeping.entries import Times
 from broker.recordings.lines import read_events
 from broker.recordings.recording import Recording, beginning_of
-from broker.recordings.writing import state_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
 
     from broker.recordings.events import Begun
-    from broker.recordings.keeping.entries import Entry
+    from broker.recordings.keeping.entries import RecordingEntry
     from broker.recordings.keeping.recordings import Recordings
 
 
-def load(recordings: Recordings, entry: Entry) -> Recording:
+def load(recordings: Recordings, entry: RecordingEntry) -> Recording:
     """Read a recording of the store.
 
     Raises:
         RecordingError: It makes no sense.
     """
-    with _named(entry.run_id):
-        return Recording.read(
-            recordings.lines(entry.id),
-            recordings.value,
-            entry_id=entry.id,
-            is_imported=entry.is_imported,
-            is_running=entry.state == "running",
-        )
+    return _load(recordings, entry, recordings.value)
 
 
-def load_whole(recordings: Recordings, entry: Entry) -> Recording:
-    """Read a recording of the store with its large values, for use when the store is closed.
+def load_whole(recordings: Recordings, entry: RecordingEntry) -> Recording:
+    """Read a recording of the store with its large values, for use when it is removed or the store is closed.
 
     Raises:
         RecordingError: It makes no sense.
     """
-    recording = load(recordings, entry)
-    recording.value = {digest: recordings.value(digest) for digest in recordings.digests(entry.id)}.get
-    return recording
+    return _load(recordings, entry, {digest: recordings.value(digest) for digest in recordings.digests(entry.id)}.get)
 
 
-def load_beginning(recordings: Recordings, entry: Entry) -> Begun:
+def _load(recordings: Recordings, entry: RecordingEntry, value: Callable[[str], str | None]) -> Recording:
+    with _named(entry.run_id):
+        lines = recordings.lines(entry.id)
+        return Recording.read(lines, value, entry_id=entry.id, is_imported=entry.is_imported, listed=entry.state)
+
+
+def load_beginning(recordings: Recordings, entry: RecordingEntry) -> Begun:
     """Read what a run of the store began with, which is its first line alone.
 
     Raises:
@@ -63,7 +59,7 @@ def load_beginning(recordings: Recordings, entry: Entry) -> Begun:
         return beginning_of(read_events(recordings.lines(entry.id, most=1)))
 
 
-def export(recordings: Recordings, entry: Entry, path: Path) -> None:
+def export(recordings: Recordings, entry: RecordingEntry, path: Path) -> None:
     """Write a recording to a file, which is there whole or not at all; a device or a pipe is written to as it is.
 
     Raises:
@@ -93,17 +89,18 @@ def _write_whole(path: Path, lines: Iterable[str]) -> None:
         raise
 
 
-def import_file(recordings: Recordings, path: Path) -> tuple[Entry, str]:
-    """Take a recording over from a file; returns it, and where the file was cut short.
+def import_file(recordings: Recordings, path: Path) -> Recording:
+    """Take a recording over from a file; returns it as it is in the file.
 
     Raises:
         RecordingError: It cannot be read, makes no sense, or is here already.
         StoreError: It cannot be written down.
     """
     file = read_file(path)
-    with _named(str(path)):
-        recording = Recording.read(file.lines, file.values.get)
+    recording = recording_of(file, path)
     begun = recording.begun
+    with _named(str(path)):
+        state = recording.state
     number = recordings.begin(begun.run_id, begun.mode, begun.filename, is_imported=True)
     try:
         for index, line in enumerate(file.lines):
@@ -112,11 +109,9 @@ def import_file(recordings: Recordings, path: Path) -> tuple[Entry, str]:
     except BaseException:
         recordings.remove([number])
         raise
-    outcome = recording.outcome
-    state = "interrupted" if outcome is None else state_of(outcome)
     times = Times(begun.at, recording.last_at, recording.lain)
     recordings.settle(number, state, len(recording.calls), times)
-    return recordings.find(begun.run_id), file.cut
+    return recording
 
 
 @contextmanager

@@ -61,22 +61,31 @@ class Comparison:
         return bool(self.changes or self.others)
 
 
-def compare(first: Recording, second: Recording, ignored: Collection[str] = ()) -> Comparison:
-    """Compare two runs.
+def compare_recordings(first: Recording, second: Recording, ignored: Collection[str] = ()) -> Comparison:
+    """Compare two runs, call by call in their order, with what they printed and how they ended.
 
     Args:
         first: The recorded run.
         second: The new one.
         ignored: JSON pointers into the results of calls, as in `/result/updated_at`, and into the outcome, as in
             `/outcome/completed/total`; `*` stands for any key or index. `/printed` is the printed text.
+
+    Raises:
+        RecordingError: One of them does not hold its content.
+        ValueError: A pointer is to nothing that is compared.
     """
+    for place in ignored:
+        if not is_compared(place):
+            raise ValueError(
+                f"ignored are JSON pointers as '/result/updated_at', '/outcome/…', '/printed'; not {place!r}"
+            )
     old, new = _made(first), _made(second)
     alignment = Alignment([made.key for made in old], [made.key for made in new])
     changes: list[Change] = []
     for kind, a, b, c, d in alignment.get_opcodes():
         pairs = zip(old[a:b], new[c:d], strict=True) if kind == "equal" else _pairs(old[a:b], new[c:d])
         for one, other in pairs:
-            changes += _changed(first, one, second, other, ignored)
+            changes += _changed(one, other, ignored)
     notes = () if alignment.is_complete else (_NOT_IN_ORDER,)
     return Comparison(tuple(changes), tuple(_others(first, second, ignored)), notes)
 
@@ -87,7 +96,7 @@ def call_key(function: str, arguments: Any) -> str:
 
 
 def is_compared(place: str) -> bool:
-    """Tell whether a JSON pointer may be one that `compare` ignores."""
+    """Tell whether a JSON pointer may be one that `compare_recordings` ignores."""
     before, *parts = place.split("/")
     return not before and (parts == ["printed"] or parts[:1] in (["arguments"], ["result"], ["outcome"], ["*"]))
 
@@ -130,30 +139,27 @@ class _Made(NamedTuple):
 
 def _made(recording: Recording) -> list[_Made]:
     return [
-        _Made(call_key(story.call.function, recording.load(story.call.arguments)), story.call.function, story)
-        for story in recording.calls.values()
+        _Made(call_key(story.function, story.arguments), story.function, story) for story in recording.calls.values()
     ]
 
 
-def _result(recording: Recording, story: CallStory) -> Any:
-    if story.answered is None:
+def _result(story: CallStory) -> Any:
+    answer = story.answer
+    if answer is None:
         return {"cancelled": True} if story.cancelled else {"unanswered": True}
-    answer = recording.answer(story.answered)
     return answer if "error" in answer else answer["value"]
 
 
-def _changed(
-    first: Recording, one: _Made | None, second: Recording, other: _Made | None, ignored: Collection[str]
-) -> list[Change]:
+def _changed(one: _Made | None, other: _Made | None, ignored: Collection[str]) -> list[Change]:
     """Return what is different of a call in two runs, of which one may not have it."""
     if other is None:
-        return [] if one is None else [Change("removed", one.function, one.story.call.line)]
+        return [] if one is None else [Change("removed", one.function, one.story.line)]
     if one is None:
-        return [Change("added", other.function, other.story.call.line)]
-    then = {"arguments": first.load(one.story.call.arguments), "result": _result(first, one.story)}
-    now = {"arguments": second.load(other.story.call.arguments), "result": _result(second, other.story)}
+        return [Change("added", other.function, other.story.line)]
+    then = {"arguments": one.story.arguments, "result": _result(one.story)}
+    now = {"arguments": other.story.arguments, "result": _result(other.story)}
     found = tuple(fields(then, now, ignored))
-    return [Change("changed", other.function, other.story.call.line, found[:_MOST_FIELDS])] if found else []
+    return [Change("changed", other.function, other.story.line, found[:_MOST_FIELDS])] if found else []
 
 
 def _pairs(old: Sequence[_Made], new: Sequence[_Made]) -> list[tuple[_Made | None, _Made | None]]:

@@ -65,7 +65,7 @@ def judge_recording(recording: Recording, policy: Policy) -> list[Verdict]:
     quotas = Quotas(policy, clock=lambda: made_at)
     verdicts = []
     for story in recording.calls.values():
-        tool = tools.get(story.call.function)
+        tool = tools.get(story.function)
         if tool is None:
             continue  # it was not described, or is none: no policy was asked
         pending = _pending(recording, story, tool)
@@ -82,15 +82,16 @@ def judge_recording(recording: Recording, policy: Policy) -> list[Verdict]:
             quotas.count(pending)
         now: Decided = "allowed" if isinstance(decision, Allow) else "denied" if isinstance(decision, Deny) else "asked"
         basis = basis_name(decision.basis.kind, decision.basis.name)
-        verdicts.append(Verdict(story.call.id, pending.qualified_name, story.call.line, _then(story), now, basis))
-        if story.answered is not None and story.sent is not None:
-            flow.receive(pending, recording.answer(story.answered))
+        verdicts.append(Verdict(story.call.id, pending.qualified_name, story.line, _then(story), now, basis))
+        answer = story.answer
+        if answer is not None and story.sent is not None:
+            flow.receive(pending, answer)
     return verdicts
 
 
 def _pending(recording: Recording, story: CallStory, tool: RecordedTool) -> PendingCall:
     facts = ToolFacts.of(tool, trust_annotations=tool.is_trusted, labels=tool.labels)
-    arguments = recording.load(story.call.arguments)
+    arguments = story.arguments
     return PendingCall(tool.server, tool.tool, tool.digest, arguments, facts, Caller(run=recording.begun.run_id))
 
 

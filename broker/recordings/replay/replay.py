@@ -161,7 +161,7 @@ class _Comparison(NoJournal):
 
     def _line_before(self, number: int) -> int:
         """The line of the last call made before a step."""
-        lines = [story.call.line for story in self._recording.calls.values() if story.step < number]
+        lines = [story.line for story in self._recording.calls.values() if story.step < number]
         return lines[-1] if lines else 0
 
 

@@ -31,9 +31,9 @@ class RecordedAnswers:
         """Take the recording."""
         self._answers: dict[str, deque[Completion]] = defaultdict(deque)
         for story in recording.calls.values():
-            if story.answered is not None:
-                key = call_key(story.call.function, recording.load(story.call.arguments))
-                self._answers[key].append(_completion(recording.answer(story.answered)))
+            answer = story.answer
+            if answer is not None:
+                self._answers[call_key(story.function, story.arguments)].append(_completion(answer))
 
     def take(self, call: Call) -> Completion | None:
         """Return the next recorded answer to an equal call; None where there is none left."""

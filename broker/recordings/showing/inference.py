@@ -155,11 +155,11 @@ def _results(recordings: Recordings, pattern: str) -> Iterator[tuple[str, str, s
             continue
         for story in recording.calls.values():
             sent = story.sent
-            if sent is None or story.answered is None or not fnmatchcase(f"{sent.server}.{sent.tool}", pattern):
+            if sent is None or not fnmatchcase(f"{sent.server}.{sent.tool}", pattern):
                 continue
-            result = recording.answer(story.answered)
-            if "value" in result:
-                yield sent.server, sent.tool, sent.digest, result["value"]
+            answer = story.answer
+            if answer is not None and "value" in answer:
+                yield sent.server, sent.tool, sent.digest, answer["value"]
 
 
 def _kind(value: Any) -> str:

@@ -11,7 +11,7 @@ import json
 from bisect import bisect_left
 from dataclasses import dataclass
 from itertools import accumulate
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 from codegen.plain_text import counted
 from sandbox import Completed, Parked, Raised, Stopped
@@ -19,9 +19,7 @@ from sandbox import Completed, Parked, Raised, Stopped
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from broker.recordings.recording import CallStory, Recording
-
-Status = Literal["ok", "failed", "refused", "cancelled", "unknown", "waiting"]
+    from broker.recordings.recording import CallStatus, CallStory, Recording
 
 _UNITS = ((86_400, "days"), (3_600, "h"), (60, "min"))
 
@@ -48,7 +46,7 @@ class Span:
     sent: float | None
     end: float
     waited: tuple[float, float] | None
-    status: Status
+    status: CallStatus
 
     @property
     def seconds(self) -> float:
@@ -148,18 +146,7 @@ def _span(story: CallStory, clock: _Clock, run_end: float) -> Span:
     if story.asked is not None:
         decided = story.sent.at if story.sent is not None else story.denied.at if story.denied is not None else None
         waited = (clock.seconds(story.asked), end if decided is None else clock.seconds(decided))
-    call = story.call
-    return Span(call.id, call.line, call.function, begin, sent, end, waited, _status(story))
-
-
-def _status(story: CallStory) -> Status:
-    if story.denied is not None:
-        return "refused"
-    if story.answered is not None:
-        return "failed" if story.has_failed else "ok"
-    if story.cancelled is not None:
-        return "cancelled"
-    return "unknown" if story.sent is not None else "waiting"
+    return Span(story.call.id, story.line, story.function, begin, sent, end, waited, story.status)
 
 
 def _outcome(recording: Recording) -> tuple[str, bool]:
@@ -175,7 +162,7 @@ def _outcome(recording: Recording) -> tuple[str, bool]:
         case Parked(calls):
             return f"is parked and waits for somebody to allow {counted(len(calls), 'call')}", False
         case None if recording.ended is None:
-            return "is running" if recording.is_running else "was interrupted", False
+            return "is running" if recording.state == "running" else "was interrupted", False
         case None:
             return "ended", True
     raise AssertionError(outcome)

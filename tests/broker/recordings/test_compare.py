@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from broker.recordings.recording import Recording
 from broker.recordings.replay import alignment, text_diff
 from broker.recordings.replay.alignment import Alignment
-from broker.recordings.replay.compare import Change, compare, fields
+from broker.recordings.replay.compare import Change, compare_recordings, fields
 from broker.recordings.replay.replay import Difference
 from broker.recordings.showing.picture import _Clock
 
@@ -72,7 +72,7 @@ CALLS = st.lists(st.tuples(st.sampled_from(["a.f", "a.g", "b.f"]), st.integers(0
 
 @given(CALLS, CALLS)
 def test_short_runs_are_compared_as_ever(then, now):
-    found = compare(recording(then), recording(now))
+    found = compare_recordings(recording(then), recording(now))
     assert (found.changes, found.notes) == (plainly_compared(then, now), ())
 
 
@@ -112,7 +112,7 @@ def test_where_the_order_is_too_long_to_find_equal_calls_are_paired_all_the_same
     monkeypatch.setattr(alignment, "MOST_PAIRS", 10)
     then = [(f"a.{n % 2}", n, n) for n in range(20)]
     now = [("a.0", 100, 0), *(call if call[1] % 3 else (call[0], call[1] + 200, call[2]) for call in then)]
-    found = compare(recording(then), recording(now))
+    found = compare_recordings(recording(then), recording(now))
     assert "too many calls that are alike or changed to find each in its order" in found.notes[0]
     assert {change.kind for change in found.changes} == {"changed", "added"}
     assert len(found.changes) == 8, "seven have another argument, and one is new"
@@ -120,7 +120,7 @@ def test_where_the_order_is_too_long_to_find_equal_calls_are_paired_all_the_same
 
 def test_very_many_calls_that_came_and_went_are_counted():
     then, now = recording([("a.f", 1, 1)] * 10_000), recording([("a.g", 1, 1)] * 10_000)
-    kinds = [change.kind for change in compare(then, now).changes]
+    kinds = [change.kind for change in compare_recordings(then, now).changes]
     assert kinds == ["removed"] * 10_000 + ["added"] * 10_000
 
 

@@ -24,7 +24,7 @@ from broker.recordings.journal.leave import denials_given_back, grants_given_bac
 from broker.recordings.journal.retracing import past_of
 from broker.recordings.parts import ByDigest, Inline
 from broker.recordings.recording import MOST_USED
-from broker.recordings.replay.compare import compare
+from broker.recordings.replay.compare import compare_recordings
 from broker.recordings.replay.policy_replay import judge_recording
 from broker.recordings.replay.rerun import RecordedAnswers
 from broker.recordings.showing.html_page import html_page
@@ -49,7 +49,7 @@ def use(path):
     RecordedAnswers(recording)
     past_of(recording, goes_on=False)
     _ = (recording.outcome, recording.limits)
-    assert not compare(recording, recording)
+    assert not compare_recordings(recording, recording)
 
 
 class Edited(bytes):

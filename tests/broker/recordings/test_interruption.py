@@ -126,7 +126,7 @@ async def test_an_import_that_cannot_be_written_to_its_end_leaves_nothing_behind
             import_file(others, tmp_path / "run.jsonl")
         assert others.entries() == []
         elsewhere.execute("PRAGMA max_page_count = 1000000")
-        assert import_file(others, tmp_path / "run.jsonl")[0].state == "completed"
+        assert import_file(others, tmp_path / "run.jsonl").state == "completed"
 
 
 async def test_a_run_without_content_is_said_not_to_go_on(opened, fill):
