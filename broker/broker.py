@@ -22,7 +22,14 @@ from broker.authorization.quotas import Quotas
 from broker.config import Config
 from broker.config_problems import name_problems
 from broker.errors import ConfigError
-from broker.host_arguments import check_answerer, check_asked, check_recording, check_servers, grants_of
+from broker.host_arguments import (
+    check_answerer,
+    check_asked,
+    check_recording,
+    check_servers,
+    check_store,
+    grants_of,
+)
 from broker.recorded_runs import RecordedRuns, seen
 from broker.recordings.journal.recorder import Recorder
 from broker.recordings.keeping.recordings import Recordings
@@ -116,8 +123,8 @@ class Broker:
         config = Config() if config is None else config
         if not isinstance(config, Config):
             raise TypeError("Broker takes a Config; Broker.from_config takes a file or its data")
-        if not isinstance(store, Store | None):
-            raise TypeError(f"a store is a Store, as Store('broker.sqlite3'), not a {type(store).__name__}")
+        if store is not None:
+            check_store(store)
         check_asked(ranker=ranker, sampler=sampler)
         check_servers(servers or {})
         # A server object wins over a config entry of its name: the host asked for it.

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from broker.authorization.grants import Grant
 from broker.errors import PatternError
 from broker.recordings.recording import Recording
+from broker.store import Store
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -42,6 +43,16 @@ def check_servers(servers: object) -> None:
             raise TypeError(
                 f"servers[{name!r}] is a {_kind(server)}, and no server of the MCP SDK or list of functions"
             )
+
+
+def check_store(given: object) -> None:
+    """Refuse what is no store.
+
+    Raises:
+        TypeError: The text says how one is made.
+    """
+    if not isinstance(given, Store):
+        raise TypeError(f"a store is a Store, as Store('broker.sqlite3'), not a {_kind(given)}")
 
 
 def check_recording(given: object) -> None:

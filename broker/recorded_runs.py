@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
 from broker.errors import RecordingError
+from broker.host_arguments import check_store
 from broker.recordings.files import export_lines
 from broker.recordings.keeping.recordings import STATES, Recordings
 from broker.recordings.keeping.transfer import export, import_file, load_whole
@@ -31,6 +32,7 @@ class RecordedRuns:
 
     Raises:
         RecordingError: Each method that takes a run: there is none, or several begin so. Others' runs count as none.
+        TypeError: The same: what names it is no text.
         StoreError: Each method: the store cannot be used.
     """
 
@@ -46,7 +48,9 @@ class RecordedRuns:
         Raises:
             StoreError: The store cannot be used.
             ValueError: Both a principal and all are asked for.
+            TypeError: It is no `Store`.
         """
+        check_store(store)
         return cls(Recordings(store), seen(principal, any_principal=any_principal))
 
     def list(self, *, limit: int | None = None, states: Collection[State] | None = None) -> Sequence[RecordingEntry]:
@@ -68,6 +72,10 @@ class RecordedRuns:
 
     def find(self, run: str) -> RecordingEntry:
         """Return how a run is listed, without reading its recording."""
+        if not isinstance(run, str):
+            raise TypeError(
+                f"a run is named by its id, as entry.run_id or result.run_id, not by a {type(run).__name__}"
+            )
         return self._recordings.find(run, self._principal)
 
     def get(self, run: str) -> Recording:

@@ -100,5 +100,5 @@ def _row(entry: RecordingEntry) -> Sequence[str | Text]:
         one_line(entry.filename, _NAME_CHARACTERS),
         Text(entry.state + imported, STYLES.get(entry.state, "")),
         f"{entry.calls}",
-        "" if entry.ran is None else spelled_seconds(entry.ran / 1e9),
+        "" if entry.seconds is None else spelled_seconds(entry.seconds),
     )

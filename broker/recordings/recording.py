@@ -169,7 +169,7 @@ class CallStory:
         return self.sent is not None and not self.is_over
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, repr=False)
 class Recording:
     """A recording that makes sense. It is read once: of a run that goes on meanwhile, it has what was written then.
 
@@ -220,6 +220,10 @@ class Recording:
             if problem:
                 raise RecordingError(f"line {recording.line_count}: {problem}")
         return recording
+
+    def __repr__(self) -> str:
+        """Name the run; all that the recording says would be long."""
+        return f"<Recording of {self.run_id}: {self.line_count} lines, {len(self.calls)} calls>"
 
     @property
     def run_id(self) -> str:

@@ -86,6 +86,11 @@ class RecordingEntry:
     owner: str = field(default="", compare=False)
 
     @property
+    def seconds(self) -> float | None:
+        """For how long it went on, without the time that it lay; None as of `ran`."""
+        return None if self.ran is None else self.ran / 1e9
+
+    @property
     def is_open(self) -> bool:
         """Whether the run was interrupted or is parked, and so may go on."""
         return self.state in {"interrupted", "parked"}

@@ -240,11 +240,13 @@ class Recordings:
             )
             found = [self._entry(row) for row in rows]
         if not found and principal is not None:
-            raise RecordingError(f"this principal has recorded no run {one_line(name, 80)!r} here; {self._hint}.")
+            raise RecordingError(
+                f"this principal has recorded no run {one_line(name, 80)!r} here; {self._hint(principal)}."
+            )
         if not found and name == "last":
             raise RecordingError("nothing is recorded yet.")
         if not found:
-            raise RecordingError(f"there is no recording {one_line(name, 80)!r}; {self._hint}.")
+            raise RecordingError(f"there is no recording {one_line(name, 80)!r}; {self._hint(principal)}.")
         if len(found) > 1:
             raise RecordingError(f"several recordings begin with {name!r}; give more of the id.")
         return found[0]
@@ -327,12 +329,11 @@ class Recordings:
         # Without making a file of our own: what is recorded can be looked at on a full disk.
         return self._is_own(owner) or lives(self._owners, owner)
 
-    @property
-    def _hint(self) -> str:
-        """What to do where no recording is found."""
+    def _hint(self, principal: str | None) -> str:
+        """What to do where a principal, or the operator, finds no recording."""
         if self.settings.mode == "off":
             return "recordings are off, as they are without a store"
-        if self.store.path in {None, user_store()}:
+        if principal is None and self.store.path in {None, user_store()}:
             return "`codemode recordings list` has all"
         return "`Broker.recordings` lists them"
 

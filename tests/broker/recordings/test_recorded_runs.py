@@ -68,7 +68,8 @@ async def test_a_run_is_listed_and_read(broker):
     assert recording.outcome == Completed([2, 3])
     assert (recording.stdout, recording.stderr) == (result.stdout, result.stderr)
     assert (recording.stdout, recording.stderr) == ("begins\n", "caught ToolError\n")
-    assert recording.seconds * 1e9 == pytest.approx(entry.ran)
+    assert recording.seconds == entry.seconds
+    assert repr(recording) == f"<Recording of {result.run_id}: {recording.line_count} lines, 3 calls>"
     calls = list(recording.calls.values())
     assert [(call.function, call.line, call.arguments) for call in calls[:2]] == [
         ("desk.add", 5, {"a": 0}),
@@ -196,6 +197,14 @@ async def test_what_is_no_recording_is_refused(broker):
     for attempt in (broker.replay(run), broker.rerun(run, "1")):
         with pytest.raises(TypeError, match=r"is what broker.recordings\(\).get\(run_id\) .* returns, not a str"):
             await attempt
+    for wrong in (None, broker.recordings().find(run)):
+        for attempt in (broker.recordings().get, broker.recordings().remove):
+            with pytest.raises(
+                TypeError, match=r"a run is named by its id, as entry.run_id or result.run_id, not by a"
+            ):
+                attempt(wrong)
+    with pytest.raises(TypeError, match=r"a store is a Store, as Store\('broker.sqlite3'\), not a str"):
+        RecordedRuns.in_store("broker.sqlite3")  # type: ignore[arg-type]  # the mistake
     with pytest.raises(RecordingError, match=r"there is no recording 'run_0000.*; `Broker.recordings` lists them"):
         broker.recordings(any_principal=True).get(f"run_{0:016}")
 
