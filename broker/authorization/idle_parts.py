@@ -34,8 +34,8 @@ def idle_parts(config: PolicyConfig, servers: Mapping[str, ServerConfig]) -> Ite
     for number, rule in enumerate(config.rules or (), 1):
         title = _title("rule", number, rule)
         yield from _unknown_servers(title, rule.tools, servers)
-        if rule.annotations is not None and (reached := _reached(rule, servers)) and not any(reached.values()):
-            yield f'{title} looks at annotations, and none of its servers has "trust_annotations": true'
+        if rule.annotations is not None:
+            yield from _untrusted_servers(title, rule.tools, servers)
     yield from _covered_rules(config.rules or ())
     for number, quota in enumerate(config.quotas, 1):
         yield from _unknown_servers(_title("quota", number, quota), quota.tools, servers)
@@ -148,11 +148,10 @@ def _unknown_servers(title: str, patterns: Iterable[str], servers: Mapping[str, 
             yield f"{title}: no server is called {server!r}"
 
 
-def _reached(rule: Rule, servers: Mapping[str, ServerConfig]) -> dict[str, bool]:
-    """Return the servers whose tools a rule may be about, and whether their annotations are believed."""
-    heads = [pattern.partition(".")[0] for pattern in rule.tools]
-    return {
-        name: server.trust_annotations
-        for name, server in servers.items()
-        if any(fnmatchcase(name, head) for head in heads)
-    }
+def _untrusted_servers(title: str, patterns: Iterable[str], servers: Mapping[str, ServerConfig]) -> Iterator[str]:
+    """Yield the patterns that match nothing, since the annotations of none of their servers are believed."""
+    for pattern in patterns:
+        head = pattern.partition(".")[0]
+        trusts = [server.trust_annotations for name, server in servers.items() if fnmatchcase(name, head)]
+        if trusts and not any(trusts):
+            yield f'{title} looks at annotations, and no server of {pattern!r} has "trust_annotations": true'

@@ -219,7 +219,7 @@ def test_doctor_names_what_of_a_policy_is_about_no_server(wrong_in_policy, odd):
     policy = {
         "rules": [
             {"name": "typo", "tools": ["od.*", "odd.echo"], "effect": "deny"},
-            {"tools": "odd.*", "annotations": {"read_only": True}, "effect": "allow"},
+            {"tools": ["odd.*", "even.*", "*.echo"], "annotations": {"read_only": True}, "effect": "allow"},
             {"tools": ["o*.die", "*"], "effect": "deny"},
         ],
         "quotas": [{"tools": "ood.echo", "per_run": 1}],
@@ -228,9 +228,10 @@ def test_doctor_names_what_of_a_policy_is_about_no_server(wrong_in_policy, odd):
             {"from": "copied", "to": "egress", "effect": "ask"},
         ],
     }
-    assert wrong_in_policy(policy, {"odd": {**odd, "labels": ["private", "egress"]}}) == [
+    servers = {"odd": {**odd, "labels": ["private", "egress"]}, "even": {**odd, "trust_annotations": True}}
+    assert wrong_in_policy(policy, servers) == [
         "rule 1 'typo': no server is called 'od'",
-        'rule 2 looks at annotations, and none of its servers has "trust_annotations": true',
+        """rule 2 looks at annotations, and no server of 'odd.*' has "trust_annotations": true""",
         "quota 1: no server is called 'ood'",
         "flow 1: no server has the label 'egres'",
     ]
