@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from broker.authorization.policy_config import PolicyConfig, Quota, Rule
+    from broker.authorization.predicates import ArgumentTest
     from broker.upstreams.server_config import ServerConfig
     from codegen import ToolSpec
 
@@ -57,9 +58,25 @@ def idle_names(config: PolicyConfig, listings: Mapping[str, Sequence[ToolSpec]])
     for number, rule in enumerate(config.rules or (), 1):
         title = _title("rule", number, rule)
         yield from _unknown_tools(title, rule.tools, listings)
-        yield from _unknown_arguments(title, rule, listings)
+        if specs := [spec for listed in listings.values() for spec in listed if _is_meant(spec, rule.tools)]:
+            for fault in unknown_arguments(specs, rule.arguments):
+                yield f"{title}: {fault}"
     for number, quota in enumerate(config.quotas, 1):
         yield from _unknown_tools(_title("quota", number, quota), quota.tools, listings)
+
+
+def unknown_arguments(specs: Iterable[ToolSpec], tests: Mapping[str, ArgumentTest]) -> Iterator[str]:
+    """Yield a clause for each argument that is tested and that no tool takes; none if one takes more than it names."""
+    known: set[str] = set()
+    for spec in specs:
+        names = _argument_names(spec)
+        if names is None:
+            return
+        known |= names
+    for pointer, test in tests.items():
+        parts = pointer_parts(pointer)
+        if parts and parts[0] not in known and test.present is not False:
+            yield f"its tools take no argument {parts[0]!r}{meant(parts[0], sorted(known))}"
 
 
 def labels_carried(policy: Policy, servers: Mapping[str, ServerConfig]) -> set[str]:
@@ -110,24 +127,8 @@ def _unknown_tools(title: str, patterns: Iterable[str], listings: Mapping[str, S
             yield f"{title}: {server} has no tool {tool!r}{meant(tool, names)}"
 
 
-def _unknown_arguments(title: str, rule: Rule, listings: Mapping[str, Sequence[ToolSpec]]) -> Iterator[str]:
-    """Yield the arguments that none of a rule's tools takes; nothing where a tool is not known or takes others."""
-    specs = [
-        spec
-        for specs in listings.values()
-        for spec in specs
-        if any(matcher(pattern)(spec.qualified_name) for pattern in rule.tools)
-    ]
-    known: set[str] = set()
-    for spec in specs:
-        names = _argument_names(spec)
-        if names is None:
-            return
-        known |= names
-    for pointer, test in rule.arguments.items():
-        parts = pointer_parts(pointer)
-        if specs and parts and parts[0] not in known and test.present is not False:
-            yield f"{title}: its tools take no argument {parts[0]!r}{meant(parts[0], sorted(known))}"
+def _is_meant(spec: ToolSpec, patterns: Iterable[str]) -> bool:
+    return any(matcher(pattern)(spec.qualified_name) for pattern in patterns)
 
 
 def _argument_names(spec: ToolSpec) -> set[str] | None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from broker import Grant, PatternError
+from broker.authorization.idle_parts import unknown_arguments
 from broker.authorization.patterns import has_wildcards, literal, matcher
 from broker.cli.terminal import Problem, note
 from codegen.plain_text import one_line
@@ -42,11 +43,21 @@ def report_idle(grants: Iterable[Grant], config: Config) -> None:
 
 
 def report_unlisted(grants: Iterable[Grant], catalog: Catalog) -> None:
-    """Name on stderr the grants that match no tool of their server, where it has said which it has."""
+    """Name on stderr the grants that match no tool of their server, or test what none of these takes.
+
+    Of a server that has not said which tools it has, or not yet in full, nothing is known.
+    """
     for grant in grants:
         tools = catalog.of_server(grant.pattern.partition(".")[0])
         matches = matcher(grant.pattern)
-        if tools and not any(matches(tool.qualified_name) for tool in tools):
+        matched = [tool for tool in tools if matches(tool.qualified_name)]
+        if tools and not matched:
             near = catalog.suggest(literal(grant.pattern))
-            hint = f"; did you mean {' or '.join(near)}?" if near else ""
-            note(one_line(f"--allow {grant.pattern}: there is no such tool{hint}", _UNLISTED_CHARACTERS))
+            _note(grant, "there is no such tool" + (f"; did you mean {' or '.join(near)}?" if near else ""))
+        elif matched and grant.arguments is not None and all(tool.is_complete for tool in matched):
+            for fault in unknown_arguments((tool.spec for tool in matched), grant.arguments.tests):
+                _note(grant, fault)
+
+
+def _note(grant: Grant, what: str) -> None:
+    note(one_line(f"--allow {grant.pattern}: {what}", _UNLISTED_CHARACTERS))

@@ -88,6 +88,11 @@ def test_leave_for_a_server_that_there_is_not_is_named(codemode, config, pattern
         ("odd.ecoh", "--allow odd.ecoh: there is no such tool; did you mean odd.echo?"),
         ("odd.zzz*", "--allow odd.zzz*: there is no such tool"),
         ("odd.ec*", ""),
+        (
+            'odd.echo {"/txt": {"glob": "*"}}',
+            "--allow odd.echo: its tools take no argument 'txt'; did you mean 'text'?",
+        ),
+        ('odd.echo {"/text": {"glob": "*"}, "/txt": {"present": false}}', ""),
         ("*.ecoh", ""),
     ],
 )
