@@ -63,7 +63,7 @@ def policy_test(
 
     \b
     Example:
-      codemode policy test --config mcp.json --call git.git_push --args '{"branch": "main"}'
+      codemode policy test --config mcp.json --call git.git_status --args '{"repo_path": "."}'
 
     \b
     Exit codes: 0 allowed, 4 asked or denied, 2 wrong usage or config.
@@ -189,7 +189,7 @@ def show_audit(
     verify: Annotated[
         bool, typer.Option("--verify", help="Check that no record was changed and none is missing.")
     ] = False,
-    as_json: AsJson = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object per line on stdout.")] = False,
 ) -> None:
     """Show attempted calls, what decided them and how they ended.
 
