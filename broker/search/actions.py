@@ -27,20 +27,41 @@ def _each(text: str) -> frozenset[str]:
 
 # A verb may be of several kinds: "add a row" creates one, and changes the table.
 _VERBS = {
-    "read": "browse check compare count describe discover display download enumerate explain export fetch find get "
-    "inspect list lookup obtain query read retrieve return search see show summarize tell view",
-    "check": "check diagnose test validate verify",
+    "read": "browse check compare count describe discover display download enumerate examine explain export fetch find "
+    "get identify inspect list lookup obtain query read retrieve return search see show summarize tell view",
+    "check": "check diagnose examine inspect test validate verify",
     "create": "add allow assign attach build create enable generate grant insert make new permit post provision "
-    "register set upload write",
-    "change": "add adjust allow alter assign attach change configure disable edit enable grant make modify move patch "
-    "permit put rename replace reset resize rotate scale set switch update write",
-    "remove": "archive clear delete deny destroy detach disable disconnect drop erase purge remove revoke unassign "
-    "uninstall unlink unpin unset unshare unsubscribe",
+    "register set upload upsert write",
+    "change": "add adjust allow alter amend assign attach change configure disable downgrade edit enable grant make "
+    "modify move patch permit put reconfigure rename replace reset resize rotate scale set switch toggle update "
+    "upgrade upsert write",
+    "remove": "archive clear delete deny deprovision deregister destroy detach disable disconnect drop erase purge "
+    "remove revoke unassign uninstall unlink unpin unregister unset unshare unsubscribe untag",
     "run": "execute invoke launch refresh restart resume run start sync synchronize trigger",
     "stop": "abort cancel disable halt pause stop suspend terminate",
     "send": "draft forward publish reply schedule send submit",
+    "buy": "buy purchase reserve",
+}
+
+# Verbs of people alone: in the names of tools they are nouns, or rare.
+_VERBS_OF_PEOPLE = {
+    "read": "audit collect dump estimate explore extract gather grab inventory investigate monitor observe peek plot "
+    "print provide pull review scan study tail track visualize watch",
+    "check": "assess confirm ensure evaluate investigate ping probe troubleshoot",
+    "create": "append author clone compose copy define deploy design draft duplicate establish fork import initialize "
+    "instantiate introduce log mint prepare produce record schedule scaffold spawn stand store",
+    "change": "adapt append apply bump convert correct customize decrease edit enlarge expand extend fix grow increase "
+    "lower mark merge migrate override promote raise reassign reduce relabel reorder revise shorten shrink swap tag "
+    "transfer tweak",
+    "remove": "ban decommission discard dismantle eliminate evict expel kill nuke offboard prune retire scrap scrub "
+    "strip terminate trash truncate undeploy wipe withdraw",
+    "run": "apply begin boot call continue fire kick perform process reboot rerun retry",
+    "stop": "cease deactivate discontinue end freeze interrupt kill mute quit shutdown",
+    "send": "announce broadcast deliver dispatch email message notify ping push share text",
+    "buy": "book order rent",
 }
 _QUESTIONS = _each("any are does has have how is what whats when where which who whose why")
+_AMOUNTS = _each("big far fast full great high large long many much often old")
 _GREETINGS = _each("hello hey hi kindly lets ok okay")
 
 # "the details of a queue" are of one queue: these words stand for what follows them.
@@ -54,6 +75,15 @@ _SEVERAL = re.compile(r"\b(?:all|every|lists?|multiple|several)\b", re.IGNORECAS
 _BATCHES = _each("batch bulk many multi multiple")
 _AT_ONCE = re.compile(r"\b(?:batch|bulk|every|many|multiple|several|these|those|\d+ \w+s)\b", re.IGNORECASE)
 _VALUE = re.compile(r"<[^<>]{1,60}>|\"[^\"]{1,60}\"|'[^']{1,60}'")
+_SENTENCE_END = re.compile(r"[.!?]\s")
+_CLAUSE = re.compile(
+    r"[,;:.!?]+(?:\s+|$)|\s(?:and|so|please|then|(?:can|could|would|will) you|(?:i|we) (?:want|need|like|have)(?: to)?|"
+    r"(?:should|must|can|to) be)\b",
+    re.IGNORECASE,
+)
+_ASIDE = _each(
+    "after although as at because before by during for from given if in on since to under until when while with"
+)
 _VERB_WITHIN = 5
 _THINGS_TRIED = 3
 _SHORTEST_PLURAL = 4
@@ -88,13 +118,16 @@ class Action:
 
 def action_of_query(text: str, respell: Callable[[str], str] = str) -> Action:
     """Return what the beginning of a query wants done; words that are not known here are spelt anew before."""
-    found = words(_VALUE.sub(" of ", text[:_QUERY_CHARACTERS]))  # a name in quotes ends the noun before it
-    found = [word if _is_known(word) else respell(word) for word in found]
-    said = list(dropwhile(_is_polite, found))
-    if not said:
+    plain = _VALUE.sub(" of ", text[:_QUERY_CHARACTERS])  # a name in quotes ends the noun before it
+    plain = _SENTENCE_END.split(plain.lstrip(), maxsplit=1)[0]
+    clauses = [[word if _is_known(word) else respell(word) for word in words(said)] for said in _CLAUSE.split(plain)]
+    clauses.sort(key=lambda said: said[:1] != [] and said[0] in _ASIDE)  # "after the test, delete …" deletes
+    asked = [_asked(said) for clause in clauses if (said := list(dropwhile(_is_polite, clause)))]
+    if not asked:
         return Action()
-    kinds, rest = _asked(said)
-    thing = _first_thing(rest)
+    kinds, rest = next((one for one in asked if one[0]), asked[0])
+    things = (_first_thing(rest) for rest in (rest, *(rest for _, rest in asked)))  # "the disk is old, remove it"
+    thing = next(filter(None, things), [])
     is_many = _names_many(thing, kinds, text) if thing and kinds else None
     return Action(kinds, is_many, *_with_head(thing))
 
@@ -125,7 +158,7 @@ def _nouns(parts: list[str]) -> list[str]:
 
 
 def _is_known(word: str) -> bool:
-    return word in _GREETINGS or word in _QUESTIONS or stem(word) in stop_stems() or stem(word) in _kinds()
+    return word in _GREETINGS or word in _QUESTIONS or stem(word) in stop_stems() or stem(word) in _asked_kinds()
 
 
 def _is_polite(word: str) -> bool:
@@ -134,12 +167,12 @@ def _is_polite(word: str) -> bool:
 
 def _asked(said: list[str]) -> tuple[frozenset[str], list[str]]:
     """Return the kinds of action that are asked for, and the words after the verb."""
-    if said[0] == "how" and said[1:2] != ["many"]:  # how do I create …
-        at = next((at for at, word in enumerate(said[:_VERB_WITHIN]) if stem(word) in _kinds()), 0)
-        return _kinds().get(stem(said[at]), frozenset()), said[at + 1 :]
+    if said[0] == "how" and not _AMOUNTS.issuperset(said[1:2]):  # how do I create …
+        at = next((at for at, word in enumerate(said[:_VERB_WITHIN]) if stem(word) in _asked_kinds()), 0)
+        return _asked_kinds().get(stem(said[at]), frozenset()), said[at + 1 :]
     if said[0] in _QUESTIONS:
-        return frozenset({"read"}), said[1:]
-    kinds = _kinds().get(stem(said[0]))
+        return frozenset({"read"}), said[2 if said[0] == "how" else 1 :]
+    kinds = _asked_kinds().get(stem(said[0]))
     return (frozenset(), said) if kinds is None else (kinds, said[1:])
 
 
@@ -192,8 +225,17 @@ def _is_plural(word: str) -> bool:
 
 @lru_cache(maxsize=1)
 def _kinds() -> dict[str, frozenset[str]]:
+    return _by_stem(_VERBS)
+
+
+@lru_cache(maxsize=1)
+def _asked_kinds() -> dict[str, frozenset[str]]:
+    return _by_stem(_VERBS, _VERBS_OF_PEOPLE)
+
+
+def _by_stem(*verbs: dict[str, str]) -> dict[str, frozenset[str]]:
     kinds: dict[str, frozenset[str]] = {}
-    for kind, verbs in _VERBS.items():
-        for verb in verbs.split():
+    for kind, listed in (pair for known in verbs for pair in known.items()):
+        for verb in listed.split():
             kinds[stem(verb)] = kinds.get(stem(verb), frozenset()) | {kind}
     return kinds

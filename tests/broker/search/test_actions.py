@@ -31,6 +31,11 @@ DOMAINS = [
         ("Can you rename my domain?", "update_domain"),
         ("I would like to erase the domain <name>", "delete_domain"),
         ("How do I remove domains?", "delete_domain"),
+        ("After the move to <host>, please erase the domain <name>", "delete_domain"),
+        ("The domain <name> is too old, so get rid of it", "delete_domain"),
+        ("The domain <name> should be dropped", "delete_domain"),
+        ("Decommission the domain <domain>", "delete_domain"),
+        ("For the audit I need to see all domains of <account>", "list_domains"),
     ],
 )
 def test_a_query_finds_the_tool_that_does_what_it_asks(query: str, best: str) -> None:
@@ -49,6 +54,10 @@ def test_a_query_finds_the_tool_that_does_what_it_asks(query: str, best: str) ->
         ("add a row to the table", {"create", "change"}, False, {"row"}, "row"),
         ("list VMs", {"read"}, None, {"vm"}, "vm"),
         ("hello, who?", {"read"}, None, set(), ""),
+        ("the queue is full; kill it", {"remove", "stop"}, False, {"queue"}, "queue"),
+        ("Before I delete the queue, list its messages", {"read"}, True, {"messag"}, "messag"),
+        ("How often does a house burn?", {"read"}, False, {"hous", "burn"}, "burn"),
+        ("I sell a car. Delete the queue", set(), None, {"sell", "car"}, "car"),
     ],
 )
 def test_the_beginning_of_a_query_says_kind_number_and_thing(
@@ -129,5 +138,5 @@ def test_a_plural_stays_one_where_tools_write_the_singular_alone() -> None:
 
 @given(st.text(), st.text())
 def test_no_text_is_too_odd(one: str, other: str) -> None:
-    assert action_of_query(one).kinds <= {"read", "check", "create", "change", "remove", "run", "stop", "send"}
+    assert action_of_query(one).kinds <= {"read", "check", "create", "change", "remove", "run", "stop", "send", "buy"}
     assert isinstance(action_of_tool(one, other), Action)
