@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from broker.search import KeywordIndex
 from broker.search.phrases import plain
 from broker.search.queries import read_query
-from broker.search.synonyms import alike_stems, near_stems
+from broker.search.synonyms import _ALIKE, _NEAR, alike_stems, near_stems
 from broker.search.weights import Ranking
 from tests.broker.search.tools import tool
 
@@ -62,6 +62,9 @@ NOTES = [
     tool("notes", "list_folders", "List folders that belong to a directory."),
     tool("notes", "plan_get", "Generates a plan."),
     tool("notes", "plan_list", "Lists plans."),
+    tool("notes", "read_policy", "Read a policy."),
+    tool("notes", "test_availability", "Test availability."),
+    tool("notes", "terraform_state", "State of terraform."),
 ]
 
 
@@ -75,6 +78,10 @@ NOTES = [
         ("Add a note", "create_note"),
         ("my repos", "list_repositories"),
         ("Make a plan", "plan_get"),
+        ("What guardrails do we have?", "read_policy"),
+        ("uptime checks", "test_availability"),
+        ("the tf state", "terraform_state"),
+        ("Scrap the note", "delete_note"),
     ],
 )
 def test_a_query_in_other_words_finds_the_tool_it_means(query: str, best: str) -> None:
@@ -102,6 +109,14 @@ def test_words_that_mean_the_very_same_are_among_those_that_mean_nearly_the_same
         assert alike_stems(word) <= near_stems(word)
         assert word not in near_stems(word)
         assert all(word in near_stems(other) for other in near_stems(word))
+
+
+def test_no_line_of_words_is_part_of_another() -> None:
+    for lines in (_ALIKE, _NEAR):
+        groups = [frozenset(line.split()) for line in lines.split("\n") if line.strip()]
+        assert len(groups) > 100
+        assert [group for group in groups if len(group) < 2 or any(group < other for other in groups)] == []
+        assert len(set(groups)) == len(groups)
 
 
 def test_a_word_of_the_query_counts_more_than_one_that_stands_for_it() -> None:
