@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
+from broker.search.acronyms import initials
 from broker.search.actions import Action, action_of_tool
 from broker.search.stop_words import stop_stems
 from codegen.schemas.keywords import properties_of, required_of
@@ -81,6 +82,9 @@ def read_tool(spec: ToolSpec, fields: Fields, stems: Callable[[str], list[str]])
         worth = field.weight / (1 - field.length_share + field.length_share * len(found) / field.typical_words)
         for word in found:
             sums[word] += worth
+    title_text = (spec.title or "")[:NAME_CHARACTERS]
+    for letters in initials(title_text, spec.server[:NAME_CHARACTERS]) | initials(summary):
+        sums[letters] += fields.initials
     return Document(
         spec,
         {word: worth / (fields.saturation + worth) for word, worth in sums.items()},

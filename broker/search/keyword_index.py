@@ -19,6 +19,7 @@ from broker.search.queries import read_query
 from broker.search.second_look import KnownQuery, KnownTerms, look_again
 from broker.search.vocabulary import Vocabulary
 from broker.search.weights import Fields, Ranking
+from broker.search.words import stem
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -130,6 +131,7 @@ class KeywordIndex:
         asked = [*terms.weights.items(), *terms.same.items()]
         asked += [(word, self._ranking.joined) for word in terms.joined]
         asked += [(word, 1.0) for prefix in terms.prefixes for word in self._vocabulary.beginning(prefix)]
+        asked += [(letters, self._ranking.acronym) for letters in terms.capitals if self._is_acronym(letters)]
         for word, weight in terms.weights.items():
             if word not in by_word:
                 asked += [(near, worth * weight) for near, worth in self._guesses(terms.written[word])]
@@ -139,8 +141,15 @@ class KeywordIndex:
                 weights[word] = max(weights.get(word, 0.0), weight)
         return KnownTerms(weights, terms)
 
+    def _is_acronym(self, letters: str) -> bool:
+        """Tell whether more tools say a name with these first letters than say them as a word."""
+        name, word = (self._postings.by_word.get(one) for one in (letters, stem(letters.lower())))
+        return name is not None and (word is None or name.count > word.count)
+
     def _guesses(self, word: str) -> list[tuple[str, float]]:
         """Return what a word may stand for that no tool says, with what it is worth: short words are near to many."""
+        if word.upper() in self._postings.by_word:
+            return [(word.upper(), self._ranking.acronym)]
         near = self._vocabulary.spelt(word)
         if near:
             return [(stem, self._ranking.spelt * min(1.0, len(word) / _SURE_LETTERS)) for stem in near]

@@ -31,6 +31,7 @@ _BEFORE_CHARACTERS = 40
 
 _BOUNDARY = re.compile(r"(?<=[.!?;])\s+|\n+|,? and then |, then ")
 _VALUE = re.compile(r"<([^<>]{1,60})>|\B\"[^\"]{1,60}\"|\B'[^']{1,60}'\B")
+_CAPITALS = re.compile(r"\b[A-Z]{3,6}(?=s?\b)")
 _PREFIX = re.compile(r"(\w{2,})\*")
 
 
@@ -46,6 +47,7 @@ class Terms:
         joined: Neighbouring words written as one ("event grid" as "eventgrid"); for names that do so.
         pairs: Neighbouring stems; a tool that has them side by side fits better.
         prefixes: Beginnings of words, as written with a star.
+        capitals: Words written in capitals alone.
     """
 
     weights: dict[str, float] = field(default_factory=dict)
@@ -55,6 +57,7 @@ class Terms:
     joined: set[str] = field(default_factory=set)
     pairs: set[tuple[str, str]] = field(default_factory=set)
     prefixes: set[str] = field(default_factory=set)
+    capitals: set[str] = field(default_factory=set)
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,6 +103,7 @@ def _terms(text: str, ranking: Ranking) -> Terms:
     terms.pairs = set(pairwise(said for said, _ in kept))
     terms.joined = {stem(first + second) for first, second in pairwise(found)}
     terms.prefixes = {prefix.lower() for prefix in _PREFIX.findall(text)}
+    terms.capitals = set(_CAPITALS.findall(text))
     if not terms.weights:
         terms.written = {stem(word): word for word in found}
         terms.weights = dict.fromkeys(terms.written, 1.0)

@@ -35,6 +35,7 @@ class Fields:
     description: Field = Field(0.6, 40)
     parameters: Field = Field(1.0, 8)
     parameter_texts: Field = Field(0.4, 40)
+    initials: float = 3.0
     saturation: float = 1.6
 
 
@@ -49,6 +50,7 @@ class Ranking:
         joined: Two words of the query, written as one by the tool.
         spelt: A word of which one slip makes a word of the query that no tool says.
         guessed: A word that is part of one of the query that no tool says, or begins with it.
+        acronym: The first letters of a name that the tool says.
         pair: Two words side by side, as in the query, against the words themselves.
         name: The share of the tool's name that was asked for.
         action: Doing what is asked, as a share of the score; taken away for doing something else.
@@ -68,6 +70,7 @@ class Ranking:
     joined: float = 0.45
     spelt: float = 0.9
     guessed: float = 0.5
+    acronym: float = 0.8
     pair: float = 0.3
     name: float = 0.15
     action: float = 0.16
