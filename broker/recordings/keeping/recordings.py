@@ -306,17 +306,21 @@ class Recordings:
                     )
 
     def _prune(self) -> None:
-        """Remove recordings that ended, or were imported, too long ago, and the oldest while all are too large."""
-        oldest = time.time_ns() - self.settings.max_days * _DAY_NS
+        """Remove recordings that ended, or were imported, too long ago, and the oldest while all are too large.
+
+        One that is too large by itself makes room before any other.
+        """
+        oldest, most = time.time_ns() - self.settings.max_days * _DAY_NS, self.settings.max_mib * MIB
         (total,) = self.store.execute("SELECT coalesce(sum(bytes), 0) FROM recording")[0]
         rows = self.store.execute(
             "SELECT id, max(ended, imported_at) AS since, bytes FROM recording "
-            "WHERE owner = '' AND state NOT IN ('parked', 'interrupted') AND (since < ? OR ?) ORDER BY since",
-            (oldest, total > self.settings.max_mib * MIB),
+            "WHERE owner = '' AND state NOT IN ('parked', 'interrupted') AND (since < ? OR ?) "
+            "ORDER BY bytes <= ?, since",
+            (oldest, total > most, most),
         )
         gone = []
         for number, since, size in rows:
-            if since >= oldest and total <= self.settings.max_mib * MIB:
+            if since >= oldest and total <= most:
                 break
             total -= size
             gone.append(number)

@@ -335,6 +335,13 @@ async def test_the_oldest_ended_recordings_make_room(run, recordings, store):
     assert store.execute("SELECT count(*) FROM recording_value") == [(0,)]
 
 
+async def test_one_that_is_too_large_by_itself_makes_room_before_any_other(run, recordings, store):
+    old, huge = [(await run("1")).run_id for _ in range(2)]
+    store.execute("UPDATE recording SET bytes = 2 * 1048576 WHERE run_id = ?", (huge,))
+    last = (await run("1", max_mib=1)).run_id
+    assert {entry.run_id for entry in recordings.entries()} == {old, last}
+
+
 async def test_no_more_make_room_than_have_to_and_none_that_may_go_on(run, recordings, store):
     parked, interrupted, large, small = [(await run("1")).run_id for _ in range(4)]
     for run_id, state, size in (
