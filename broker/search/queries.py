@@ -48,6 +48,7 @@ class Terms:
         pairs: Neighbouring stems; a tool that has them side by side fits better.
         prefixes: Beginnings of words, as written with a star.
         capitals: Words written in capitals alone.
+        action: What it wants done; of several sentences, the first.
     """
 
     weights: dict[str, float] = field(default_factory=dict)
@@ -58,6 +59,7 @@ class Terms:
     pairs: set[tuple[str, str]] = field(default_factory=set)
     prefixes: set[str] = field(default_factory=set)
     capitals: set[str] = field(default_factory=set)
+    action: Action = field(default_factory=Action)
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,14 +70,12 @@ class Query:
         text: The query in plain words.
         whole: All that it asks for.
         parts: What each of its sentences asks for.
-        action: What it wants done.
         given: The stems of what it gives values for: "the queue 'orders'", "in <region>".
     """
 
     text: str
     whole: Terms
     parts: tuple[Terms, ...]
-    action: Action
     given: frozenset[str]
 
 
@@ -84,17 +84,17 @@ def read_query(text: str, ranking: Ranking, respell: Callable[[str], str] = str)
     written = text[:QUERY_CHARACTERS]
     text = plain(written)
     pieces = [piece for piece in _BOUNDARY.split(text) if len(piece) > _PART_CHARACTERS][:_PARTS]
-    parts = [_terms(piece, ranking) for piece in pieces] if len(pieces) > 1 else []
-    whole = _terms(text, ranking)
+    parts = [_terms(piece, ranking, respell) for piece in pieces] if len(pieces) > 1 else []
+    whole = _terms(text, ranking, respell)
     if text != written:  # "go back": a tool may say the phrase itself
         for word in {*stems(written)} - whole.weights.keys() - stop_stems():
             whole.same.setdefault(word, ranking.same)
     asked = tuple(part for part in parts if part.weights)
-    return Query(text, whole, asked, action_of_query(text, respell), _given(text))
+    return Query(text, whole, asked, _given(text))
 
 
-def _terms(text: str, ranking: Ranking) -> Terms:
-    terms = Terms()
+def _terms(text: str, ranking: Ranking, respell: Callable[[str], str]) -> Terms:
+    terms = Terms(action=action_of_query(text, respell))
     found = words(text)
     kept = [(said, word) for word in found if (said := stem(word)) not in stop_stems()]
     terms.weights = {said: 1.0 for said, _ in kept}

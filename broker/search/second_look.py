@@ -34,11 +34,10 @@ class KnownTerms:
 
 @dataclass(frozen=True, slots=True)
 class KnownQuery:
-    """A query in words that the index knows, with what it wants done, and what it gives values for."""
+    """A query in words that the index knows, with what it gives values for."""
 
     whole: KnownTerms
     parts: Sequence[KnownTerms]
-    action: Action
     given: frozenset[str]
 
 
@@ -52,8 +51,8 @@ def look_again(
         best = [table.scores(part) for part in query.parts]
         for document, score in scores.items():
             scores[document] = (1 - ranking.part) * score + ranking.part * max(part[document] for part in best)
-    fit = _Fit(query, postings, ranking)
-    fitting = {document: score * fit.factor(documents[document]) for document, score in scores.items()}
+    needs = _Needs(query, postings, ranking)
+    fitting = {document: score * needs.factor(documents[document]) for document, score in scores.items()}
     return _with_neighbours(fitting, documents, ranking.server)
 
 
@@ -82,6 +81,11 @@ class _Table:
             self._names[number] = sum(map(postings.rarity.__getitem__, document.name_stems))
 
     def scores(self, asked: KnownTerms) -> dict[int, float]:
+        fit = _Fit(asked.terms.action, self._rarity, self._ranking)
+        said = self._said(asked)
+        return {number: score and score * fit.factor(self._documents[number].action) for number, score in said.items()}
+
+    def _said(self, asked: KnownTerms) -> dict[int, float]:
         scores = dict.fromkeys(self._documents, 0.0)
         worth = {word: weight * self._rarity[word] for word, weight in asked.weights.items() if word in self._impacts}
         for group in _groups(worth, asked.terms):
@@ -122,22 +126,18 @@ class _Table:
 
 
 class _Fit:
-    """How well what a tool does, and what it needs for that, fits what is asked."""
+    """How well what a tool does fits what is asked."""
 
-    def __init__(self, query: KnownQuery, postings: Postings, ranking: Ranking) -> None:
-        self._action = query.action
-        self._words = frozenset(query.whole.weights)
-        self._given = query.given
-        self._near = {word: near_stems(word) | {word} for word in query.action.thing}
+    def __init__(self, action: Action, rarity: Mapping[str, float], ranking: Ranking) -> None:
+        self._action = action
+        self._near = {word: near_stems(word) | {word} for word in action.thing}
         self._nearly = frozenset().union(*self._near.values())
-        self._rarity = postings.rarity
+        self._rarity = rarity
         self._asked = self._sum(self._near)
-        self._values = self._sum(query.given)
         self._ranking = ranking
 
-    def factor(self, document: Document) -> float:
-        """What to multiply a tool's score by."""
-        done = document.action
+    def factor(self, done: Action) -> float:
+        """What to multiply the score of a tool by that does this."""
         agrees = self._action.kinds_agree(done)
         named = self._named(done.thing)
         factor = 1 + self._ranking.thing * named
@@ -147,18 +147,12 @@ class _Fit:
             factor += self._ranking.action if agrees else -self._ranking.action
         if agrees and named and (agrees := self._action.numbers_agree(done)) is not None:
             factor += self._ranking.number if agrees else -self._ranking.number
-        return factor * (1 + self._ranking.parameters * self._suited(document))
+        return factor
 
     def _is_head(self, word: str) -> bool:
         """Tell whether this ends a name as the thing that is asked for ends, maybe in one word: "testresource"."""
         head = self._action.head
         return bool(head and word) and (word in self._near[head] or word.endswith(head))
-
-    def _suited(self, document: Document) -> float:
-        """How much of what a tool requires the query names, plus how much of what the query gives it takes."""
-        needs = document.needs
-        met = 1 - sum(map(self._words.isdisjoint, needs)) / len(needs) if needs else 1.0
-        return met + self._sum(self._given & document.takes) / self._values if self._values else met
 
     def _named(self, thing: frozenset[str]) -> float:
         """How much of the thing asked for is in a name, times how much of the name it is."""
@@ -168,6 +162,28 @@ class _Fit:
         has = [word for word, near in self._near.items() if not both.isdisjoint(near)]
         every = self._sum(thing)
         return self._sum(has) / self._asked * self._sum(both) / every if every else 0.0
+
+    def _sum(self, words: Iterable[str]) -> float:
+        return sum(map(self._rarity.__getitem__, words))
+
+
+class _Needs:
+    """How well the parameters of a tool fit what the query says."""
+
+    def __init__(self, query: KnownQuery, postings: Postings, ranking: Ranking) -> None:
+        self._words = frozenset(query.whole.weights)
+        self._given = query.given
+        self._rarity = postings.rarity
+        self._values = self._sum(query.given)
+        self._ranking = ranking
+
+    def factor(self, document: Document) -> float:
+        """What to multiply a tool's score by: what it requires and the query names, and what it takes and is given."""
+        needs = document.needs
+        met = 1 - sum(map(self._words.isdisjoint, needs)) / len(needs) if needs else 1.0
+        if self._values:
+            met += self._sum(self._given & document.takes) / self._values
+        return 1 + self._ranking.parameters * met
 
     def _sum(self, words: Iterable[str]) -> float:
         return sum(map(self._rarity.__getitem__, words))

@@ -45,6 +45,25 @@ def test_a_query_finds_the_tool_that_does_what_it_asks(query: str, best: str) ->
 
 
 @pytest.mark.parametrize(
+    ("query", "best"),
+    [
+        ("Show the queue <one>. Erase the topic <other>.", {"get_queue", "delete_topic"}),
+        ("Erase the queue <one>, then show the topic <other>.", {"delete_queue", "get_topic"}),
+        ("Erase the topic <one>.\nNow show me the queue <other>.", {"delete_topic", "get_queue"}),
+    ],
+)
+def test_each_sentence_finds_the_tool_that_does_what_it_asks(query: str, best: set[str]) -> None:
+    index = KeywordIndex()
+    done = [
+        tool("bus", f"{verb}_{thing}", f"{verb} a {thing}.")
+        for verb in ("get", "delete")
+        for thing in ("queue", "topic")
+    ]
+    index.replace("bus", done)
+    assert {found.spec.name for found in index.rank(query)[:2]} == best
+
+
+@pytest.mark.parametrize(
     ("text", "kinds", "is_many", "thing", "head"),
     [
         ("", set(), None, set(), ""),
