@@ -60,15 +60,16 @@ _VERBS_OF_PEOPLE = {
     "send": "announce broadcast deliver dispatch email message notify ping push share text",
     "buy": "book order rent",
 }
-_QUESTIONS = _each("any are does has have how is what whats when where which who whose why")
+_QUESTIONS = _each("any are did does has have how is was were what whats when where which who whose why")
+_STATES = _each("are did has have is was were")
 _AMOUNTS = _each("big far fast full great high large long many much often old")
 _GREETINGS = _each("hello hey hi kindly lets ok okay")
 
 # "the details of a queue" are of one queue: these words stand for what follows them.
 _ABOUT = _each("all detail details info information list overview state status summary")
 _NOUN_ENDS = _each(
-    "about and are as at between by called do does for from has have in inside into is named of on or that to under "
-    "using we where which with within"
+    "about am and are as at between by called can could did do does for from had has have i in inside into is named of "
+    "on or should that to under using was we were where which will with within would"
 )
 _SEARCHES = _each("find lookup query search")
 _SEVERAL = re.compile(r"\b(?:all|every|lists?|multiple|several)\b", re.IGNORECASE)
@@ -167,7 +168,7 @@ def _is_polite(word: str) -> bool:
 
 def _asked(said: list[str]) -> tuple[frozenset[str], list[str]]:
     """Return the kinds of action that are asked for, and the words after the verb."""
-    if said[0] == "how" and not _AMOUNTS.issuperset(said[1:2]):  # how do I create …
+    if said[0] == "how" and said[1:2] and said[1] not in _AMOUNTS | _STATES:  # how do I create …
         at = next((at for at, word in enumerate(said[:_VERB_WITHIN]) if stem(word) in _asked_kinds()), 0)
         return _asked_kinds().get(stem(said[at]), frozenset()), said[at + 1 :]
     if said[0] in _QUESTIONS:

@@ -76,6 +76,10 @@ def test_each_sentence_finds_the_tool_that_does_what_it_asks(query: str, best: s
         ("the queue is full; kill it", {"remove", "stop"}, False, {"queue"}, "queue"),
         ("Before I delete the queue, list its messages", {"read"}, True, {"messag"}, "messag"),
         ("How often does a house burn?", {"read"}, False, {"hous", "burn"}, "burn"),
+        ("How are the houses built?", {"read"}, False, {"hous", "built"}, "built"),
+        ("How?", {"read"}, None, set(), ""),
+        ("Did the house burn?", {"read"}, False, {"hous", "burn"}, "burn"),
+        ("Which rules could block my house?", {"read"}, True, {"rule"}, "rule"),
         ("I sell a car. Delete the queue", set(), None, {"sell", "car"}, "car"),
     ],
 )
