@@ -47,7 +47,7 @@ def stem(word: str) -> str:
 
 @lru_cache(maxsize=1)
 def _stemmer() -> Any:
-    # Imported when first needed: it takes a tenth of a second, and most commands search for nothing.
+    # Imported when first needed: most commands search for nothing.
     return importlib.import_module("snowballstemmer").stemmer("english")
 
 
