@@ -15,10 +15,11 @@ from broker.cli.exit_codes import ExitCode
 from broker.cli.given_grants import grants_of, report_idle, report_unlisted
 from broker.cli.prompts import said_yes
 from broker.cli.run_report import conclude, reported_if_ended, show_output
-from broker.cli.stored import STYLES, as_json, open_kept, open_recordings, when
+from broker.cli.stored import STYLES, as_json, open_kept, when
 from broker.cli.terminal import can_ask, note, results, write_result
 from broker.errors import RecordingError
-from broker.recordings.keeping.transfer import load_beginning
+from broker.recordings.keeping.recordings import OPEN
+from broker.recordings.keeping.transfer import load, load_beginning
 from codegen.plain_text import counted, one_line
 
 if TYPE_CHECKING:
@@ -55,11 +56,11 @@ class ResumeRequest:
 
 async def list_runs(request: RunsRequest) -> ExitCode:
     """Print the runs that are running, interrupted or parked, and what they wait for."""
-    with open_recordings() as recordings:
+    with open_kept() as recordings:
         found = []
-        for entry in recordings.list(states=("running", "interrupted", "parked")):
+        for entry in recordings.entries(states=("running", *OPEN)):
             try:
-                found.append((entry, _waiting(recordings.get(entry.run_id))))
+                found.append((entry, _waiting(load(recordings, entry))))
             except RecordingError as error:
                 found.append((entry, [str(error)]))
     if request.as_json:

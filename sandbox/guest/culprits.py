@@ -6,6 +6,7 @@ of plain dicts and lists in them.
 
 import ast
 import difflib
+import functools
 import itertools
 import linecache
 
@@ -26,15 +27,21 @@ _COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
 _NONE_IN_PART = ("'NoneType' object is not subscriptable", "'NoneType' object does not support item assignment")
 
 
-def note(error: BaseException, filenames: set) -> str | None:
-    """Returns what a script could not see of its own error; nothing where the error was not raised by its own code."""
+def explain(errors: list, filenames: set) -> None:
+    """Adds to errors what a script could not see of them; nothing where one was not raised by the script's own code."""
+    parse = functools.cache(ast.parse)  # those of a group are often of the same script
+    for error in errors:
+        failures.add_notes(error, [_note(error, filenames, parse)])
+
+
+def _note(error, filenames, parse):
     place = failures.innermost(error)
     if type(error) not in _FOUND or place is None or place.tb_frame.f_code.co_filename not in filenames:
         return None
     source = "".join(linecache.getlines(place.tb_frame.f_code.co_filename))
     if len(source) > MOST_SOURCE:
         return None
-    return _FOUND[type(error)](error, _Expression(source, place))
+    return _FOUND[type(error)](error, _Expression(source, parse(source), place))
 
 
 def _of_key(error, expression):
@@ -88,10 +95,10 @@ _FOUND = {KeyError: _of_key, IndexError: _of_index, AttributeError: _of_attribut
 class _Expression:
     """The part of a script that an exception was raised at, in its syntax tree."""
 
-    def __init__(self, source, place):
+    def __init__(self, source, tree, place):
         self._source = source
         self._frame = place.tb_frame
-        self._tree = ast.parse(source)
+        self._tree = tree
         positions = place.tb_frame.f_code.co_positions()
         begin, end, column, end_column = next(itertools.islice(positions, place.tb_lasti // 2, None))
         self._place = (begin, column), (end, end_column)

@@ -135,8 +135,7 @@ class Run:
             notes += [stubs.import_hint(error), absent.import_hint(error)]
         failures.add_notes(error, notes)
         with contextlib.suppress(BaseException):  # the same
-            for one in failures.first_leaves(error):
-                failures.add_notes(one, [culprits.note(one, self.kept.filenames)])
+            culprits.explain(failures.first_leaves(error), self.kept.filenames)
         return self._tell(error)
 
     def _cancelled(self):
