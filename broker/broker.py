@@ -43,6 +43,7 @@ from broker.sessions import Session
 from broker.store import Store
 from broker.tools.tool_shelf import ToolShelf
 from broker.upstreams.upstreams import Upstreams
+from codegen import TypeChecker
 from sandbox.perform import check_script
 
 if TYPE_CHECKING:
@@ -150,6 +151,7 @@ class Broker:
         self._recordings = Recordings(Store(), _OFF) if store is None else Recordings(store, config.recordings)
         self._recorder = Recorder(self._recordings, config.secrets)
         self._sandbox = SharedSandbox(sandbox or config.sandbox.open(config.image), self._task_group)
+        self._checker = TypeChecker()
         self._startup_seconds = startup_seconds
         self._stack = AsyncExitStack()
         self._tasks: TaskGroup | None = None
@@ -225,6 +227,7 @@ class Broker:
             raise RuntimeError("the broker is open already: one `async with` holds it for all sessions")
         self._stack = AsyncExitStack()
         self._loop = anyio.lowlevel.current_token()
+        self._stack.enter_context(self._checker)
         tasks = self._tasks = await self._stack.enter_async_context(anyio.create_task_group())
         self._stack.callback(tasks.cancel_scope.cancel)
         try:
@@ -323,6 +326,7 @@ class Broker:
             shelf=self._shelf,
             upstreams=self._upstreams.by_name,
             sandbox=self._sandbox,
+            checker=self._checker,
             extractor=extractor,
             desk=desk,
             tasks=self._task_group,

@@ -50,6 +50,7 @@ if TYPE_CHECKING:
     from broker.tools.catalog import CatalogEntry
     from broker.tools.tool_shelf import ToolShelf
     from broker.upstreams.upstream import Upstream
+    from codegen import TypeChecker
     from sandbox import Call, Completion, Limits
 
 
@@ -66,6 +67,7 @@ class Session:
         shelf: ToolShelf,
         upstreams: Mapping[str, Upstream],
         sandbox: SharedSandbox,
+        checker: TypeChecker,
         desk: ConsentDesk,
         tasks: Callable[[], TaskGroup],
         redact: Redactor,
@@ -93,7 +95,7 @@ class Session:
             redact=redact,
         )
         self._direct_calls = DirectCalls(disclosure=self._disclosure, desk=desk, redact=redact)
-        self._preparation = Preparation(sandbox=sandbox, disclosure=self._disclosure)
+        self._preparation = Preparation(sandbox=sandbox, disclosure=self._disclosure, checker=checker)
         self._execution = Execution(
             preparation=self._preparation, desk=desk, redact=redact, recorder=recorder, extractor=extractor
         )

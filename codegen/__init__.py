@@ -6,6 +6,7 @@ hostile text; see schemas/closed_schema.py for how it is kept out of source, stu
 """
 
 from codegen.checking.check import Diagnostic, check
+from codegen.checking.type_checker import TypeChecker
 from codegen.errors import CheckerError, CodegenError, GenerationError, UnexpectedSourceError
 from codegen.identifiers import assign_identifiers
 from codegen.schemas.generated_types import TypedCount
@@ -23,6 +24,7 @@ __all__ = [
     "Stub",
     "ToolAnnotations",
     "ToolSpec",
+    "TypeChecker",
     "TypedCount",
     "UnexpectedSourceError",
     "assign_identifiers",

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from broker.disclosure.disclosure import Disclosure
     from broker.runs.shared_sandbox import SharedSandbox
     from broker.tools.catalog import Catalog, CatalogEntry
-    from codegen import Diagnostic
+    from codegen import Diagnostic, TypeChecker
     from sandbox import Reference
 
 _WHOLE_SERVER = {None, "*"}
@@ -47,6 +47,7 @@ class Preparation:
 
     sandbox: SharedSandbox
     disclosure: Disclosure
+    checker: TypeChecker
 
     @property
     def catalog(self) -> Catalog:
@@ -141,7 +142,7 @@ class Preparation:
         described = [entry for entry in entries if self.disclosure.is_described(entry)]
         listed = {namespace: tuple(entry["functions"]) for namespace, entry in manifest.items()}
         unimported = [namespace for namespace, entry in manifest.items() if entry.get("unimported")]
-        found_mistakes = await diagnostics_of(script, described, listed, unimported)
+        found_mistakes = await diagnostics_of(self.checker, script, described, listed, unimported)
         return tuple(sharpened(one, self.catalog) for one in found_mistakes)
 
     def _unimported(self, script: str) -> frozenset[str]:

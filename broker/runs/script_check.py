@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping, Sequence
 
     from broker.tools.catalog import CatalogEntry
+    from codegen import TypeChecker
     from sandbox import Stopped
 
 CheckMode = Literal["error", "warn", "off"]
@@ -51,6 +52,7 @@ class CheckedScript:
 
 
 async def diagnostics_of(
+    checker: TypeChecker,
     script: str,
     described: Sequence[CatalogEntry],
     listed: Mapping[str, Iterable[str]],
@@ -66,7 +68,8 @@ async def diagnostics_of(
 
     def ask() -> tuple[Diagnostic, ...]:
         try:
-            return tuple(check(script, [entry.stub() for entry in described], listed=listed, unimported=unimported))
+            stubs = [entry.stub() for entry in described]
+            return tuple(check(script, stubs, listed=listed, unimported=unimported, checker=checker))
         except OSError as error:
             raise CheckerError("the type checker could not be given its files") from error
 

@@ -1,7 +1,7 @@
 """What the type checker said of the same text before, and is about to say of it now.
 
-Above: check.py. Below: type_checker.py. Its findings are a function of the script and the package beside it, so
-equal ones share one run of it: an agent often runs a script again, and many agents the same one.
+Above: type_checker.py. Its findings are a function of the script and the package beside it, so equal ones are asked for
+once: an agent often runs a script again, and many agents the same one.
 """
 
 from __future__ import annotations
@@ -12,12 +12,10 @@ from collections import OrderedDict
 from concurrent.futures import Future
 from typing import TYPE_CHECKING, TypeAlias
 
-from codegen.checking.type_checker import findings
-
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Iterable, Mapping
 
-    from codegen.checking.type_checker import Finding
+    from codegen.checking.language_server import Finding
 
 _Found: TypeAlias = "tuple[Finding, ...]"
 
@@ -29,8 +27,9 @@ _CHARACTERS_BESIDE_A_MESSAGE = 100
 class FindingCache:
     """The findings asked for last; safe to use from several threads."""
 
-    def __init__(self, *, entries: int = 256) -> None:
-        """Hold the findings of at most `entries` scripts."""
+    def __init__(self, ask: Callable[[str, Mapping[str, str]], Iterable[Finding]], *, entries: int = 256) -> None:
+        """Hold the findings of at most `entries` scripts; `ask` says what the checker finds."""
+        self._asked = ask
         self._entries = entries
         self._futures: OrderedDict[bytes, Future[_Found]] = OrderedDict()
         self._lock = threading.Lock()
@@ -39,7 +38,7 @@ class FindingCache:
         """Return what the checker says; whoever asks while it is at work waits for the same answer.
 
         Raises:
-            CheckerError: As `type_checker.findings` does. An error is told to those who wait and not kept.
+            CheckerError: As `ask` does. An error is told to those who wait and not kept.
         """
         key = _key(script, package)
         with self._lock:
@@ -55,14 +54,9 @@ class FindingCache:
             self._ask(key, future, script, package)
         return future.result()
 
-    def clear(self) -> None:
-        """Forget everything."""
-        with self._lock:
-            self._futures.clear()
-
     def _ask(self, key: bytes, future: Future[_Found], script: str, package: Mapping[str, str]) -> None:
         try:
-            future.set_result(tuple(findings(script, package)))
+            future.set_result(tuple(self._asked(script, package)))
         except BaseException as error:  # noqa: BLE001  # raised again by `future.result`, here and where others wait
             future.set_exception(error)
         if future.exception() is not None or _size(future.result()) > _MOST_CHARACTERS_KEPT:
@@ -82,7 +76,3 @@ def _key(script: str, package: Mapping[str, str]) -> bytes:
         encoded = text.encode("utf-8", "surrogatepass")
         whole.update(len(encoded).to_bytes(8, "big") + encoded)
     return whole.digest()
-
-
-shared = FindingCache()
-"""The findings of this process."""

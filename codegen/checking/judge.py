@@ -25,8 +25,8 @@ if TYPE_CHECKING:
     from collections.abc import Set as AbstractSet
 
     from codegen.checking.known_names import Known
+    from codegen.checking.language_server import Finding
     from codegen.checking.place import Place
-    from codegen.checking.type_checker import Finding
 
 _TOOLS_MODULE = re.compile(r"`(tools(?:\.\w+)?)` has no member `(\w+)`")
 _UNRESOLVED = re.compile(r"Cannot resolve imported module `(tools\.)?(\w+)`")

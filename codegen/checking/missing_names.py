@@ -16,8 +16,8 @@ from codegen.undefined_names import nowhere_hint, python_hint
 
 if TYPE_CHECKING:
     from codegen.checking.known_names import Known
+    from codegen.checking.language_server import Finding
     from codegen.checking.place import Place
-    from codegen.checking.type_checker import Finding
 
 _READ_ANNOTATIONS = (
     "__annotations__",

@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from codegen.checking.known_names import Known
+    from codegen.checking.language_server import Finding
     from codegen.checking.place import Place
-    from codegen.checking.type_checker import Finding
 
     Judged = tuple[Finding, Mistake]
 

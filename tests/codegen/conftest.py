@@ -8,14 +8,7 @@ from typing import Any
 
 import pytest
 
-from codegen.checking import finding_cache
 from tests.codegen.definitions import CORPUS
-
-
-@pytest.fixture(autouse=True)
-def nothing_checked() -> None:
-    """Let no test have its script checked by the one before."""
-    finding_cache.shared.clear()
 
 
 @pytest.fixture(scope="session")

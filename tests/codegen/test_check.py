@@ -4,14 +4,15 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from codegen import Diagnostic, ToolAnnotations, ToolSpec, check, generate_stub
-from codegen.checking import finding_cache
+from codegen import Diagnostic, ToolAnnotations, ToolSpec, TypeChecker, check, generate_stub
 from codegen.checking.mistake import nearest
 from tests.codegen.script_cases import ScriptCase, broken_scripts, correct_scripts
 from tests.codegen.world import stubs
 
 if TYPE_CHECKING:
-    from codegen.checking.type_checker import Finding
+    from collections.abc import Mapping
+
+    from codegen.checking.language_server import Finding
 
 
 @pytest.mark.parametrize("case", correct_scripts(), ids=lambda case: case.name)
@@ -100,15 +101,16 @@ def test_strange_text_gives_diagnostics_or_none(script: str) -> None:
     assert all(isinstance(one, Diagnostic) for one in check(script, stubs()))
 
 
-def test_only_what_a_script_names_is_given_to_the_checker(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_only_what_a_script_names_is_given_to_the_checker() -> None:
     given: dict[str, str] = {}
 
-    def findings(_: str, package: dict[str, str]) -> list[Finding]:
-        given.update(package)
-        return []
+    class Listening(TypeChecker):
+        def findings(self, script: str, package: Mapping[str, str]) -> tuple[Finding, ...]:
+            given.update(package)
+            return super().findings(script, package)
 
-    monkeypatch.setattr(finding_cache, "findings", findings)
-    check("from tools import hub\nawait hub.get_issue(repo='a', number=1)", stubs(), listed={"other": ["look"]})
+    script = "from tools import hub\nawait hub.get_issue(repo='a', number=1)"
+    assert check(script, stubs(), listed={"other": ["look"]}, checker=Listening()) == []
     assert given.keys() == {"tools/__init__.pyi", "tools/hub.pyi", "__builtins__.pyi"}
     assert "async def get_issue" in given["tools/hub.pyi"]
     assert "list_issues" not in given["tools/hub.pyi"]

@@ -8,14 +8,13 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from codegen import CheckerError
-from codegen.checking import finding_cache, type_checker
+from codegen import CheckerError, TypeChecker
 from codegen.checking.finding_cache import FindingCache
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from codegen.checking.type_checker import Finding
+    from codegen.checking.language_server import Finding
 
 WRONG = 'from tools import hub\nhub.look(path=1)\n"" + 1\n'
 PACKAGE = {"tools/__init__.pyi": "from . import hub as hub\n", "tools/hub.pyi": "def look(*, path: str) -> None: ...\n"}
@@ -28,9 +27,9 @@ class Checker:
         self.asked: list[str] = []
         self.begun, self.may_go_on = threading.Event(), threading.Event()
         self.may_go_on.set()
-        self._findings = type_checker.findings
+        self._findings = TypeChecker().findings
 
-    def __call__(self, script: str, package: Mapping[str, str]) -> list[Finding]:
+    def __call__(self, script: str, package: Mapping[str, str]) -> tuple[Finding, ...]:
         self.asked.append(script)
         self.begun.set()
         assert self.may_go_on.wait(60)
@@ -38,14 +37,12 @@ class Checker:
 
 
 @pytest.fixture
-def checker(monkeypatch: pytest.MonkeyPatch) -> Checker:
-    counted = Checker()
-    monkeypatch.setattr(finding_cache, "findings", counted)
-    return counted
+def checker() -> Checker:
+    return Checker()
 
 
 def test_an_equal_script_is_not_checked_again(checker: Checker) -> None:
-    cache = FindingCache()
+    cache = FindingCache(checker)
     found = cache.findings(WRONG, PACKAGE)
     assert {one.rule for one in found} == {"invalid-argument-type", "unsupported-operator"}
     assert cache.findings(WRONG, dict(reversed(PACKAGE.items()))) == found
@@ -53,7 +50,7 @@ def test_an_equal_script_is_not_checked_again(checker: Checker) -> None:
 
 
 def test_other_stubs_or_another_script_are_checked(checker: Checker) -> None:
-    cache = FindingCache()
+    cache = FindingCache(checker)
     cache.findings(WRONG, PACKAGE)
     takes_numbers = PACKAGE | {"tools/hub.pyi": "def look(*, path: int) -> None: ...\n"}
     assert [one.rule for one in cache.findings(WRONG, takes_numbers)] == ["unsupported-operator"]
@@ -62,7 +59,7 @@ def test_other_stubs_or_another_script_are_checked(checker: Checker) -> None:
 
 
 def test_equal_checks_at_the_same_time_wait_for_one_answer(checker: Checker) -> None:
-    cache = FindingCache()
+    cache = FindingCache(checker)
     checker.may_go_on.clear()
     with ThreadPoolExecutor(4) as threads:
         asked = [threads.submit(cache.findings, WRONG, PACKAGE) for _ in range(4)]
@@ -74,8 +71,8 @@ def test_equal_checks_at_the_same_time_wait_for_one_answer(checker: Checker) -> 
 
 
 def test_a_failed_check_is_not_kept(monkeypatch: pytest.MonkeyPatch) -> None:
-    cache = FindingCache()
-    monkeypatch.setattr("codegen.checking.type_checker.find_ty_bin", lambda: "/nowhere/ty")
+    cache = FindingCache(TypeChecker().findings)
+    monkeypatch.setattr("codegen.checking.language_server.find_ty_bin", lambda: "/nowhere/ty")
     with pytest.raises(CheckerError):
         cache.findings(WRONG, PACKAGE)
     monkeypatch.undo()
@@ -83,7 +80,7 @@ def test_a_failed_check_is_not_kept(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_what_was_asked_for_longest_ago_is_forgotten(checker: Checker) -> None:
-    cache = FindingCache(entries=2)
+    cache = FindingCache(checker, entries=2)
     for script in ("1", "2", "1", "3", "1", "2"):
         cache.findings(script, PACKAGE)
     assert checker.asked == ["1", "2", "3", "2"]
@@ -93,7 +90,7 @@ def test_what_was_asked_for_longest_ago_is_forgotten(checker: Checker) -> None:
     ("line", "kept", "not_kept"), [("missing\n", 60, 90), ("a" * 3_000 + "\n", 4, 5)], ids=["many", "long"]
 )
 def test_findings_that_take_much_room_are_not_kept(checker: Checker, line: str, kept: int, not_kept: int) -> None:
-    cache = FindingCache()
+    cache = FindingCache(checker)
     for count in (kept, kept, not_kept, not_kept):
         assert len(cache.findings(line * count, PACKAGE)) == count
     assert checker.asked == [line * count for count in (kept, not_kept, not_kept)]

@@ -4,21 +4,28 @@ from __future__ import annotations
 
 import os
 import resource
+import shutil
 import subprocess
 import sys
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from typing import TYPE_CHECKING
 
+import psutil
 import pytest
 
-from codegen import CheckerError, check
-from codegen.checking import type_checker
+from codegen import CheckerError, TypeChecker, check
+from codegen.checking import language_server, type_checker
+from codegen.checking.language_server import LanguageServer
+from tests.codegen.script_cases import broken_scripts
 from tests.codegen.world import stubs
 
 if TYPE_CHECKING:
-    from pathlib import Path
+    from collections.abc import Iterator, Mapping
+
+    from codegen.checking.language_server import Finding
 
 SCRIPT = "from tools import hub\nprint(hub.nothing)\n"
 LONG_REPORT = "from tools import hub\n" + "hub.nothing()\n" * 300
@@ -27,18 +34,21 @@ WITHOUT_END = "import random\nx = None\nwhile True:\n" + "".join(
 )
 
 
-def finds_the_mistake(script: str = SCRIPT) -> bool:
-    return [one.code for one in check(script, stubs())] == ["missing-attribute"]
+OVERFLOWING = "x = " + "-" * 20_000 + "1"
+
+
+def finds_the_mistake(script: str = SCRIPT, checker: TypeChecker | None = None) -> bool:
+    return [one.code for one in check(script, stubs(), checker=checker)] == ["missing-attribute"]
 
 
 def test_a_script_that_overflows_the_checker_is_not_checked() -> None:
     with pytest.raises(CheckerError, match="ended with status"):
-        check("x = " + "-" * 20_000 + "1", stubs())
+        check(OVERFLOWING, stubs())
     assert finds_the_mistake()
 
 
 def test_a_script_that_keeps_the_checker_busy_is_not_checked(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(type_checker, "TIMEOUT_SECONDS", 1.0)
+    monkeypatch.setattr(language_server, "TIMEOUT_SECONDS", 1.0)
     with pytest.raises(CheckerError, match="took longer than 1 seconds"):
         check(WITHOUT_END, stubs())
     monkeypatch.undo()
@@ -47,7 +57,7 @@ def test_a_script_that_keeps_the_checker_busy_is_not_checked(monkeypatch: pytest
 
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux bounds another process")
 def test_a_checker_gets_no_more_memory_than_its_bound(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(type_checker, "MEMORY_BYTES", 32 * 1024**2)
+    monkeypatch.setattr(language_server, "MEMORY_BYTES", 32 * 1024**2)
     with pytest.raises(CheckerError, match="ended with status"):
         check(SCRIPT, stubs())
     monkeypatch.undo()
@@ -57,10 +67,10 @@ def test_a_checker_gets_no_more_memory_than_its_bound(monkeypatch: pytest.Monkey
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux bounds another process")
 def test_the_bounds_hold_for_the_process_that_reads_the_script() -> None:
     with subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE) as process:
-        type_checker._bound(process.pid)
+        language_server._bound(process.pid)
         bounds = [resource.prlimit(process.pid, kind) for kind in (resource.RLIMIT_AS, resource.RLIMIT_FSIZE)]
         process.kill()
-    assert bounds == [(type_checker.MEMORY_BYTES,) * 2, (type_checker.REPORT_BYTES,) * 2]
+    assert bounds == [(language_server.MEMORY_BYTES,) * 2, (language_server.REPORT_BYTES,) * 2]
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="of Windows nothing is known")
@@ -70,7 +80,7 @@ def test_the_folders_of_killed_checks_are_removed_by_a_later_process_and_nothing
         (folder / "tools").mkdir(parents=True)
     (temporary / "codemode-check-link").symlink_to(elsewhere)
     (temporary / "codemode-check-file").touch()
-    long_ago = time.time() - type_checker.LEFT_BEHIND_SECONDS - 60
+    long_ago = time.time() - language_server.LEFT_BEHIND_SECONDS - 60
     for path in [*temporary.iterdir(), elsewhere]:
         if not path.name.endswith("-new"):
             os.utime(path, (long_ago, long_ago), follow_symlinks=False)
@@ -83,7 +93,7 @@ def test_the_folders_of_killed_checks_are_removed_by_a_later_process_and_nothing
 
 
 def test_a_report_that_is_too_long_is_none(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(type_checker, "REPORT_BYTES", 20_000)
+    monkeypatch.setattr(language_server, "REPORT_BYTES", 20_000)
     with pytest.raises(CheckerError, match=r"ended with status|longer than 20000 bytes"):
         check(LONG_REPORT, stubs())
     assert finds_the_mistake()
@@ -93,20 +103,20 @@ def test_a_report_that_is_too_long_is_none(monkeypatch: pytest.MonkeyPatch) -> N
 
 def test_no_more_checkers_run_at_once_than_there_may(monkeypatch: pytest.MonkeyPatch) -> None:
     running, most, lock = 0, 0, threading.Lock()
-    started = type_checker._status
 
-    def counted(*arguments: object) -> int:
-        nonlocal running, most
-        with lock:
-            running += 1
-            most = max(most, running)
-        try:
-            return started(*arguments)  # type: ignore[arg-type]
-        finally:
+    class Counted(LanguageServer):
+        def findings(self, script: str, package: Mapping[str, str]) -> list[Finding]:
+            nonlocal running, most
             with lock:
-                running -= 1
+                running += 1
+                most = max(most, running)
+            try:
+                return super().findings(script, package)
+            finally:
+                with lock:
+                    running -= 1
 
-    monkeypatch.setattr(type_checker, "_status", counted)
+    monkeypatch.setattr(type_checker, "LanguageServer", Counted)
     with ThreadPoolExecutor(6 * type_checker.MAX_CHECKERS) as threads:
         scripts = [f"{SCRIPT}# {number}" for number in range(6 * type_checker.MAX_CHECKERS)]
         found = list(threads.map(finds_the_mistake, scripts))
@@ -149,3 +159,124 @@ def test_a_script_that_is_too_long_is_not_checked() -> None:
     with pytest.raises(CheckerError, match="longer than 100000 characters"):
         check(SCRIPT + "#" * 100_000, stubs())
     assert finds_the_mistake()
+
+
+def checkers() -> list[psutil.Process]:
+    """The processes of `ty` that this one has started."""
+    return [child for child in psutil.Process().children() if child.name().startswith("ty")]
+
+
+@pytest.fixture
+def kept() -> Iterator[TypeChecker]:
+    """A checker whose process has checked a script."""
+    with TypeChecker() as checker:
+        assert finds_the_mistake(checker=checker)
+        yield checker
+    assert checkers() == []
+
+
+def test_a_process_is_kept_for_the_next_script_and_ends_with_the_block(kept: TypeChecker) -> None:
+    [process] = checkers()
+    folder = Path(process.cwd())
+    assert finds_the_mistake("# another\n" + SCRIPT, kept)
+    assert checkers() == [process]
+    kept.__exit__(None, None, None)
+    assert checkers() == []
+    assert not folder.exists()
+
+
+def test_outside_of_the_block_each_check_ends_its_process() -> None:
+    assert finds_the_mistake(checker=TypeChecker())
+    assert checkers() == []
+
+
+def test_a_kept_process_says_of_every_script_what_a_new_one_says(kept: TypeChecker) -> None:
+    # The other way round, too: what was there before must be forgotten, and not only what is new be seen.
+    cases = [case.script for case in broken_scripts()]
+    for script in [*cases, *reversed(cases)]:
+        for listed in ({}, {"other": ["look"], "hub": ["more"]}):
+            assert check(script, stubs(), listed=listed, checker=kept) == check(script, stubs(), listed=listed)
+
+
+def test_files_that_come_and_go_are_seen(kept: TypeChecker) -> None:
+    script = "from tools import other\nawait other.look()\nhub.nothing()\n"
+    listed = {"other": ["look"]}
+    for _ in range(2):
+        assert [one.line for one in check(script, stubs(), listed=listed, unimported=["hub"], checker=kept)] == [3]
+        assert [one.line for one in check("#\n" + script, stubs(), unimported=["hub"], checker=kept)] == [2, 4]
+        assert len(check(script, stubs(), listed=listed, checker=kept)) == 1
+
+
+def test_a_script_that_ends_the_kept_process_spoils_no_other(kept: TypeChecker) -> None:
+    with pytest.raises(CheckerError, match="ended with status"):
+        check(OVERFLOWING, stubs(), checker=kept)
+    assert finds_the_mistake("# another\n" + SCRIPT, kept)
+
+
+@pytest.mark.parametrize("how", ["killed", "without its folder"])
+def test_a_process_that_is_gone_is_replaced(kept: TypeChecker, how: str) -> None:
+    [process] = checkers()
+    if how == "killed":
+        process.kill()
+    else:
+        shutil.rmtree(process.cwd())
+    assert finds_the_mistake("# another\n" + SCRIPT, kept)
+    assert checkers() != [process]
+
+
+def test_a_script_that_keeps_the_kept_process_busy_is_not_tried_twice(
+    kept: TypeChecker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(language_server, "TIMEOUT_SECONDS", 1.0)
+    monkeypatch.setattr(type_checker, "LanguageServer", None)
+    with pytest.raises(CheckerError, match="took longer than 1 seconds"):
+        check(WITHOUT_END, stubs(), checker=kept)
+    monkeypatch.undo()
+    assert finds_the_mistake("# another\n" + SCRIPT, kept)
+
+
+@pytest.mark.parametrize(("bound", "value"), [("_IDLE_SECONDS", -1.0), ("_MOST_CHARACTERS", 0)])
+def test_a_process_that_idled_or_has_read_much_is_replaced(
+    kept: TypeChecker, monkeypatch: pytest.MonkeyPatch, bound: str, value: float
+) -> None:
+    before = checkers()
+    monkeypatch.setattr(type_checker, bound, value)
+    for number in range(2):
+        assert finds_the_mistake(f"# {number}\n" + SCRIPT, kept)
+    assert not set(before) & set(checkers())
+
+
+def test_a_check_that_goes_on_fails_when_the_block_ends() -> None:
+    begun = threading.Event()
+
+    class Begun(TypeChecker):
+        def _asked(self, server: LanguageServer, script: str, package: Mapping[str, str]) -> list[Finding]:
+            begun.set()
+            return super()._asked(server, script, package)
+
+    with ThreadPoolExecutor(1) as threads:
+        with Begun() as checker:
+            check(SCRIPT, stubs(), checker=checker)
+            begun.clear()
+            going_on = threads.submit(check, WITHOUT_END, stubs(), checker=checker)
+            assert begun.wait(60)
+        with pytest.raises(CheckerError, match="ended with status"):
+            going_on.result(60)
+    assert checkers() == []
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows ends no process by a signal")
+def test_the_process_ends_with_one_that_is_killed() -> None:
+    checks = (
+        "import sys; from codegen import *; c = TypeChecker().__enter__(); check('x = 1', [], checker=c); "
+        "print(flush=True); sys.stdin.read()"
+    )
+    with subprocess.Popen([sys.executable, "-c", checks], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:  # noqa: S603  # ours
+        assert process.stdout is not None
+        process.stdout.readline()
+        [child] = psutil.Process(process.pid).children()
+        folder = child.cwd()
+        process.kill()
+    gone, left = psutil.wait_procs([child], timeout=30)
+    assert (gone, left) == ([child], [])
+    shutil.rmtree(folder)

@@ -10,7 +10,6 @@ import pytest
 from broker import Broker, Config, Grant
 from broker.runs.script_check import SYNTAX, stops
 from codegen import CheckerError, Diagnostic
-from codegen.checking import finding_cache
 
 pytestmark = pytest.mark.anyio
 
@@ -43,8 +42,7 @@ def opened(desk_server, faulty):
 @pytest.fixture
 def no_checker(monkeypatch):
     """The type checker is not installed."""
-    finding_cache.shared.clear()
-    monkeypatch.setattr("codegen.checking.type_checker.find_ty_bin", lambda: "/nowhere/ty")
+    monkeypatch.setattr("codegen.checking.language_server.find_ty_bin", lambda: "/nowhere/ty")
 
 
 async def run(broker, script, **settings):
