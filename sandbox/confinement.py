@@ -52,7 +52,7 @@ class Confinement:
 def deny_files(readable: Path | None) -> int:
     """Denies this thread, and those it starts, all files but one for reading; returns Landlock's version or 0.
 
-    Landlock is about files in folders: one that is in memory alone needs no leave, and is given as None.
+    Landlock is about files in folders: one that is in memory alone needs no permission, and is given as None.
 
     Also sets `no_new_privs`, which Landlock asks for.
     """

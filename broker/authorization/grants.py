@@ -1,7 +1,7 @@
-"""Leave that people gave to call tools, and what they refused, held for a session.
+"""The grants and denials of a session, as people gave them.
 
-Above: decision.py reads, desk.py adds and uses up. Below: patterns, predicates, definitions. Nothing is allowed by
-an empty book.
+Above: decision.py reads them, desk.py adds them and uses them up. Below: patterns, predicates, definitions. An empty
+book allows nothing.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ BEFOREHAND = "beforehand"
 
 @dataclass(frozen=True, slots=True)
 class Grant:
-    """Leave to call the tools that match a pattern of `server.tool`.
+    """Permission to call the tools that match a pattern of `server.tool`.
 
     Attributes:
         pattern: `*`, `?` and `[…]` match; case counts. `*` alone is every tool of every server.

@@ -45,7 +45,7 @@ class Begun(_Event):
         wall_ns: Unix time at which its own clock starts.
         image: sha256 of the guest image.
         tools: Those that were described.
-        grants: Leave that was given before it began.
+        grants: What was allowed before it began.
         denials: What was refused before it began.
         principal: Who was authenticated, where somebody has to be.
         session: The session that ran it.

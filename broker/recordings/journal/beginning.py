@@ -11,7 +11,7 @@ from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
 from broker.recordings.events import FORMAT, VERSION
-from broker.recordings.journal.leave import recorded_denial, recorded_grant
+from broker.recordings.journal.recorded_grants import recorded_denial, recorded_grant
 from broker.recordings.parts import RecordedTool
 from broker.recordings.writing import members
 

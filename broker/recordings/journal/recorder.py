@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from broker.errors import StoreError
 from broker.recordings.journal.beginning import Beginning, present_versions
-from broker.recordings.journal.leave import grants_to_record
+from broker.recordings.journal.recorded_grants import grants_to_record
 from broker.recordings.journal.recorded_run import RecordedRun, ResumedRun
 from broker.recordings.journal.repeating import present_request
 from broker.recordings.journal.resuming import check_resumable

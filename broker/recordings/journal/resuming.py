@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
 from broker.errors import RecordingError
-from broker.recordings.journal.leave import denials_given_back, grants_given_back
+from broker.recordings.journal.recorded_grants import denials_given_back, grants_given_back
 from sandbox import Failed
 
 if TYPE_CHECKING:
@@ -67,7 +67,7 @@ class UnknownCalls:
     def around(
         self, answer: Callable[[Call], Awaitable[Completion | None]]
     ) -> Callable[[Call], Awaitable[Completion | None]]:
-        """Return a function that answers the calls; those of unknown outcome are not sent without leave."""
+        """Return a function that answers calls as `answer` does, but sends those of unknown outcome only if allowed."""
 
         async def answer_known(call: Call) -> Completion | None:
             story = self.recording.calls.get(call.id)

@@ -14,7 +14,7 @@ from broker.calls.call_journal import NoCallJournal
 from broker.errors import RecordingError
 from broker.recordings.journal.appender import Appender
 from broker.recordings.journal.beginning import begun
-from broker.recordings.journal.leave import recorded_denial, recorded_grant
+from broker.recordings.journal.recorded_grants import recorded_denial, recorded_grant
 from broker.recordings.journal.retracing import is_same_step
 from broker.recordings.writing import Line, members, outcome_json, state_of
 from sandbox import NoJournal

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from broker.errors import RecordingError, StoreError
 from broker.logging import logger
-from broker.recordings.journal.leave import numbers_of
+from broker.recordings.journal.recorded_grants import numbers_of
 from broker.recordings.keeping.recordings import OPEN
 from broker.recordings.keeping.transfer import load, load_beginning
 

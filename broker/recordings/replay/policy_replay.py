@@ -14,7 +14,7 @@ from broker.authorization.flow import FlowState
 from broker.authorization.grants import GrantBook
 from broker.authorization.quotas import Quotas
 from broker.errors import PatternError
-from broker.recordings.journal.leave import denial_of, grant_of
+from broker.recordings.journal.recorded_grants import denial_of, grant_of
 
 if TYPE_CHECKING:
     from broker.authorization.grants import Grant

@@ -20,7 +20,7 @@ from broker.errors import RecordingError
 from broker.recordings import files
 from broker.recordings import recording as recording_module
 from broker.recordings.files import read_file, read_recording
-from broker.recordings.journal.leave import denials_given_back, grants_given_back
+from broker.recordings.journal.recorded_grants import denials_given_back, grants_given_back
 from broker.recordings.journal.retracing import past_of
 from broker.recordings.parts import ByDigest, Inline
 from broker.recordings.recording import MOST_USED

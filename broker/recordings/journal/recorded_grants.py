@@ -1,8 +1,8 @@
-"""Grants and denials of a run, as they are written down, and as they hold again when it goes on.
+"""The grants and denials of a run in its recording: written when it begins, given back when it is resumed.
 
-Above: run_journal.py, recorder.py, policy_replay.py. Below: parts.py, and the grants of broker.authorization. A grant
-that is given back holds for its run alone, for the tools as they were defined when it began, with the calls that are
-left of it.
+Above: run_journal.py, recorder.py, resuming.py, policy_replay.py. Below: parts.py, and the grants of
+broker.authorization. A grant that is given back holds only in its run, for the tools as they were defined when the run
+began, and for as many calls as are left of it.
 """
 
 from __future__ import annotations
@@ -30,11 +30,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class GivenBack:
-    """A grant of a run that goes on.
+    """A grant that holds again in a resumed run.
 
     Attributes:
-        number: Which of the recording's.
-        grant: For how many calls it is good still, and for what.
+        number: Its number in the recording.
+        grant: What is left of it: one tool, and the remaining calls.
         of: The grant as it was given.
         by: Who gave it.
     """
@@ -46,9 +46,9 @@ class GivenBack:
 
 
 def grants_to_record(book: GrantBook, tools: Sequence[RecordedTool]) -> list[Held]:
-    """Return the session's grants that are written down for a run of these tools.
+    """Return the session's grants to record for a run that may call these tools.
 
-    One without a digest that has lapsed for one of them is left out: it would come back for the changed tool.
+    A grant without a digest that has lapsed for one of the tools is left out: it would come back for the changed tool.
     """
     return [held for held in book.held if held.grant.scope != "run" and not _has_lapsed(held, book, tools)]
 
@@ -85,9 +85,9 @@ def recorded_denial(denial: Denial) -> RecordedDenial:
 
 
 def numbers_of(recording: Recording, held: Held) -> list[int]:
-    """Return which grants of a recording are one that a session holds, and were not taken back yet.
+    """Return the numbers of a recording's unrevoked grants that are the same as one that a session holds.
 
-    How many calls are left of it does not tell it from others.
+    How many calls are left does not count.
     """
     wanted = _identity(recorded_grant(held))
     return [
@@ -123,7 +123,7 @@ def grant_of(recorded: RecordedGrant) -> Grant:
 
 
 def denial_of(recorded: RecordedDenial, scope: Literal["run", "session"]) -> Denial:
-    """Return a denial that was written down; one that could not hold is of every tool: without it, more is allowed."""
+    """Return a denial that was written down; one that cannot be read denies every tool, since none would allow more."""
     try:
         arguments = None if recorded.arguments is None else Predicate.parse(recorded.arguments)
         return Denial(recorded.pattern, recorded.note, arguments, scope)
@@ -132,11 +132,11 @@ def denial_of(recorded: RecordedDenial, scope: Literal["run", "session"]) -> Den
 
 
 def grants_given_back(recording: Recording) -> Iterator[GivenBack]:
-    """Yield the grants that hold again; what a recording from elsewhere says was allowed counts for nothing here.
+    """Yield the grants that hold again in the resumed run; an imported recording gives none back.
 
-    Left out are those that were revoked or used up, permanent ones, which the store has as long as they hold, those
-    for a number of calls that other runs may have made since, and those whose tests had a secret in them: without it
-    they may hold for more.
+    Left out are grants that were revoked or used up; permanent ones, which the store keeps; those of a session for a
+    number of calls, which other runs may have made since; and those whose tests had a secret in them, because without
+    it they may allow more.
     """
     if recording.is_imported:
         return
