@@ -50,9 +50,10 @@ if TYPE_CHECKING:
         UpstreamError,
     )
     from broker.recorded_runs import RecordedRuns
+    from broker.recordings.call_story import CallStory
     from broker.recordings.files import read_recording
     from broker.recordings.keeping.entries import RecordingEntry
-    from broker.recordings.recording import CallStory, Recording
+    from broker.recordings.recording import Recording
     from broker.recordings.replay.compare import Change, Comparison, compare_recordings
     from broker.recordings.replay.replay import Difference, Replayed
     from broker.runs.envelope import ExecutionError, ExecutionResult
@@ -74,7 +75,7 @@ _MODULES = {
     "BrokerServer": "server",
     "CallGroup": "authorization.questions",
     "CallRecord": "calls.attempts",
-    "CallStory": "recordings.recording",
+    "CallStory": "recordings.call_story",
     "Catalog": "tools.catalog",
     "CatalogEntry": "tools.catalog",
     "Change": "recordings.replay.compare",

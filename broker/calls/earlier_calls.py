@@ -16,8 +16,9 @@ if TYPE_CHECKING:
 
     from broker.authorization.run_desk import RunDesk
     from broker.calls.attempts import Status
+    from broker.recordings.call_story import CallStory
     from broker.recordings.events import Sent
-    from broker.recordings.recording import CallStory, Recording
+    from broker.recordings.recording import Recording
     from broker.upstreams.upstream import Upstream
 
 

@@ -25,9 +25,10 @@ from codegen.plain_text import counted, one_line
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from broker.recordings.call_story import CallStory
     from broker.recordings.journal.resuming import UnknownCall
     from broker.recordings.keeping.entries import RecordingEntry
-    from broker.recordings.recording import CallStory, Recording
+    from broker.recordings.recording import Recording
     from broker.recordings.settings import UnknownOutcome
     from sandbox import Isolation
 

@@ -1,13 +1,19 @@
 """What the lines of a recording are made of: values, tools, grants, calls, text.
 
-Above: events.py. Below: nothing. Models of what may come from anywhere: what is not known is refused.
+Above: events.py. Below: nothing. These models read files of any origin, so they refuse fields that they do not know.
 """
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal, TypeAlias
+import json
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
 
 from pydantic import BaseModel, ConfigDict, Field
+
+from broker.errors import RecordingError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 MOST = 2**63 - 1
 Nanoseconds = Annotated[int, Field(ge=0, le=MOST)]
@@ -123,3 +129,24 @@ class RecordedText(Part):
 
     stream: Literal["stdout", "stderr"]
     text: Stored
+
+
+def load_stored(stored: Stored, find: Callable[[str], str | None]) -> Any:
+    """Return a stored value; `find` has the JSON text of a large one by its digest.
+
+    Raises:
+        RecordingError: It was not kept, or is not there.
+    """
+    match stored:
+        case Inline(value=value):
+            return value
+        case ByDigest(sha256=digest):
+            text = find(digest)
+            if text is None:
+                raise RecordingError(f"the value {digest[:12]}… is missing from the recording")
+            try:
+                return json.loads(text)
+            except (ValueError, RecursionError):
+                raise RecordingError(f"the value {digest[:12]}… is not JSON that can be read") from None
+        case Omitted():
+            raise RecordingError("it holds metadata only: what was called, not with what")

@@ -1,17 +1,17 @@
 """One recording, read and checked: what the run depends on, its steps, its calls, how it ended.
 
-Above: replay, resume, show. Below: events. What is read may come from anywhere: every line is validated, and what the
-lines say of each other is checked before anything relies on it.
+Above: replay, resume, show. Below: events.py, call_story.py. A recording may come from anywhere, so each line is
+validated, and the lines are checked against each other before anything relies on them.
 """
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from dataclasses import asdict, dataclass, field
-from typing import TYPE_CHECKING, Any, Literal, Self, TypeAlias
+from typing import TYPE_CHECKING, Any, Self
 
 from broker.errors import RecordingError
+from broker.recordings.call_story import CallStory
 from broker.recordings.events import (
     Answered,
     Asked,
@@ -26,7 +26,7 @@ from broker.recordings.events import (
     Stepped,
 )
 from broker.recordings.lines import read_events
-from broker.recordings.parts import ByDigest, Inline, Omitted
+from broker.recordings.parts import Omitted, load_stored
 from broker.recordings.writing import outcome_of, state_of
 from codegen.checking.script_text import lines_of
 from sandbox import Limits
@@ -37,10 +37,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
     from broker.recordings.events import Event, State
-    from broker.recordings.parts import CallAnswer, RecordedCall, RecordedDenial, RecordedGrant, RecordedText, Stored
+    from broker.recordings.parts import RecordedDenial, RecordedGrant, RecordedText, Stored
     from sandbox import Outcome
-
-CallStatus: TypeAlias = Literal["ok", "failed", "refused", "cancelled", "unknown", "waiting"]
 
 MOST_USED = Limits(
     wall_seconds=86_400,
@@ -55,123 +53,15 @@ MOST_USED = Limits(
     depth=MOST_DEPTH,
     steps=1_000_000,
 )
-"""What the script of a recording from elsewhere may use here, whatever that says of it."""
+"""The most that the script of an imported recording may use here, whatever limits the recording names."""
 
 MOST_PRINTED = 4 * MOST_USED.output_bytes
-"""Characters that all steps may have printed: each that acts is written as several."""
-
-
-@dataclass(slots=True)
-class CallStory:
-    """Everything that a recording says about one call; times are Unix time in nanoseconds.
-
-    Attributes:
-        call: The call as it is written down; `function`, `line` and `arguments` have what is in it.
-        value: Finds the JSON text of a large value by its digest.
-        step: The number of the step that made it.
-        made: When the script made it.
-        asked: When a person was asked about it; None where nobody was.
-        denied: When it was refused (`at`), and why (`by`).
-        sent: When it was sent (`at`), to which `server` and `tool`, and what allowed it (`by`).
-        answered: When its answer came (`at`); `answer`, `result` and `error` have what that was.
-        cancelled: When the script stopped waiting for it.
-        said: What a person said of it.
-        kept: The content blocks of its answer, of which the script got handles.
-    """
-
-    call: RecordedCall
-    value: Callable[[str], str | None] = field(repr=False, compare=False)
-    step: int
-    made: int
-    asked: int | None = None
-    denied: Denied | None = None
-    sent: Sent | None = None
-    answered: Answered | None = None
-    cancelled: int | None = None
-    said: CallAnswer | None = None
-    kept: Kept | None = None
-
-    @property
-    def function(self) -> str:
-        """What was called, as `namespace.function`."""
-        return self.call.function
-
-    @property
-    def line(self) -> int:
-        """Where in the script; 0 where that is not known."""
-        return self.call.line
-
-    @property
-    def arguments(self) -> Any:
-        """What it was called with, by parameter.
-
-        Raises:
-            RecordingError: It was not kept, or is not there.
-        """
-        return _loaded(self.call.arguments, self.value)
-
-    @property
-    def status(self) -> CallStatus:
-        """How it ended; `unknown` if it was sent and is not answered, `waiting` if it was not sent yet."""
-        if self.denied is not None:
-            return "refused"
-        if self.answered is not None:
-            return "failed" if self.has_failed else "ok"
-        if self.cancelled is not None:
-            return "cancelled"
-        return "unknown" if self.sent is not None else "waiting"
-
-    @property
-    def answer(self) -> dict[str, Any] | None:
-        """The answer: a `value`, or an `error` with the `kind` and `message` of the exception, and perhaps `details`.
-
-        Raises:
-            RecordingError: It is neither, was not kept, or is not there.
-        """
-        if self.answered is None:
-            return None
-        found: Any = _loaded(self.answered.result, self.value)
-        match found:
-            case {"value": _}:
-                return dict(found)
-            case {"error": {"kind": str(), "message": str()} as error} if isinstance(error.get("details", {}), dict):
-                return dict(found)
-        raise RecordingError(f"the answer to call {self.call.id} is neither a value nor an error")
-
-    @property
-    def result(self) -> Any:
-        """What the script got; None where the call has not returned. Raises as `answer`."""
-        return (self.answer or {}).get("value")
-
-    @property
-    def error(self) -> dict[str, Any] | None:
-        """What was raised in the script; None where nothing was. Raises as `answer`."""
-        return (self.answer or {}).get("error")
-
-    @property
-    def has_failed(self) -> bool:
-        """Whether the answer raised in the script; False where the answer was not kept."""
-        match None if self.answered is None else self.answered.result:
-            case Inline(value={"error": _}):
-                return True
-            case ByDigest(sha256=digest):
-                return (self.value(digest) or "").startswith('{"error":')
-        return False
-
-    @property
-    def is_over(self) -> bool:
-        """Whether the script waits for it no longer, or is about to have its answer."""
-        return self.answered is not None or self.cancelled is not None
-
-    @property
-    def is_unknown(self) -> bool:
-        """Whether it was sent and its answer is not known."""
-        return self.sent is not None and not self.is_over
+"""Characters that all steps together may have printed; a control character is written as several."""
 
 
 @dataclass(slots=True, repr=False)
 class Recording:
-    """A recording that makes sense. It is read once: of a run that goes on meanwhile, it has what was written then.
+    """A recording whose lines fit together. It is read once: lines that a running run adds later are not in it.
 
     Times are Unix time in nanoseconds.
 
@@ -207,7 +97,7 @@ class Recording:
         """Read the lines of a recording.
 
         Raises:
-            RecordingError: They are none; the text names the line.
+            RecordingError: A line is not one of ours, or does not fit the ones before; the text names it.
         """
         events = read_events(lines)
         first = beginning_of(events)
@@ -232,14 +122,14 @@ class Recording:
 
     @property
     def state(self) -> State:
-        """How the run stood when this was read; of one without an outcome in a file, it was interrupted."""
+        """How the run stood when this was read. In a file, a run without an outcome is `interrupted`."""
         if self.listed is not None:
             return self.listed
         return "interrupted" if self.outcome is None else state_of(self.outcome)
 
     @property
     def seconds(self) -> float:
-        """For how long it went on, without the time that it lay interrupted or parked."""
+        """How long it ran, without the time that it was interrupted or parked."""
         return max(self.last_at - self.begun.at - self.lain, 0) / 1e9
 
     @property
@@ -249,7 +139,7 @@ class Recording:
 
     @property
     def lain(self) -> int:
-        """Nanoseconds for which nothing went on."""
+        """How long it was interrupted or parked, in nanoseconds."""
         return sum(until - since for since, until in self.gaps)
 
     @property
@@ -271,7 +161,7 @@ class Recording:
         """The stubs that the script could import.
 
         Raises:
-            RecordingError: They were not kept, are not there, or are none.
+            RecordingError: They were not kept, are not there, or are not stubs.
         """
         manifest = self.load(self.begun.manifest)
         if not isinstance(manifest, dict) or not all(isinstance(entry, dict) for entry in manifest.values()):
@@ -295,12 +185,12 @@ class Recording:
 
     @property
     def stdout(self) -> str:
-        """What it has printed; raises as `printed`."""
+        """What it has printed on stdout; raises as `printed`."""
         return self.text_of(piece for piece in self._printed if piece.stream == "stdout")
 
     @property
     def stderr(self) -> str:
-        """What it has printed there; raises as `printed`."""
+        """What it has printed on stderr; raises as `printed`."""
         return self.text_of(piece for piece in self._printed if piece.stream == "stderr")
 
     @property
@@ -328,10 +218,10 @@ class Recording:
 
     @property
     def limits(self) -> Limits:
-        """The bounds of the run; of one from elsewhere not beyond `MOST_USED`.
+        """The limits of the run; those of an imported recording are cut to `MOST_USED`.
 
         Raises:
-            RecordingError: They are none.
+            RecordingError: They are not limits of ours.
         """
         whole = {name for name, kind in Limits.__annotations__.items() if kind == "int"}
         try:
@@ -363,13 +253,13 @@ class Recording:
         Raises:
             RecordingError: It was not kept, or is not there.
         """
-        return _loaded(stored, self.value)
+        return load_stored(stored, self.value)
 
     def read_outcome(self, stored: Stored) -> Outcome | None:
         """Return a stored outcome; None where it was not kept.
 
         Raises:
-            RecordingError: It is none.
+            RecordingError: It is not an outcome.
         """
         if isinstance(stored, Omitted):
             return None
@@ -452,27 +342,11 @@ class Recording:
         return ""
 
 
-def _loaded(stored: Stored, find: Callable[[str], str | None]) -> Any:
-    match stored:
-        case Inline(value=value):
-            return value
-        case ByDigest(sha256=digest):
-            text = find(digest)
-            if text is None:
-                raise RecordingError(f"the value {digest[:12]}… is missing from the recording")
-            try:
-                return json.loads(text)
-            except (ValueError, RecursionError):
-                raise RecordingError(f"the value {digest[:12]}… is not JSON that can be read") from None
-        case Omitted():
-            raise RecordingError("it holds metadata only: what was called, not with what")
-
-
 def beginning_of(events: Iterator[Event]) -> Begun:
     """Take the first line of a recording.
 
     Raises:
-        RecordingError: It is none.
+        RecordingError: It does not begin a recording.
     """
     first = next(events, None)
     if not isinstance(first, Begun):

@@ -17,9 +17,10 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
     from broker.authorization.run_desk import RunDesk
+    from broker.recordings.call_story import CallStory
     from broker.recordings.journal.run_journal import RunJournal
     from broker.recordings.parts import RecordedTool
-    from broker.recordings.recording import CallStory, Recording
+    from broker.recordings.recording import Recording
     from broker.recordings.settings import UnknownOutcome
     from sandbox import Call, Completion
 

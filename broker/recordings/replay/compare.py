@@ -20,7 +20,8 @@ from broker.recordings.writing import outcome_json
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Sequence
 
-    from broker.recordings.recording import CallStory, Recording
+    from broker.recordings.call_story import CallStory
+    from broker.recordings.recording import Recording
 
 _MOST_FIELDS = 50
 _ABSENT = "(absent)"

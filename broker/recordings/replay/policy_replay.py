@@ -19,8 +19,9 @@ from broker.recordings.journal.recorded_grants import denial_of, grant_of
 if TYPE_CHECKING:
     from broker.authorization.grants import Grant
     from broker.authorization.policy import Policy
+    from broker.recordings.call_story import CallStory
     from broker.recordings.parts import RecordedTool
-    from broker.recordings.recording import CallStory, Recording
+    from broker.recordings.recording import Recording
 
 Decided = Literal["allowed", "denied", "asked", "not sent"]
 

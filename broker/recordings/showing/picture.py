@@ -19,7 +19,8 @@ from sandbox import Completed, Parked, Raised, Stopped
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from broker.recordings.recording import CallStatus, CallStory, Recording
+    from broker.recordings.call_story import CallStatus, CallStory
+    from broker.recordings.recording import Recording
 
 _UNITS = ((86_400, "days"), (3_600, "h"), (60, "min"))
 
