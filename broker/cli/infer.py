@@ -11,13 +11,14 @@ from rich.text import Text
 from broker.cli.exit_codes import ExitCode
 from broker.cli.stored import open_kept
 from broker.cli.terminal import Problem, note, results, write_result
-from broker.recordings.showing.inference import InferredResults, infer
+from broker.recordings.showing.inference import infer
+from broker.tools.inferred_results import InferredResults
 from codegen.plain_text import counted, one_line
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from broker.recordings.showing.inference import Inferred
+    from broker.tools.inferred_results import Inferred
 
 _NAME_CHARACTERS = 130
 

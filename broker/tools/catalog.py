@@ -24,7 +24,7 @@ from codegen.near_names import near_name
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
-    from broker.recordings.showing.inference import Inferred
+    from broker.tools.inferred_results import Inferred
     from codegen import Stub
 
 _CANDIDATES = 20

@@ -12,13 +12,13 @@ import anyio
 
 from broker.disclosure.disclosure_config import load_embedder
 from broker.logging import logger
-from broker.recordings.showing.inference import InferredResults
 from broker.redaction import redacted_definition
 from broker.search import Mode, ToolSearch, VectorStore
 from broker.tiers import CallStatistics, Tiers, TierScores
 from broker.tools.catalog import Catalog
 from broker.tools.categories import Categories
 from broker.tools.finder import Finder
+from broker.tools.inferred_results import InferredResults
 from codegen.plain_text import one_line
 
 if TYPE_CHECKING:

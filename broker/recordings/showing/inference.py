@@ -1,12 +1,10 @@
 """Result types learned from recorded results, for tools whose server declares none.
 
-Above: `codemode tools infer`, the catalog. Below: recordings. What is inferred types the stub and changes nothing else:
-results are handed to scripts as before, and are not checked against it.
+Above: `codemode tools infer`. Below: recordings; tools/inferred_results.py, which keeps what is learned.
 """
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
@@ -14,13 +12,12 @@ from typing import TYPE_CHECKING, Any
 
 from broker.errors import RecordingError
 from broker.recordings.keeping.transfer import load
-from broker.store import Tables
+from broker.tools.inferred_results import Inferred
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator
 
     from broker.recordings.keeping.recordings import Recordings
-    from broker.store import Store
 
 MOST_RECORDINGS = 500
 MOST_RESULTS = 2_000
@@ -28,21 +25,11 @@ MOST_RESULTS = 2_000
 
 _MOST_KEYS = 200
 _MOST_DEPTH = 12
-_TABLES = Tables(
-    "inferred results",
-    (
-        (
-            """CREATE TABLE inferred_result (
-                server TEXT NOT NULL, tool TEXT NOT NULL, digest TEXT NOT NULL, schema TEXT NOT NULL,
-                results INTEGER NOT NULL, PRIMARY KEY (server, tool, digest)) STRICT, WITHOUT ROWID""",
-        ),
-    ),
-)
 
 
 @dataclass
 class Shape:
-    """What values in one place had in common.
+    """What the values in one place have in common.
 
     Attributes:
         count: How many there were.
@@ -85,64 +72,14 @@ class Shape:
         return schema
 
 
-@dataclass(frozen=True, slots=True)
-class Inferred:
-    """The result type of one definition of a tool."""
-
-    server: str
-    tool: str
-    digest: str
-    schema: dict[str, Any]
-    results: int
-
-    @property
-    def qualified_name(self) -> str:
-        """`server.tool`."""
-        return f"{self.server}.{self.tool}"
-
-
 def infer(recordings: Recordings, pattern: str) -> list[Inferred]:
-    """Return what recorded results say of the tools that match, by name; errors are no results."""
+    """Return the result types of the tools that match, by name. Errors do not count as results."""
     shapes: dict[tuple[str, str, str], Shape] = {}
     for server, tool, digest, value in _results(recordings, pattern):
         shape = shapes.setdefault((server, tool, digest), Shape())
         if shape.count < MOST_RESULTS:
             shape.add(value)
     return [Inferred(*key, shape.schema(), shape.count) for key, shape in sorted(shapes.items())]
-
-
-class InferredResults:
-    """Those that were stored on request."""
-
-    def __init__(self, store: Store) -> None:
-        """Make the table where there is none."""
-        self._store = store
-        store.prepare(_TABLES)
-
-    def keep(self, found: Sequence[Inferred]) -> None:
-        """Store result types, in place of those stored before for the same definitions."""
-        with self._store.transaction():
-            for one in found:
-                self._store.execute(
-                    "INSERT OR REPLACE INTO inferred_result VALUES (?, ?, ?, ?, ?)",
-                    (one.server, one.tool, one.digest, json.dumps(one.schema), one.results),
-                )
-
-    def find(self, server: str, tool: str, digest: str) -> Inferred | None:
-        """Return what is stored for this definition of a tool."""
-        rows = self._store.execute(
-            "SELECT schema, results FROM inferred_result WHERE server = ? AND tool = ? AND digest = ?",
-            (server, tool, digest),
-        )
-        return Inferred(server, tool, digest, json.loads(rows[0][0]), int(rows[0][1])) if rows else None
-
-    def forget(self, pattern: str) -> int:
-        """Remove what is stored for the tools that match; returns how many definitions."""
-        rows = self._store.execute("SELECT server, tool, digest FROM inferred_result")
-        gone = [row for row in rows if fnmatchcase(f"{row[0]}.{row[1]}", pattern)]
-        for row in gone:
-            self._store.execute("DELETE FROM inferred_result WHERE server = ? AND tool = ? AND digest = ?", row)
-        return len(gone)
 
 
 def _results(recordings: Recordings, pattern: str) -> Iterator[tuple[str, str, str, Any]]:

@@ -8,7 +8,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from broker import Grant
-from broker.recordings.showing.inference import InferredResults, Shape, infer
+from broker.recordings.showing.inference import Shape, infer
+from broker.tools.inferred_results import InferredResults
 
 pytestmark = pytest.mark.anyio
 

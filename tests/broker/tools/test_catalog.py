@@ -3,9 +3,9 @@ from __future__ import annotations
 import pytest
 
 from broker.errors import UnknownToolError
-from broker.recordings.showing.inference import Inferred
 from broker.search import SearchRequest
 from broker.tools.catalog import Catalog
+from broker.tools.inferred_results import Inferred
 from codegen import ToolAnnotations, ToolSpec
 
 
