@@ -10,7 +10,7 @@ from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING, Any
 
 from sandbox.host_messages import encode_references, encode_resume, encode_start
-from sandbox.step_reading import is_whole, read_references, step_of
+from sandbox.step_reading import is_reusable, read_references, step_of
 from sandbox.terms import BEFORE_ANY_RUN
 
 if TYPE_CHECKING:
@@ -25,9 +25,9 @@ class Isolate(ABC):
     """One script's guest. A cancelled method ends the guest and waits until it has."""
 
     def __init__(self) -> None:
-        """Belongs to no run yet."""
-        self.is_whole = True
-        """Whether no script is going on in it, and none has broken it, so that it can take on a run."""
+        """Makes a guest that belongs to no run yet."""
+        self.is_reusable = True
+        """Whether it can take on a run: no script is going on in it, and none has broken it."""
         self._terms = BEFORE_ANY_RUN
 
     @property
@@ -52,7 +52,7 @@ class Isolate(ABC):
 
     async def references(self, script: str, unimported: Iterable[str]) -> tuple[Reference, ...] | Raised | Stopped:
         """Returns which tools the script names, instead of running it; with these names also without an import."""
-        self.is_whole = False
+        self.is_reusable = False
         asked = encode_references(script, unimported)
         answer = await self._enter("references", asked, 0, self._terms.limits.wall_seconds)
         return read_references(answer, self._terms.limits)
@@ -70,12 +70,12 @@ class Isolate(ABC):
         """Frees the instance."""
 
     async def _step(self, export: str, message: str, now_ns: int, seconds: float) -> Step:
-        self.is_whole = False
+        self.is_reusable = False
         answer = await self._enter(export, message, now_ns, seconds)
         step = await step_of(answer, self._terms)
-        self.is_whole = is_whole(answer, step)
+        self.is_reusable = is_reusable(answer, step)
         return step
 
     @abstractmethod
     async def _enter(self, export: str, argument: str, now_ns: int, seconds: float) -> str | Raised | Stopped:
-        """Returns what an export of the guest answers, entered at `now_ns` of the run's clock, or what has ended it."""
+        """Enters an export of the guest at `now_ns` of the run's clock; returns its answer, or what ended the guest."""

@@ -95,7 +95,7 @@ class Kernel:
                 on_output=on_output,
                 stopwatch=stopwatch,
             )
-            self._gone = "" if self._isolate.is_whole else _reason(filename, result.outcome)
+            self._gone = "" if self._isolate.is_reusable else _reason(filename, result.outcome)
             return result
 
     def end(self) -> None:

@@ -1,8 +1,8 @@
-"""A guest in a worker process, that outlives its worker.
+"""A guest in a worker process, which survives the loss of its worker.
 
-Every message of the run is kept. When the worker ends while another run computes in it, they are sent to a new
-instance in another worker: the guest is a function of its messages, so it arrives where it was. What it prints and
-asks for on the way is compared with the first time and dropped.
+Every message to the guest is kept. When the worker ends through the fault of another run, the messages are sent again
+to a new instance in another worker. The guest is a function of its messages, so it arrives where it was; what it prints
+and asks for on the way is compared with the first time and dropped.
 """
 
 from __future__ import annotations
@@ -33,15 +33,15 @@ if TYPE_CHECKING:
     from sandbox.workers import Workers
 
 MAX_REPLAYS = 5
-"""Workers that a run may lose through no fault of its own."""
+"""How many workers a run may lose through no fault of its own."""
 
 MAX_RECORD = 32 * 1024 * 1024
-"""Characters of messages kept for a replay; a run that was told more ends with its worker."""
+"""Characters of messages that are kept to be sent again; a run that was sent more ends with its worker."""
 
 
 @dataclass(frozen=True, slots=True)
-class _Past:
-    """A step that is over: what went in, and the digest of what came out."""
+class _Exchange:
+    """One message to the guest, and the digest of its answer."""
 
     export: str
     argument: str
@@ -57,12 +57,12 @@ class ProcessIsolate(Isolate):
     output_bytes = 0
 
     def __init__(self, workers: Workers) -> None:
-        """The first step finds a worker."""
+        """Takes the workers; the first step finds a place in one."""
         super().__init__()
         self._workers = workers
         self._on_output: Callable[[int, str], None] = drop_output
         self._place: tuple[WorkerProcess, Seat] | None = None
-        self._past: list[Terms | _Past] = []
+        self._record: list[Terms | _Exchange] = []
         self._record_size = 0
         self._replays = 0
         self._printed = 0
@@ -75,7 +75,7 @@ class ProcessIsolate(Isolate):
         self.cpu_seconds = 0.0
         self.output_bytes = 0
         self._on_output = on_output
-        self._past.append(terms)
+        self._record.append(terms)
         if self._place is not None and not self._place[0].is_lost:
             worker, seat = self._place
             worker.take_on(seat, terms)
@@ -87,7 +87,7 @@ class ProcessIsolate(Isolate):
             self._place = None
 
     async def _enter(self, export: str, argument: str, now_ns: int, seconds: float) -> str | Raised | Stopped:
-        """Takes a step, in another worker if this one is lost without the run's doing."""
+        """Takes a step; goes on in another worker if this one is lost through no fault of the run."""
         ends = time.monotonic() + seconds
         while True:
             try:
@@ -112,14 +112,14 @@ class ProcessIsolate(Isolate):
         self.close()
         self._to_skip = self._printed
         worker, seat = self._place = await self._workers.open(self._print)
-        for past in self._past:
-            if isinstance(past, Terms):
-                worker.take_on(seat, past)
+        for one in self._record:
+            if isinstance(one, Terms):
+                worker.take_on(seat, one)
                 continue
-            answer = await self._converse(past.export, past.argument, past.now_ns, ends)
+            answer = await self._converse(one.export, one.argument, one.now_ns, ends)
             if isinstance(answer, Stopped):
                 return answer
-            if isinstance(answer, Raised) or _digest(answer) != past.digest:
+            if isinstance(answer, Raised) or _digest(answer) != one.digest:
                 return _LOST
         return None
 
@@ -143,7 +143,7 @@ class ProcessIsolate(Isolate):
             return protocol_failure(str(error))
 
     def _use(self, answered: Frame, seat: Seat) -> Reading:
-        """Notes what the run has used by now, and in this step."""
+        """Notes what the run has used so far, and in this step."""
         reading = decode_reading(answered.payload)
         seat.step_seconds = reading.cpu_seconds - self.cpu_seconds
         self.elapsed_ns, self.cpu_seconds = reading.elapsed_ns, reading.cpu_seconds
@@ -160,14 +160,14 @@ class ProcessIsolate(Isolate):
         return reading.text
 
     def _stopped(self, limit: str) -> Stopped:
-        """The amount is ours to say: it is one of this run's limits."""
+        """Returns the limit with its amount, which is the host's own and not the worker's word."""
         amounts = {**asdict(self._terms.limits), "stack": MAX_WASM_STACK, "values": MAX_VALUES}
         if limit not in amounts:
             raise ProtocolError("the worker sent a limit that there is not")
         return Stopped(limit, amounts[limit])
 
     def _blamed(self, ends: float) -> Stopped | None:
-        """Returns how the run ends if its worker was lost through it, or it has lost too many."""
+        """Returns how the run ends if it caused the loss of its worker, or has lost too many."""
         self._replays += 1
         if self._place is not None:
             worker, seat = self._place
@@ -179,12 +179,12 @@ class ProcessIsolate(Isolate):
     def _remember(self, export: str, argument: str, now_ns: int, answer: str) -> None:
         self._record_size += len(argument)
         if self._record_size > MAX_RECORD:
-            self._past.clear()
+            self._record.clear()
             return
-        self._past.append(_Past(export, argument, now_ns, _digest(answer)))
+        self._record.append(_Exchange(export, argument, now_ns, _digest(answer)))
 
     def _print(self, output: int, text: str) -> None:
-        """Passes on what was not printed before the worker was lost."""
+        """Passes on what was not passed on before the worker was lost."""
         skipped, self._to_skip = min(self._to_skip, len(text)), max(self._to_skip - len(text), 0)
         text = text[skipped:]
         if text:

@@ -1,7 +1,7 @@
-"""What came out of a guest, its own text or what ended it, as what its driver needs of it.
+"""A guest's answer, or what ended the guest, as the step or the references that its driver needs.
 
-Above: isolate.py. Below: guest_messages.py. A long message is read in a thread: with the
-interpreter's lock other runs still wait for the parts that are one call into C, and no longer for all of them together.
+Above: isolate.py. Below: guest_messages.py. A long message is read in a thread: other runs then wait only while one
+call into C holds the interpreter's lock, and not for the whole message.
 """
 
 from __future__ import annotations
@@ -19,22 +19,22 @@ if TYPE_CHECKING:
     from sandbox.terms import Terms
 
 LONG_CHARACTERS = 500_000
-"""Messages longer than this take a thread, which costs 2 ms or more with what it displaces from the caches; reading so
-long a one takes from 1 ms, for a single text, to 20."""
+"""Longer messages are read in a thread. That costs 2 ms or more, with what it displaces from the caches; reading so
+long a message takes from 1 ms, for a single text, to 20."""
 
 _ENDED = '{"outcome":{'
-"""How a message begins that says how the script has ended, and nothing else."""
+"""How a message begins that says only how the script has ended."""
 
 
 async def step_of(answer: str | Raised | Stopped, terms: Terms) -> Step:
-    """Returns what came out of a guest as a step."""
+    """Returns a guest's answer, or what ended it, as a step."""
     if isinstance(answer, str) and len(answer) > LONG_CHARACTERS:
         return await anyio.to_thread.run_sync(read_step, answer, terms)
     return read_step(answer, terms)
 
 
 def read_step(answer: str | Raised | Stopped, terms: Terms) -> Step:
-    """Turns what came out of a guest, its own text or what ended it, into a step; its timer counts from the start."""
+    """Reads a guest's answer, or what ended it, as a step; the timer of the step counts from the start of the run."""
     if isinstance(answer, Raised | Stopped):
         return Step(outcome=answer)
     try:
@@ -46,8 +46,8 @@ def read_step(answer: str | Raised | Stopped, terms: Terms) -> Step:
     return step._replace(timer=step.timer - terms.origin_ns / 1e9)
 
 
-def is_whole(answer: str | Raised | Stopped, step: Step) -> bool:
-    """Whether the guest itself has ended the script, so that it can take on another one."""
+def is_reusable(answer: str | Raised | Stopped, step: Step) -> bool:
+    """Whether the guest has ended its script by itself, and so can run another one."""
     if isinstance(answer, Raised | Stopped):
         return False
     match step.outcome:
@@ -61,7 +61,7 @@ def is_whole(answer: str | Raised | Stopped, step: Step) -> bool:
 
 
 def read_references(answer: str | Raised | Stopped, limits: Limits) -> tuple[Reference, ...] | Raised | Stopped:
-    """Turns what came out of a guest that was asked for references into the answer for its caller."""
+    """Reads the answer of a guest that was asked for references, or what ended it."""
     if isinstance(answer, Raised | Stopped):
         return answer
     try:

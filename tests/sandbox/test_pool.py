@@ -242,7 +242,7 @@ async def test_a_closed_sandbox_gives_its_image_up_though_an_isolate_is_held(ima
         while loaded() is not None:
             gc.collect()
             await anyio.lowlevel.checkpoint()
-    assert isolate.is_whole
+    assert isolate.is_reusable
 
 
 async def test_without_a_pool_nothing_is_kept(make_spares, image):
