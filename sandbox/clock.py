@@ -2,20 +2,20 @@
 
 Between steps it follows the caller's clock. Inside a step it stands still but for a small advance at each reading, so
 that loops waiting on a clock end, and for `time.sleep`, which moves it forward at once; the driver then waits
-for real time to catch up before it goes on. A run's times are thus a function of its steps alone.
+for real time to catch up before it goes on. So the times that a run sees depend only on its steps.
 """
 
 from __future__ import annotations
 
 READING_NS = 20_000
-"""How far one reading moves the clock, in nanoseconds: about what it costs."""
+"""How far one reading moves the clock, in nanoseconds: about as long as a reading takes."""
 
 
 class LogicalClock:
     """Monotonic and wall-clock time in nanoseconds."""
 
     def __init__(self, wall_ns: int, origin_ns: int = 0) -> None:
-        """Starts at `wall_ns` (Unix time), and on the monotonic side where a kernel's script before has left it."""
+        """Starts at `wall_ns` (Unix time); its monotonic time starts where the kernel's last script left it."""
         self.elapsed_ns = 0  # since the run began
         self.origin_ns = origin_ns
         self._wall_ns = wall_ns

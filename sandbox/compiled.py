@@ -1,9 +1,9 @@
-"""A compiled image in the cache: written whole, known again, mapped.
+"""A compiled image in the cache: written whole, checked against its proof, mapped.
 
-Mapping such a file is as good as running it: it is native code. So a proof of each lies in another folder, out of reach
-of who can write to the cache alone: the digest of what was compiled, and which file was found to have it. A file that
-still is that one, by inode, size and times, is mapped at once; any other is hashed, and one that differs is not mapped.
-The time of an inode's last change is the kernel's: nobody can write to the file and put it back.
+The file is native code, so mapping it is as good as running it. Its proof lies in another folder, out of reach of
+whoever can write only to the cache: the digest of what was compiled, and which file was found to have that digest. A
+file that is still that one, by inode, size and times, is mapped at once; any other is hashed first, and mapped only if
+the digest is right. The kernel sets the time of an inode's last change, so nobody can write to a file and hide it.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ _writing = threading.Lock()
 atexit.register(_writing.acquire, timeout=5)
 
 SETTLED_NS = 2 * 10**9
-"""How old a file's last change must be to tell it from a later one: file systems count in ticks of milliseconds."""
+"""How old a file's last change must be before its times tell it from a later change: file systems count in ticks."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,8 +52,8 @@ class CompiledFile:
 
     Attributes:
         path: Where it lies.
-        identity: What `identity` says of it; empty for a file without a name.
-        descriptor: What a file without a name is reached by; None for one that has one.
+        identity: What `identity` returns for it; empty for a file without a name.
+        descriptor: The open descriptor of a file without a name; None for a file with one.
     """
 
     path: Path
@@ -61,7 +61,7 @@ class CompiledFile:
     descriptor: int | None = None
 
     def encode(self) -> str:
-        """Returns what `decode` makes it from in a process that is given the descriptor."""
+        """Returns a text for `decode` in a process that inherits the descriptor."""
         return json.dumps([str(self.path.absolute()), self.identity, self.descriptor])
 
     @staticmethod
@@ -81,7 +81,7 @@ class Proof:
 
     Attributes:
         sha256: Digest of its bytes, in hex.
-        identity: The file that was found to have them; empty for one that was too new to be told from a later one.
+        identity: The file that was found to have it; empty if that was too new to be told from a later one.
     """
 
     sha256: str
@@ -133,14 +133,14 @@ class CompiledImage:
             path.unlink(missing_ok=True)
 
     def remove_partial(self) -> None:
-        """Removes what a writer left that was killed; for whoever holds the lock."""
+        """Removes what a killed writer left behind; only for the holder of the lock."""
         for path in self.path.parent.glob(f"{self.path.stem}*.partial"):
             with contextlib.suppress(OSError):
                 path.unlink()
 
     @contextlib.contextmanager
     def locked(self) -> Iterator[None]:
-        """Keeps other processes from compiling the same meanwhile."""
+        """Keeps other processes from compiling the same image inside the block."""
         with self._lock.open("wb") as lock:
             if sys.platform != "win32":
                 fcntl.flock(lock, fcntl.LOCK_EX)
@@ -166,7 +166,7 @@ class CompiledImage:
 
 
 def identity(path: Path) -> str | None:
-    """Returns what tells this file, unchanged, from any other; None for one that is missing or not this user's."""
+    """Returns what tells this unchanged file from any other; None if it is missing or not this user's."""
     try:
         found = path.lstat()
     except OSError:
@@ -177,7 +177,7 @@ def identity(path: Path) -> str | None:
 
 
 def map_file(file: CompiledFile) -> wasm.Component | None:
-    """Maps a compiled image if it is that very file, before and after; None if not, or if it is damaged."""
+    """Maps a compiled image if it is that very file before and after; None if it is another, or damaged."""
     if not file.is_unchanged():
         return None
     read_in(file.path)

@@ -1,8 +1,8 @@
-"""The compiled images that lie in the cache: who uses which, when each was used last, and which are given up.
+"""The compiled images in the cache: which are in use, when each was used last, and which to remove.
 
-One takes 60 MB and belongs to one image, one wasmtime and one kind of processor, so that each update leaves one behind.
-Whoever runs scripts on one holds a shared lock for as long; one that is locked stays. Where a system has no such locks,
-nothing is given up.
+Each takes 60 MB and serves one image, one wasmtime and one kind of processor, so each update leaves one behind. Whoever
+runs scripts on a compiled image holds a shared lock on it, and a locked one is never removed. On systems without such
+locks, none is removed.
 """
 
 from __future__ import annotations
@@ -30,10 +30,10 @@ if sys.platform != "win32":
 
 WASMTIME = version("wasmtime")
 KEPT_SECONDS = 30 * 86_400.0
-"""How long a compiled image is kept that nobody uses."""
+"""How long an unused compiled image is kept."""
 
 KEPT_FROM_OTHERS_SECONDS = 86_400.0
-"""How long one is kept that another version of wasmtime has made: it serves another environment, or none."""
+"""How long an unused image of another wasmtime version is kept: it serves another environment, or none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +53,7 @@ class CachedImage:
     wasmtime: str
 
     def is_given_up(self, now: float) -> bool:
-        """Whether it has not been used for so long that it goes."""
+        """Whether it has been unused for so long that it is removed."""
         is_other = self.wasmtime not in {"", WASMTIME}
         return now - self.used > (KEPT_FROM_OTHERS_SECONDS if is_other else KEPT_SECONDS)
 
@@ -64,15 +64,15 @@ def cache_folder(cache: Path | None = None) -> Path:
 
 
 def proofs_folder(proofs: Path | None = None) -> Path:
-    """Returns where it is written what each must be, and when it was used."""
+    """Returns where the proofs and notes of use of compiled images lie."""
     return proofs or platformdirs.user_data_path("codemode-broker") / "compiled"
 
 
 class Use:
-    """An image that is used, for as long as this object lives."""
+    """Keeps a compiled image from being removed for as long as this object lives."""
 
     def __init__(self, image: CompiledImage) -> None:
-        """Notes it; where that can't be written, the image may be given up meanwhile, and is compiled again."""
+        """Takes the lock and notes the use. Without a note, the image may be removed, and is compiled again then."""
         self._note = -1
         with contextlib.suppress(OSError):
             # For reading too: NFS gives no shared lock on a file that is open for writing alone.
@@ -82,7 +82,7 @@ class Use:
             os.write(self._note, WASMTIME.encode())
 
     def __del__(self) -> None:
-        """Notes when it was used last, and lets go of it."""
+        """Notes when it was used last, and releases the lock."""
         if self._note >= 0:
             with contextlib.suppress(OSError, NotImplementedError, TypeError):  # Windows dates no descriptors
                 os.utime(self._note)
@@ -122,7 +122,7 @@ def remove_cached(key: str, cache: Path | None = None, proofs: Path | None = Non
 
 
 def prune(cache: Path | None = None, proofs: Path | None = None) -> None:
-    """Removes what nobody has used for long, and nobody uses."""
+    """Removes compiled images that have been unused for long."""
     if sys.platform == "win32":
         return
     for one in cached_images(cache, proofs):
@@ -133,7 +133,7 @@ def prune(cache: Path | None = None, proofs: Path | None = None) -> None:
 
 @contextlib.contextmanager
 def _unused(image: CompiledImage) -> Iterator[bool]:
-    """Keeps others from beginning to use it; False if somebody does already."""
+    """Keeps others from starting to use it; yields False if somebody uses it already."""
     with image.use.open("ab") as note:
         try:
             if sys.platform != "win32":

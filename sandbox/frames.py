@@ -1,7 +1,7 @@
-"""The frames between a worker process and the process that started it: how they look, and how a hostile one is read.
+"""The frames between a worker process and the process that started it: their layout, and how to read hostile ones.
 
-A frame is a header (payload length, kind, run) and a payload. Whoever reads frames says how long each may be; a header
-that says more is refused before anything is kept for it. Payloads from a worker are texts of the guest, which
+A frame is a header (payload length, kind, run) and a payload. The reader says how long each frame may be, and refuses a
+header that names more before it keeps anything for it. Payloads from a worker are texts of the guest, which
 guest_messages.py decodes with its own budgets for depth and number of values.
 """
 
@@ -34,7 +34,7 @@ EXPORTS = ("references", "start", "resume")
 
 
 class Kind(enum.IntEnum):
-    """What a frame says; those from 16 on are said by workers."""
+    """What a frame says. Workers send those from 16 on."""
 
     OPEN = 1
     ENTER = 2
@@ -85,7 +85,7 @@ class FrameReader:
         """Yields the frames that `data` completes.
 
         Raises:
-            ProtocolError: A header is not one that may come. The stream is of no use any more.
+            ProtocolError: A header is not allowed; the rest of the stream is of no use.
         """
         self._kept += data
         while len(self._kept) >= _HEADER.size:
@@ -129,7 +129,7 @@ def decode_reading(payload: bytes) -> Reading:
     """Reads the payload of a frame that ends a step.
 
     Raises:
-        ProtocolError: It is none.
+        ProtocolError: It is not one.
     """
     if len(payload) < _READING.size:
         raise ProtocolError("a frame is too short")

@@ -1,4 +1,4 @@
-"""What a guest says, as the host reads it: a step, or the references that it found in a script.
+"""Reads the messages of a guest: a step, or the references that it found in a script.
 
 Above: step_reading.py. Below: json_bounds.py and inert.py. A guest's message is hostile: its size, nesting and number
 of values are checked before it is decoded, its shape field by field afterwards. `sandbox/guest/protocol.py` is the
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from sandbox.limits import Limits
 
 MAX_VALUES = 500_000
-"""Values in one guest message, at some `VALUE_BYTES` each; a list or an object counts as four."""
+"""The most values in one guest message, each of about `VALUE_BYTES`; a list or an object counts as four."""
 
 ENVELOPE_DEPTH = 3
 """Nesting that the message itself adds around a call's arguments; around a value it is one less."""
@@ -31,13 +31,13 @@ PROTOCOL_ERROR = "ProtocolError"
 MAX_LINE = 10_000_000
 
 MAX_ID = 2**63 - 1
-"""Of a call: what a database and a journal can hold."""
+"""The largest id of a call: what a database and a journal can hold."""
 
 MAX_FUNCTION = 1_000
-"""Characters of the name that a call is of; stubs have shorter ones."""
+"""Characters of the function's name in a call; those of stubs are shorter."""
 
 WRITTEN_BYTES = 12
-"""What a character takes at most as JSON, as two escapes: what was read from a shorter message needs no counting."""
+"""The most bytes of a character as JSON (two escapes). Short enough messages need no counting."""
 
 MAX_TEXT = 20_000
 """Characters of one text field: a type, a message, a traceback."""
@@ -55,7 +55,7 @@ class Step(NamedTuple):
         outcome: Set when the script has ended.
         line: Where the script waits for its timer, if for no call; 0 where that is not known.
         characters: Length of the message it was read from.
-        decoded_bytes: What its calls take in memory, at most about.
+        decoded_bytes: About the most memory that its calls take.
     """
 
     calls: tuple[Call, ...] = ()
@@ -246,7 +246,7 @@ def _outcome(item: object, text: str, limits: Limits) -> Completed | Raised | St
 
 
 def _completed(value: Any, text: str, limits: Limits) -> Completed | Stopped:
-    """Takes a value that was read from a message."""
+    """Checks a script's value against its limits."""
     if isinstance(value, list | dict) or len(text) * WRITTEN_BYTES > limits.value_bytes:
         written = json.dumps(value, separators=(",", ":"))
         if len(written) > limits.value_bytes:

@@ -31,7 +31,7 @@ def encode_references(script: str, unimported: Iterable[str]) -> str:
 def encode_start(script: str, filename: str, manifest: Mapping[str, Any], terms: Terms) -> str:
     """Writes the message that begins a run.
 
-    After it comes what the script's text does not name of the manifest: most guests need not read it.
+    The part of the manifest that the script's text does not name comes last, because most guests need not read it.
     """
     named: dict[str, Any] = {}
     rest: dict[str, Any] = {}
@@ -49,7 +49,7 @@ def encode_start(script: str, filename: str, manifest: Mapping[str, Any], terms:
 
 
 def encode_completion(call_id: int, completion: Completion, limits: Limits) -> str:
-    """Writes one answer; one that is no JSON or exceeds a limit becomes a `ToolResultError` in the script."""
+    """Writes one answer. If it is not JSON or exceeds a limit, the script gets a `ToolResultError` instead."""
     try:
         if isinstance(completion, Failed):
             body = json.dumps(

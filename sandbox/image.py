@@ -1,7 +1,7 @@
 """The guest image: found in the package, compiled once for this machine, kept in the user's cache.
 
-The compiled file lies where only this user can write, under a name that says everything it depends on; `compiled` knows
-it again. A process that starts with a compiled image needs a few milliseconds.
+The compiled file lies where only this user can write, under a name that depends on everything that it was made from;
+`compiled` tells whether it is still that file. Loading an image that was compiled before takes a few milliseconds.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class Image:
         linker: What its imports are bound to.
         file: What it is mapped from.
         use: Keeps that file in the cache for as long as this object lives.
-        unkept: Why the compiled code serves this process alone; empty where it lies in the cache.
+        unkept: Why the compiled code is not kept for other processes; empty if it is in the cache.
     """
 
     digest: str
@@ -69,9 +69,9 @@ def load_image(
     Args:
         component: The `.wasm` file; a `.json` file beside it holds its digest.
         cache: Folder for compiled images, made if missing; default is the user's cache folder.
-        proofs: Folder for what compiled images are known by, made if missing; default is in the user's data folder.
-        compiling: Entered for as long as compiling takes, to show that something goes on; with why the compiled image
-            can't be kept, empty where it is.
+        proofs: Folder for the proofs of compiled images, made if missing; default is in the user's data folder.
+        compiling: A context manager entered while the image is compiled, to show progress; gets the reason why the
+            compiled image can't be kept, or an empty text.
 
     Raises:
         ImageError: The component is missing or damaged, or there is no place for the compiled image.
@@ -104,7 +104,7 @@ def _compiled(compiled: CompiledImage, component: Path, digest: str) -> tuple[wa
 
 
 def _compiled_apart(component: Path, digest: str, unkept: str) -> tuple[wasm.Component, CompiledFile]:
-    """Compiles for this process alone."""
+    """Compiles for this process only."""
     code = _compile(component, digest)
     try:
         return map_apart(code)

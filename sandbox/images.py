@@ -1,4 +1,4 @@
-"""Images of one's own, by name: the guest with further packages, each in a folder with its lock.
+"""Images with further packages, by name: each in a folder with its lock.
 
 `image_builds` makes them; `Sandbox(component="NAME")` runs scripts on them.
 """
@@ -40,7 +40,7 @@ class BuiltImage:
         name: What it is found by.
         component: Its `.wasm` file, for `Sandbox(component=…)`; the lock lies beside it.
         wheels: What went in.
-        left_out: Compiled parts that the packages do without; empty for an image that was there already.
+        left_out: Compiled parts that were left out of the packages; empty for an image that was not built just now.
     """
 
     name: str
@@ -82,8 +82,8 @@ async def load_selected(
 ) -> Image:
     """Loads an image, given as a `.wasm` file or by name, or the installed one; otherwise as `load_image`.
 
-    A caller who is cancelled does not wait for the compiler; `compiling` is entered on a thread, and then left on that
-    of the caller.
+    A caller who is cancelled does not wait for the compiler. `compiling` is entered on a thread of its own, and left on
+    the caller's.
 
     Raises:
         ImageError: There is no such image, or it can't be used.
@@ -127,7 +127,7 @@ def image_folder(name: str, folder: Path | None) -> Path:
     """Returns where an image of this name lies, whether there is one or not.
 
     Raises:
-        ImageError: It is no name.
+        ImageError: It cannot be the name of an image.
     """
     if not _NAME.fullmatch(name):
         raise ImageError(f"{name!r} is not a name for an image: use lower-case letters, digits, '-' and '_'")

@@ -1,4 +1,4 @@
-"""One Store with one instance of the guest, and what it takes to be inside of it.
+"""One Store with one instance of the guest, and the work of entering it.
 
 This module enforces what ends a guest while it computes (time, printed text, interruption) and turns every trap into an
 outcome. After a trap the instance can't be entered again.
@@ -79,7 +79,7 @@ class Instance:
         self.limits = terms.limits
 
     def enter(self, export: str, argument: str, seconds: float) -> Entry:
-        """Begins a call of an export that takes a string and returns one, to be over within `seconds`."""
+        """Begins a call of an export that takes a string and returns one; it must end within `seconds`."""
         self._deadline = time.monotonic() + seconds
         c_api.set_epoch_deadline(self.store._context(), 1)  # noqa: SLF001  # the C handle
         return Entry(self, self._exports.get(export) or self._find(export), argument)
@@ -144,7 +144,7 @@ class Instance:
         return self._stopped is None
 
     def has_had_its_turn(self) -> bool:
-        """Asked at a tick, if it may go on: whether it has computed for so long that others come first."""
+        """Asked at a tick, if it may go on: whether it has computed so long that others have to come first."""
         return time.monotonic() - self._turn_began >= QUICK_SECONDS
 
     def _warm(self) -> None:

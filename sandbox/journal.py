@@ -1,9 +1,9 @@
-"""What a run tells as it happens, and the past that a run is given to go on from.
+"""The journal that is told of each step of a run, and the past from which a resumed run goes on.
 
-A guest's steps are a function of the script, the manifest, the seed, the limits, and of the clock and the completions
+A guest's steps depend only on the script, the manifest, the seed, the limits, and on the clock and the completions
 handed in at each step. Whoever keeps what a `Journal` is told can bring a new guest to the same place.
 
-Above: whoever keeps it. Below: run.py, which tells it, in this order, before what is told takes effect.
+Above: whoever keeps a journal. Below: run.py, which tells it of everything in order, before it takes effect.
 """
 
 from __future__ import annotations
@@ -33,13 +33,13 @@ class PastStep:
 
 @dataclass(frozen=True, slots=True)
 class Past:
-    """What is known of a run that has begun before.
+    """What is known about the beginning of a run that is resumed.
 
     Attributes:
         steps: Every step that returned.
         answered: Completions that were journalled and not yet handed in.
-        printed_characters: How much of what it printed was seen by whoever watches.
-        goes_on: Whether the run is carried on from there; otherwise it is parked when the past ends before it.
+        printed_characters: How many characters of its output whoever watches has seen.
+        goes_on: Whether the run continues when the past ends; otherwise it is parked there.
     """
 
     steps: Sequence[PastStep] = ()
@@ -54,20 +54,20 @@ class Past:
 
 
 class Journal(Protocol):
-    """Keeps a run. The methods return when that is done; what they raise ends the run and comes out of it.
+    """Keeps a run. A method returns when its part is kept; what it raises ends the run, and the run raises it.
 
-    Into how many pieces printed text is cut depends on how fast a step was: only the text of each stream is the same
-    when it is taken again.
+    How printed text is cut into pieces depends on timing. When a step is taken again, only the whole text of each
+    stream is the same.
     """
 
     def stepped(self, entered: PastStep, returned: Step, printed: Sequence[Printed]) -> None:
-        """A step is over. None of its calls has been made yet."""
+        """A step is over; none of its calls has been made yet."""
 
     def answered(self, call_id: int, completion: str) -> None:
-        """A call has its encoded completion. The script has not seen it yet."""
+        """A call has been answered, with this encoded completion; the script has not seen it yet."""
 
     def retraced(self, number: int, returned: Step, printed: Sequence[Printed]) -> None:
-        """Step `number` of the past, from 0, was taken again. A journal that holds another raises."""
+        """Step `number` of the past, from 0, was taken again. Raises if the journal holds a different step."""
 
     def ended(self, outcome: Outcome, printed: Sequence[Printed]) -> None:
         """The run has ended; `printed` came from a step that did not return."""

@@ -1,4 +1,4 @@
-"""How many values a JSON text holds and how deep they are nested, found without decoding it.
+"""Counts the values in a JSON text and their nesting without decoding it.
 
 Above: guest_messages.py, which decodes what is within bounds, host_messages.py, and what in the broker reads JSON of
 strangers. The text is hostile: each question takes a few passes over it, none of them in Python.
@@ -12,26 +12,26 @@ import re
 _QUOTED = re.compile(rb'"[^"]*+"?')
 _AS_LISTS = bytes.maketrans(b"{}", b"[]")
 VALUE_BYTES = 60
-"""Of a number or a short text in a list; a list or an object counts as four."""
+"""Memory of a number or a short text in a list, decoded; a list or an object counts as four."""
 
 _LONG = 100
 
 
 def has_more_values(text: str, most: int) -> bool:
-    """Whether JSON holds more values than so many; a list or an object counts as four."""
+    """Whether JSON holds more than `most` values; a list or an object counts as four."""
     # No character counts for more than four: a short text needs no look at it.
     return 4 * len(text) > most and _weight(text) > most and _weight_outside(text) > most
 
 
 def decoded_bytes(text: str) -> int:
-    """Returns what JSON takes once it is decoded, at most about."""
+    """Returns about the most memory that JSON takes once it is decoded."""
     # Commas within texts count for nothing where that matters and is found fast: in few texts, and so long ones.
     is_of_long_texts = text.count('"') * _LONG < len(text)
     return len(text) + VALUE_BYTES * (_weight_outside(text) if is_of_long_texts else _weight(text))
 
 
 def is_within_depth(text: str, max_depth: int) -> bool:
-    """Whether JSON is nested no deeper than so many levels; text that is none may be either."""
+    """Whether JSON is nested at most `max_depth` levels deep; for text that is not JSON, the answer may be either."""
     if _openings(text) <= max_depth:
         return True
     brackets = _brackets(text)

@@ -1,7 +1,7 @@
-"""A kernel: one instance that runs script after script, each finding what those before have defined and imported.
+"""A kernel: one instance that runs script after script. Each finds what earlier ones have defined and imported.
 
-Above: `Sandbox.kernel`. Below: an isolate, and `perform` for each script. A kernel in a worker process outlives that
-process: all its scripts are taken again in another one, which costs their processor time once more.
+Above: `Sandbox.kernel`. Below: an isolate, and `perform` for each script. A kernel survives the loss of its worker
+process: all its scripts run again in another one, which costs their processor time once more.
 """
 
 from __future__ import annotations
@@ -62,10 +62,11 @@ class Kernel:
         """Runs a script to its outcome, after those that are running or waiting for their turn.
 
         Args:
-            script: As of `Sandbox.run`, like all that is not named here.
+            script: Python source, as in `Sandbox.run`; so are the return value and what is not said here.
             answer: Awaited for each call of this script. What it raises, `run` raises, and the kernel is gone.
-            manifest: The stubs for this script, and from now on for functions that earlier ones have defined.
-            filename: How tracebacks call it; `script-N.py` if not given. Two scripts of one name mix up their lines.
+            manifest: The stubs for this script. Functions that earlier scripts defined use them too from now on.
+            filename: How tracebacks call it; `script-N.py` if not given. With one name for two scripts, tracebacks may
+                show lines of the wrong one.
             limits: Bounds of this script; default are the kernel's.
             on_output: Receives what this script prints. What it raises, `run` raises, and the kernel is gone.
             stopwatch: This script's wall time.
@@ -99,11 +100,11 @@ class Kernel:
             return result
 
     def end(self) -> None:
-        """Makes it gone, for whoever still holds it outside of its block."""
+        """Marks it as gone for whoever still holds it after its block."""
         self._gone = self._gone or "its `async with` block has ended"
 
     def _terms(self, limits: Limits) -> Terms:
-        """Its clocks go on from where they were, by the time that has passed."""
+        """Returns the terms of the next script, whose clocks go on from the last one's."""
         if self._wall_ns:
             shown = self._wall_ns + self._isolate.elapsed_ns
             now = max(time.time_ns(), shown)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 MIB = 1024 * 1024
 BYTES_A_CHARACTER = 4
-"""What a character of text takes at most, in UTF-8."""
+"""The most bytes that a character takes in UTF-8."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -68,7 +68,7 @@ class Limits:
 
 
 def check_limits(given: object) -> None:
-    """Refuses what is given in the place of limits, before anything is begun.
+    """Refuses a value that is not `Limits`, before anything is started.
 
     Raises:
         ValueError: It is neither limits nor None.
@@ -79,10 +79,10 @@ def check_limits(given: object) -> None:
 
 
 BATCH_BYTES = 4 * MIB
-"""Calls that a guest hands over at once; `guest/protocol.py` keeps to the same number."""
+"""The most that the calls which a guest hands over at once may take; `guest/protocol.py` has the same number."""
 
 LEAST_MEMORY_BYTES = 64 * MIB
 """The image's own heap, with room for a small script."""
 
 MOST_DEPTH = 200
-"""What the host can go through by recursion, wherever it is called from."""
+"""The deepest nesting that the host can follow by recursion, however deep it is called from."""

@@ -27,8 +27,8 @@ MOST_PIECES = 1_000
 """Pieces that are kept apart: one takes as much room as fifty characters."""
 
 MOST_IN_TURN = 50_000
-"""Pieces of a step, stdout and stderr in turn, that are kept in their order; what comes behind them is two pieces,
-wherever its pieces were cut, so that a step has the same when it is taken again."""
+"""How many pieces of a step, stdout and stderr in turn, are kept in their order. What follows becomes one piece for
+each stream, so that a step that is taken again has the same pieces however its text was cut."""
 
 _stream = attrgetter("stream")
 
@@ -37,7 +37,7 @@ class Output:
     """The printed text of one run. Made on the event loop's thread; `add` may be called on any."""
 
     def __init__(self, on_output: Callable[[str, str], None] | None, *, already_seen: int = 0) -> None:
-        """Takes who watches, and how many characters they have had before."""
+        """Passes text on to `on_output`, without the characters that whoever watches has seen already."""
         self._scope = None if on_output is None else anyio.CancelScope()
         self._pieces: list[Printed] = []
         self._joined = 0
@@ -52,7 +52,7 @@ class Output:
 
     @property
     def scope(self) -> AbstractContextManager[object]:
-        """What the run belongs in: it ends when the watcher raises."""
+        """The block in which to run: leaves it when the watcher raises."""
         return self._scope or contextlib.nullcontext()
 
     def add(self, output: int, text: str) -> None:
@@ -93,7 +93,7 @@ class Output:
         return "".join(self._taken["stdout"]), "".join(self._taken["stderr"])
 
     def _join(self) -> None:
-        """Makes one of pieces that follow each other, for a script that prints a character at a time."""
+        """Joins pieces of one stream that follow each other, for scripts that print a character at a time."""
         recent = self._pieces[self._joined :]
         if self._turns > MOST_IN_TURN:
             recent.sort(key=_stream)

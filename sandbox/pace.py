@@ -1,4 +1,4 @@
-"""When a script lets others have the event loop.
+"""Tells when a script has to let others use the event loop.
 
 Above: the isolates, which ask after each step, and whoever answers calls without waiting. A turn of the event loop
 costs about as much as a quick step does, so not every step gives one.
@@ -14,7 +14,7 @@ from sandbox.engine import QUICK_SECONDS
 
 
 class Pace:
-    """The turns that quick steps take one after the other, whose calls are answered without waiting."""
+    """The turn of a script whose steps are quick and whose calls are answered without waiting."""
 
     def __init__(self) -> None:
         """Begins a turn."""

@@ -24,15 +24,15 @@ MAX_SCRIPT_CHARACTERS = 2 * 1024 * 1024
 
 
 async def refuse_every_call(call: Call) -> Completion:
-    """Answers every call with a refusal: what a sandbox does that was given no tools."""
+    """Refuses every call, as a sandbox without tools does."""
     return Failed("ToolRefusedError", f"{call.function} was refused: no tools are connected")
 
 
 def check_script(script: str) -> None:
-    """Refuses a script that is too long, or none.
+    """Refuses a script that is too long, or not text.
 
     Raises:
-        ValueError: It has more than `MAX_SCRIPT_CHARACTERS`, or is no text.
+        ValueError: It has more than `MAX_SCRIPT_CHARACTERS`, or is not a `str`.
     """
     given: object = script
     if not isinstance(given, str):

@@ -1,9 +1,8 @@
-"""Instances that wait for a script: made and warmed ahead by a thread, used once, given up when nobody comes.
+"""Instances made ahead of the runs that will use them: a thread makes and warms them, and frees them after use.
 
-The same thread frees those that were used: giving memory back takes as long as running a small script.
-
-No script has run in any of them, and all of them are alike: what differs between runs is decided by `Instance.take_on`,
-so a run on an instance from here is the same, byte for byte, as on one made for it.
+Each is used once, and given up if no run comes for long. Freeing is the thread's work too, because it takes as long as
+running a small script. No script has run in a spare, and all spares are alike: `Instance.take_on` decides what differs
+between runs, so a run on a spare is the same, byte for byte, as on an instance made for it.
 
 Above: the isolates in this process, or the worker. Below: `Instance`.
 """
@@ -26,20 +25,20 @@ if TYPE_CHECKING:
     from sandbox.image import Image
 
 SPARE_BYTES = 2 * 1024 * 1024
-"""What an instance takes that has been warmed."""
+"""What a warmed instance takes."""
 
 PAUSE_SECONDS = 0.002
-"""How long after the last run has ended, or has taken the last instance, the thread works. Runs that follow each other
+"""How long the thread waits after the last run ended or took the last spare. Runs that follow each other closely then
 share neither their core nor the page tables of the process with it."""
 
 QUIET_SECONDS = 0.5
-"""How long after a run that goes on has left an instance for the next: on few cores the thread holds up that run, and
-the servers that it waits for."""
+"""How long the thread waits while a run goes on and a spare is left for the next: on few cores it would hold up that
+run, and the servers that the run waits for."""
 
 MOST_UNFREED_SECONDS = 0.016
-"""What the instances that wait to be freed in the host's own process may have computed, all together: they hold some
-megabytes for each millisecond, at what a page costs. One that makes it more is freed where it was used. In a worker all
-wait, and those that have computed for longer wait for no run."""
+"""How long the instances that wait to be freed, in the host's own process, may have computed together: each millisecond
+has filled some megabytes. An instance beyond that is freed where it was used. In a worker all wait, and once they have
+computed for longer, the thread frees them without waiting for the run to end."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,9 +46,9 @@ class Pool:
     """How many instances are kept ready.
 
     Attributes:
-        size: Instances in each process that runs guests. One takes 2 MB; a run takes one, finding what tools a script
-            names another. They are replaced when the run has ended, or at once when none is left.
-        idle_seconds: After so long without a run they are given up; the first run afterwards makes its own.
+        size: Instances in each process that runs guests, of 2 MB each. A run uses one, and finding the tools that its
+            script names uses another. They are replaced when the run has ended, or at once when none is left.
+        idle_seconds: After how long without a run they are given up. The first run afterwards makes its own.
 
     Raises:
         ValueError: A field is out of range; the text names it.
@@ -72,7 +71,7 @@ class Spares:
     """The instances of one process."""
 
     def __init__(self, image: Image, pool: Pool | None, *, most_unfreed_seconds: float = MOST_UNFREED_SECONDS) -> None:
-        """Starts the thread, if there is a pool. The first are made after the first run."""
+        """Starts the thread, if there is a pool. The first spares are made after the first run."""
         self._image = image
         self._size = 0 if pool is None else pool.size
         self._idle_seconds = None if pool is None else pool.idle_seconds
@@ -96,9 +95,9 @@ class Spares:
         return len(self._ready)
 
     def take(self) -> Instance:
-        """Returns one for a run: the newest, which caches still hold, or a new one where none is ready.
+        """Returns an instance for a run: the newest spare, which caches still hold, or a new one if none is ready.
 
-        A new one takes as long as a step may; on a thread, whose caches are cold, it would take half as long again.
+        Making one takes as long as a step may; on a thread, whose caches are cold, it would take half as long again.
 
         Raises:
             ImageError: The image is not one of this version's.
@@ -119,7 +118,7 @@ class Spares:
             raise
 
     def put(self, instance: Instance) -> None:
-        """Keeps one that has never been used."""
+        """Keeps an instance that has never been used."""
         with self._lock:
             if not self._is_closed and len(self._ready) < self._size:
                 self._ready.append(instance)
@@ -127,7 +126,7 @@ class Spares:
         instance.close()
 
     def free(self, instance: Instance) -> None:
-        """Has the thread free one that was used; frees it at once without one, or if too much waits already."""
+        """Leaves a used instance to the thread to free; frees it at once if there is no thread, or too many wait."""
         if self._thread is None:
             instance.close()
             return
@@ -143,7 +142,7 @@ class Spares:
         instance.close()
 
     def close(self) -> None:
-        """Gives up all, and waits until the thread has ended, for milliseconds: it holds the image."""
+        """Gives up all spares, and waits milliseconds until the thread has ended, because it holds the image."""
         with self._lock:
             self._is_closed = True
             self._give_up()
@@ -163,7 +162,7 @@ class Spares:
                     self._is_wanted = False  # the next run meets it again, and says so
 
     def _wait(self) -> bool:
-        """Waits until there is something to do, and it is time; False once closed. After long it gives all up."""
+        """Waits until there is work and it is due; False once closed. Gives up spares that stay idle."""
         with self._lock:
             while not self._is_closed:
                 if self._used or self._lacks_one():
@@ -178,9 +177,10 @@ class Spares:
             return not self._is_closed
 
     def _due(self) -> float:
-        """Returns when the thread may work; runs that come while none is ready do not put it off.
+        """Returns when the thread may work.
 
-        Nor does a run that goes on keep it from giving back what others have filled.
+        Runs that come while no spare is ready do not put it off, and a run that goes on does not keep it from freeing
+        much memory that others have filled.
         """
         if not self._ready:
             return self._taken_at + PAUSE_SECONDS

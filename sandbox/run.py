@@ -31,11 +31,11 @@ if TYPE_CHECKING:
     from sandbox.stopwatch import Stopwatch
 
 OPEN_BYTES = 128 * MIB
-"""Memory that calls which are open beside each other may take in the host; steps so small that all of a run stay within
-as much are not counted. A script needs as much to make them through its stubs; one that goes around these does not."""
+"""Memory in the host that all open calls of a run may take together. Steps are counted only if they are large enough
+for a run to get there. Through its stubs a script needs as much memory itself; one that goes around them does not."""
 
 CLOCK_SLACK_SECONDS = 0.001
-"""How far the run's clock may be ahead of real time before that is waited for: its own readings move it."""
+"""How far the run's clock may be ahead of real time before the driver waits: reading the clock moves it, too."""
 
 
 @dataclass(slots=True)
@@ -50,7 +50,7 @@ class Run:
     """One script on one isolate."""
 
     _news: anyio.Event
-    """Of the wait that is going on: set when one of several calls has its answer."""
+    """Belongs to the wait that is going on; set when one of several calls has its answer."""
 
     def __init__(
         self,
@@ -64,8 +64,8 @@ class Run:
     ) -> None:
         """Takes what the run needs; `outcome` starts it.
 
-        `answer` returns None for a call that has no answer for now, and `take_printed` what was printed since it was
-        asked last.
+        `answer` returns None for a call that has no answer for now. `take_printed` returns what was printed since it
+        was last called.
         """
         self.calls = 0
         self.steps = 0
@@ -120,7 +120,7 @@ class Run:
         await self._go_on(step, None)
 
     async def _go_on(self, step: Step, tasks: TaskGroup | None) -> None:
-        """Hands in what the script waits for until it ends; opens a task group when it waits for more than a call."""
+        """Hands in what the script waits for until it ends; opens a task group once it waits for more than one call."""
         while step.outcome is None:
             is_single = len(step.calls) == 1 and step.timer is None and not self._is_expecting
             if tasks is None and not is_single:
@@ -178,7 +178,7 @@ class Run:
         return bool(self._in_flight or self._finished)
 
     async def _retrace(self, start: Callable[[float], Awaitable[Step]], past: Past) -> Step:
-        """Takes the steps of the past again, while time stands still; returns the last one with every open call."""
+        """Takes the steps of the past again while time stands still; returns the last step, with all open calls."""
         calls: dict[int, Call] = {}
         step = Step()
         with self._stopwatch.paused():
@@ -201,7 +201,7 @@ class Run:
         return step._replace(calls=still_open, cancelled=())
 
     async def _enter(self, entered: PastStep, step: Callable[[float], Awaitable[Step]]) -> Step:
-        """Lets the guest compute until it returns, and pays for the time it slept."""
+        """Lets the guest compute until it returns, then waits for as long as it slept."""
         if self.steps >= self._limits.steps:
             return Step(outcome=Stopped("steps", self._limits.steps, self._waits_at))
         self._waits_at = None
@@ -218,7 +218,7 @@ class Run:
             await self._stopwatch.wait(ahead)
 
     def _followed(self, step: Step) -> Step:
-        """Ends the run at a step whose calls do not follow the ones before; no journal holds two calls of one id."""
+        """Ends the run at a step whose call ids do not rise, because no journal holds two calls of one id."""
         for call in step.calls:
             if call.id <= self._last_id:
                 return Step(outcome=protocol_failure("a call's id does not follow the ones before it"))
@@ -272,7 +272,7 @@ class Run:
             self._let_go(call.id)
 
     def _begin(self, calls: Sequence[Call], tasks: TaskGroup) -> None:
-        """Queues calls, and sees that enough tasks take them from there: one task a call would cost more than most."""
+        """Queues calls and starts enough tasks to perform them; a task for each would cost more than most calls."""
         for call in calls:
             self._in_flight[call.id] = None
             self._queued[call.id] = call
@@ -281,7 +281,7 @@ class Run:
             tasks.start_soon(self._perform_queued)
 
     async def _perform_queued(self) -> None:
-        """Performs calls until none is queued; each ends when the script withdraws it, and its scope with it."""
+        """Performs calls until none is queued. A call that the script withdraws ends with its scope."""
         while self._queued:
             with anyio.CancelScope() as scope:
                 while self._queued and not scope.cancel_called:

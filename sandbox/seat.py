@@ -1,4 +1,4 @@
-"""One instance's place in a worker process: which frames may come for it, and what becomes of them."""
+"""One instance's place in a worker process: which frames the worker may send for it, and what they change."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ class Seat:
     Attributes:
         number: Its number in the worker.
         answer: What ended its step; None while one is open.
-        news: Set when there is something new for who waits.
-        step_seconds: What its last step took of the processor; None before the first.
+        news: Set when there is something new for whoever waits.
+        step_seconds: Processor time of its last step; None before the first.
         on_output: Gets what the instance prints.
     """
 
     def __init__(self, number: int, on_output: Callable[[int, str], None]) -> None:
-        """Takes what its attributes say."""
+        """Starts with no step taken."""
         self.number = number
         self.answer: Frame | None = None
         self.news = anyio.Event()
@@ -69,7 +69,7 @@ class Seat:
         """Takes a frame from the worker.
 
         Raises:
-            ProtocolError: It is none that may come.
+            ProtocolError: The worker may not send it now.
         """
         if frame.kind not in (Kind.STDOUT, Kind.STDERR):
             self.answer = frame

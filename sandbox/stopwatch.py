@@ -1,4 +1,4 @@
-"""The wall time of one run, which stands still while a person is asked."""
+"""The wall time of one run. It stands still while a person is asked."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ class Stopwatch:
     """Counts from its creation; nested and concurrent pauses count once."""
 
     skips = False
-    """Whether what it would take to wait passes at once."""
+    """Whether waiting takes no real time."""
 
     def __init__(self, elapsed_seconds: float = 0.0) -> None:
-        """Starts at zero, or where a run that began before had come to."""
+        """Starts at zero, or at the time that a resumed run had used."""
         self._began = time.monotonic() - elapsed_seconds
         self._paused_at: float | None = None
         self._pauses = 0
@@ -37,7 +37,7 @@ class Stopwatch:
         return self._pauses > 0
 
     def on_change(self, listener: Callable[[], object] | None) -> None:
-        """Calls `listener`, if there is one, whenever the time stops or goes on; replaces the one before."""
+        """Calls `listener`, instead of the one before, whenever the time stops or goes on; None calls nobody."""
         self._listener = listener
 
     @contextlib.contextmanager
@@ -57,7 +57,7 @@ class Stopwatch:
                 self._tell()
 
     async def wait(self, seconds: float) -> None:
-        """Waits until so much time has passed."""
+        """Waits for that many seconds."""
         await anyio.sleep(seconds)
 
     def _tell(self) -> None:
@@ -66,7 +66,7 @@ class Stopwatch:
 
 
 class SkippingStopwatch(Stopwatch):
-    """The time of a run whose answers are known: it passes only where the script would wait, and then at once."""
+    """The time of a run whose answers are known: only waiting makes it pass, and that takes no real time."""
 
     skips = True
     _elapsed = 0.0
@@ -77,7 +77,7 @@ class SkippingStopwatch(Stopwatch):
         return self._elapsed
 
     async def wait(self, seconds: float) -> None:
-        """Lets so much time pass."""
+        """Adds that many seconds at once."""
         self._elapsed += max(seconds, 0.0)
         self._tell()
         await anyio.lowlevel.checkpoint()

@@ -1,4 +1,4 @@
-"""What is decided about an instance when it gets a script: until then it may wait in a pool, like all others.
+"""What is decided about an instance when a run takes it. Until then it may wait in a pool, where all are alike.
 
 Above: the isolates. Below: `Instance.take_on`, in this process or, by way of a frame, in a worker.
 """
@@ -40,14 +40,14 @@ class Terms:
 
     @classmethod
     def decode(cls, payload: bytes) -> Self:
-        """Reads what comes from a host that is trusted."""
+        """Reads what `encode` wrote; a worker trusts its host."""
         seed, wall_ns, origin_ns, is_kernel, limits = payload.split(b" ", 4)
         return cls(_read(limits), int(seed), int(wall_ns), int(origin_ns), is_kernel == b"1")
 
 
 @lru_cache
 def _written(limits: Limits) -> bytes:
-    """Most runs have the limits of the one before."""
+    """Returns limits as JSON, cached, because most runs have those of the run before."""
     return json.dumps({name: getattr(limits, name) for name in limits.__slots__}).encode()
 
 
@@ -57,8 +57,8 @@ def _read(written: bytes) -> Limits:
 
 
 BEFORE_ANY_RUN = Terms(Limits(), seed=0, wall_ns=0)
-"""Of an instance that nobody has taken."""
+"""The terms of an instance that no run has taken."""
 
 
 def drop_output(_output: int, _text: str) -> None:
-    """Takes what a guest prints for nobody."""
+    """Drops what a guest prints that no run has taken."""

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 AGAIN = object()
-"""What a function returns that has more to do: whoever waits for a thread has a turn first."""
+"""Returned by a function that has more to do, and lets others that wait for a thread go first."""
 
 
 class WasmThreads:
@@ -90,7 +90,7 @@ class WasmThreads:
 
 
 async def run_aside(function: Callable[[], T]) -> T:
-    """Runs `function` on a thread of its own, for which neither a caller that is cancelled nor the process's end waits.
+    """Runs `function` on a thread of its own. A cancelled caller does not wait for it, nor does the end of the process.
 
     Raises:
         BaseException: What `function` raised.

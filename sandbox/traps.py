@@ -1,4 +1,4 @@
-"""What a trap means that no limit of ours caused.
+"""What a trap means for a run, if none of our limits caused it.
 
 wasmtime's text of a trap names the functions on the guest's stack, which are CPython's own. That is enough to tell a
 lack of memory, a lock nobody can release and a missing import from a crash of the interpreter.

@@ -41,14 +41,14 @@ _ANY = (
 
 
 def resolve(requirements: Sequence[str], scratch: Path) -> tuple[Wheel, ...]:
-    """Chooses wheels for requirements and all that they need, pure ones where there are only such.
+    """Chooses wheels for requirements and all that they need: only pure ones if that is possible.
 
     Args:
         requirements: As pip takes them: a name, perhaps with extras and bounds of its version. No addresses or files.
         scratch: An empty folder for what pip needs on the way.
 
     Raises:
-        ImageError: A requirement is none, or nothing fits; the text names it.
+        ImageError: A requirement cannot be read, or no wheel fits; the text names it.
     """
     for requirement in requirements:
         if not _REQUIREMENT.fullmatch(requirement):
@@ -78,7 +78,7 @@ def unpack(wheels: Sequence[Wheel], folder: Path, scratch: Path) -> tuple[str, .
     """Puts the wheels' modules into `folder`; returns the compiled parts that were left out.
 
     Raises:
-        ImageError: A wheel can't be had any more, or is not the one that was locked.
+        ImageError: A wheel can't be fetched any more, or is not the one that was locked.
     """
     lock = scratch / "requirements.txt"
     lock.write_text("".join(f"{wheel}\n" for wheel in wheels), "utf-8")
