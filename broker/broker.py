@@ -103,17 +103,17 @@ class Broker:
             config: The configured servers.
             servers: Servers of the MCP SDK that run in this process, by name, beside those of the config; or lists
                 of plain functions, which become the tools of a server of that name.
-            sandbox: Where scripts run, entered when needed; several brokers may share one. What the config says when
-                None.
+            sandbox: Where scripts run, entered when needed; several brokers may share one. If None, one is made as the
+                config says.
             startup_seconds: How long entering waits for slow servers; 0 for not at all.
-            opens_sandbox: Whether entering begins to open the sandbox beside the servers, so that the first script
-                finds it ready; otherwise the first script opens it.
-            store: Where statistics and vectors are kept, in memory when None, and where runs are recorded and the audit
-                is written, nowhere when None. Not closed here.
-            embedder: Makes searches by meaning possible; that of the config when None.
+            opens_sandbox: Whether entering starts to open the sandbox in the background, so that the first script finds
+                it ready; otherwise the first script opens it.
+            store: Keeps statistics, vectors, recordings and the audit; the caller closes it. If None, statistics and
+                vectors are kept in memory, and there are no recordings and no audit.
+            embedder: Makes searches by meaning possible; the config's if None.
             ranker: A subagent or other judge that reorders the first candidates of a search.
-            sampler: Answers what servers ask a model (`sampling/createMessage`) while a call of theirs is open, or
-                raises to refuse; without one all are refused.
+            sampler: Answers a server's requests to a model (`sampling/createMessage`) during a call, or raises to
+                refuse one. Without it, all are refused.
 
         Raises:
             ConfigError: The embedder of the config cannot be loaded, or a server's name is not allowed.
@@ -172,11 +172,13 @@ class Broker:
         ranker: Ranker | None = None,
         sampler: Sampler | None = None,
     ) -> Broker:
-        """Return a broker for a config, for data of its form, or for the file at a path; else as the constructor.
+        """Return a broker for a config: a path to the file, its data as a mapping, or a `Config`.
+
+        The other arguments are those of the constructor.
 
         Raises:
-            ConfigError: The file cannot be read, or it or the data is wrong; the text lists every problem.
-            TypeError: `config` is none of these.
+            ConfigError: The file cannot be read, or the config is wrong; the text lists every problem.
+            TypeError: `config` is something else.
         """
         if isinstance(config, Mapping):
             config = Config.of_data(config)
@@ -208,12 +210,12 @@ class Broker:
 
     @property
     def tiers(self) -> Tiers:
-        """Hot list, categories, summaries and whole definitions of the tools."""
+        """The tools in four levels of detail: hot list, categories, summaries, full definitions."""
         return self._shelf.tiers
 
     @property
     def statistics(self) -> CallStatistics:
-        """The calls that each tool got."""
+        """How often each tool was called, and how that went."""
         return self._shelf.statistics
 
     async def __aenter__(self) -> Self:
@@ -262,7 +264,7 @@ class Broker:
 
     @property
     def lazy_servers(self) -> frozenset[str]:
-        """The servers that are connected only while they are needed."""
+        """The names of the servers that are connected only while they are needed."""
         return self._upstreams.lazy
 
     def server_statuses(self) -> list[ServerStatus]:
@@ -294,13 +296,13 @@ class Broker:
         """Return a new session.
 
         Args:
-            grants: What may be called besides what the policy allows; a text is read as `codemode run --allow` does.
-            answerer: Who is asked about other calls; without one they are refused.
-            extractor: The model behind `extract` in scripts: gets an `Extraction`, returns JSON data.
-            name: The name of the session in the policy's rules and in the audit; a new one when empty.
-            principal: Who was authenticated, for the policy's rules and the audit.
-            parks: Without an answerer, park a run that has a question, so that it can be resumed when somebody is
-                there. Needs a store, and recordings in full.
+            grants: What may be called beyond what the policy allows; a text is read as by `codemode run --allow`.
+            answerer: Who is asked about all other calls; without one, they are refused.
+            extractor: The model behind `extract` in scripts; gets an `Extraction`, returns JSON data.
+            name: The name of the session in policy rules and the audit; drawn if empty.
+            principal: The authenticated user, for policy rules and the audit.
+            parks: Whether a run with a question is parked if there is no answerer, to be resumed when somebody is
+                there. Needs a store, and recordings with their content.
 
         Raises:
             RuntimeError: The broker is not open.
@@ -340,8 +342,8 @@ class Broker:
         Without a store nothing is recorded, and there are none.
 
         Args:
-            principal: Whose: what `session` was given.
-            any_principal: See the runs of all, also imported ones, which only say whose they are; for the operator.
+            principal: Whose runs; what `session` was given.
+            any_principal: Return the runs of all principals, and imported ones; for the operator.
 
         Raises:
             ValueError: Both are given.
@@ -349,13 +351,13 @@ class Broker:
         return RecordedRuns(self._recordings, seen(principal, any_principal=any_principal))
 
     async def replay(self, recording: Recording) -> Replayed:
-        """Rerun a recorded script on the recorded answers, up to the first step that differs; calls no server.
+        """Run a recorded script again on the recorded answers, up to the first step that differs; calls no server.
 
         Raises:
-            RecordingError: It does not hold what a replay needs.
+            RecordingError: The recording lacks what a replay needs.
             SandboxError: The sandbox cannot be opened.
             RuntimeError: The broker is not open.
-            TypeError: It is no `Recording`.
+            TypeError: `recording` is not a `Recording`.
         """
         check_recording(recording)
         return await replay(await self._sandbox.opened(), recording)
@@ -367,10 +369,10 @@ class Broker:
         answer raises `ToolUnavailableError` in the script. Answers and sleeping take no time.
 
         Raises:
-            RecordingError: It does not hold what is needed.
+            RecordingError: The recording lacks what this needs.
             SandboxError: The sandbox cannot be opened.
             RuntimeError: The broker is not open.
-            TypeError: It is no `Recording`.
+            TypeError: `recording` is not a `Recording`.
             ValueError: The script is not text or is too long.
         """
         check_recording(recording)
@@ -378,13 +380,13 @@ class Broker:
         return await rerun(await self._sandbox.opened(), recording, script)
 
     def shuts_down(self) -> None:
-        """Say that this process is about to end: runs interrupted from now on count as interrupted by a crash."""
+        """Say that this process is about to end: runs that are interrupted from now on are treated as crashed."""
         self._recordings.is_shutting_down = True
 
     def requested_runs(self, request: str, within_seconds: float | None = None) -> list[str]:
-        """Return the recorded runs of which a client continues one when it repeats its request.
+        """Return the recorded runs that a client can go on with by repeating its request.
 
-        As of `UnfinishedRuns.requested`.
+        Details are in `UnfinishedRuns.requested`.
         """
         return self._recorder.unfinished.requested(request, within_seconds)
 

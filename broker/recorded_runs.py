@@ -43,7 +43,7 @@ class RecordedRuns:
 
     @classmethod
     def in_store(cls, store: Store, *, principal: str = "", any_principal: bool = False) -> Self:
-        """Return those in a store, also of other processes; arguments as of `Broker.recordings`.
+        """Return those in a store, also of other processes; arguments as in `Broker.recordings`.
 
         Raises:
             StoreError: The store cannot be used.

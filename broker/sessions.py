@@ -1,4 +1,4 @@
-"""One client's state: which tools were described to it, what it may call.
+"""One client's session: which tools were described to it, what it may call, and its runs.
 
 Above: `Broker.session`. Below: disclosure.py and execution.py.
 """
@@ -74,18 +74,15 @@ class Session:
         extractor: Extractor | None,
         recorder: Recorder,
     ) -> None:
-        """Start with nothing described; what may be called is what the desk says.
-
-        `extractor` answers `extract` in scripts.
-        """
+        """Start with nothing described; `desk` decides what may be called, `extractor` answers `extract` in scripts."""
         self._catalog = shelf.catalog
         self.limits = sandbox.limits
-        """Bounds of a run that brings none of its own."""
+        """Limits of runs that are given none."""
         self._desk = desk
         self._finder = shelf.finder
         self._recorder = recorder
         self.tiers = shelf.tiers
-        """What is hot, the categories, and what is in them."""
+        """The tools in four levels of detail."""
         self._disclosure = Disclosure(
             shelf.catalog,
             upstreams,
@@ -114,7 +111,7 @@ class Session:
 
     @property
     def lapsed(self) -> dict[str, str]:
-        """Tools that changed since they were described and have to be fetched again, each with what changed."""
+        """What changed in each tool that has to be fetched again, because it changed since it was described."""
         return self._disclosure.lapsed
 
     async def get_tool_details(
@@ -125,9 +122,10 @@ class Session:
         The answer also says which names no tool has.
 
         Args:
-            names: Which tools, or the name of one.
+            names: The names of tools, or one name.
             with_definitions: Return their JSON definitions as well.
-            exactly: Take no name in another program's spelling, as `mcp__git__git_log`, and no server for its tools.
+            exactly: Accept exact names only: no other program's spelling, as `mcp__git__git_log`, and no server name
+                for all its tools.
         """
         asked = [names] if isinstance(names, str) else names
         details = await self._disclosure.deliver(asked, with_definitions=with_definitions, exactly=exactly)
@@ -141,10 +139,10 @@ class Session:
         return self._desk.outlook(entry.spec, self._disclosure.upstreams[entry.spec.server].settings)
 
     async def read_in_full(self, names: Sequence[str], cursor: str | None = None) -> TierPage:
-        """Return whole definitions, as many as a page of the last tier holds, and describe those tools.
+        """Return the full definitions of tools, as many as fit on a page, and describe those tools.
 
         Raises:
-            UnknownToolError: There is no tool of one of these names.
+            UnknownToolError: No tool has one of these names.
             SearchError: The cursor cannot be used.
         """
         await self._disclosure.settle(names)
@@ -155,20 +153,19 @@ class Session:
         return page
 
     async def stubs_of_a_page(self, names: Sequence[str]) -> HeldStubs:
-        """Return which of some tools a page of the last tier holds as stubs; describes nothing.
+        """Return which of some tools fit on a page as stubs; describes nothing.
 
         Raises:
-            UnknownToolError: There is no tool of one of these names.
+            UnknownToolError: No tool has one of these names.
         """
         entries = await self._disclosure.completed([self._catalog.lookup(name) for name in names])
         return await anyio.to_thread.run_sync(self.tiers.stubs, entries)
 
     async def search(self, request: SearchRequest | str) -> SearchPage:
-        """Find tools of all servers, or of those that the request names; lazy ones are connected where it helps.
+        """Find tools of all servers, or of those that the request names; connects lazy servers that may have some.
 
-        A text is searched as `broker.search.SearchRequest(query=text)` is.
-
-        Nothing is described by it: for a page at detail `full`, pass its `to_describe` to `get_tool_details`.
+        A text is a `broker.search.SearchRequest(query=text)`. A search describes nothing: for a page at detail `full`,
+        pass its `to_describe` to `get_tool_details`.
 
         Raises:
             SearchError: The search cannot be done as asked; the text says what to change.
@@ -176,7 +173,7 @@ class Session:
         return await self._finder.search(SearchRequest(query=request) if isinstance(request, str) else request)
 
     def summaries(self, page: SearchPage) -> TierPage:
-        """Return the summaries of the tools that a search found, as many as a page of that tier holds."""
+        """Return the summaries of the tools that a search found, as many as fit on a page."""
         entries = [self._catalog.lookup(spec.qualified_name) for spec in page.tools]
         return self.tiers.summaries_of(entries, page_size=max(len(entries), 1))
 
@@ -185,8 +182,8 @@ class Session:
     ) -> DirectResult:
         """Call one tool without a script, by its qualified name or its name in scripts.
 
-        It passes what a call of a script passes: the tool has to be described, the arguments to fit, and the call to
-        be allowed. `on_progress` is told how far the server says it is.
+        The same checks apply as in a script: the tool must be described, the arguments must fit, and the call must be
+        allowed. `on_progress` receives what the server reports of its progress.
 
         Raises:
             UnknownToolError: There is no such tool; nothing was sent.
@@ -216,12 +213,12 @@ class Session:
 
         Args:
             script: Python source; tools are in the module `tools`.
-            limits: Bounds of this run.
+            limits: Limits of this run.
             filename: How tracebacks call the script.
             on_output: Receives ("stdout" or "stderr", text) while the script prints, on the event loop's thread: be
                 quick. What it raises ends the run, and is raised here.
-            on_call: Receives each call when it has ended, with the numbers of calls ended and made so far; else as
-                `on_output`.
+            on_call: Receives each call when it has ended, with the numbers of calls ended and made so far. The rules
+                for `on_output` apply.
             describe_references: Describe the tools that the script names instead of refusing to start it.
             check: With "error" a script with mistakes is not started, and the result's error is a `ScriptCheckError`
                 that lists them; with "warn" they come first on its stderr; with "off" nothing is checked.
@@ -229,15 +226,15 @@ class Session:
             park: Return as soon as there is a question, with outcome `parked`; `wait_for` has what follows. The
                 session's answerer must be a `QuestionBox`.
             extractor: The model that this run asks instead of the session's.
-            known_answers: Asked first about every call. What it answers is neither authorized nor sent, and counts as
-                received for the flow rules; for None the call goes the usual way.
+            known_answers: Asked first about every call. A call that it answers is neither authorized nor sent, and the
+                answer counts as received for flow rules. If it returns None, the call goes the usual way.
 
         Raises:
             ValueError: The script is not text or is too long, `limits` is not a `Limits`, `check` is not one of the
                 modes, or `park` is set and the session has no `QuestionBox`.
             TypeError: `on_output` or `on_call` is no plain function, or `stop` no cancel scope.
-            StoreError: It cannot be written down, and was not started.
-            RunInterruptedError: The store or the sandbox failed while it ran; says what of it was executed.
+            StoreError: The run cannot be recorded, and was not started.
+            RunInterruptedError: The store or the sandbox failed during the run; says what was executed.
             SandboxError: The sandbox cannot be opened, or fails where nothing is recorded.
         """
         check_script(script)
@@ -270,28 +267,28 @@ class Session:
         stop: anyio.CancelScope | None = None,
         extractor: Extractor | None = None,
     ) -> ExecutionResult:
-        """Continue a recorded run that was interrupted or is parked; what it was allowed then still holds.
+        """Continue a recorded run that was interrupted or is parked; what it was allowed before still holds.
 
-        Calls that were answered are not repeated. A run that waits in the session's `QuestionBox` is not for this:
-        answer its question, and `wait_for` what follows.
+        Calls that were answered are not repeated. If a run waits in the session's `QuestionBox`, answer its question
+        there, and `wait_for` it.
 
         Args:
             run: Its id, or the beginning of it.
-            any_principal: Resume a run whoever began it, also an imported one, which only says whose it is; for the
-                person at the machine. Otherwise the session's principal has to have begun it.
-            on_output: As of `execute_code`; receives what was not printed before.
-            on_call: As of `execute_code`.
+            any_principal: Resume a run of any principal, or an imported one; for the person at the machine. Otherwise
+                the run must be of the session's principal.
+            on_output: As in `execute_code`; receives what was not printed before.
+            on_call: As in `execute_code`.
             unknown: What to do about a call that was sent and whose answer is not known: `fail` it in the script, `ask`
                 a person whether to send it again, or `repeat` it if a trusted server marks the tool idempotent or
-                read-only; what the config says if left out.
-            ask_unknown: Who is asked; without one such a call fails, or waits if the session parks.
-            stop: As of `execute_code`.
-            extractor: As of `execute_code`.
+                read-only. Left out, the config decides.
+            ask_unknown: Who is asked. Without one, such a call fails, or waits if the session parks.
+            stop: As in `execute_code`.
+            extractor: As in `execute_code`.
 
         Raises:
             RecordingError: There is no such run, it has ended, or it cannot be resumed here; the text says why.
-            StoreError: It cannot be written down, and stays as it is.
-            RunInterruptedError: The store or the sandbox failed while it ran; says what of it was executed.
+            StoreError: The run cannot be recorded, and stays as it is.
+            RunInterruptedError: The store or the sandbox failed during the run; says what was executed.
             SandboxError: The sandbox cannot be opened.
         """
         principal = self._desk.principal
@@ -302,21 +299,21 @@ class Session:
         return await self._recorder.resumptions.perform(run_id, principal, work)
 
     async def repeated(self, run_id: str) -> ExecutionResult | None:
-        """Return the result of a run that this process has already resumed for the session's principal, once.
+        """Wait for a run that this process has already resumed for the session's principal; return its result, once.
 
-        Waits for it. None if there is no such run, or it is parked again: then `resume` continues it. For a client
-        that asks once more.
+        For a client that repeats its request. None if there is no such run, or if it is parked again: then `resume`
+        continues it.
         """
         return await self._recorder.resumptions.result(run_id, self._desk.principal)
 
     async def wait_for(self, run_id: str) -> ExecutionResult:
-        """Wait until a parked run ends or is parked with its next question; one of before a restart is resumed for it.
+        """Wait until a parked run ends or has its next question; resumes it first if this process has not begun it.
 
         Raises:
             KeyError: No such run of the session's principal is parked here, or its result was fetched.
-            RecordingError: It is recorded, and cannot be resumed here; the text says why.
-            StoreError: It cannot be written down, and stays as it is.
-            RunInterruptedError: The store or the sandbox failed while it ran; says what of it was executed.
+            RecordingError: The recorded run cannot be resumed here; the text says why.
+            StoreError: The run cannot be recorded, and stays as it is.
+            RunInterruptedError: The store or the sandbox failed during the run; says what was executed.
             SandboxError: The sandbox cannot be opened.
         """
         if self._parking is None:
@@ -324,10 +321,9 @@ class Session:
         return await self._parking.wait_for(run_id)
 
     def resume_parked(self) -> list[str]:
-        """Resume, in the background, the recorded runs that wait, so that their questions are in the session's box.
+        """Resume the principal's parked runs, as after a restart; return their ids. Their questions come into the box.
 
-        For use after a restart: each continues when it is answered, and `wait_for` waits for that. Returns their ids;
-        runs of other principals are left alone.
+        They wait in the background: each continues when its question is answered, and `wait_for` waits for it.
 
         Raises:
             ValueError: The session has no `QuestionBox`.
@@ -337,7 +333,7 @@ class Session:
         return self._parking.resume_waiting()
 
     def forget_request(self, run_id: str) -> None:
-        """Treat the next request like the one that began a run as a new one: its client knows how the run ended."""
+        """Let a request that is repeated begin a new run: the client knows how this one ended."""
         self._recorder.unfinished.forget_request(run_id)
 
     def revoke(self, grant_id: str) -> bool:
@@ -346,7 +342,7 @@ class Session:
         The next call is decided without it.
 
         Raises:
-            StoreError: It is revoked, but that cannot be written into a run that is parked.
+            StoreError: The grant is revoked, but a parked run cannot be told of it.
         """
         held = self._desk.revoke(grant_id)
         if held is not None:
@@ -366,8 +362,8 @@ class Session:
         Args:
             name: `search_tools`, `get_tool_details` or `execute_code`.
             arguments: As the model wrote them, JSON text included; wrong ones get a reply that explains them.
-            on_output: As of `execute_code`.
-            on_call: As of `execute_code`.
+            on_output: As in `execute_code`.
+            on_call: As in `execute_code`.
         """
         return await self.surface.dispatch(name, arguments, Watching(on_output, on_call))
 

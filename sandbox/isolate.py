@@ -47,7 +47,7 @@ class Isolate(ABC):
 
     @abstractmethod
     def take_on(self, terms: Terms, on_output: Callable[[int, str], None]) -> None:
-        """Makes it the guest of a run; arguments as of `Instance`."""
+        """Makes it the guest of a run; arguments as in `Instance.take_on`."""
         self._terms = terms
 
     async def references(self, script: str, unimported: Iterable[str]) -> tuple[Reference, ...] | Raised | Stopped:

@@ -54,7 +54,7 @@ async def perform(  # noqa: PLR0913  # a run's conditions
     journal: Journal | None = None,
     past: Past | None = None,
 ) -> RunResult:
-    """Runs a script to its outcome; arguments as of `Sandbox.run`."""
+    """Runs a script to its outcome; arguments as in `Sandbox.run`."""
     stopwatch = stopwatch or Stopwatch()
     past = past or Past()
     output = Output(on_output, already_seen=past.printed_characters)

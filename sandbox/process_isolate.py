@@ -69,7 +69,7 @@ class ProcessIsolate(Isolate):
         self._to_skip = 0
 
     def take_on(self, terms: Terms, on_output: Callable[[int, str], None]) -> None:
-        """Makes it the guest of a run; arguments as of `Instance`."""
+        """Makes it the guest of a run; arguments as in `Instance.take_on`."""
         super().take_on(terms, on_output)
         self.elapsed_ns = 0
         self.cpu_seconds = 0.0

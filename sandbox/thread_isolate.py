@@ -51,7 +51,7 @@ class ThreadIsolate(Isolate):
         return self._instance.output_bytes
 
     def take_on(self, terms: Terms, on_output: Callable[[int, str], None]) -> None:
-        """Makes it the guest of a run; arguments as of `Instance`."""
+        """Makes it the guest of a run; arguments as in `Instance.take_on`."""
         super().take_on(terms, on_output)
         self._instance.take_on(terms, on_output)
 

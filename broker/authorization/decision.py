@@ -1,9 +1,9 @@
 """Whether a call may be made: one function, without I/O, clock or MCP.
 
-Above: run_desk.py, which asks people where the answer is `Ask`. Below: policy, grants, flow. What nobody has allowed is
-`Ask`, and an `Ask` that nobody answers is a refusal. Of what is said about a call the strictest counts, in this
-order: a person's denial, a rule that denies, a flow that is denied, a quota that is used up; then a rule that allows,
-unless a flow asks; then a grant; then a person.
+Above: run_desk.py, which asks people where the decision is `Ask`. Below: policy, grants, flow. A call that nothing
+allows is `Ask`, and an `Ask` that nobody answers is a refusal. The first of these that applies decides: a person's
+denial, a rule that denies, a flow that is denied, a quota that is used up; then a rule that allows, unless a flow asks;
+then a grant; then a person.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 BasisKind: TypeAlias = Literal["rule", "grant", "answer", "denial", "flow", "quota", "nobody"]
 
 _KINDS = {"rule": "", "quota": "", "nobody": "nobody was there to ask:"}
-"""How what decided is named where its kind is no word before its name."""
+"""What stands before the name of what decided, if not its kind."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +68,7 @@ class FlowUse:
 
 @dataclass(frozen=True, slots=True)
 class Allow:
-    """The call may be made; `held` is the grant that is used by it, where it is one."""
+    """The call may be made; `held` is the grant that allows it, if one does."""
 
     basis: Basis
     held: Held | None = None
@@ -84,10 +84,10 @@ class Deny:
 
 @dataclass(frozen=True, slots=True)
 class Ask:
-    """Nobody has said yet.
+    """Nothing has decided the call yet: a person has to.
 
     Attributes:
-        flows: Those that ask; an answer to the question is one to them.
+        flows: The flows that ask; whoever answers the question answers for them.
     """
 
     basis: Basis
@@ -114,7 +114,7 @@ def authorize(
         grants: What people have allowed and denied.
         flow: What the run has received.
         now: Seconds since the epoch, for grants that expire.
-        used_up: What is said of a quota that leaves no call; empty where there is none.
+        used_up: Says which quota is used up; empty if none is.
     """
     rule, title = policy.rule_for(call)
     flows = _flows(call, policy, flow)
@@ -135,7 +135,7 @@ def authorize(
 def _refusal(
     call: PendingCall, rule: Rule, title: str, flows: Sequence[FlowUse], *, denial: Denial | None, used_up: str
 ) -> Deny | None:
-    """Return what refuses a call, whoever has allowed it."""
+    """Return what refuses a call whatever else allows it."""
     if denial is not None:
         said = f": {denial.note.rstrip('. ')}" if denial.note else " by the person who was asked"
         return Deny(f"{call.shown_name} was refused{said}.", Basis("denial", denial.pattern, denial.note))

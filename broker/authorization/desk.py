@@ -1,4 +1,4 @@
-"""What has been allowed and denied in a session, and the desks at which its runs have their calls decided.
+"""The grants and denials of a session, and the desks of its runs, which decide their calls.
 
 Above: `Broker.session`, sessions.py. Below: run_desk.py, grants.py, kept_grants.py.
 """
@@ -58,7 +58,7 @@ class ConsentDesk:
         self.book = GrantBook.of(grants)
         self.answerer = answerer
         self.parks = False
-        """Whether a question that nobody is there for waits, and its run is parked."""
+        """Whether a run is parked with its question if nobody is there to answer it."""
         self.session = session
         self.principal = principal
         self.audit = audit
@@ -75,15 +75,15 @@ class ConsentDesk:
 
     @property
     def interrupted(self) -> set[str]:
-        """The recorded runs that began here, may go on, and are not going on now."""
+        """The recorded runs that began here and can be resumed: they have not ended, and are not running."""
         return self.unfinished - {run.caller.run for run in self.open_runs}
 
     def see(self, spec: ToolSpec) -> None:
-        """Take note of a definition that the session was told of: a grant given before holds for it alone."""
+        """Note the definition of a tool that the session was told; an earlier grant holds for this definition only."""
         self.book.definitions.see(spec)
 
     def outlook(self, spec: ToolSpec, settings: ServerConfig) -> Outlook | None:
-        """Return what is certain of every call of a tool that the present request leads to; nothing is decided."""
+        """Return what is certain about every call of a tool in the present request; decides nothing."""
         answerer = RunAnswerer(self)
         facts = self.policy.facts_of(spec, settings)
         return outlook(
@@ -95,7 +95,7 @@ class ConsentDesk:
         )
 
     def revoke(self, grant_id: str) -> Held | None:
-        """Take a grant back, with the copies that resumed runs hold; return it if it was held."""
+        """Revoke a grant, with its copies in resumed runs; return it if it was held."""
         revoked = next((held for held in self.book.held if held.id == grant_id), None)
         if revoked is None:
             return None
@@ -109,7 +109,7 @@ class ConsentDesk:
         return revoked
 
     def give(self, grant: Grant, *, run: str, by: str) -> Held:
-        """Take in a grant that somebody gave in a run; a permanent one is kept where there is a store."""
+        """Add a grant that somebody gave in a run; a permanent one goes into the store, if there is one."""
         grant_id = None
         definition = self.book.definitions.present(literal(grant.pattern)) if grant.scope == "always" else None
         if definition is not None and self.kept is not None and definition.digest == grant.digest:
@@ -120,13 +120,13 @@ class ConsentDesk:
         return self.book.add(grant, run=run, by=by, grant_id=grant_id)
 
     def change(self, name: str) -> tuple[str, ...]:
-        """Return how a tool differs from when it was first seen here, or from when a grant for it was kept."""
+        """Return how a tool has changed since it was first seen here, or since a kept grant for it was given."""
         change = self.book.definitions.change(name)
         before, now = self._kept_definitions.get(name), self.book.definitions.present(name)
         return change or (difference(before, now) if before is not None and now is not None else ())
 
     def use(self, held: Held) -> bool:
-        """Use a grant for one call; tell whether it still holds: one that is kept may have been revoked elsewhere."""
+        """Use a grant for one call; return False if it no longer holds, as a kept one that was revoked elsewhere."""
         if self._is_lost(held, KeptGrants.use):
             self.book.revoke(held.id)
             return False
@@ -134,12 +134,12 @@ class ConsentDesk:
         return True
 
     def still_holds(self, held: Held) -> bool:
-        """Tell whether a grant that was used has not been taken back since, here or elsewhere."""
+        """Tell whether a grant that was used has not been revoked since, here or elsewhere."""
         is_used_up = held.calls_left < 1  # its last use has removed it from the store
         return self.book.holds(held) and (is_used_up or not self._is_lost(held, KeptGrants.is_kept))
 
     def _is_lost(self, held: Held, is_there: Callable[[KeptGrants, str], bool]) -> bool:
-        """Tell whether a grant is one that the store should keep, and does not any more or cannot be asked for."""
+        """Tell whether a kept grant is no longer in the store, or the store cannot be read."""
         if held.grant.scope != "always" or self.kept is None or not held.id.startswith(KEPT):
             return False
         try:
@@ -151,9 +151,9 @@ class ConsentDesk:
     def for_run(
         self, run: str = "", script: str = "", *, is_direct: bool = False, journal: CallJournal | None = None
     ) -> RunDesk:
-        """Return the desk of one run of a script, whose text is given, or of one direct call.
+        """Return the desk of one run, given its script's text, or of one direct call.
 
-        The direct calls of a session are one flow of data: between them it goes through the model.
+        All direct calls of a session share one flow state, because data goes from one to the next through the model.
         """
         flow = self._flow if is_direct or self.policy.config.flow_memory == "session" else FlowState()
         digest = hashlib.sha256(script.encode("utf-8", "surrogatepass")).hexdigest()

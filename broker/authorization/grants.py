@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 Scope: TypeAlias = Literal["run", "session", "always"]
 
 MOST_CALLS = 999_999_999
-"""For how many calls a grant can be; who means more means any number."""
+"""The highest number of calls in a grant; for more, leave the number out."""
 
 BEFOREHAND = "beforehand"
 """Who gave a grant that a session began with."""
@@ -39,14 +39,14 @@ class Grant:
 
     Attributes:
         pattern: `*`, `?` and `[…]` match; case counts. `*` alone is every tool of every server.
-        digest: The definition of the tool for which it holds. Without one it holds for each tool as it was defined
-            when the grant was given, or first seen after that. It lapses when the tool changes.
+        digest: The definition of the tool for which it holds. Without one, it holds for each tool as that was defined
+            when the grant was given, or when it was first seen afterwards. The grant lapses when the tool changes.
         arguments: What the arguments must be.
         calls: How many calls it is good for.
-        scope: Until the run ends in which it was given, until the session ends, or kept in the store for later
-            sessions; `always` needs the exact name of one tool and its digest.
+        scope: `run` holds until the end of the run in which it was given, `session` until the end of the session;
+            `always` is kept in the store, and needs the exact name of one tool and its digest.
         expires_at: When it ends in any case; a time with its zone.
-        after: Labels that the run may have received: without them it does not answer a flow rule that asks.
+        after: Labels that the run may have received. A flow rule that asks about another label is not answered by it.
 
     Raises:
         PatternError: It could never hold, or would hold for more than it may.
@@ -106,7 +106,7 @@ class Grant:
 
 @dataclass(frozen=True, slots=True)
 class Denial:
-    """A person's no to the tools that match a pattern, with words for the script; stronger than any grant or rule."""
+    """A person's no to the tools that match a pattern, with a note for the script; stronger than any grant or rule."""
 
     pattern: str
     note: str = ""
@@ -121,7 +121,7 @@ class Denial:
 
 @dataclass(slots=True, eq=False)
 class Held:
-    """A grant in a book: how much of it is left, and where it holds."""
+    """A grant in a book, with what is left of it and where it holds."""
 
     id: str
     grant: Grant
@@ -136,7 +136,7 @@ class Held:
     """The grant of which a resumed run holds this copy, as text."""
 
     def covers(self, call: PendingCall, labels: frozenset[str], now: float) -> bool:
-        """Tell whether it holds for a call of a tool that it is known to match."""
+        """Tell whether it covers a call; the caller has checked that it matches the tool."""
         return (
             self.holds(call.arguments)
             and self.calls_left > 0
@@ -168,7 +168,7 @@ class GrantBook:
 
     @property
     def held(self) -> tuple[Held, ...]:
-        """What is held, in the order in which it was given; some may be used up or expired."""
+        """The grants in the order in which they were given; some may be used up or expired."""
         return tuple(self._held.values())
 
     @property
@@ -185,7 +185,7 @@ class GrantBook:
         grant_id: str | None = None,
         stands_for: str = "",
     ) -> Held:
-        """Take in a grant that was given in a run by somebody, or beforehand."""
+        """Add a grant that somebody gave in a run, or that was given beforehand."""
         self._number += 1
         held = Held(
             id=grant_id or f"g{self._number}",
@@ -204,11 +204,11 @@ class GrantBook:
         return held
 
     def deny(self, denial: Denial, *, run: str = "") -> None:
-        """Take in a denial that was given in a run, or beforehand."""
+        """Add a denial that was given in a run, or beforehand."""
         self._denials.append((denial, run))
 
     def revoke(self, grant_id: str) -> bool:
-        """Take a grant back: the next call is judged without it. Tell whether there was one."""
+        """Remove a grant, so that the next call is decided without it; return whether there was one."""
         self._candidates.clear()
         return self._held.pop(grant_id, None) is not None
 
@@ -224,7 +224,7 @@ class GrantBook:
         self._denials = [(denial, of) for denial, of in self._denials if denial.scope != "run" or of != run]
 
     def covering(self, call: PendingCall, labels: frozenset[str], now: float) -> Held | None:
-        """Return a grant that holds for a call after these labels; one without a count before one that has one."""
+        """Return a grant that covers a call after these labels; one without a number of calls is preferred."""
         key = (call.server, call.tool, call.digest)
         candidates = self._candidates.get(key)
         if candidates is None:
@@ -233,7 +233,7 @@ class GrantBook:
         return next((held for held in candidates if held.covers(call, labels, now)), None)
 
     def denial_of(self, call: PendingCall) -> Denial | None:
-        """Return a denial that holds for a call; one with words before one without."""
+        """Return a denial that covers a call; one with a note is preferred."""
         if not self._denials:
             return None
         holding = [

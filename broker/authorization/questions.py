@@ -1,6 +1,6 @@
-"""A question to a person: the calls of one run that wait, what is to be known about each, and how they are alike.
+"""A question to a person: the waiting calls of one run, grouped by tool, with what the person should know.
 
-Above: desk.py asks it, answerers show it. Below: decision, grants, predicates. A loop of writes is one row: the same
+Above: run_desk.py asks it, answerers show it. Below: decision, grants, predicates. A loop of writes is one group: the
 tool, what all its calls have in common, and what varies.
 """
 
@@ -36,7 +36,7 @@ _LEAST_PREFIX = 3
 
 @dataclass(frozen=True, slots=True)
 class Notes:
-    """What a person should know about one call beside the call.
+    """What a person should know about one call, besides the call itself.
 
     Attributes:
         ask: Why it is a question.
@@ -56,7 +56,7 @@ class Question:
     """The calls of one run that wait for an answer, in the order in which they were made.
 
     Attributes:
-        calls: Copies: to change them changes nothing that is sent.
+        calls: Copies; changing them changes nothing that is sent.
         notes: One for each call.
         timeout_seconds: How long there is for an answer.
         numbers: The calls' places in the run.
@@ -69,7 +69,7 @@ class Question:
 
     @property
     def digest(self) -> str:
-        """What tells it from every other question: calls, definitions and flows."""
+        """A hash over its calls, definitions and flows, which tells it from every other question."""
         flows = [sorted(use.label for use in notes.ask.flows) for notes in self.notes]
         calls = [[call.caller.run, call.qualified_name, call.digest, call.arguments] for call in self.calls]
         return hashlib.sha256(canonical_json([list(self.numbers), calls, flows]).encode()).hexdigest()
@@ -101,7 +101,7 @@ class CallGroup:
         notes: One for each, or none.
         same: Arguments that all calls have, by JSON pointer, with the value that they share.
         varying: The other arguments, with the value of each call that has one.
-        keys: The objects that those were taken out of, by JSON pointer, with the keys that they have in any call.
+        keys: The objects that hold these arguments, by JSON pointer, with all keys that they have in any call.
     """
 
     indices: tuple[int, ...]
@@ -131,7 +131,7 @@ class CallGroup:
         return tuple(dict.fromkeys(use for notes in self.notes for use in notes.ask.flows))
 
     def suggestion(self) -> Predicate:
-        """Return what these calls have in common: equal values, common beginnings, ranges, no argument but these."""
+        """Return a predicate for calls like these: equal values, common beginnings, ranges, no other arguments."""
         if not self.keys:  # more arguments than are told apart: these and no others
             return Predicate.parse({"": {"in": [call.arguments for call in self.calls]}})
         tests: dict[str, Any] = {place: {"keys": names} for place, names in self.keys.items()}
@@ -157,7 +157,7 @@ class CallGroup:
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """A yes or no to these calls of the question and to no others.
+    """A yes or no to some calls of the question, and to nothing else.
 
     Attributes:
         calls: Their places in the question.
@@ -165,7 +165,7 @@ class Verdict:
         note: Words for the script where they may not.
 
     Raises:
-        TypeError: It is no clear yes or no.
+        TypeError: It is not a clear yes or no.
     """
 
     calls: tuple[int, ...]
@@ -182,7 +182,7 @@ class Verdict:
 
 
 Answer: TypeAlias = Grant | Denial | Verdict
-"""What a person said: to these calls, or to all that a pattern and a predicate cover, for as long as it holds."""
+"""What a person said, about some calls of the question or about all calls that a pattern covers."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -238,7 +238,7 @@ def _taken_apart(
 ) -> tuple[dict[str, tuple[Any, ...]], dict[str, tuple[str, ...]]]:
     """Return the values in the arguments of calls by JSON pointer, and the keys of the objects that held them.
 
-    Nothing is left out: an object that some calls lack, or that has too many keys, is a value as a whole.
+    Nothing is left out: an object that some calls lack, or that has too many keys, is returned as one value.
     """
     values: dict[str, tuple[Any, ...]] = {"": tuple(arguments)}
     keys: dict[str, tuple[str, ...]] = {}
@@ -265,7 +265,7 @@ def _all_equal(values: Sequence[Any]) -> bool:
 
 
 def _alike(values: Sequence[Any]) -> dict[str, Any] | None:
-    """Return a test that all values pass and others like them; None where nothing is alike."""
+    """Return a test that all values pass, and similar ones would; None if they have nothing in common."""
     for test in _candidates(values):
         if all(map(compile_test(ArgumentTest.model_validate(test)), values)):
             return test

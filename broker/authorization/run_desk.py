@@ -1,7 +1,7 @@
-"""Decides the calls of one run, and asks people about those that nobody has decided, together.
+"""Decides the calls of one run, and puts the undecided ones to a person in one question.
 
 Above: tool_calls.py. Below: decision.py, desk.py for what the session holds, run_answerer.py. An answerer that fails,
-is late, or answers less than it was asked, has refused. What is decided is counted before the call is made.
+is late or leaves calls out has refused them. A call is counted when it is allowed, before it is made.
 """
 
 from __future__ import annotations
@@ -54,11 +54,11 @@ class RunDesk:
 
     @property
     def _may_leave(self) -> bool:
-        """Whether a call that nobody answers waits for somebody to come, and the run with it."""
+        """Whether an unanswered call may wait until somebody comes, with the run parked meanwhile."""
         return self.answerer.comes_back and self.journal.can_resume
 
     def leave(self, call: PendingCall, ask: Ask, *, order: int) -> bool:
-        """Leave a call to somebody who is not there; tell whether the run can wait for that."""
+        """Put a call aside for a person who is not there yet; return False if the run cannot wait for one."""
         if not (self.answerer.is_away and self._may_leave):
             return False
         self._left[order] = Waiting(call, ask, order)
@@ -66,11 +66,11 @@ class RunDesk:
 
     @property
     def question(self) -> Question | None:
-        """What the run is parked with: the calls that were left."""
+        """The question that the run is parked with: the calls that were put aside."""
         return self._question([self._left[order] for order in sorted(self._left)]) if self._left else None
 
     def take(self, question: Question, answers: Sequence[Answer], by: str) -> None:
-        """Take the answers to a question with which the run was parked; they count when its calls come again."""
+        """Take the answers to the question with which the run was parked, for when its calls come again."""
         asked = [
             Waiting(call, notes.ask, order)
             for call, notes, order in zip(question.calls, question.notes, question.numbers, strict=True)
@@ -79,7 +79,7 @@ class RunDesk:
         self._said |= {waiting.order: waiting for waiting in asked}
 
     def judge(self, call: PendingCall) -> Decision:
-        """Decide by what is known now, without asking; nothing is used up."""
+        """Decide by what is known now. Asks nobody, and uses nothing up."""
         desk = self._desk
         return authorize(
             call,
@@ -91,7 +91,7 @@ class RunDesk:
         )
 
     def decide_now(self, call: PendingCall, *, order: int = 0) -> Decision:
-        """Decide without asking; what allows the call is used up. `order` is the call's place in the run."""
+        """Decide without asking, and use up what allows the call. `order` is its place in the run."""
         said = self._said.pop(order, None)
         if said is not None and said.call.digest == call.digest:
             settled = self._settled(replace(said, call=call))
@@ -103,10 +103,10 @@ class RunDesk:
         return decision
 
     async def decide(self, call: PendingCall, *, order: int = 0) -> Allow | Deny | None:
-        """Decide, asking when nobody has said yet. Calls that come while a question is open join the next one.
+        """Decide, asking a person if need be; None if the person may come back to it later.
 
-        `order` is the call's place in its question: tasks reach this point in any order. None is no decision for now:
-        whoever was asked may come back to it.
+        Calls that come while a question is open join the next one, in the `order` of the run: tasks reach this point in
+        any order.
         """
         decision = self.decide_now(call)
         if not isinstance(decision, Ask):
@@ -126,59 +126,59 @@ class RunDesk:
         return settled
 
     def still_allows(self, call: PendingCall, decision: Allow) -> bool:
-        """Tell whether what allowed a call was not taken back, nor the call denied, while it waited for its turn."""
+        """Tell whether a call that waited for its turn is still allowed: nothing was revoked or denied meanwhile."""
         if self._desk.book.denial_of(call) is not None:
             return False
         return decision.held is None or self._desk.still_holds(decision.held)
 
     def turn(self, call: PendingCall) -> AbstractAsyncContextManager[None]:
-        """Wait until a call may be made beside those that are being made, and hold its place for a block."""
+        """Wait until quotas let one more call run at the same time, and count it as running inside the block."""
         return self._desk.quotas.slot(call)
 
     def receive(self, call: PendingCall, value: object) -> None:
-        """Note what a script is given of a server."""
+        """Note data of a server that the script gets."""
         self.flow.receive(call, value)
 
     def give_back(self, grant: Grant, *, of: Grant, by: str) -> str:
-        """Hold what is left of a grant that the run had before it was interrupted; return its id."""
+        """Add what is left of a grant that the run had before it was resumed; return its id."""
         return self._desk.book.add(grant, run=self.caller.run, by=by, stands_for=str(of)).id
 
     def deny(self, denial: Denial) -> None:
-        """Take in a denial that the run had before it was interrupted."""
+        """Add a denial that the run had before it was resumed."""
         self._desk.book.deny(denial, run=self.caller.run)
 
     def remember(self, said: CallAnswer) -> None:
-        """Take in what was said of a call that the script is about to make again."""
+        """Note what a person said of a call that the script is about to make again."""
         self._said[said.call] = waiting_of(said)
 
     def count_again(self, call: PendingCall) -> None:
-        """Count a call that the run had sent before it was interrupted."""
+        """Count a call that the run had sent before it was resumed."""
         self._desk.quotas.count_again(call)
 
     def close(self) -> None:
-        """End the run: what held for it alone is forgotten."""
+        """End the run, and forget what held only for it."""
         self._desk.open_runs.discard(self)
         self._desk.book.end_run(self.caller.run)
         self._desk.quotas.end_run(self.caller.run)
 
     def _use(self, call: PendingCall, decision: Allow) -> bool:
-        """Use what allows a call; tell whether it still does."""
+        """Use up what allows a call; return False if it no longer does."""
         if decision.held is not None and not self._desk.use(decision.held):
             return False
         self._desk.quotas.count(call)
         return True
 
     def _settled(self, waiting: Waiting) -> Allow | Deny | None:
-        """Return the decision about a waiting call, or None while somebody has to be asked."""
+        """Return the decision about a waiting call, or None if somebody still has to be asked."""
         call, verdict = waiting.call, waiting.verdict
         if verdict is not None and not verdict.allow:
-            # Stronger than a grant, also than one that was given in the same breath.
+            # Stronger than a grant, even one in the same answer.
             said = f" was refused: {verdict.note.rstrip('. ')}." if verdict.note else " was refused."
             return Deny(f"{call.shown_name}{said}", Basis("answer", "this call", verdict.note, self.answerer.name))
         decision = self.decide_now(call)
         if not isinstance(decision, Ask):
             return decision
-        # What a person agreed to is the flows that they were shown, not what has come in since.
+        # The person agreed to the flows that they were shown, not to those of data received since.
         if verdict is not None and verdict.allow and labels_of(decision) <= labels_of(waiting.ask):
             allowed = Allow(Basis("answer", "this call", decision.basis.reason, self.answerer.name))
             self._use(call, allowed)
@@ -211,12 +211,12 @@ class RunDesk:
         if answers is None:
             refusal = f"was refused: nobody answered within {self.answerer.timeout_seconds:g} s."
         self._accept(asked, answers or (), self.answerer.name, refusal)
-        # In the order of the calls: a grant for some of them is for the first ones.
+        # In the order of the calls, so that a grant for a number of calls covers the first ones.
         for waiting in asked:
             waiting.decision = self._settled(waiting)
 
     def _accept(self, asked: Sequence[Waiting], answers: Sequence[Answer], by: str, refusal: str) -> None:
-        """Take answers in: what holds for more than these calls, and what was said of each."""
+        """Add the grants and denials in the answers, and note what was said of each call."""
         given: dict[int, Verdict] = {}
         held, denials = [], []
         for answer in answers:

@@ -1,4 +1,4 @@
-"""One attempt of a script to call a tool, from its first word to its end: what the envelope and the audit say of it.
+"""One attempt of a script to call a tool, from call to answer: its records for the envelope and the audit.
 
 Above: tool_calls.py, which carries it along. Below: audit.py. The audit is written before the call is sent; a call
 that cannot be written down is not made.
@@ -61,8 +61,8 @@ class CallRecord(BaseModel):
     """One attempt of a script to call a tool.
 
     Attributes:
-        server: The server's name in the config; the script's own word where there is no such server.
-        tool: The tool's original name; the script's own word where there is no such tool.
+        server: The server's name in the config; what the script wrote if there is no such server.
+        tool: The tool's own name; what the script wrote if there is no such tool.
         decision: `undecided` when the call ended before it came to a decision.
         status: How it ended.
         duration_ms: From the script's call to its answer, questions included.
@@ -83,10 +83,10 @@ class Attempt:
 
     Attributes:
         call: What is asked for.
-        record: What the envelope says of it.
-        audit: Where it is written down; None where nothing is.
-        grant_id: The grant that it uses, where one allows it.
-        allowance: What allows it.
+        record: Its record in the envelope.
+        audit: Where it is recorded; None if nowhere.
+        grant_id: The grant that allows it, if one does.
+        allowance: The decision that allows it.
     """
 
     call: PendingCall
@@ -104,14 +104,14 @@ class Attempt:
         return "" if self._basis is None else f"{self._basis.kind}: {self._basis.name}"
 
     def decided(self, decision: Allow | Deny) -> None:
-        """Take note of what decided it."""
+        """Note what decided it."""
         self._basis = decision.basis
         self.allowance = None if isinstance(decision, Deny) else decision
         held = None if self.allowance is None else self.allowance.held
         self.grant_id = "" if held is None else held.id
 
     def allow(self) -> bool:
-        """Write down that it is about to be sent; tell whether that could be done."""
+        """Record that it is about to be sent; return whether that worked."""
         self.record.decision = "allowed"
         if self.audit is None:
             return True
@@ -124,12 +124,12 @@ class Attempt:
         return True
 
     def not_written(self) -> None:
-        """Take back that it was written down: what was to be written together with it failed."""
+        """Undo `allow`, because what had to be written together with it could not be."""
         self._number = None
         self.record.decision = "undecided"
 
     def end(self, completion: Completion | None, journal: CallJournal) -> None:
-        """Note how it ended, None when it was cut off, and have that written down with the next line of the journal."""
+        """Note how it ended (None if it was cut off), to be recorded with the next line of the journal."""
         record = self.record
         if completion is not None:
             record.status = _status(completion)

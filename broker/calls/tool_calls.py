@@ -1,9 +1,9 @@
 """The one path from a stub in a script to `tools/call` at a server.
 
-Above: execution.py hands `ToolCalls.answer` to the sandbox. Below: catalog, consent, upstreams. In this order,
-and a call that fails a step goes no further: resolve the name, check that the tool is described, check the
-arguments, decide, send once, convert the result. Every attempt leaves a record, the cancelled ones too.
-Nothing else in the code base calls `Upstream.call_tool`.
+Above: run_calls.py for scripts, direct_calls.py. Below: catalog, run_desk.py, upstreams. The steps, in this order:
+resolve the name, check that the tool is described, check the arguments, decide, send once, convert the result. A call
+that fails a step goes no further. Every attempt leaves a record, a cancelled one too. Nothing else calls
+`Upstream.call_tool`.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 
 
 class _NobodyThereError(Exception):
-    """A call waits for a person who is not there."""
+    """A call needs an answer from a person who is not there."""
 
 
 class ToolCalls:
@@ -59,11 +59,17 @@ class ToolCalls:
         on_progress: ProgressFnT | None = None,
         convert: Callable[[dict[str, Any], CatalogEntry], Completion] | None = None,
     ) -> None:
-        """Take what decides about calls; `stopwatch` stands still while a person is asked.
+        """Take what decides about calls.
 
-        `on_call` is told of each call that has ended, with the numbers of calls ended and made; it must not raise.
-        `blocks` keeps images and the like for the script to display. `convert` makes something else than a script's
-        value out of a server's result; it must not raise. `on_progress` is told how far a server says it is.
+        Args:
+            disclosure: The tools that are described.
+            desk: Decides about each call.
+            stopwatch: Stands still while a person is asked.
+            redact: Takes secrets out of answers.
+            on_call: Receives each call that has ended, with the numbers of calls ended and made; must not raise.
+            blocks: Keeps images and the like for the script to display.
+            on_progress: Receives what a server reports of its progress.
+            convert: Makes the answer from a server's result; that of a script if None. Must not raise.
         """
         self._records: dict[int, CallRecord] = {}
         # By the digest of a definition, which its server is part of; what the operator says of servers stays.
@@ -87,11 +93,11 @@ class ToolCalls:
         return [self._records[number] for number in sorted(self._records)]
 
     def restore(self, earlier: Mapping[int, CallRecord]) -> None:
-        """Put the calls on record that a run had made before it was resumed."""
+        """Put on record the calls that a run had made before it was resumed."""
         self._records.update(earlier)
 
     def note_known(self, call: Call, completion: Completion) -> None:
-        """Take note of an answer that was known before: what a script is given of a server counts in the flows."""
+        """Count an answer that did not come from a call as data received from its server, for flow rules."""
         server, tool = self._named(call, self._catalog.by_python_name(call.function))
         upstream = self._upstreams.get(server)
         facts = ToolFacts(labels=self._desk.policy.labels_of(None if upstream is None else upstream.settings.labels))
@@ -99,9 +105,9 @@ class ToolCalls:
         self._desk.receive(made, _received(completion))
 
     async def answer(self, call: Call) -> Completion | None:
-        """Answer one call of the script. Never raises for what a script or a server can cause.
+        """Answer one call of the script; None if it has to wait for a person who is not there.
 
-        None is no answer for now: the call waits for a person who is not there.
+        Never raises for what a script or a server can cause.
         """
         entry = self._catalog.by_python_name(call.function)
         server, tool = self._named(call, entry)
@@ -124,14 +130,14 @@ class ToolCalls:
         return completion
 
     def _named(self, call: Call, entry: CatalogEntry | None) -> tuple[str, str]:
-        """Return the names of server and tool; the script's own words where there are none."""
+        """Return the names of server and tool; for an unknown tool, as the script wrote them."""
         if entry is not None:
             return entry.spec.server, entry.spec.name
         namespace, _, function = call.function.partition(".")
         return self._catalog.server_of(namespace) or namespace, function
 
     def _cleaned(self, completion: Completion, call: Call) -> Completion:
-        """Return a completion without secrets, and without paths of the host that the script did not name."""
+        """Return a completion without secrets; in a failure, without host paths that the script did not name."""
         if isinstance(completion, Returned):
             return Returned(self._redact.value(completion.value))
         paths = HostPaths(call.arguments)
@@ -186,7 +192,7 @@ class ToolCalls:
         pending, upstream = attempt.call, self._upstreams[entry.spec.server]
         try:
             async with self._desk.turn(pending):
-                # Before it is looked at once more: a server that comes back may have another tool of that name.
+                # First, because a server that comes back may have another tool of that name.
                 await upstream.connected()
                 failed = self._overtaken(call, entry, attempt) or self._unwritten(call, entry, attempt)
                 if failed is not None:
@@ -208,7 +214,7 @@ class ToolCalls:
         return completion
 
     def _overtaken(self, call: Call, entry: CatalogEntry, attempt: Attempt) -> Failed | None:
-        """Refuse what has changed since it was allowed: a person, or its turn, may have taken their time."""
+        """Refuse a call whose tool or permission has changed since it was allowed, while it waited for its turn."""
         now = self._catalog.by_python_name(call.function)
         if now is None or now.spec.digest != entry.spec.digest:
             return needs_description(entry, what_changed(entry.spec, now.spec if now is not None else None))
@@ -220,7 +226,7 @@ class ToolCalls:
         return refused(entry, reason)
 
     def _unwritten(self, call: Call, entry: CatalogEntry, attempt: Attempt) -> Failed | None:
-        """Write down that a call is sent, before it is; what cannot be written down is not done."""
+        """Record that a call is sent, before it is; a call that cannot be recorded is refused."""
         pending = attempt.call
         try:
             with self._journal.together():
@@ -249,7 +255,7 @@ class ToolCalls:
             return await self._desk.answerer.fill(form)
 
     def _not_found(self, call: Call, record: CallRecord) -> Failed:
-        """The guest knows only listed tools, so this is a server that is down or a tool that has gone."""
+        """Say why a tool is missing. The guest knows listed tools only, so its server is down, or it has gone."""
         details = {"server": record.server, "tool": record.tool}
         upstream = self._upstreams.get(record.server)
         if upstream is not None and (problem := upstream.status.problem) is not None:
@@ -261,7 +267,7 @@ class ToolCalls:
 
 
 def _received(completion: Completion) -> Any:
-    """Return what a script is given of a server."""
+    """Return the data of a completion that reaches the script, for flow rules."""
     if isinstance(completion, Returned):
         return completion.value
     return [completion.message, completion.details]

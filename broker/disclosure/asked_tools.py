@@ -25,7 +25,7 @@ MOST_OF_A_SERVER = 20
 
 @dataclass(frozen=True, slots=True)
 class AskedTools:
-    """The tools that were asked for by qualified name; `unknown` and the others are as of `ToolDetails`."""
+    """The tools that were asked for by qualified name; `unknown` and the others are as in `ToolDetails`."""
 
     entries: dict[str, CatalogEntry] = field(default_factory=dict)
     unknown: dict[str, tuple[str, ...]] = field(default_factory=dict)

@@ -1,4 +1,4 @@
-"""Runs of a store that ended with their process, gone on with in the background.
+"""Resumes, in the background, runs that ended with their process.
 
 Above: broker.py, which says when. Below: the recorder, which knows them, and sessions. Nobody waits for such a run: its
 result is kept until the client comes that had asked for it.

@@ -68,7 +68,7 @@ class WaitsFor(BaseModel):
 
     @classmethod
     def answer_to(cls, asked: Question, question_id: str) -> Self:
-        """Return that a run waits for the answer to a question."""
+        """Return a wait for the answer to a question."""
         return cls(question=question_id, text=asked.as_text(), calls=len(asked.calls), asked=asked)
 
 
@@ -152,7 +152,7 @@ def envelope_of(
 
 
 def redacted_outcome(outcome: Outcome, redact: Redactor) -> Outcome:
-    """Take the secrets out of what a script returned or raised: it may have put together what came in parts."""
+    """Take secrets out of what a script returned or raised; it may have put one together from parts."""
     match outcome:
         case Completed(value):
             return Completed(redact.value(value))

@@ -53,13 +53,13 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class _Conditions:
-    """What a run is carried out with, beside what is recorded of it.
+    """What a run needs beyond its recording.
 
     Attributes:
-        limits: Its bounds; those of the sandbox when None.
-        warned: The mistakes that were found in the script, as the beginning of its stderr.
-        unknown: What is done about calls of unknown outcome, in a run that is resumed.
-        given: Answers to the question that it waits for.
+        limits: Its limits; the sandbox's if None.
+        warned: The mistakes that the check found, to be put first on its stderr.
+        unknown: In a resumed run, decides about calls of unknown outcome.
+        given: The answers to the question with which it was parked.
     """
 
     script: str
@@ -73,7 +73,7 @@ class _Conditions:
 
 @dataclass(frozen=True, kw_only=True)
 class Execution:
-    """What a run of one session works with."""
+    """Runs the scripts of one session."""
 
     preparation: Preparation
     desk: ConsentDesk
@@ -95,7 +95,7 @@ class Execution:
         """Run a script; whatever it does is in the result.
 
         Raises:
-            StoreError: It cannot be written down, and was not started.
+            StoreError: The run cannot be recorded, and was not started.
             RunInterruptedError: The store or the sandbox failed while it ran.
             SandboxError: The sandbox cannot be opened.
         """
@@ -138,13 +138,13 @@ class Execution:
         ask: UnknownAnswerer | None = None,
         given: GivenAnswers | None = None,
     ) -> ExecutionResult:
-        """Go on with a run that was interrupted or is parked; `given` answers the question that it waits for.
+        """Continue a run that was interrupted or is parked; `given` answers the question that it waits for.
 
-        `policy` and `ask` are about calls of unknown outcome.
+        `policy` and `ask` decide about calls of unknown outcome.
 
         Raises:
             RecordingError: It cannot go on here; the text says why.
-            StoreError: It cannot be written down, and stays as it is.
+            StoreError: The run cannot be recorded, and stays as it is.
             RunInterruptedError: The store or the sandbox failed while it ran.
             SandboxError: The sandbox cannot be opened.
         """
@@ -167,7 +167,7 @@ class Execution:
     async def _carry_out(
         self, sandbox: Sandbox, recorded: RecordedRun, conditions: _Conditions, watching: Watching
     ) -> ExecutionResult:
-        """Run a script that may start, or go on with one from where its past ends."""
+        """Run a script that may start, from its beginning or from where its past ends."""
         began = time.monotonic()
         stopwatch = Stopwatch(recorded.past.elapsed_seconds)
         desk = self.desk.for_run(recorded.run_id, conditions.script, journal=recorded.journal)
@@ -209,7 +209,7 @@ class Execution:
         )
 
     def _calls(self, recorded: RecordedRun, desk: RunDesk, stopwatch: Stopwatch, watching: Watching) -> RunCalls:
-        """Return who answers the calls of a run, with what it had called before."""
+        """Return what answers the calls of a run; for a resumed one, with its earlier calls."""
         disclosure, blocks = self.preparation.disclosure, ContentBlocks(self.redact)
         tools = ToolCalls(
             disclosure=disclosure,
@@ -227,7 +227,7 @@ class Execution:
         return calls
 
     def _recorded_tools(self, found: Sequence[Reference]) -> Iterator[RecordedTool]:
-        """Yield the tools that a script names and that are described, as they are written down."""
+        """Yield the described tools that a script names, as they are recorded."""
         for entry in self.preparation.named(found):
             if self.preparation.disclosure.is_described(entry):
                 yield self._recorded_tool(entry)

@@ -1,4 +1,4 @@
-"""What a script that failed may have meant, in a sentence behind its error: the mistakes that models make most.
+"""Hints that follow the error of a failed script: what it may have meant, for the mistakes that models make most.
 
 Above: execution.py, preparation.py. Below: the catalog. Pure. A script is searched by patterns alone, and a hint that
 is wrong costs whoever wrote it a line.
@@ -131,7 +131,7 @@ _BESIDE = frozenset({"execute_code", "get_tool_details", "search_tools"})
 
 
 def with_hint(outcome: Outcome, script: str, catalog: Catalog, *, has_called: bool) -> Outcome:
-    """Return the outcome of a run, with a hint behind the error of a script that raised one of the usual mistakes.
+    """Return the outcome of a run; the error of one of the usual mistakes gets a hint.
 
     Args:
         outcome: As the sandbox gave it.
@@ -149,7 +149,7 @@ def with_hint(outcome: Outcome, script: str, catalog: Catalog, *, has_called: bo
 
 
 def sharpened(diagnostic: Diagnostic, catalog: Catalog) -> Diagnostic:
-    """Return a mistake, with where the tool is that a script imports or calls by another name, or that it is gone."""
+    """Return a mistake; if a tool was named wrongly, say which server has it, or that it is gone."""
     tool = _NO_TOOL.match(diagnostic.message)
     if tool is not None and catalog.has_withdrawn(f"{tool[2]}.{tool[1]}"):
         return replace(diagnostic, message=f"{diagnostic.message}{WITHDRAWN}")

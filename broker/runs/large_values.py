@@ -1,4 +1,4 @@
-"""Work on the values of scripts that takes as long as they have parts: in a thread where there are many.
+"""Work on the values of scripts, in a thread if they have many parts.
 
 Above: execution.py, the surface. Below: anyio. One script's value does not keep the other sessions waiting.
 """

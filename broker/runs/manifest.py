@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 _LOOKS = re.compile(r"\b(?:help|inspect|pydoc|signature|get_type_hints)\b|__(?:doc|annotations|signature)__")
-"""What a script looks at tools with: then it is told what there is to see."""
+"""Names with which a script looks at tools; the manifest then has sources and summaries to look at."""
 OF_PYTHON = sys.stdlib_module_names | frozenset(dir(builtins))
 """Names that mean what Python has under them, unless a script imports a server's."""
 _SUMMARY_CHARACTERS = 120
@@ -34,9 +34,9 @@ def manifest_of(script: str, found: Sequence[Reference], disclosure: Disclosure)
 
     The servers that it names are there without an import too, but for those with a name of Python's own.
 
-    Servers whose names are not in the script's text are told of with their described tools alone: each function costs
-    a guest 5 µs, and a catalog may have ten thousand. A name that the script puts together at run time is then one of
-    those or not described, which the guest says.
+    Of servers whose names are not in the script's text, only the described tools are listed: each function costs the
+    guest 5 µs, and a catalog may have ten thousand. If the script puts another name together at run time, the guest
+    says that it is not described.
     """
     catalog, upstreams = disclosure.catalog, disclosure.upstreams
     text = normalised("NFKC", script)
@@ -73,7 +73,7 @@ def _function(entry: CatalogEntry, disclosure: Disclosure, *, looks: bool) -> di
 
 
 def _stand_in(functions: dict[str, Any], namespace: str, found: Sequence[Reference]) -> None:
-    """Let a script call what it names of a server that is down: the call says that it is, and can be caught."""
+    """Let a script call what it names of a server that is down: the call raises an error that it can catch."""
     for reference in found:
         if reference.namespace == namespace and reference.function is not None and reference.function != "*":
             entry = {"described": True, "doc": "", "parameters": [], "accepts_extra": True, "types": []}

@@ -1,4 +1,4 @@
-"""What is said of a script that names tools which were not described: it is not started.
+"""The outcome of a script that was not started because it names tools that were not described.
 
 Above: preparation.py, which finds that out, and whoever answers such a script. Below: call_texts.py.
 """
@@ -36,7 +36,7 @@ class NotDescribed:
         return self._raised(fetch_them(self.names))
 
     def outcome_with_stubs(self, mistakes: Sequence[Diagnostic]) -> Raised:
-        """The same for whoever is given the descriptions with it, and the `mistakes` that they show in the script."""
+        """Return the outcome for a caller who gets the descriptions with it, and the `mistakes` that they show."""
         return self._raised(f"{NOT_FITTING}\n{mistakes_listed(mistakes)}" if mistakes else NOW_DESCRIBED)
 
     def _raised(self, next_step: str) -> Raised:

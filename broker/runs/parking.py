@@ -1,4 +1,4 @@
-"""Runs that go on without anybody waiting for them: parked while a question is open, and resumed.
+"""Runs of a session that nobody waits for: parked while a question is open, and resumed with the answer.
 
 Above: sessions.py. Below: question_box.py, execution.py, and the task group of the broker, in which the runs live. Of a
 parked run that is recorded nothing is kept but its question; the answer resumes it. One that is not recorded waits in
@@ -76,7 +76,7 @@ class Parking:
         box.wake = _opened
 
     async def run(self, work: Work, watching: Watching | None = None) -> ExecutionResult:
-        """Do the work of a run, for those who watch it, until it ends or is parked."""
+        """Run until the end, or until the run is parked."""
         live = _Live()
         self._tasks().start_soon(self._perform, live, work, watching or Watching())
         try:
@@ -86,7 +86,7 @@ class Parking:
             raise
 
     def begin(self, run: str, work: Work) -> None:
-        """Do the work of a run that nobody waits for yet; `wait_for` may come for it."""
+        """Start a run that nobody waits for yet; `wait_for` finds it."""
         live = _Live(run)
         self._keep(live)
         self._tasks().start_soon(self._perform, live, work, Watching())
@@ -96,7 +96,7 @@ class Parking:
         return run in self._kept
 
     async def wait_for(self, run: str) -> ExecutionResult:
-        """Wait until a run that was parked ends, or is parked with another question, also one of before a restart.
+        """Wait until a parked run ends, or is parked with another question; resumes one of an earlier process.
 
         Raises:
             KeyError: No such run of the principal is parked, or its result was fetched.
@@ -122,7 +122,7 @@ class Parking:
         with live.scope, answering(Later(self._box)):
             try:
                 result = await work(watching)
-                # What stops a run is used once: an answer goes on with it as with one of another process.
+                # A scope that stopped it is used up: the answer resumes the run as one of another process.
                 watching = replace(watching, stop=None)
                 while result.waits_for is not None:
                     live.parked = result
@@ -163,7 +163,7 @@ def _opened(asked: OpenQuestion) -> None:
 
 
 def _parked(live: _Live, asked: OpenQuestion) -> ExecutionResult:
-    """Return how a run stands that waits: as its instance was dropped, or in memory, where its usage is not known."""
+    """Return the state of a waiting run: as it was parked, or, if it waits in memory, what is known of it."""
     stands = live.parked or ExecutionResult(
         outcome="parked",
         stdout=live.text("stdout"),

@@ -1,4 +1,4 @@
-"""A script before it is run: what it names, whether that is described and used right, what the guest is told of it.
+"""Prepares a script to run: finds the tools that it names, checks its use of them, makes the guest's manifest.
 
 Above: execution.py. Below: the sandbox, which reads scripts, disclosure.py, manifest.py and script_check.py. The host
 never parses a script; what it names is found inside a guest.
@@ -43,7 +43,7 @@ _MOST_NAMED = 1_000
 
 @dataclass(frozen=True, kw_only=True)
 class Preparation:
-    """What the scripts of one session are prepared with."""
+    """Prepares the scripts of one session."""
 
     sandbox: SharedSandbox
     disclosure: Disclosure
@@ -77,8 +77,8 @@ class Preparation:
     async def read(
         self, script: str, filename: str, *, describe_references: bool
     ) -> Sequence[Reference] | NotDescribed | Raised | Stopped:
-        """Return what a script names when all of that is described, else why it cannot start."""
-        # What is not there in the text cannot be named; a name that is made up at run time is found by no reading.
+        """Return what a script names if all of it is described, else why it cannot start."""
+        # Only what the text holds can be named; a name that is put together at run time is not found by reading.
         unimported = self._unimported(script)
         if "tools" not in script and not unimported:
             return ()
@@ -87,8 +87,8 @@ class Preparation:
         if isinstance(found, Raised | Stopped):
             return _with_filename(found, filename)
         await self.disclosure.settle(map(_written, found))
-        # Where nobody describes them for it, a script is only kept from tools that it names: what it finds out while it
-        # runs is told it then.
+        # A script that has to fetch descriptions itself is refused only for tools that it spells out; about others the
+        # call says so when it is made.
         named = self.named(found) if describe_references else self.spelled_out(found)
         undescribed = [entry for entry in named if not self.disclosure.is_described(entry)]
         if undescribed and not describe_references:
@@ -98,7 +98,7 @@ class Preparation:
         return found
 
     def _meant(self, reference: Reference) -> CatalogEntry | None:
-        """Return the tool that a script names, in another program's spelling, or of a server near by name too."""
+        """Return the tool that a script names, also in another program's spelling or with a server's name misspelt."""
         namespace, function = reference.namespace, reference.function or ""
         if reference.function in _WHOLE_SERVER:
             return self.catalog.meant(namespace)
@@ -123,7 +123,7 @@ class Preparation:
     async def mistakes(
         self, script: str, found: Sequence[Reference], manifest: Mapping[str, Any]
     ) -> Sequence[Diagnostic]:
-        """Return what is wrong with a script, for a run: a check that cannot be made does not keep it from running."""
+        """Return the mistakes that stop a script; none if it cannot be checked, so that it runs."""
         if not found:
             return ()
         try:
@@ -148,8 +148,8 @@ class Preparation:
     def _unimported(self, script: str) -> frozenset[str]:
         """Return the names that may stand for servers and tools in a script without an import.
 
-        Namespaces of which the script's text has an attribute, and what it calls or imports that may be a server or a
-        tool as another program spells it. What Python has under the same name is meant instead.
+        These are namespaces of which the text uses an attribute, and names that it calls or imports which may be a
+        server or tool in another program's spelling. Names that Python itself has are left out.
         """
         text = normalised("NFKC", script)
         named = dict.fromkeys([*_IMPORTED.findall(text), *_CALLED.findall(text)])
@@ -161,11 +161,11 @@ class Preparation:
         return f"{entry.python_name} {text}" if text else ""
 
     def spelled_out(self, found: Sequence[Reference]) -> list[CatalogEntry]:
-        """Return the tools that a script names with their servers, or as if they were servers."""
+        """Return the tools that a script spells out: with their server, or used as if they were one."""
         return self.named([reference for reference in found if self._is_of_tool(reference)])
 
     def named(self, found: Sequence[Reference]) -> list[CatalogEntry]:
-        """Return the tools that a script names; all of a server when it names the server and none of its tools."""
+        """Return the tools that a script names; all tools of a server of which it names none."""
         precise = {reference.namespace for reference in found if reference.function not in _WHOLE_SERVER}
         entries: list[CatalogEntry | None] = []
         for reference in found:
@@ -180,7 +180,7 @@ class Preparation:
 
 
 def _with_filename(outcome: Raised | Stopped, filename: str) -> Raised | Stopped:
-    """References are parsed under the default name; tracebacks show the script's own."""
+    """Put the script's own name into a traceback; references are parsed under the default one."""
     if isinstance(outcome, Stopped):
         return outcome
     renamed = outcome.traceback.replace('File "script.py"', f'File "{filename}"')
@@ -192,7 +192,7 @@ def _written(reference: Reference) -> str:
 
 
 def _place(entry: CatalogEntry, reference: Reference | None) -> str:
-    """Return a tool with where a script names it, and as what, if that is not its name."""
+    """Return a tool's name, with the line that names it and the spelling there, if that differs."""
     if reference is None:
         return entry.python_name
     written = _written(reference)

@@ -1,4 +1,4 @@
-"""What a run has printed so far, without secrets for whoever listens, and whole for a run that is stopped from outside.
+"""What a run has printed so far: passed on without secrets, and kept for a run that is stopped from outside.
 
 Above: execution.py. Below: redaction.py.
 """

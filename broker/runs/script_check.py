@@ -120,7 +120,7 @@ def unreadable(ended: Raised | Stopped, script: str) -> Diagnostic:
 
 
 def _threads() -> anyio.CapacityLimiter:
-    """Return the threads of this event loop for checks: those that wait for a checker must not be all it has."""
+    """Return the limiter of threads for checks, so that waiting for a checker never takes all threads of the loop."""
     try:
         return _THREADS.get()
     except LookupError:

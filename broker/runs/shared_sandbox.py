@@ -45,7 +45,7 @@ class SharedSandbox:
         return await self._opened(self._tasks())
 
     async def open_early(self, tasks: TaskGroup) -> None:
-        """Open it for whoever comes first; what goes wrong is told to them."""
+        """Open it ahead of the first run, which gets the error if that fails."""
         with suppress(SandboxError):
             await self._opened(tasks)
 

@@ -1,4 +1,4 @@
-"""Who watches a run: is told of it as it goes on, may stop it, or answers what it asks.
+"""The callbacks of whoever watches a run: told of output and calls, able to stop it, or answering what it asks.
 
 Above: sessions.py and the surface, which take it from a caller. Below: nothing. `Session.execute_code` says what each
 is.

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class Beginning:
-    """What a run begins with; fields as of `events.Begun`."""
+    """What a run begins with; fields as in `events.Begun`."""
 
     run_id: str
     filename: str

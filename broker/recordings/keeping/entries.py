@@ -87,7 +87,7 @@ class RecordingEntry:
 
     @property
     def seconds(self) -> float | None:
-        """For how long it went on, without the time that it lay; None as of `ran`."""
+        """For how long it went on, without the time that it lay; None where `ran` is."""
         return None if self.ran is None else self.ran / 1e9
 
     @property
