@@ -1,8 +1,8 @@
 """JSON Schema to typed Python stubs, and scripts checked against them.
 
-Knows nothing of MCP sessions or Wasm. schemas/ makes types of what servers send, stubs/ writes them down, checking/
-has scripts checked against what was written; each knows those before it alone. Everything in a tool definition is
-hostile text; see schemas/closed_schema.py for how it is kept out of source, stubs/source_check.py for the proof.
+Knows nothing of MCP sessions or Wasm. schemas/ makes types from a server's schemas, stubs/ writes them as stubs, and
+checking/ checks scripts against the stubs; each uses only those before it. Everything in a tool definition is hostile
+text: schemas/closed_schema.py keeps it out of source, and stubs/source_check.py proves that.
 """
 
 from codegen.checking.check import Diagnostic, check

@@ -1,4 +1,4 @@
-"""Any string to a Python name that is legal, unique among its neighbours and harmless in a stub.
+"""Makes a Python name from any string: legal, unique among its neighbours and harmless in a stub.
 
 Above: names of namespaces, functions, parameters and classes. The names given in come from servers.
 """

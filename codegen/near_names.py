@@ -1,4 +1,4 @@
-"""The name that another one was probably meant to be, found in bounded time among any number of names.
+"""Finds the name that was probably meant by another one, in bounded time among any number of names.
 
 Above: missing_names.py, and the broker's near_names.py. Below: difflib, which may take the cube of a name's length: it
 compares with the thirty names that share most pairs of characters, found among the thousand whose lengths are nearest.
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 COMPARED = 30
 MEASURED = 1_000
 NAME_CHARACTERS = 64
-"""Of a name that count, as many as identifiers of tools have."""
+"""Characters of a name that count: as many as a tool's identifier has."""
 
 _CUTOFF = 0.6
 

@@ -1,4 +1,4 @@
-"""Unicode normal forms of texts that others wrote, in time proportional to their length.
+"""Brings hostile texts into a Unicode normal form in time proportional to their length.
 
 Above: whoever compares names as Python does, and paths as servers may. Below: nothing. `unicodedata` sorts marks that
 follow each other with an insertion sort, and keeps the interpreter meanwhile: a script of a million marks would hold
@@ -12,7 +12,7 @@ import unicodedata
 from typing import Literal
 
 MOST_TOGETHER = 100
-"""Characters beyond ASCII that are normalised in one go."""
+"""The most characters beyond ASCII that are normalised at once."""
 
 # What comes before ASCII never joins with it or trades places with it, so that a text may be cut there.
 _PIECE = re.compile(rf"[\x00-\x7f]?[^\x00-\x7f]{{1,{MOST_TOGETHER}}}")

@@ -1,4 +1,4 @@
-"""Text of a server made inert for people, models and source: printable characters, bounded length.
+"""Makes text of servers inert for people, models and source: printable characters, bounded length.
 
 Above: docstrings, comments and notes. What is removed: control characters, terminal sequences, invisible and
 direction-changing characters (Unicode categories Cc, Cf, Cs, Co, Cn, and what else fonts show as nothing), which
@@ -23,7 +23,7 @@ _SENTENCE_END = re.compile(r"(?<=[.!?])\s")
 _ENDS_SENTENCE = re.compile(r"[.!?\u3002\uff01\uff1f][*_`'\")\]]*\Z")
 _NEW_BLOCK = re.compile(r"\s*(?:[-*+]\s|[#>|<]|```|\d+[.)]\s|[A-Z]\w*:|\Z)")
 _WRAPPED_CHARACTERS = 60
-"""A line that is as long and ends within a sentence goes on in the next one; a shorter one is a heading or a title."""
+"""From this length on, a line that ends within a sentence was wrapped; a shorter one is a heading or a title."""
 _MARK = "…"
 
 
@@ -35,7 +35,7 @@ def one_line(text: Any, limit: int) -> str:
 
 
 def indented(line: str, limit: int) -> str:
-    """Return one line of a text that is not ours, made inert, with all its spaces: in source and values they count."""
+    """Return one line of a foreign text made inert, with all its spaces, which count in source and in values."""
     return _bounded(_printable(line[: 4 * limit + 64].expandtabs(4)), limit)
 
 
@@ -82,7 +82,7 @@ def few(names: Iterable[str], most: int) -> str:
 
 
 def that_fit(names: Iterable[str], characters: int) -> list[str]:
-    """Return the first of some names, one at least, as many as there is room for where they stand in a JSON list."""
+    """Return as many of the names as fit into so many characters of a JSON list, but at least one."""
     shown: list[str] = []
     between = len('", "')
     room = characters + between

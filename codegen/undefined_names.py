@@ -1,4 +1,4 @@
-"""Names that a script uses and nothing gives it, of Python without an import or of nothing: what to write for each.
+"""Hints for undefined names in a script: names of Python without their import, and names that do not exist.
 
 Above: missing_names.py, and the broker's hints.py. Below: plain_text.py. Names that scripts also give their own values
 count only where they are called.
@@ -51,7 +51,7 @@ _HOMES = {name: module for module, names in _MEMBERS.items() for name in names.s
 _SHORT = {"ET": "xml.etree.ElementTree as ET", "dt": "datetime as dt"}
 _OTHERWISE = {"false": "False", "null": "None", "true": "True", "undefined": "None"}
 _ARE_CALLED = frozenset({"copy", "datetime", "glob", "pprint"})
-"""Modules that hold something of their own name, which is what a script means that calls the name."""
+"""Modules that hold something of their own name; a script that calls the name means that."""
 _SERVERS = 12
 _SERVERS_CHARACTERS = 450
 _STARTS_ANEW = "each script starts anew: define what it uses"
@@ -59,7 +59,7 @@ _OF_DATETIME = re.compile(r"\bdatetime\.(?:UTC|date|datetime|time|timedelta|time
 
 
 def python_hint(name: str, script: str) -> str:
-    """Return what a script writes that uses this name of Python without an import; empty for any other name."""
+    """Return what to write for a name of Python that is not imported; empty for any other name."""
     if name in _OTHERWISE:
         return f"in Python it is `{_OTHERWISE[name]}`"
     is_called = re.search(rf"(?<![\w.]){name}\s*\(", script) is not None
@@ -77,7 +77,7 @@ def python_hint(name: str, script: str) -> str:
 
 
 def nowhere_hint(name: str, script: str, servers: Iterable[str]) -> str:
-    """Return what to do about a name that is of nothing; which servers there are, where it is called like one."""
+    """Return what to do about a name that does not exist; if it is used like a server, with the servers that do."""
     if re.search(rf"\bawait\s+{name}\.\w+\s*\(", script) is None:
         return _STARTS_ANEW
     there_are = one_line(few(servers, _SERVERS), _SERVERS_CHARACTERS) or "none"

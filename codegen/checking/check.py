@@ -1,11 +1,12 @@
-"""A script checked against the stubs of described tools, before anything happens.
+"""Checks a script against the stubs of described tools, before it runs.
 
-Above: the package's public functions. Below: the type checker, and judge.py on what it finds.
+Above: the package's public functions. Below: the type checker, and judge.py, which judges its findings.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from itertools import islice
 from typing import TYPE_CHECKING
 
 from codegen.checking.checker_input import tools_package
@@ -19,19 +20,20 @@ from codegen.errors import CheckerError
 from codegen.plain_text import one_line
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Mapping
+    from collections.abc import Collection, Iterable, Iterator, Mapping
 
+    from codegen.checking.known_names import Known
     from codegen.checking.language_server import Finding
     from codegen.checking.mistake import Mistake
     from codegen.stubs.stub import Stub
 
 MAX_DIAGNOSTICS = 20
-_MOST_JUDGED = 2 * MAX_DIAGNOSTICS  # two may be of one mistake
+_MOST_JUDGED = 2 * MAX_DIAGNOSTICS  # one mistake may be two findings
 LONGEST_SCRIPT = 100_000
-# Of the doubtful ones, too: a script made for it has thousands.
 _MOST_FINDINGS = 500
+"""Findings that are looked at, certain or not: a hostile script has thousands."""
 _MOST_READ = 5_000_000
-"""Characters read for all findings together: one may take a look at every line of the script."""
+"""Characters read for all findings together: judging one may read every line of the script."""
 _MESSAGE_LENGTH = 300
 _HINT_LENGTH = 300
 
@@ -62,10 +64,15 @@ def check(
 ) -> list[Diagnostic]:
     """Return the mistakes that stop a script, in the order of its lines, at most twenty.
 
-    Top-level `await` and `return` are legal. The script is neither parsed nor run by this process: `ty` reads it. A
-    `checker` that has checked one before takes some 3 ms; without one, a process is started and ended, 40 ms. `listed`
-    are functions by namespace that exist but are not described: calls to them are not checked. Namespaces that are
-    `unimported` need no import.
+    Top-level `await` and `return` are legal. This process neither parses nor runs the script; `ty` reads it.
+
+    Args:
+        script: Python source.
+        stubs: The described tools.
+        listed: The names of other functions that exist, by namespace; calls to them are not checked.
+        unimported: Namespaces that the script may use without an import.
+        checker: What reads the script: some 3 ms when it has read one before. Without one, a process is started for
+            this check alone, 40 ms.
 
     Raises:
         CheckerError: If the type checker cannot be run, or not within its bounds. The script may still be correct.
@@ -85,19 +92,20 @@ def check(
         unimported=frozenset(unimported),
         results_altered=any(map(alters_results, found)),
     )
-    judged: list[tuple[Finding, Mistake]] = []
+    diagnostics: dict[tuple[int, int], Diagnostic] = {}
+    for finding, mistake in said_once(list(islice(_mistakes(script, found, known), _MOST_JUDGED))):
+        diagnostics.setdefault((finding.line, finding.column), _diagnostic(finding, mistake))
+    return list(diagnostics.values())[:MAX_DIAGNOSTICS]
+
+
+def _mistakes(script: str, found: Iterable[Finding], known: Known) -> Iterator[tuple[Finding, Mistake]]:
+    """Yield the findings that are mistakes, in the order of the script, within the bounds on what is read."""
     text = ScriptText(script)
     most = min(_MOST_FINDINGS, _MOST_READ // (len(script) or 1))
     for finding in sorted(found, key=lambda one: (one.line, one.column))[:most]:
-        if len(judged) == _MOST_JUDGED:
-            break
         mistake = mistake_in(finding, Place(finding, text), known)
         if mistake is not None:
-            judged.append((finding, mistake))
-    diagnostics: dict[tuple[int, int], Diagnostic] = {}
-    for finding, mistake in said_once(judged):
-        diagnostics.setdefault((finding.line, finding.column), _diagnostic(finding, mistake))
-    return list(diagnostics.values())[:MAX_DIAGNOSTICS]
+            yield finding, mistake
 
 
 def _diagnostic(finding: Finding, mistake: Mistake) -> Diagnostic:

@@ -1,7 +1,7 @@
-"""What the type checker said of the same text before, and is about to say of it now.
+"""The findings of earlier and running type checks, shared by checks of the same text.
 
-Above: type_checker.py. Its findings are a function of the script and the package beside it, so equal ones are asked for
-once: an agent often runs a script again, and many agents the same one.
+Above: type_checker.py. Findings depend only on the script and the package beside it. Agents often run a script again,
+and many run the same one, so equal checks ask the checker once.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ if TYPE_CHECKING:
 
 _Found: TypeAlias = "tuple[Finding, ...]"
 
-# A script made for it has thousands of findings, or long ones; such are asked for again.
+# A hostile script has thousands of findings, or long ones; those are not kept.
 _MOST_CHARACTERS_KEPT = 10_000
 _CHARACTERS_BESIDE_A_MESSAGE = 100
 
 
 class FindingCache:
-    """The findings asked for last; safe to use from several threads."""
+    """The findings of the scripts that were checked last; safe to use from several threads."""
 
     def __init__(self, ask: Callable[[str, Mapping[str, str]], Iterable[Finding]], *, entries: int = 256) -> None:
         """Hold the findings of at most `entries` scripts; `ask` says what the checker finds."""
@@ -35,10 +35,10 @@ class FindingCache:
         self._lock = threading.Lock()
 
     def findings(self, script: str, package: Mapping[str, str]) -> _Found:
-        """Return what the checker says; whoever asks while it is at work waits for the same answer.
+        """Return what the checker says; callers with the same text wait for one run of it.
 
         Raises:
-            CheckerError: As `ask` does. An error is told to those who wait and not kept.
+            CheckerError: As in `ask`. Everyone who waits gets the error; it is not kept.
         """
         key = _key(script, package)
         with self._lock:
@@ -70,7 +70,7 @@ def _size(found: _Found) -> int:
 
 
 def _key(script: str, package: Mapping[str, str]) -> bytes:
-    """Return what stands for the whole input; lengths keep one text from running into the next."""
+    """Return a hash of the whole input, with the length of each text, so that none runs into the next."""
     whole = hashlib.sha256()
     for text in (script, *(part for item in sorted(package.items()) for part in item)):
         encoded = text.encode("utf-8", "surrogatepass")

@@ -1,4 +1,4 @@
-"""Which findings of the type checker are mistakes that stop a script, and what to tell the model about them.
+"""Decides which findings of the type checker are mistakes that stop a script, and words them for the model.
 
 Above: check.py. Below: missing_names.py, wrong_arguments.py. Only what is wrong in every run is kept: a wrong, missing
 or ill-typed argument, an unknown result key, a missing `await`, an unknown tool. Everything that depends on values the
@@ -60,7 +60,7 @@ def alters_results(finding: Finding) -> bool:
 
 
 def mistake_in(finding: Finding, place: Place, known: Known) -> Mistake | None:
-    """Return what to say about a finding, or None if it is not certain."""
+    """Return the mistake that a finding is, or None if that is not certain."""
     judge = _JUDGES.get(finding.rule)
     mistake = _method(finding, place, known) or (judge(finding, place, known) if judge is not None else None)
     if mistake is None:
@@ -229,7 +229,7 @@ def _awaited(finding: Finding, place: Place, known: Known) -> Mistake | None:
 
 
 def _is_handed_on(place: Place) -> bool:
-    """Tell whether what is asked about is a variable that is awaited somewhere, or given to what may await it."""
+    """Tell whether the finding is at a variable that is awaited somewhere, or passed to what may await it."""
     name = place.text
     return name.isidentifier() and bool(re.search(rf"\bawait\s+{name}\b|[(,*]\s*{name}\s*[,)]", place.script))
 
@@ -273,4 +273,4 @@ _ERRORS = {
     "unresolved-reference": frozenset({"NameError"}),
     "unsupported-operator": _TYPE,
 }
-"""What is raised by a mistake of each kind."""
+"""The exceptions that a mistake of each kind raises at run time."""

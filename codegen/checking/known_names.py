@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 class Known:
     """What the stubs define: keys by class, parameters by function and namespace, which of those are `optional`.
 
-    `partners` are the classes of which one may stand in place of another, where a tool has unions of objects.
+    `partners` are, for each class, those that may stand in its place, where a tool has unions of objects.
     `unimported` are the namespaces that a script may use without an import.
     `results_altered` says that the script stores other types in results, so that their types say nothing.
     """
@@ -85,7 +85,7 @@ def _keys(node: ast.stmt) -> dict[str, tuple[str, ...]]:
 
 
 def _has_unions(module: ast.Module, types: tuple[str, ...]) -> bool:
-    """Tell whether an object may stand where something else may: then what is inside differs at every depth."""
+    """Tell whether a type is a union of an object and something else: then nothing inside is certain."""
     for node in ast.walk(module):
         if isinstance(node, ast.BinOp) or (isinstance(node, ast.Constant) and "|" in str(node.value)):
             text = str(node.value) if isinstance(node, ast.Constant) else ast.unparse(node)

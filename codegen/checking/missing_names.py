@@ -1,4 +1,4 @@
-"""What to say of a name that is not there, and which was probably meant: a server, a tool, a key, a variable.
+"""Words mistakes in names (a server, a tool, a variable that is not there), with the name that was probably meant.
 
 Above: judge.py. Below: mistake.py, known_names.py.
 """
@@ -52,7 +52,7 @@ def undefined(finding: Finding, place: Place, known: Known) -> Mistake | None:
 def server_as_module(name: str, place: Place, known: Known) -> Mistake | None:
     """Judge a server that is imported as a module, where no module has its name.
 
-    The guest has told so, by finding the server named, unless that is named beside the import, through `tools`.
+    It is certain only if the guest found the server named, and the script does not also name it through `tools`.
     """
     if name not in known.unimported or place.mentions("tools"):
         return None
@@ -60,7 +60,7 @@ def server_as_module(name: str, place: Place, known: Known) -> Mistake | None:
 
 
 def unknown_tool(module: str, name: str, place: Place, known: Known) -> Mistake | None:
-    """Judge a server or tool that there is not; `module` is `tools` or one of its modules."""
+    """Judge the name of a server or tool that does not exist; `module` is `tools` or one of its modules."""
     if place.mentions("hasattr") or name.startswith("__"):
         return None  # Python's own, such as `__all__`, are not spelt out in stubs
     if module == "tools":

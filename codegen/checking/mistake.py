@@ -1,4 +1,4 @@
-"""What is said of one mistake: a sentence, and a hint that names what there is instead.
+"""One mistake in words: a sentence, and a hint at what to write instead.
 
 Above: judge.py, missing_names.py, wrong_arguments.py, which write them; check.py, which places them.
 Below: near_names.py.
@@ -21,19 +21,19 @@ NO_AWAIT_IN_LAMBDA = "a lambda cannot `await`: write a loop or `[await ... for .
 AWAIT_FIRST = "put `await` and the call in parentheses: `(await call)[...]`"
 _LISTED = 12
 _SLIP = 0.75
-"""How like a name is what it was meant to be: `titel` is 0.8 like `title`, and `time` 0.67 like `timezone`."""
+"""How similar a name must be to count as a slip: `titel` and `title` have 0.8, `time` and `timezone` 0.67."""
 
 
 @dataclass(frozen=True, slots=True)
 class Mistake:
-    """What to say of a finding that stops a script."""
+    """The words for a finding that stops a script."""
 
     message: str
     hint: str = ""
 
 
 def nearest(name: str, names: Iterable[str], otherwise: str, *, quote: str = "`") -> str:
-    """Return the nearest of the names as a question, and unless it is a slip of spelling all of them after a word."""
+    """Return the nearest name as a question; then, unless it is a slip of spelling, `otherwise` and all names."""
     choices = list(names)
     near = near_name(name, choices)
     meant = f"did you mean {quote}{near}{quote}?" if near is not None else ""
@@ -43,5 +43,5 @@ def nearest(name: str, names: Iterable[str], otherwise: str, *, quote: str = "`"
 
 
 def listed(names: Iterable[str]) -> str:
-    """Return names as a list that ends."""
+    """Return the first names of a list, and how many more there are."""
     return few(names, _LISTED) or "nothing"

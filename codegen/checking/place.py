@@ -1,6 +1,7 @@
-"""What the text of a script tells about a place in it that a finding points at.
+"""Reads the text of a script around the place that a finding points at.
 
-Above: judge.py. Below: script_text.py, for what is read of the whole, with the same care.
+Above: judge.py. Below: script_text.py, which reads the whole script. Neither parses it; in doubt, both answer so that
+the script passes.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ _MOST_LOOPS = 3
 
 
 class Place:
-    """The text a finding points at."""
+    """The place in a script that a finding points at."""
 
     def __init__(self, finding: Finding, script: ScriptText) -> None:
         """Find the place of `finding` in its script."""
@@ -47,7 +48,7 @@ class Place:
 
     @property
     def names(self) -> frozenset[str]:
-        """What may be a name in the whole script."""
+        """All words in the whole script that may be names."""
         return self._whole.names
 
     def mentions(self, *names: str) -> bool:
@@ -55,7 +56,7 @@ class Place:
         return not self.names.isdisjoint(names)
 
     def is_caught(self, errors: frozenset[str]) -> bool:
-        """Tell whether the script catches one of these errors here, and so has another way to go on."""
+        """Tell whether the script catches one of these errors here, and so can go on."""
         return not self._whole.caught_at(self._line).isdisjoint(errors | {"Exception", "BaseException"})
 
     def defines(self, function: str) -> bool:
@@ -68,12 +69,12 @@ class Place:
 
     @property
     def is_awaited(self) -> bool:
-        """Tell whether `await` stands before that text."""
+        """Tell whether `await` stands before the place."""
         return re.search(r"\bawait[ \t(]*$", self.script[max(0, self.start - 20) : self.start]) is not None
 
     @property
     def is_in_lambda(self) -> bool:
-        """Tell whether that text stands in a lambda on its line, the last one before it."""
+        """Tell whether the place is inside the last lambda before it on its line."""
         line = self.script[max(0, self.start - _LONGEST_UPDATE) : self.start].rpartition("\n")[2]
         found = [*_LAMBDA.finditer(line)]
         depth = 0
@@ -85,9 +86,9 @@ class Place:
 
     @property
     def is_annotation(self) -> bool:
-        """Tell whether that text stands in an annotation, as far as that is plain: the guest's Python evaluates none.
+        """Tell whether the place is plainly in an annotation, which the guest's Python does not evaluate.
 
-        Either right behind a quote, or behind `->` or the colon after a name that begins a line or a parameter.
+        It follows a quote, `->`, or the colon after a name that begins a line or a parameter.
         """
         before = self.script[max(0, self.start - _LONGEST_UPDATE) : self.start]
         at = len(before) - 1
@@ -105,12 +106,12 @@ class Place:
 
     @property
     def is_joined(self) -> bool:
-        """Tell whether that text is one side of a `|`."""
+        """Tell whether the place is one side of a `|`."""
         before = self.script[max(0, self.start - 20) : self.start].rstrip()
         return before.endswith("|") or self.after.lstrip().startswith("|")
 
     def is_given_to(self, functions: Container[str]) -> bool:
-        """Tell whether that text stands within the brackets of a call of one of these functions."""
+        """Tell whether the place is inside the brackets of a call of one of these functions."""
         around = self.script[max(0, self.start - _LONGEST_UPDATE) : self.start]
         depth = 0
         for at in range(len(around) - 1, -1, -1):
@@ -124,19 +125,19 @@ class Place:
 
     @property
     def rest_of_line(self) -> str:
-        """That text and what follows on its line."""
+        """The rest of the line, from the start of the place."""
         return self.script[self.start :].partition("\n")[0][:_LONGEST_UPDATE]
 
     @property
     def before(self) -> str:
-        """The text up to the end of that text, as far as a call reaches."""
+        """The text before the end of the place, as much of it as a call may take."""
         return self.script[max(0, self.end - _LONGEST_UPDATE) : self.end]
 
     @property
     def arguments(self) -> list[str]:
-        """That text and the arguments that follow it in its call, each as it is written; none where that is not plain.
+        """The argument at the place and those that follow it in the call, as they are written; none if that is unclear.
 
-        Strings of several lines, comments and backslashes are not followed.
+        It is unclear behind strings of several lines, comments and backslashes.
         """
         found, begin, depth, quote = [], self.start, 0, ""
         for at in range(self.start, min(len(self.script), self.start + _LONGEST_UPDATE)):
@@ -156,14 +157,14 @@ class Place:
 
     @property
     def after(self) -> str:
-        """Some of what follows."""
+        """The 40 characters after the place."""
         return self.script[self.end : self.end + 40]
 
     def is_of_call(self, text: str, loops: int = _MOST_LOOPS) -> bool:
-        """Tell whether an expression is plainly the result of a call or a part of it, not a value put together here.
+        """Tell whether an expression is plainly the result of a call or a part of it, and not the script's own value.
 
-        The checker's idea of the script's own dictionaries and lists is too narrow: they may hold other kinds.
-        A variable of a loop over such a result is a part of it; so many `loops` are followed.
+        The checker's types for the script's own dictionaries and lists are too narrow: they may hold other kinds.
+        The variable of a loop over a result is a part of it; at most `loops` nested ones are followed.
         """
         text = text.strip()
         if re.match(r"\(?\s*await\b", text):
@@ -183,7 +184,7 @@ class Place:
 
 
 def may_exist(key: str, place: Place) -> bool:
-    """Tell whether the script may put such a key into an object, or asks before it uses one."""
+    """Tell whether the script may put this key into an object, or asks whether it is there before it uses it."""
     quoted = rf"(?:'{re.escape(key)}'|\"{re.escape(key)}\")"
     stores = rf"\[\s*{quoted}\s*\]\s*(?:[-+*/|&]|//|\*\*|:[^=\n]{{0,100}})?=(?!=)|setdefault\(\s*{quoted}"
     joins = rf"\|=?\s*\{{(?:[^{{}}]{{0,500}}[\s,])?{quoted}\s*:"
@@ -201,7 +202,7 @@ def _updates(key: str, quoted: str, script: str) -> bool:
 
 
 def _arguments(text: str) -> str:
-    """Return what stands before the bracket that closes a call; all of it if none does."""
+    """Return the text before the bracket that closes a call; all of it if none does."""
     depth = 0
     for at, character in enumerate(text):
         depth += (character == "(") - (character == ")")
@@ -211,7 +212,7 @@ def _arguments(text: str) -> str:
 
 
 def _last_opened(text: str) -> int | None:
-    """Return where the last bracket is that is not closed, strings and comments included; None if there is none."""
+    """Return the position of the last unclosed bracket, even in a string or comment; None if there is none."""
     depth = 0
     for at in range(len(text) - 1, -1, -1):
         depth += (text[at] in ")]}") - (text[at] in "([{")
@@ -221,7 +222,7 @@ def _last_opened(text: str) -> int | None:
 
 
 def _looped(line: str, name: str) -> str | None:
-    """Return what a line loops over with a name, a path or the beginning of a call, if nothing else binds it there."""
+    """Return what a line loops over with this name (a path or the beginning of a call), if nothing else binds it."""
     before, loop, after = line.partition(f"for {name} in ")
     after = after.lstrip()  # not by the expression, which would take the square of its length for many spaces
     over = _LOOPED.match(after)
@@ -231,7 +232,7 @@ def _looped(line: str, name: str) -> str | None:
 
 
 def _binds(line: str, name: str) -> bool:
-    """Tell whether a line may give a name, or a part of what it names, another value."""
+    """Tell whether a line may assign to a name, or to a part of its value."""
     places = [found.start() for found in re.finditer(rf"(?<![\w.]){name}(?!\w)", line)]
     if not places:
         return False
@@ -251,7 +252,7 @@ def _binds(line: str, name: str) -> bool:
 
 
 def _stores(line: str, name: str) -> bool:
-    """Tell whether a line may assign to an element: an `=` outside of all brackets, after the name with one."""
+    """Tell whether a line may assign to an element: a bracket after the name, then an `=` outside all brackets."""
     line = _QUOTED.sub("''", line)
     element = re.search(rf"\b{name}\s*\[", line)
     depth = 0

@@ -1,4 +1,4 @@
-"""What to say of a call whose arguments do not fit: a name, a number of them, or a type that is wrong in every run.
+"""Words mistakes in the arguments of a call: a name, their number, or a type that is wrong in every run.
 
 Above: judge.py. Below: mistake.py, type_text.py.
 """
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     Judged = tuple[Finding, Mistake]
 
-# The text of a literal in a message is the script's: what stands before it is matched as soon as it can be.
+# A literal in a message is the script's text, so what stands before it is matched non-greedily.
 _ARGUMENT = re.compile(r"Argument to (?:[\w ]+ )?`([\w.]+)` is incorrect: Expected `(.+?)`, found `(.+)`", re.DOTALL)
 _KEY_ARGUMENT = re.compile(
     r'Invalid argument to key "(.*?)" with declared type `(.+?)` on TypedDict `(\w+)`: value of type `(.+)`', re.DOTALL
@@ -81,25 +81,25 @@ def wrong_argument(finding: Finding, place: Place, known: Known) -> Mistake | No
 
 
 def taken_for_object(text: str, place: Place) -> str:
-    """Return what a text is of which a script takes parts, as if it were an object."""
+    """Return a hint for a text that the script uses like an object."""
     if f"for {text} in " in place.script:
         return "a loop over a dict gives its keys, over a text its characters"
     return "it is the text itself: json.loads() reads it if it is JSON"
 
 
 def said_once(judged: Sequence[Judged]) -> list[Judged]:
-    """Return the findings without those of missing arguments that another one of the same call accounts for.
+    """Return the findings without missing arguments that another finding about the same call explains.
 
-    A misspelt argument is two findings: one argument too many, and one that is missing.
+    A misspelt argument gives two findings: one argument too many, and one that is missing.
     """
     others = [one for one in judged if one[0].rule in {"unknown-argument", "too-many-positional-arguments"}]
     return [one for one in judged if one[0].rule != "missing-argument" or not _accounted_for(one[0], others)]
 
 
 def _by_name(function: str, count: int, takes: Sequence[str], place: Place) -> str:
-    """Return how a call is written whose first arguments are given by position, or all of them in one dict.
+    """Return how to write a call whose first arguments are given by position, or all of them in one dict.
 
-    Which parameter is which is only proposed: properties of a JSON object have no order, and neither has a digest.
+    The order of the parameters is a guess, because the properties of a JSON object have no order.
     """
     whole = place.arguments
     if sum(map(len, whole)) > _SHOWN_CHARACTERS or not count <= len(whole) or any(one[0] == "*" for one in whole):

@@ -1,4 +1,4 @@
-"""What of a note is worth its tokens: nothing that the signature or the text around it says already.
+"""Shortens a note to what is worth its tokens: nothing that the signature or the text around it says already.
 
 Above: stub generation. Below: nothing of the package. Notes are inert text by now (plain_text.py).
 """

@@ -18,7 +18,7 @@ _MAX_LENGTH = 60
 
 
 def assign_class_names(words: Mapping[str, tuple[str, ...]]) -> dict[str, str]:
-    """Return a distinct class name for each token: function and last word, else the whole path."""
+    """Return a distinct class name for each token: made of the function and the last word, or of the whole path."""
     names: dict[str, str] = {}
     taken: set[str] = set()
     for token, path in words.items():
@@ -28,7 +28,7 @@ def assign_class_names(words: Mapping[str, tuple[str, ...]]) -> dict[str, str]:
 
 
 def reference_words(reference: str, words: tuple[str, ...]) -> tuple[str, ...]:
-    """Name the target of a reference by the last step of its pointer, if that is a word."""
+    """Return the words for the target of a reference: the last step of its pointer, if that is a word."""
     last = reference.rsplit("/", 1)[-1].rsplit(".", 1)[-1]
     name = identifier(last)
     if "/" not in reference or name.startswith("x_") or not words:
@@ -37,7 +37,7 @@ def reference_words(reference: str, words: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def branch_words(branch: Any, words: tuple[str, ...]) -> tuple[str, ...]:
-    """Tell branches apart by the constant that each of them has."""
+    """Return the words for a branch: those of its parent, and the constant by which it is told apart."""
     if isinstance(branch, dict):
         for subschema in properties_of(branch).values():
             if isinstance(subschema, dict) and isinstance(subschema.get("const"), str):

@@ -1,10 +1,7 @@
-"""A server's schema rewritten in a closed subset of JSON Schema: all that the type generator ever sees.
+"""Rewrites a server's schemas in the closed subset of JSON Schema that the type generator gets (closed_types.py).
 
-Above: the type generator. Below: choices, references, merging, notes. The subset is `type`, `properties`,
-`required`, `items`, `additionalProperties` (as a schema), `anyOf`, `enum` of strings, `$ref` to `#/$defs/…`
-and `$defs`. Property names, definition names and enum values in it are tokens of ours; tables lead back to
-what they stand for. Each rewriting accepts at least what the original accepts; where a type cannot say it,
-the schema becomes `{}` and a degradation tells why.
+Above: generate.py. Below: choices, references, merging, notes. A rewritten schema accepts at least what the original
+accepts; where no type can say it, the schema becomes `{}`, and a degradation says why.
 """
 
 from __future__ import annotations
@@ -50,8 +47,8 @@ _OTHERS_THAN_OBJECTS: tuple[ClosedType, ...] = (
 )
 
 
-class Closing:
-    """Rewrites the schemas of one tool into one document. Work is bounded by the limits above."""
+class SchemaRewriter:
+    """Rewrites the schemas of one tool into one document, within the bounds above and those of budget.py."""
 
     def __init__(self, document: ClosedDocument, *, most_fields: int) -> None:
         """Write into `document` at most `most_fields` fields of objects, besides the parameters."""

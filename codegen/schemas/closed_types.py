@@ -1,8 +1,9 @@
-"""The closed subset of JSON Schema that the type generator sees, with the tables that lead back.
+"""The closed subset of JSON Schema that the type generator gets, and the tables that lead back to the original.
 
-Above: closed_schema.py, which writes it, and generate.py, which reads it. It is `type`, `properties`,
-`required`, `items`, `additionalProperties` (as a schema), `anyOf`, `enum` of strings, `$ref` to a
-definition and `$defs`; property names, definition names and enum values in it are tokens of ours.
+Above: closed_schema.py, which writes it, and generate.py, which reads it. The subset is `type`, `properties`,
+`required`, `items`, `additionalProperties` (as a schema), `anyOf`, `enum` of strings, `$ref` to a definition, and
+`$defs`. Property names, definition names and enum values in it are tokens of ours, so that no text of a server reaches
+the generator.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""A closed document as the generator sees it: flat, with literals in the place of references and of what is nested.
+"""A closed document as the generator gets it: flat, with literals in place of references and of nested types.
 
-Above: type_generator.py. Below: the closed document. The generator goes every way that types lead to each other, of
-which k types may have 2^k, and writes what is nested anew at each level. So it is given definitions that lead nowhere,
-each kind of nested type once; what it answers is put together again here.
+Above: type_generator.py. Below: the closed document. The generator follows every path of references between types, and
+k types may have 2^k of them; it also writes nested types anew at each level. So it gets definitions that refer to
+nothing, with each nested type once, and its answer is put together again here.
 """
 
 from __future__ import annotations
@@ -14,10 +14,10 @@ from codegen.schemas.closed_types import ClosedType, size
 from codegen.schemas.type_tree import Choice, DictOf, ListOf, Named, Type, Union, union
 
 _REFERENCE = "#"
-"""What the literals that stand for types begin with; tokens of values begin with a letter."""
+"""Literals that stand for types begin with this; tokens of values begin with a letter."""
 _NESTED = "N"
 _SMALL = 8
-"""How much of a type stays where it is."""
+"""The size up to which a nested type stays in its place."""
 
 
 @dataclass
@@ -64,7 +64,7 @@ def _standing_for(token: str) -> ClosedType:
 
 
 def put_together(types: dict[str, dict[str, Type] | Type]) -> dict[str, dict[str, Type] | Type]:
-    """Return what each definition is, from what the generator says that the flat ones are."""
+    """Return the type of each definition, put together from the generator's types of the flat ones."""
     whole: dict[str, Type] = {}
 
     def meant(type_: Type) -> Type:

@@ -1,4 +1,4 @@
-"""The type generator's answer to a closed document, with the tokens replaced by what they stand for.
+"""The types that the generator answered for a closed document, with their tokens replaced by names and values.
 
 Above: generate.py. Below: the closed document's tables, and names for its classes.
 """
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class TypedCount:
-    """How many parameters and fields have a schema that says something, and how many of them a type."""
+    """How many parameters and fields have a schema that restricts them, and how many of those got a type."""
 
     said: int = 0
     typed: int = 0
@@ -31,7 +31,7 @@ class GeneratedTypes:
     """The types of one tool."""
 
     def __init__(self, document: ClosedDocument, answer: Definitions) -> None:
-        """Take what the generator answered to a document; every token in it is from the document's tables."""
+        """Take the generator's answer to a document; every token in it is from the document's tables."""
         self._document = document
         self._answer = answer
         self._names = _class_names(document)

@@ -1,7 +1,7 @@
-"""What the keywords of a raw schema say, whatever a server put there: nothing here raises.
+"""Reads the keywords of a raw schema, whatever a server put there. Nothing here raises.
 
-Above: whoever reads schemas as servers sent them. Below: nothing. A keyword whose value is not of its kind says
-nothing.
+Above: all modules that read schemas as servers sent them. Below: nothing. A keyword whose value has the wrong kind
+counts as absent.
 """
 
 from __future__ import annotations
@@ -93,7 +93,7 @@ def only_adds_conditions(schema: dict[str, Any], branches: list[Any]) -> bool:
 
 
 def takes_other_keys(schema: dict[str, Any]) -> bool:
-    """Tell whether an object may have keys that its schema does not name; a caller's misspelt ones are none."""
+    """Tell whether an object may have keys that its schema does not name, beyond a caller's spelling mistakes."""
     additional = schema.get("additionalProperties", schema.get("unevaluatedProperties"))
     patterns = schema.get("patternProperties")
     if isinstance(patterns, dict) and patterns:
@@ -102,7 +102,7 @@ def takes_other_keys(schema: dict[str, Any]) -> bool:
 
 
 def elements_of(schema: dict[str, Any]) -> list[Any]:
-    """Return what the elements of an array are, one of these; none if they may be anything."""
+    """Return the schemas of which each element of an array fits one; none if elements may be anything."""
     items = schema.get("items", True)
     places = branches_of(schema, "prefixItems") or (items if isinstance(items, list) else [])
     rest = schema.get("additionalItems", True) if isinstance(items, list) else items
@@ -115,7 +115,7 @@ def elements_of(schema: dict[str, Any]) -> list[Any]:
 
 
 def values_of_other_keys(schema: dict[str, Any]) -> list[Any] | None:
-    """Return what keys without a name lead to, one of these; none if to anything, None if the schema does not say."""
+    """Return the schemas of which the value of an unnamed key fits one; none for any value, None if unsaid."""
     additional = schema.get("additionalProperties", schema.get("unevaluatedProperties"))
     patterns = schema.get("patternProperties")
     values = [value for value in patterns.values() if value is not False] if isinstance(patterns, dict) else []

@@ -1,7 +1,7 @@
-"""The places of a schema that lead to each other, each rewritten once; what contains itself becomes a definition.
+"""Rewrites each place that a schema refers to once; one that contains itself becomes a definition.
 
-Above: the closed schema. Below: the closed document. Work on a schema whose references form cycles ends because of
-this table, and work on one whose references double stays small.
+Above: the closed schema. Below: the closed document. Because of this table, work on a schema whose references form
+cycles ends, and work on one whose references double at each level stays small.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ class Places:
         self._recursive: dict[int, str] = {}
 
     def once(self, place: Any, words: tuple[str, ...], rewrite: Callable[[], ClosedType]) -> ClosedType:
-        """Return what stands for a place: of the first `rewrite`, or a reference while that is at work."""
+        """Return the rewritten place: made by the first `rewrite`, or a reference while that is going on."""
         key = id(place)
         self._kept.append(place)
         if key in self._finished:
@@ -50,7 +50,7 @@ class Places:
         return f"R{len(self._document.aliases) + len(self._recursive)}"
 
     def _tied(self, token: str, closed: ClosedType, words: tuple[str, ...]) -> ClosedType:
-        """Give a type a definition, leaving out that it is itself."""
+        """Give a type a definition, without itself as one of its alternatives."""
         own = {"$ref": f"#/$defs/{token}"}
         remaining = [member for member in closed.get("anyOf", [closed]) if member != own]
         self._document.aliases[token] = words

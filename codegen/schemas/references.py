@@ -1,4 +1,4 @@
-"""Where a `$ref` of a schema points, within the same document only. Nothing is ever fetched or opened.
+"""Finds where a `$ref` of a schema points, within the same document only. Nothing is ever fetched or opened.
 
 Above: the closed schema. The document was written by a server.
 """
@@ -13,11 +13,11 @@ _SCHEMA_MAPS = frozenset(
 )
 _NOT_SCHEMAS = frozenset({"enum", "const", "default", "examples", "example"})
 _MOST_NAMED = 1_000
-"""Names that are indexed: `$id`, each joined with the one around it, and anchors."""
+"""How many names are indexed: each `$id`, joined with the one around it, and anchors."""
 _LONGEST_NAME = 500
-"""Characters of a name that count; all that are inside would be joined with the whole of a longer one."""
+"""Characters of a name that count, because every name inside it is joined with them."""
 _LONGEST_REFERENCE = 2_000
-"""Characters of one that is followed: it may be met in a thousand places."""
+"""The longest reference that is followed: it may occur in a thousand places."""
 _REFERENCE_KEYWORDS = ("$ref", "$dynamicRef", "$recursiveRef")
 
 

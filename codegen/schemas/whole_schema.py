@@ -1,4 +1,4 @@
-"""A schema whose parts stand in several places, laid together: `allOf`, branches, conditionals, references.
+"""Joins the parts of a schema that stand in several places: `allOf`, branches, conditionals, references.
 
 Above: the closed schema. Below: merging and references. Work is counted against the budget of the tool.
 """
@@ -22,7 +22,7 @@ _TAKEN_APART = frozenset({"$ref", "$dynamicRef", "$recursiveRef", "allOf", "requ
 
 
 class WholeSchemas:
-    """Lays the parts of schemas of one document together."""
+    """Joins the parts of schemas of one document."""
 
     def __init__(self, references: References, budget: Budget) -> None:
         """Find parts through `references`."""
@@ -30,9 +30,9 @@ class WholeSchemas:
         self._budget = budget
 
     def without_all_of(self, schema: dict[str, Any], depth: int = 0) -> dict[str, Any]:
-        """Return one schema for a schema with `allOf`, references in it followed.
+        """Return a schema joined with the parts of its `allOf`; references in these are followed.
 
-        What the parts say under conditions stands in one `then`.
+        The conditional parts of all are put into one `then`.
         """
         joined = {key: value for key, value in schema.items() if key not in {"allOf", "then", "else"}}
         required = dict.fromkeys(required_of(schema))

@@ -1,4 +1,4 @@
-"""A `ToolSpec` to its `Stub`: the path through closed schema, type generator, names and text.
+"""Makes the `Stub` of a `ToolSpec`, by way of the closed schema, the type generator, names and text.
 
 Above: the package's public functions. Below: every other module that makes stubs. Whatever a definition
 holds, a stub comes out: what cannot be typed is `Any`, and the stub's degradations say why.
@@ -16,7 +16,7 @@ from codegen.errors import GenerationError, UnexpectedSourceError
 from codegen.identifiers import assign_parameters
 from codegen.plain_text import one_line, paragraph
 from codegen.schemas.brevity import without_repeats, worth_saying
-from codegen.schemas.closed_schema import Closing
+from codegen.schemas.closed_schema import SchemaRewriter
 from codegen.schemas.closed_types import EXTRA, RESULT, ClosedDocument, ClosedField
 from codegen.schemas.generated_types import GeneratedTypes, TypedCount
 from codegen.schemas.keywords import properties_of, required_of, type_names
@@ -93,11 +93,11 @@ def is_wrapped_result(schema: Any) -> bool:
 
 def _typed(spec: ToolSpec, function: str, *, unwraps: bool, most_fields: int) -> _Typed:
     document = ClosedDocument()
-    closing = Closing(document, most_fields=most_fields)
-    fields, accepts_extra = closing.parameters(spec.input_schema, (function,))
-    needs = tuple(map(tuple, closing.choices_of_keys()))
+    rewriter = SchemaRewriter(document, most_fields=most_fields)
+    fields, accepts_extra = rewriter.parameters(spec.input_schema, (function,))
+    needs = tuple(map(tuple, rewriter.choices_of_keys()))
     if spec.output_schema is not None:
-        closing.result(spec.output_schema, (function, "result"), unwraps=unwraps)
+        rewriter.result(spec.output_schema, (function, "result"), unwraps=unwraps)
     types = GeneratedTypes(document, generate_types(json.dumps(document.schema())))
     root = types.properties(ROOT)
     arguments = tuple((one, root[one.token]) for one in fields)
@@ -229,7 +229,7 @@ def _doc(annotations: ToolAnnotations, description: str, needs: str) -> str:
 
 
 def _hint(annotations: ToolAnnotations) -> str:
-    """Return the one word, which stands first: no description can push it out of sight."""
+    """Return `(read-only)` or `(destructive)`, to stand first, where no description can push it out of sight."""
     if annotations.read_only is True:
         return "(read-only)"
     return "(destructive)" if annotations.destructive is True else ""

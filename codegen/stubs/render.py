@@ -48,14 +48,14 @@ class Signature:
 
 
 def render_checked(definitions: Sequence[Model | Alias], signature: Signature) -> str:
-    """Return the same for the type checker: nothing to read, and the types of other keys said to it."""
+    """Return the text for the type checker: without prose, and with the types of other keys in a form that it knows."""
     arguments = tuple(replace(one, note="") for one in signature.arguments)
     blocks = [_alias(one) if isinstance(one, Alias) else _checked_model(one) for one in definitions]
     return "\n\n".join([*blocks, _function(replace(signature, doc="", remarks=(), arguments=arguments))]) + "\n"
 
 
 def render_stub(definitions: Sequence[Model | Alias], signature: Signature) -> str:
-    """Return the text of one function and the types it uses."""
+    """Return the text for the model: one function and the types that it uses."""
     blocks = [_alias(one) if isinstance(one, Alias) else _model(one) for one in definitions]
     return "\n\n".join([*blocks, _function(signature)]) + "\n"
 
@@ -104,13 +104,13 @@ def _model(model: Model) -> str:
 
 
 def _is_mostly_optional(model: Model) -> bool:
-    """Tell whether fewer keys have to be marked if the optional ones are the rule."""
+    """Tell whether marking the required keys takes fewer marks than marking the optional ones."""
     required = sum(field.required for field in model.fields)
     return required < len(model.fields) - required
 
 
 def _field_type(field: Field, model: Model, *, lazy: bool = False) -> str:
-    """Return the type of a key, marked unless that is the rule; `lazy` if it stands before the names in it."""
+    """Return the type of a key, marked as required or not where needed; `lazy` if names in it are defined later."""
     text = written(field.type)
     if lazy and any(isinstance(part, Named) for part in parts(field.type)):
         text = repr(text)
@@ -168,7 +168,7 @@ def _argument(argument: Argument) -> str:
 
 
 def _docstring(text: str) -> str:
-    """Return text as a docstring whose further lines are indented; the last one ends it."""
+    """Return text as a docstring with its further lines indented and its quotes escaped."""
     ends_in_quote = text.endswith('"')
     escaped = text.removesuffix('"').replace("\\", "\\\\").replace('"""', '\\"\\"\\"')
     if ends_in_quote:

@@ -1,4 +1,4 @@
-"""Stubs that were generated before, by the digest of their tool: in memory, then on disk.
+"""Stubs that were generated before, kept by the digest of their tool in memory and on disk.
 
 Above: the package's public functions. Below: generate.py and stub_files.py.
 """
@@ -35,7 +35,7 @@ class StubCache:
         return (spec.digest, namespace, function) in self._stubs
 
     def stub(self, spec: ToolSpec, *, namespace: str, function: str) -> Stub:
-        """Return the stub of a tool, generated only if it is in neither place."""
+        """Return the stub of a tool; generates it only if it is neither in memory nor on disk."""
         key = (spec.digest, namespace, function)
         with self._lock:
             found = self._stubs.get(key)

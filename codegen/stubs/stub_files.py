@@ -87,12 +87,12 @@ def _made_private(folder: Path) -> bool:
 
 @cache
 def _generator() -> str:
-    """Return what stands for everything that makes stubs: this package's own text and the type generator's version."""
+    """Return an id of everything that makes stubs: a digest of this package and the type generator's version."""
     return f"{digest_of_sources(Path(__file__).parents[1])} {version('datamodel-code-generator')}"
 
 
 def digest_of_sources(package: Path) -> str:
-    """Return what stands for the text of every module of a package; another text gives another one."""
+    """Return a digest over the text of every module of a package."""
     whole = hashlib.sha256()
     for path in sorted(package.rglob("*.py")):
         whole.update(path.read_bytes())
