@@ -92,13 +92,20 @@ class BrokerServer:
         self._is_tools_mode = settings.mode == "tools"
         self._tools = ToolsMode(broker, None if self._is_tools_mode else tool_definitions("mcp"))
         self._announcer = Announcer(broker.catalog, self._tools) if self._is_tools_mode else None
+        self.mcp = self._make_mcp()
+
+    async def drain(self) -> None:
+        """Take no more runs in, and end those that there are; the next server can resume them."""
+        self.broker.shuts_down()
+        await self.runs.drain(self.settings.grace_seconds)
+
+    def _make_mcp(self) -> _Server:
         resources = Resources(self._tools, self.outputs, self.sessions)
-        names = [status.name for status in broker.server_statuses() if status.state != "disabled"]
-        self.mcp = _Server(
+        mcp = _Server(
             "codemode-broker",
             version=version("codemode-broker"),
             title="codemode",
-            instructions=self._tools.instructions if self._is_tools_mode else self._instructions(names),
+            instructions=self._tools.instructions if self._is_tools_mode else self._instructions(),
             lifespan=self._lifespan,
             on_list_tools=self._list_tools,
             on_call_tool=self._call_tool,
@@ -107,17 +114,14 @@ class BrokerServer:
             on_read_resource=resources.read,
             on_subscriptions_listen=self._announcer.listen if self._announcer is not None else None,
         )
-        self.mcp.middleware.append(told_without_details)
-        self.mcp.has_changing_tools = self._is_tools_mode
+        mcp.middleware.append(told_without_details)
+        mcp.has_changing_tools = self._is_tools_mode
         # Not the constructor's argument, which warns that the newer era has none.
-        self.mcp.add_request_handler("logging/setLevel", t.SetLevelRequestParams, self._log_levels.set)
+        mcp.add_request_handler("logging/setLevel", t.SetLevelRequestParams, self._log_levels.set)
+        return mcp
 
-    async def drain(self) -> None:
-        """Take no more runs in, and end those that there are; the next server can resume them."""
-        self.broker.shuts_down()
-        await self.runs.drain(self.settings.grace_seconds)
-
-    def _instructions(self, names: list[str]) -> str:
+    def _instructions(self) -> str:
+        names = [status.name for status in self.broker.server_statuses() if status.state != "disabled"]
         described = texts.DESCRIBED_FROM_THE_START if self.broker.may_describe_all else ""
         return texts.instructions(names) + described
 

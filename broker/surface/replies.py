@@ -78,6 +78,11 @@ def reply_of(
             "characters": len(output),
             "resource": output_uri(result.run_id, 0),
         }
+    return Reply(_text(result, failure, shown, session), envelope, tuple(result.displayed), is_error=bool(failure))
+
+
+def _text(result: ExecutionResult, failure: str, shown: str, session: str | None) -> str:
+    """Return the text for the model: failure, output, calls; `shown` is what there is room for of the output."""
     made = run_texts.calls_line(result.calls)
     if failure:
         made = "\n".join([*([run_texts.REFUSED] if result.is_refused else []), run_texts.already_made(result.calls)])
@@ -85,8 +90,7 @@ def reply_of(
         shown = run_texts.displayed(len(result.displayed)) if result.displayed else run_texts.NOTHING_TO_SHOW
     left_out = run_texts.not_displayed(result.not_displayed) if result.not_displayed else ""
     handle = texts.new_session(session) if session is not None else ""
-    text = "\n".join(part.rstrip("\n") for part in (failure, shown, left_out, made, handle) if part)
-    return Reply(text, envelope, tuple(result.displayed), is_error=bool(failure))
+    return "\n".join(part.rstrip("\n") for part in (failure, shown, left_out, made, handle) if part)
 
 
 def _failure(result: ExecutionResult) -> str:
