@@ -1,4 +1,4 @@
-"""What is asked of somebody who answers later, and the answer that others wait for.
+"""A request that somebody answers later, while others wait for the answer.
 
 Above: question_box.py, for questions and forms of servers; server/asking.py, for the requests that a client comes for.
 Below: anyio.
@@ -16,7 +16,7 @@ T = TypeVar("T")
 
 @dataclass(slots=True, eq=False)
 class Answerable(Generic[T]):
-    """Something that is answered once: of several answers the first counts."""
+    """A request that is answered once; the first answer counts."""
 
     _answer: T = field(init=False, repr=False)
     _answered: anyio.Event = field(init=False, repr=False, default_factory=anyio.Event)
@@ -27,7 +27,7 @@ class Answerable(Generic[T]):
         return self._answered.is_set()
 
     def reply(self, answer: T, /) -> bool:
-        """Answer it; tell whether this was the first answer, which counts."""
+        """Answer it; return whether this was the first answer."""
         if self._answered.is_set():
             return False
         self._answer = answer

@@ -1,4 +1,4 @@
-"""Records that follow each other by hashes: appended, read, verified, and pruned at the beginning.
+"""Records chained by hashes: appended, read, verified, and pruned from the beginning.
 
 Above: audit.py, which says what is in them, and `codemode audit`. Below: store.py. Each record holds the hash of the
 one before, so that a change, a gap or an insertion shows. A cut at the end does not: keep the last hash somewhere else
@@ -102,7 +102,7 @@ def append(store: Store, fields: dict[str, Any]) -> int:
 
 
 def entries(store: Store, *, run: str | None = None, server: str | None = None, since: str = "") -> Iterator[Entry]:
-    """Yield the records in order, or those of a run, of a server, from a time on.
+    """Yield the records in order: all, or those of a run, of a server, or from a time on.
 
     Raises:
         StoreError: The store cannot be used.

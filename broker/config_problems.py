@@ -34,7 +34,7 @@ _TAKEN_NAMES = re.compile(r"Tool[A-Za-z]*")
 
 
 def top_problems(document: dict[str, Any], model: type[BaseModel]) -> list[str]:
-    """Return what is wrong with the keys at the top: each with the nearest that there is, the others together."""
+    """Return what is wrong with the top-level keys; those that resemble no known key share one sentence."""
     if said := other_forms.of_document(document):
         return [said]
     known = ["mcpServers", *_sections(model)]
@@ -50,7 +50,7 @@ def top_problems(document: dict[str, Any], model: type[BaseModel]) -> list[str]:
 
 
 def shape_problems(document: dict[str, Any], model: type[BaseModel]) -> list[str]:
-    """Return the unknown keys of sections and servers, each with the nearest that there is."""
+    """Return the unknown keys of sections and servers, each with the most similar known one."""
     problems: list[str] = []
     if other_forms.of_document(document):
         return problems
@@ -76,7 +76,7 @@ def _sections(model: type[BaseModel]) -> dict[str, Any]:
 
 
 def name_problems(names: Iterable[str]) -> list[str]:
-    """Return which names servers cannot have: the tool `c` of a server `a.b` would be the tool `b.c` of `a`."""
+    """Return the names that servers cannot have: the tool `c` of a server `a.b` would be the tool `b.c` of `a`."""
     problems = []
     for name in names:
         if not _SERVER_NAME.fullmatch(name):
@@ -92,13 +92,13 @@ def name_problems(names: Iterable[str]) -> list[str]:
 def validation_problems(
     error: ValidationError, document: dict[str, Any], expanded: dict[str, Any], unset: Collection[tuple[str, ...]]
 ) -> Iterator[str]:
-    """Yield the faults that pydantic found in a config and that the other functions here have not told.
+    """Yield the faults in a config that pydantic found and the other functions here do not report.
 
     Args:
         error: What it found.
         document: The config as it was written.
         expanded: The same with the values of variables.
-        unset: Where variables without a value are, which is told already.
+        unset: Where variables without a value are; these are reported already.
     """
     for fault in error.errors(include_input=False, include_url=False):
         location = fault["loc"]
@@ -111,7 +111,7 @@ def validation_problems(
 
 
 def data_problems(data: Any, location: tuple[str, ...] = ()) -> Iterator[str]:
-    """Yield what is in the data of a program that JSON has no form for.
+    """Yield the parts of a program's data that JSON cannot write.
 
     Raises:
         RecursionError: It is nested too deep, or contains itself.
@@ -165,7 +165,7 @@ def _unknown(key: str, known: list[str], where: str, inner: Mapping[str, str] = 
 
 
 def _nearest(key: str, known: list[str]) -> str:
-    """Return the key that was meant by another program's, or by one that was mistyped; empty for any other."""
+    """Return the key that was probably meant by another program's key or a mistyped one; empty if there is none."""
     lowered = {name.lower(): name for name in known} | other_forms.ALIASES
     lowered = {alias: name for alias, name in lowered.items() if name in known}
     near = difflib.get_close_matches(key.lower(), lowered, n=1)
@@ -173,7 +173,7 @@ def _nearest(key: str, known: list[str]) -> str:
 
 
 def _seen(error: ErrorDetails, document: dict[str, Any]) -> bool:
-    """Tell whether it is said by `shape_problems`, or with the policy."""
+    """Tell whether `shape_problems` or the policy reports this fault already."""
     location = error["loc"]
     if location[0] == "policy":
         return True

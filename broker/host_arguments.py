@@ -1,7 +1,7 @@
-"""What an embedding program hands in, refused where it could only fail later and say less.
+"""Checks what an embedding program passes in, because it would fail later with a less helpful error.
 
-Above: broker.py. Below: nothing but the types. What is wrong here is a fault of the program, so it is a
-`TypeError` with what to write instead.
+Above: broker.py. Below: nothing but the types. What is wrong here is a fault of the program, so it is a `TypeError`
+that says what to write instead.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _SEVERAL = {inspect.Parameter.VAR_POSITIONAL: "*", inspect.Parameter.VAR_KEYWORD
 
 
 def check_servers(servers: object) -> None:
-    """Refuse what is no mapping of names to servers of this process, or lists of functions.
+    """Refuse anything but a mapping of names to in-process servers or lists of functions.
 
     Raises:
         TypeError: The text names the server, and the function.
@@ -46,7 +46,7 @@ def check_servers(servers: object) -> None:
 
 
 def check_store(given: object) -> None:
-    """Refuse what is no store.
+    """Refuse anything but a `Store`.
 
     Raises:
         TypeError: The text says how one is made.
@@ -56,7 +56,7 @@ def check_store(given: object) -> None:
 
 
 def check_recording(given: object) -> None:
-    """Refuse what is no recording.
+    """Refuse anything but a `Recording`.
 
     Raises:
         TypeError: The text says where recordings come from.
@@ -68,11 +68,11 @@ def check_recording(given: object) -> None:
 
 
 def grants_of(given: object) -> list[Grant]:
-    """Return grants; texts among them are read as `codemode run --allow` does.
+    """Return a list of grants; texts are read as by `codemode run --allow`.
 
     Raises:
-        TypeError: It is one grant, or holds something else.
-        PatternError: A text is no grant, or a grant is for one run, and would hold in none.
+        TypeError: It is a single grant, or holds something else.
+        PatternError: A text is not a grant, or a grant has the scope `run`, which only an answer can have.
     """
     if isinstance(given, str):
         raise TypeError(f"grants are several: write [{given!r}]")
@@ -88,7 +88,7 @@ def grants_of(given: object) -> list[Grant]:
 
 
 def check_answerer(answerer: object) -> None:
-    """Refuse what has no `answer`: it would be asked, fail, and so refuse everything.
+    """Refuse an answerer without `answer`: asking it would fail, and so refuse every call.
 
     Raises:
         TypeError: It is a function, or something else.
@@ -98,7 +98,7 @@ def check_answerer(answerer: object) -> None:
 
 
 def check_asked(**given: object) -> None:
-    """Refuse what is no function where a model or a judge is asked: each request to it would fail.
+    """Refuse anything but functions as models and judges: each request to them would fail.
 
     Raises:
         TypeError: The text names the first.

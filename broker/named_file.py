@@ -1,4 +1,4 @@
-"""Reads a file that somebody has named: a config, a policy, a script, a recording.
+"""Reads a file that a person has named: a config, a policy, a script, a recording.
 
 Above: whatever reads one. Below: the system. The name may be that of a device, which has no size and no end, or of a
 pipe, as a shell's `<(…)` is, whose other end nobody may have opened.

@@ -1,4 +1,4 @@
-"""How other programs write their configs, and what to write here instead: most configs are copied.
+"""Recognises the config forms of other programs, and says what to write here instead: most configs are copied.
 
 Above: config.py, config_problems.py, variables.py. Below: nothing.
 """

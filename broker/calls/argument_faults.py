@@ -1,4 +1,4 @@
-"""Whether the arguments of a call are such as its tool takes, decided before anybody is asked about it. Pure.
+"""Checks whether a tool takes the arguments of a call, before anybody is asked about the call. Pure.
 
 Above: tool_calls.py, `codemode policy test`. Below: json_schema.py, and the stub, whose parameters are what a tool
 names.
@@ -24,13 +24,13 @@ _TOLD = 3
 
 
 def fault_of(arguments: Mapping[str, Any], entry: CatalogEntry) -> Failed | None:
-    """Return how a call with these arguments fails; None where they fit."""
+    """Return the failure of a call with these arguments; None if they fit."""
     told = faults_of(arguments, entry)
     return bad_arguments(entry, told) if told else None
 
 
 def faults_of(arguments: Mapping[str, Any], entry: CatalogEntry) -> list[str]:
-    """Return what is wrong with the arguments of a call, each as a model is told it."""
+    """Return what is wrong with the arguments of a call, in words for a model."""
     unnamed = _unnamed(arguments, entry)
     named = {name: value for name, value in arguments.items() if name not in unnamed} if unnamed else arguments
     found = faults(named, entry.spec.input_schema, most=_TOLD)
@@ -38,9 +38,9 @@ def faults_of(arguments: Mapping[str, Any], entry: CatalogEntry) -> list[str]:
 
 
 def _unnamed(arguments: Mapping[str, Any], entry: CatalogEntry) -> list[str]:
-    """Return arguments that the tool does not name, where it takes no others; a question would not show their like.
+    """Return arguments that the tool does not name, if it takes no others.
 
-    The guest checks its stubs by the same rule; this is for what did not come through them.
+    The guest's stubs check the same; this is for calls that did not come through a stub.
     """
     unnamed = arguments.keys() - properties_of(entry.spec.input_schema).keys()
     if not unnamed:

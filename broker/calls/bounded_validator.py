@@ -1,4 +1,4 @@
-"""Validation by jsonschema within a bound on the work, and the faults that are told of.
+"""Validates with jsonschema within a bound on the work, and words the faults.
 
 Above: json_schema.py, which loads it for the first value that its own look does not settle. Below: jsonschema,
 check_work.py, unevaluated.py. Schemas were written by a server, and may be made to run for ever, so they are checked
@@ -6,9 +6,9 @@ with three differences:
 
 - `pattern` and `patternProperties` are not looked at: a regular expression is a program of the server's;
 - a `$ref` leads only into the same document, never to a file or the network;
-- after a number of steps, or levels, the check gives up, and what it has found until then is all; a long message,
-  which quotes the value, costs many steps, and so do names. It protects scripts from surprises, it does not protect
-  the server, which checks its own arguments.
+- after a number of steps or levels the check gives up with what it has found so far. A long message, which quotes the
+  value, costs many steps, and so do names. The check protects scripts from surprises, not the server, which checks its
+  own arguments.
 """
 
 from __future__ import annotations
@@ -48,10 +48,10 @@ _SLOWLY_COMPARED_CHARACTERS = 10
 
 
 class BoundedValidator:
-    """One schema, ready to be asked."""
+    """One schema, ready to check values."""
 
     def __init__(self, schema: dict[str, Any]) -> None:
-        """Take any schema; what is wrong with it is found, or not, when it is asked."""
+        """Take any schema; a fault in the schema shows, if at all, when a value is checked."""
         self._schema = schema
         self._cost_of_names = Names.of(schema)
 
@@ -85,9 +85,9 @@ class BoundedValidator:
 
 @contextmanager
 def _given_up() -> Iterator[None]:
-    """End a block at whatever a broken schema raises: RecursionError, Unresolvable, TypeError, the panic of a library.
+    """End the block quietly at whatever a broken schema raises: RecursionError, Unresolvable, TypeError, a panic.
 
-    Errors that are compared raise as well.
+    Comparing errors raises as well.
     """
     try:
         yield
@@ -100,7 +100,7 @@ def _given_up() -> Iterator[None]:
 
 
 def _beside_null(error: ValidationError) -> list[ValidationError]:
-    """Return what is wrong by the one alternative that there is beside null, as optional arguments have it."""
+    """Return the fault by the only alternative besides null, as in the schema of an optional argument."""
     alternatives = error.validator_value if error.validator in {"anyOf", "oneOf"} else None
     if not isinstance(alternatives, list):
         return [error]
@@ -136,9 +136,9 @@ def _bounded(validator: Any) -> Any:
 
 
 def _evolved(validator: Any, **changes: Any) -> Any:
-    """Return the validator of a subschema, which the library goes through for keywords.
+    """Return the validator of a subschema.
 
-    In the place of the library's own, which takes its unbounded one where a subschema names a dialect.
+    Replaces the library's method, which would use an unbounded validator for a subschema that names a dialect.
     """
     kept = {"schema": validator.schema, "registry": validator._registry, "_resolver": validator._resolver}  # noqa: SLF001
     schema = changes.get("schema", validator.schema)
@@ -185,7 +185,7 @@ def _compared(check: Callable[..., Any]) -> Callable[..., Iterator[ValidationErr
 
 
 def _named(_validator: Any, _value: Any, _instance: Any, _schema: Any) -> Iterator[ValidationError]:
-    """Say nothing of an identifier."""
+    """Find no fault in an identifier."""
     check_work.take_joining()
     return iter(())
 

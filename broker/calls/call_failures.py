@@ -1,4 +1,4 @@
-"""Calls that fail, as what a script gets of them: the exception's kind, its text, and the details that it has.
+"""Failed calls as scripts get them: the kind of exception, its text and its details.
 
 Above: tool_calls.py, direct_calls.py and tool_results.py. Below: call_texts.py, which has the texts. Which kind stands
 for which status of a record is in attempts.py.
@@ -63,13 +63,13 @@ def quoted(server: str, text: str) -> str:
 
 
 def needs_description(tool: CatalogEntry, changed: str) -> Failed:
-    """Return a call whose tool is not described as it is now; `changed` says what is different since it was."""
+    """Return the failure of a call whose tool is not described; `changed` says what changed since it was."""
     text = call_texts.call_not_described(tool.python_name, tool.qualified_name, changed)
     return failure("ToolDescriptionRequired", text, tool)
 
 
 def told_faults(tool: CatalogEntry, faults: Sequence[str], unnamed: Sequence[str]) -> list[str]:
-    """Return what is said of arguments that do not fit, and of those that their tool does not know."""
+    """Return the words for arguments that do not fit, and for those that the tool does not know."""
     told = [call_texts.fault(fault, _instead(tool, fault)) for fault in faults]
     if unnamed:
         told.append(call_texts.no_parameter(unnamed, [parameter.key for parameter in tool.stub().parameters]))
@@ -77,12 +77,12 @@ def told_faults(tool: CatalogEntry, faults: Sequence[str], unnamed: Sequence[str
 
 
 def bad_arguments(tool: CatalogEntry, told: Sequence[str]) -> Failed:
-    """Return a call whose arguments do not fit, with what is said of them."""
+    """Return the failure of a call whose arguments do not fit, with the words for them."""
     return failure("ToolArgumentsError", call_texts.bad_arguments(tool.python_name, told), tool)
 
 
 def _instead(tool: CatalogEntry, fault: str) -> str:
-    """Return what to write instead of a value of the wrong type, where that is plain."""
+    """Return what to write instead of a value of the wrong type, if that is clear."""
     absent = _NONE.match(fault)
     if absent is not None:
         given = next((one for one in tool.stub().parameters if one.key == absent[1] and not one.required), None)
@@ -91,12 +91,12 @@ def _instead(tool: CatalogEntry, fault: str) -> str:
 
 
 def refused(tool: CatalogEntry, reason: str) -> Failed:
-    """Return a call that was not allowed, or could not be written down."""
+    """Return the failure of a call that was not allowed, or could not be recorded."""
     return failure("ToolRefusedError", reason, tool)
 
 
 def failed_at_server(tool: CatalogEntry, error: UpstreamError) -> Failed:
-    """Return a call that was to be sent, or was; the text may hold the last words of a server that died."""
+    """Return the failure of a call at its server; the text may quote the last words of a server that died."""
     text = str(error)
     if isinstance(error, ToolRejectedError):
         text = f"{text} {quoted(error.server, error.server_text)}"

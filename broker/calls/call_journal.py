@@ -1,4 +1,4 @@
-"""What is written down of a run's calls on their way to a server, before it takes effect.
+"""The journal of a run's calls: each step of a call is recorded before it takes effect.
 
 Above: tool_calls.py and the desk, which tell of it. Below: recordings/journal/run_journal.py, which writes it.
 """
@@ -20,17 +20,17 @@ if TYPE_CHECKING:
 
 
 class CallJournal(Protocol):
-    """Keeps what is told of calls; what its methods raise ends the run.
+    """Records the steps of calls; what its methods raise ends the run.
 
-    Each `commit` to the store takes longer than all else that is written about a call. So there are two of them for a
-    call: before it is sent, and before the script is given its answer.
+    A `commit` to the store takes longer than everything else that is written about a call. So there are only two for
+    each: before it is sent, and before the script gets its answer.
     """
 
     def together(self) -> AbstractContextManager[None]:
-        """Write what is written in a block at once, at its end."""
+        """Write everything that is recorded inside the block together, at its end."""
 
     def with_next(self, write: Callable[[], object]) -> None:
-        """Have something else written together with the next line, or now where there will be none."""
+        """Call `write` together with the next line, or now if there will be none."""
 
     @property
     def can_resume(self) -> bool:

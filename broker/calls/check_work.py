@@ -1,7 +1,7 @@
-"""How much work one check of a value may take: steps, levels, and what the names in a schema cost.
+"""Bounds the work of checking one value: steps, levels, and the cost of names in the schema.
 
 Above: bounded_validator.py and unevaluated.py, which take steps for what they do. Below: schema_names.py. A check that
-has none left gives up, and what it has found until then is all.
+has no steps left gives up with what it has found so far.
 """
 
 from __future__ import annotations
@@ -34,13 +34,13 @@ class UnfinishedError(Exception):
 
 
 class Deeper:
-    """A block one level deeper; as a class, since a generator would take a call of the stack more."""
+    """A block one level deeper. A class, because a generator would need one more stack frame."""
 
     def __enter__(self) -> None:
         """Go down.
 
         Raises:
-            UnfinishedError: It is deep enough.
+            UnfinishedError: It is too deep.
         """
         self._level = _level.get()
         if self._level >= _MOST_LEVELS:
@@ -60,7 +60,7 @@ def begin(names: Names) -> None:
 
 
 def take(count: int) -> None:
-    """Take steps of what is going on.
+    """Take steps for work that is going on.
 
     Raises:
         UnfinishedError: There are none left.
@@ -72,7 +72,7 @@ def take(count: int) -> None:
 
 
 def take_at_once(count: int) -> None:
-    """Take the steps of what is about to be done in one go, or do not begin it.
+    """Take the steps for work that cannot be interrupted, before it begins.
 
     Raises:
         UnfinishedError: There are too few left.
@@ -84,7 +84,7 @@ def take_at_once(count: int) -> None:
 
 
 def take_look_through(*parts: Any) -> None:
-    """Take the steps of looking through what has items or members, once, and not at what is in them.
+    """Take the steps for one pass over the items or members of a value.
 
     Raises:
         UnfinishedError: There are too few left.
@@ -93,7 +93,7 @@ def take_look_through(*parts: Any) -> None:
 
 
 def take_lookup(reference: Any) -> None:
-    """Take the steps of a reference: the library goes through the whole document for a name, not for a pointer.
+    """Take the steps for a reference; for a name, unlike a pointer, the library searches the whole document.
 
     Raises:
         UnfinishedError: There are too few left.
@@ -107,7 +107,7 @@ def take_lookup(reference: Any) -> None:
 
 
 def take_joining() -> None:
-    """Take the steps of an identifier, which the library joins with the ones around it.
+    """Take the steps for an identifier, which the library joins with those around it.
 
     Raises:
         UnfinishedError: There are too few left.

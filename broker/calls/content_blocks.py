@@ -1,4 +1,4 @@
-"""Content blocks of one run that are not text: kept by the host, small handles in the script, shown when displayed.
+"""Content blocks of one run that are not text: the host keeps them, and the script gets small handles to display.
 
 Above: tool_results.py puts results of tools here, script_functions.py hands them out. Below: redaction. Bounded in
 bytes and number; what is over a bound has a handle without an id, which cannot be displayed or read.
@@ -28,7 +28,7 @@ class ContentBlocks:
     """The blocks of one run, as MCP writes them."""
 
     def __init__(self, redact: Redactor) -> None:
-        """Keep nothing yet, and nothing ever with a secret in it that `redact` takes out."""
+        """Start empty; `redact` takes secrets out of what is kept."""
         self._redact = redact
         self._displayed: dict[int, dict[str, Any]] = {}
         self.left_out = 0
@@ -39,7 +39,7 @@ class ContentBlocks:
         self._characters = self._displayed_characters = 0
 
     def keep(self, block: Any) -> str | None:
-        """Keep what a client can show of a server's block; return its id, or None for nothing, or no room for it."""
+        """Keep what a client can show of a server's block; return its id, or None if nothing is kept."""
         name = f"block_{self._last + 1}"
         if not self._put(name, block):
             return None
@@ -48,12 +48,12 @@ class ContentBlocks:
         return name
 
     def take_new(self) -> dict[str, dict[str, Any]]:
-        """Return the blocks that were kept since this was asked last, by id."""
+        """Return the blocks that were kept since the last call of this, by id."""
         new, self._new = self._new, []
         return {name: self._kept[name] for name in new}
 
     def put_back(self, name: str, block: Any) -> None:
-        """Keep a block that the run had before it was interrupted."""
+        """Keep a block that the run had before it was resumed."""
         number = name.removeprefix("block_")
         if number.isascii() and number.isdecimal() and self._put(name, block):
             self._last = max(self._last, int(number[:_MOST_DIGITS]))
@@ -91,7 +91,7 @@ class ContentBlocks:
 
 
 def showable(block: Any) -> dict[str, Any] | None:
-    """Return what a client can show of a block; None where that is nothing."""
+    """Return the part of a block that a client can show, or None."""
     match block:
         case {"type": "image" | "audio" as kind, "data": str() as data, "mimeType": str() as mime_type}:
             return {"type": kind, "data": data, "mimeType": mime_type}

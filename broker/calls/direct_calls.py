@@ -89,7 +89,7 @@ class DirectCalls:
 
 
 def _as_sent(raw: dict[str, Any], entry: CatalogEntry) -> Completion:
-    """Let through what the protocol allows a server to answer; a question to a person is not among it."""
+    """Return an answer as the server sent it, if the protocol allows it here; a question to a person is not allowed."""
     answer: dict[str, Any] = {key: raw[key] for key in ("content", "structuredContent") if key in raw}
     if raw.get("resultType", "complete") == "complete" and _can_be_sent(answer):
         return Returned({**answer, "isError": is_error(raw)})
@@ -98,7 +98,7 @@ def _as_sent(raw: dict[str, Any], entry: CatalogEntry) -> Completion:
 
 
 def _can_be_sent(answer: dict[str, Any]) -> bool:
-    """Tell whether a client takes an answer: of one that is refused later nobody would learn that the call was made."""
+    """Tell whether a client will accept an answer; if it refused it later, nobody would learn of the call."""
     from mcp.types import CallToolResult  # noqa: PLC0415  # the SDK is loaded by whoever has called
 
     content = answer.get("content", [])

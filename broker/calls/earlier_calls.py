@@ -1,4 +1,4 @@
-"""The calls that a run had made before it was resumed: what is on record of them, and what they count for.
+"""The calls that a run made before it was resumed: their records, and their effect on quotas and flows.
 
 Above: run_calls.py. Below: the recording, and the run's desk. What was sent counts in the quotas, and what the script
 was given of it in the flows, as if the run had never ended.
@@ -23,9 +23,9 @@ if TYPE_CHECKING:
 
 
 def count_earlier_calls(before: Recording, desk: RunDesk, upstreams: Mapping[str, Upstream]) -> dict[int, CallRecord]:
-    """Tell the desk of a run what it had sent and received; return the records of its calls, by number.
+    """Tell a run's desk what the run had sent and received; return the records of its calls, by number.
 
-    A call that had not come to its end, and was not sent, has none: the script is about to make it again.
+    A call that was neither sent nor ended has no record: the script is about to make it again.
     """
     records: dict[int, CallRecord] = {}
     for number, story in before.calls.items():

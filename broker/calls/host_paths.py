@@ -1,4 +1,4 @@
-"""Paths of the host, taken out of what a failed call tells a script.
+"""Takes paths of the host out of the error of a failed call.
 
 A server's error often names a file with its whole path, and so the user, the layout of the disk and the name of the
 project. The folders are left out and the last part is kept, which is what a script can use; paths that the script
@@ -24,7 +24,7 @@ _ABSOLUTE = re.compile(
 
 
 class HostPaths:
-    """The paths of the host in what one failed call tells; those that are named in its arguments stay."""
+    """Hides the host's paths in the error of one call, except those that are in its arguments."""
 
     def __init__(self, arguments: Mapping[str, Any] | None = None) -> None:
         """Take what the script passed."""

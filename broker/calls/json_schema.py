@@ -19,7 +19,7 @@ TOO_LARGE = "the value is too large or nested too deep to be checked"
 
 
 def first_fault(value: Any, schema: Any, *, keep: bool = True, unchecked: str | None = None) -> str | None:
-    """Return what is most wrong with a JSON value, as `at path: what`, or None when nothing is found."""
+    """Return the most important fault of a JSON value, as `at path: what`, or None if none is found."""
     return next(iter(faults(value, schema, most=1, keep=keep, unchecked=unchecked)), None)
 
 
@@ -29,10 +29,10 @@ def faults(value: Any, schema: Any, *, most: int, keep: bool = True, unchecked: 
     Args:
         value: The value.
         schema: Its schema.
-        most: How many faults are told of.
-        keep: The schema as it was compiled, for the next value; not where it is used once.
-        unchecked: What is wrong with a value of which a check within its bounds finds nothing and does not see all:
-            nothing, where whoever receives it checks it again.
+        most: How many faults to return.
+        keep: Whether to keep the compiled schema for the next value.
+        unchecked: The fault to return if the check gives up without finding one; empty if whoever receives the value
+            checks it again.
     """
     if not isinstance(schema, dict):
         return []

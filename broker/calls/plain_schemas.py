@@ -1,4 +1,4 @@
-"""Says yes to values that plainly fit a plain schema, which nearly all do. Whatever else is json_schema.py's to judge.
+"""Accepts values that plainly fit a plain schema, as nearly all do, and leaves all others to json_schema.py.
 
 Above: json_schema.py. Below: nothing. A plain schema is compiled once into functions, without any code being generated;
 one with a keyword that is not known here is not plain. A yes means the same there; a no means nothing.
@@ -70,7 +70,7 @@ class PlainSchema:
             return None
 
     def fits(self, value: Any) -> bool:
-        """Tell whether a value fits for sure."""
+        """Tell whether a value certainly fits."""
         self._items_left = MOST_ITEMS
         return self._fits(value)
 

@@ -1,4 +1,4 @@
-"""Values of servers, made such as a script can be given: JSON, within bounds on size, depth and number.
+"""Brings values of servers into a form for scripts: valid JSON within bounds on size, depth and number.
 
 Above: tool_results.py. Below: nothing. Written by the server; decoded already, with what Python reads beyond JSON.
 """
@@ -22,7 +22,7 @@ def bounded(value: Any) -> Any:
     """Return a value as valid JSON, checked before it is copied: NaN and infinities become None, lone surrogates `?`.
 
     Raises:
-        UnfitResultError: It is over a bound, or no JSON.
+        UnfitResultError: It is over a bound, or not JSON.
     """
     return value if _is_clean(value) else _normalised(value)
 

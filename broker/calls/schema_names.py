@@ -1,4 +1,4 @@
-"""What the names in a schema cost whoever follows them: `$id`, `id` and references by name.
+"""The cost of following the names in a schema: `$id`, `id` and references by name.
 
 Above: check_work.py, which takes so many steps for them. Below: nothing. The library joins each identifier with
 all of those around it, and goes through the whole document for each reference by a name. A schema is a server's: one

@@ -1,4 +1,4 @@
-"""Which members or items of a value a schema says something about: the others are unevaluated.
+"""Finds the members or items of a value that a schema evaluates, for `unevaluatedProperties` and `unevaluatedItems`.
 
 Above: bounded_validator.py. Below: check_work.py, and a validator of jsonschema. The library's own search runs the
 patterns of the schema, and goes round in one that refers to itself until the stack ends. Here each schema that is

@@ -1,4 +1,4 @@
-"""What the names of a fetch mean: tools, or why there is none of them to describe. Decided without waiting.
+"""Resolves the names in a fetch of descriptions to tools, or to the reason why there is none. Never waits.
 
 Above: disclosure.py, which has waited for the servers. Below: the catalog, and how the servers are doing.
 """

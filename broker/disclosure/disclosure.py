@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 
 class FetchRate:
-    """How often one session may fetch: a bucket that is full at first and fills up within a minute."""
+    """Bounds how often a session may fetch: a bucket that starts full and refills within a minute."""
 
     def __init__(self, per_minute: int) -> None:
         """Start full."""
@@ -40,7 +40,7 @@ class FetchRate:
         self._at = 0.0
 
     def take(self, now: float) -> float:
-        """Take one; return 0, or the seconds to wait where none is left."""
+        """Take one fetch; return 0, or the seconds to wait if none is left."""
         self._left = min(self._most, self._left + (now - self._at) * self._per_second)
         self._at = now
         if self._left < 1:
@@ -95,19 +95,19 @@ class Disclosure:
         return described is not None and described.digest == entry.spec.digest
 
     def described(self) -> list[CatalogEntry]:
-        """Return every tool whose present definition was described; quick where these are few of many."""
+        """Return every tool whose present definition was described; quick if these are few."""
         all_are = self._describes_all()
         candidates = self.catalog.tools if all_are else map(self.catalog.find, tuple(self._described))
         return [entry for entry in candidates if entry is not None and self.is_described(entry)]
 
     def changed(self, entry: CatalogEntry) -> str:
-        """Return what is different since a tool was described; empty when it was not, or is as described."""
+        """Return what has changed in a tool since it was described; empty if nothing, or if it never was."""
         described = self._described.get(entry.qualified_name)
         return what_changed(described, entry.spec) if described is not None else ""
 
     @property
     def lapsed(self) -> dict[str, str]:
-        """Tools whose description has lapsed since, by qualified name, each with what is different."""
+        """What changed in each tool whose description has lapsed, by qualified name."""
         now = {name: self.catalog.find(name) for name in self._described}
         said = {name: what_changed(self._described[name], entry.spec if entry else None) for name, entry in now.items()}
         return {name: text for name, text in said.items() if text}
@@ -143,9 +143,9 @@ class Disclosure:
         )
 
     async def describe(self, entries: Iterable[CatalogEntry]) -> list[CatalogEntry]:
-        """Mark tools as described and return them. The caller delivers what is returned, or stands for the reader.
+        """Mark tools as described and return them; the caller delivers the descriptions, or needs no delivery.
 
-        Left out are tools of which no more than a line is known and whose server does not describe them now.
+        Tools of which only one line is known, and whose server does not describe them now, are left out.
         """
         described = [entry for entry in await self.completed(list(entries)) if entry.is_complete]
         self._mark(described)

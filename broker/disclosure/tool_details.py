@@ -26,21 +26,20 @@ _NOT_FINITE = re.compile("NaN|Infinity")
 
 @dataclass(frozen=True, slots=True)
 class ToolDetails:
-    """The full descriptions of the tools asked for, and why there is none of the others.
+    """The full descriptions of the tools that were asked for, and the reason for each that is missing.
 
     Attributes:
         source: Stub text, one module for each server; written for a model or a type checker.
         described: Qualified names of the tools that are described to the session from now on.
         unknown: Names that no tool has, each with the nearest ones.
-        withdrawn: Those of them that a tool had before.
+        withdrawn: Those of them that a tool had earlier.
         ambiguous: Bare names that tools of several servers have, each with their qualified names.
         unavailable: Names of tools that cannot be fetched now, each with what is wrong with the server.
         definitions: Where JSON was asked for, the definition of each described tool by its qualified name.
         retry_after_seconds: When to try again, where the session has fetched too often; 0 otherwise.
         changed: Of described tools whose earlier description had lapsed, what is different now.
         namespaces: What a script imports from `tools` for the described tools.
-        outlooks: Described tools of which it is certain now that every call will be refused, or that a person is
-            asked before each.
+        outlooks: Described tools whose calls will certainly all be refused, or each be put to a person.
     """
 
     source: str
@@ -82,7 +81,7 @@ def definition(spec: ToolSpec, name: str) -> dict[str, Any]:
 
 
 def _as_json(said: dict[str, Any]) -> dict[str, Any]:
-    """Return what JSON can carry: servers write NaN, numbers without end and halves of surrogate pairs as well."""
+    """Return a value as valid JSON: servers also write NaN, endless numbers and halves of surrogate pairs."""
     text = json.dumps(said, ensure_ascii=False)
     data = text.encode("utf-8", "replace")
     if not _NOT_FINITE.search(text) and data.decode() == text:

@@ -1,4 +1,4 @@
-"""Lines of a recording as events, and what is said of a line that is none.
+"""Reads the lines of a recording as events, and explains a line that cannot be read.
 
 Above: recording.py, files.py. Below: events.py.
 """

@@ -1,4 +1,4 @@
-"""Secrets taken out of what is written down.
+"""Takes secrets out of recordings.
 
 Above: writing.py. Below: the redactor of all that leaves, which has the whole rule; here it is applied to JSON text. A
 script is not given secrets in the first place: what it would see of them is redacted before. This finds those that

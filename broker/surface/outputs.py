@@ -1,4 +1,4 @@
-"""Output of runs that was too long for a reply, kept for whoever ran them.
+"""Keeps output that was too long for a reply, for whoever ran the script.
 
 Above: replies.py puts it here, the MCP server's resources read it. Below: room.py. Kept in memory, within bounds; the
 oldest of whoever has the most goes first.
@@ -54,7 +54,7 @@ class KeptOutputs:
         self._kept[run_id] = new
 
     def _leaving(self, new: _Kept) -> str:
-        """Return what goes for a new one: of whoever has the most, and where that is the new one alone, the oldest."""
+        """Return the output to drop for a new one: the oldest of the owner with the most, or else the oldest of all."""
         claims: dict[str, _Kept] = {**self._kept, "": replace(new, is_busy=True)}
         is_full = len(self._kept) >= self._most_runs
         leaving = gives_way(claims, new.principal, lambda kept: 1 if is_full else len(kept.text))

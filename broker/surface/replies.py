@@ -1,4 +1,4 @@
-"""A run as its caller is told it: a compact text for the model, and the envelope, both within a budget.
+"""The reply to `execute_code`: a compact text for the model, and the envelope, both within a budget.
 
 Above: dispatch.py. Below: run_texts.py, outputs.py. Failures come first and the calls made last, so that neither is
 ever cut; what is cut out of the middle is kept and can be read.
@@ -106,7 +106,7 @@ def _failure(result: ExecutionResult) -> str:
 
 
 def _output(result: ExecutionResult, value: str, *, has_failed: bool) -> str:
-    """Return all that the script printed, and its value as JSON; with labels where something else is shown beside."""
+    """Return everything that the script printed, and its value as JSON; labelled if there are several parts."""
     if not result.stderr and not (result.stdout and (value or has_failed)):
         return result.stdout or value
     parts = (("stdout", result.stdout), ("stderr", result.stderr), ("value", value))

@@ -1,4 +1,4 @@
-"""What a model reads of a run: what came of its script, what it called, and why it could not begin or go on.
+"""The texts about runs that a model reads: how one ended, what it called, why it could not begin or go on.
 
 Above: dispatch.py, replies.py, outputs.py. Below: nothing. Written as texts.py says.
 """

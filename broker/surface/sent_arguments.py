@@ -1,4 +1,4 @@
-"""The arguments of the three tools as models send them, as those that are meant.
+"""Corrects the arguments of the three tools that models send in another form than the schema's.
 
 Above: dispatch.py, which then checks them. Below: nothing. Read otherwise is only what nothing else can be meant by:
 JSON as text, null or an empty text for what is left out, names in one text where a list is wanted, numbers in quotes,

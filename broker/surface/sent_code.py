@@ -1,4 +1,4 @@
-"""Code as models send it, as the script that is meant: what is around it is taken off where nothing else can be meant.
+"""Takes off what models put around a script, where nothing else can be meant.
 
 Above: dispatch.py, and sampling.py for answers in a fence. Below: nothing. By patterns alone, in linear time: the host
 parses no script. What stays unclear is left as it is, and Python's error with a hint of hints.py tells what is wrong.

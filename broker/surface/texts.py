@@ -1,4 +1,4 @@
-"""What models read of the tools themselves, in their definitions and in replies. Nothing here decides anything.
+"""The texts about tools that models read, in definitions and in replies. Nothing here decides anything.
 
 Above: the other modules of this package; run_texts.py is what they read of a run. Below: call_texts.py. Each text says
 what happened, what was and was not executed, and what to do next, in less than 800 characters, the script's own output

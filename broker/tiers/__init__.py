@@ -1,4 +1,4 @@
-"""The tools in four tiers of detail, each within a budget of tokens: what is shown first, and of how much of it."""
+"""The tools in four tiers of detail, each page within a budget of tokens."""
 
 from broker.tiers.pages import Tier, TierPage
 from broker.tiers.scores import TierScores, ToolScore

@@ -37,7 +37,7 @@ _AROUND_STUBS_TOKENS = 1_500
 
 @dataclass(frozen=True, slots=True)
 class HeldStubs:
-    """The first of some tools, by qualified name: those whose stubs a page holds, and those larger than a page."""
+    """The first of some tools by qualified name: those whose stubs fit on a page, and those larger than a page."""
 
     names: tuple[str, ...]
     too_long: tuple[str, ...]
@@ -54,7 +54,7 @@ class Tiers:
         scores: TierScores,
         counter: TokenCounter | None = None,
     ) -> None:
-        """Count with a counter; with the installed one, or the estimate, when None."""
+        """Count tokens with `counter`; if None, with the installed tokenizer, or an estimate."""
         self._catalog = catalog
         self._categories = categories
         self._statistics = statistics
@@ -63,7 +63,7 @@ class Tiers:
 
     @property
     def counter(self) -> TokenCounter:
-        """By what tokens are counted."""
+        """Counts tokens."""
         return self._given_counter or token_counter()
 
     def hot(self, cursor: str | None = None) -> TierPage:
@@ -121,7 +121,7 @@ class Tiers:
         page_size: int = PAGE_SIZE,
         cursor: str | None = None,
     ) -> TierPage:
-        """Return the summaries of any tools, as those of a category; `of` stands for them in cursors.
+        """Return the summaries of any tools, as `summaries` does; `of` identifies them in cursors.
 
         Raises:
             SearchError: There is no such page or cursor.
@@ -156,7 +156,7 @@ class Tiers:
         return self._page(Tier.FULL, item, len(entries), len(entries), cursor, of=compact(names))
 
     def stubs(self, entries: Sequence[CatalogEntry]) -> HeldStubs:
-        """Return which of these tools a page of stubs holds, in 12,000 tokens with what stands around them.
+        """Return which of these tools fit on a page of stubs: 12,000 tokens, with the text around them.
 
         Stubs that were never made before take up to a tenth of a second each.
         """

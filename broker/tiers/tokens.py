@@ -1,4 +1,4 @@
-"""How many tokens a text has: counted by a tokenizer where one is installed, estimated otherwise.
+"""Counts the tokens of a text with a tokenizer if one is installed, and estimates them otherwise.
 
 Above: the budgets of tiers.py and of `describe: auto`. Below: bpe-openai (the extra `tokenizer`), which carries its
 vocabulary; no model's own tokenizer is the right one for all, so that the name goes with every count.

@@ -1,7 +1,7 @@
-"""What tools are grouped by: the operator's categories, the groups of servers, or else names.
+"""Groups tools into categories: the operator's, the groups of servers, or else by name.
 
-Above: searches with a category, and the pages of tiers. Below: the catalog. Without a word of the config a small
-server is one category by its name, and a large one is divided by the first word that tells its tools apart, as
+Above: searches with a category, and the pages of tiers. Below: the catalog. If the config says nothing, a small
+server is one category of its name, and a large one is divided by the first word that tells its tools apart, as in
 `azure/storage`.
 """
 
@@ -62,7 +62,7 @@ class Categories:
         return self._members
 
     def unknown(self, name: str) -> str:
-        """Return the sentence that there is no category of this name, with the nearest ones."""
+        """Return a sentence for an unknown category, with the most similar names."""
         return unknown_name("category", name, self.members())
 
     def _refresh(self) -> None:

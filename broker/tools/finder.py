@@ -134,7 +134,7 @@ def _is_starting(status: ServerStatus) -> bool:
 
 
 def _never_seen(status: ServerStatus, wanted: set[str]) -> bool:
-    """Tell whether a lazy server of which no tool is known may have something for these stems."""
+    """Tell whether a lazy server that was never connected may have tools for these words."""
     said = {*stems(status.name), *stems(status.about or "")}
     return status.is_lazy and not status.tool_count and not wanted.isdisjoint(said)
 

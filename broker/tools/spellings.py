@@ -1,4 +1,4 @@
-"""The tool that a name means which is spelled as another program would spell it.
+"""Finds the tool that a name means in another program's spelling.
 
 Above: the catalog, disclosure.py, preparation.py. Below: nothing. Models know tools as `mcp__git__git_log`,
 `functions.git_log`, `git.gitLog` or `git/git-log`: prefixes, separators and capitals are all that differs, and where

@@ -1,4 +1,4 @@
-"""What is different between two definitions of one tool, as sentences for a person or a model.
+"""Describes how a tool's definition has changed, in sentences for a person or a model.
 
 Above: the catalog, which notices, and the sessions in which a description lapses. Below: codegen's
 `ToolSpec`. Both definitions were written by the server; names of parameters are made inert and bounded.

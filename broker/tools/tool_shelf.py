@@ -1,7 +1,7 @@
-"""The tools of a broker with all that they are found by: catalog, categories, statistics, tiers, search.
+"""The tools of a broker and everything to find them with: catalog, categories, statistics, tiers, search.
 
-Above: broker.py makes one, keeps its scores, and hands it to sessions; the servers' listings and calls are told to it.
-Below: the modules of each.
+Above: broker.py makes one, feeds it the servers' listings and calls, and passes it to sessions. Below: the modules of
+each part.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class ToolShelf:
     Attributes:
         catalog: All that are known now.
         categories: What they are grouped by.
-        statistics: The calls that each got.
+        statistics: How often each was called, and how that went.
         tiers: Hot list, categories, summaries and whole definitions.
         finder: `search_tools`.
         fetches_per_minute: How often a session may fetch descriptions.

@@ -26,7 +26,7 @@ class Appender:
     """Appends to one recording, until it is settled."""
 
     def __init__(self, recordings: Recordings, recording: int, before: Recording | None) -> None:
-        """Go on behind the lines that there are."""
+        """Append after the lines that are there already."""
         self._recordings = recordings
         self._recording = recording
         self._before = before
@@ -46,7 +46,7 @@ class Appender:
         self._write(self._line(event, body, values))
 
     def append_with_next(self, event: str, body: str, values: Mapping[str, str]) -> None:
-        """Write a line as of now together with the next one."""
+        """Write a line together with the next one, with the present time."""
         self._waiting.append(self._line(event, body, values))
 
     def with_next(self, write: Callable[[], object]) -> None:
@@ -70,7 +70,7 @@ class Appender:
         self._is_settled = True
 
     def cut_off(self, calls: int) -> None:
-        """Count the run as interrupted by a crash from here on."""
+        """Mark the run as interrupted by a crash."""
         self._recordings.cut_off(self._recording, calls, self._times())
         self._is_settled = True
 
@@ -93,7 +93,7 @@ class Appender:
                         write()
 
     def _line(self, event: str, body: str, values: Mapping[str, str] | None) -> Callable[[], object]:
-        """Return what writes a line; its number and time are those of now."""
+        """Return a function that writes a line with its present number and time."""
         at = time.time_ns()
         self._first_at = self._first_at or at
         self._last_at = max(self._last_at, at)
@@ -111,7 +111,7 @@ class Appender:
         return Times(before.begun.at, last_at, before.lain + self._first_at - before.last_at)
 
     def _write(self, *writes: Callable[[], object]) -> None:
-        """Write, after what has waited for this."""
+        """Write, after everything that waited for the next line."""
         if self._fault is not None:
             raise self._fault
         waiting, self._waiting = [*self._waiting, *self._beside, *writes], []

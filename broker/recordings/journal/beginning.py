@@ -1,6 +1,6 @@
-"""All that a run depends on but the answers to its calls, and the first line of a recording, which holds it.
+"""The first line of a recording: everything that a run depends on, except the answers to its calls.
 
-Above: recorder.py, which draws it up, and run_journal.py, which has it written. Below: writing.py.
+Above: recorder.py, which collects it, and run_journal.py, which writes it. Below: writing.py.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""A run that was cut off by a fault of the store or of the sandbox: what of it was executed, by what is written.
+"""What was executed of a run that a fault of the store or the sandbox cut off, as far as its recording tells.
 
 Above: recorded_run.py. Below: the recording.
 """
@@ -21,9 +21,9 @@ _NAME_CHARACTERS = 80
 
 
 def store_error(error: BaseException | None) -> StoreError | None:
-    """Return what was wrong with the store, if that is all that an exception is about.
+    """Return the fault of the store that an exception is about, if it is about nothing else.
 
-    Of answers that come at once, each may find that it cannot be written.
+    It may be a group: several answers at once may each fail to be written.
     """
     if isinstance(error, BaseExceptionGroup):
         found = [store_error(one) for one in error.exceptions]

@@ -1,4 +1,4 @@
-"""One run as an execution carries it out: the conditions that it depends on, and the journal that is told of it.
+"""One run as an execution gets it: the seed and times that it depends on, and the journal that records it.
 
 Above: execution.py. Below: run_journal.py, which keeps the journal, and interruption.py for what is said of a run that
 is cut off.
@@ -26,11 +26,11 @@ class RecordedRun:
     """One run, from its beginning or from where it was interrupted.
 
     Attributes:
-        run_id: Names it wherever it is spoken of.
+        run_id: Its id.
         seed: Where its random numbers come from.
         wall_ns: Unix time at which its clock starts.
-        journal: Told of everything; keeps nothing where the run is not recorded.
-        past: What happened before; nothing in a run that begins.
+        journal: Records it; keeps nothing if the run is not recorded.
+        past: What happened before it was resumed; empty in a run that begins.
     """
 
     run_id: str
@@ -67,7 +67,7 @@ class RecordedRun:
 
 @dataclass(frozen=True, kw_only=True)
 class ResumedRun(RecordedRun):
-    """A run that goes on.
+    """A run that is resumed.
 
     Attributes:
         before: The recording of what happened before.

@@ -1,6 +1,6 @@
-"""Runs begun with their conditions drawn and written down, and runs resumed with those that they had.
+"""Begins recorded runs with a seed and a time that it draws and records, and resumes runs with those that they had.
 
-Above: execution.py. Below: run_journal.py. Where recordings are off the conditions are drawn all the same.
+Above: execution.py. Below: run_journal.py. If recordings are off, seed and time are drawn all the same.
 """
 
 from __future__ import annotations
@@ -36,10 +36,10 @@ if TYPE_CHECKING:
 
 
 class Recorder:
-    """Begins recordings with what this broker knows of itself."""
+    """Begins and resumes the recorded runs of one broker."""
 
     def __init__(self, recordings: Recordings, secret_values: Iterable[str] = ()) -> None:
-        """Take where to record, and what must not be written down."""
+        """Record in `recordings`, without the `secret_values`."""
         self.recordings = recordings
         self.secret_values = frozenset(secret_values)
         self.unfinished = UnfinishedRuns(recordings)
@@ -47,7 +47,7 @@ class Recorder:
 
     @property
     def unknown_outcome(self) -> UnknownOutcome:
-        """What the config says is done about a call of unknown outcome."""
+        """What the config says to do about a call of unknown outcome."""
         return self.recordings.settings.unknown_outcome
 
     @property
@@ -70,7 +70,7 @@ class Recorder:
         """Begin a run of a script that may call these tools.
 
         Raises:
-            StoreError: It cannot be written down; nothing has been run.
+            StoreError: It cannot be recorded; nothing has been run.
         """
         seed, wall_ns = secrets.randbits(64), time.time_ns()
         if self.recordings.settings.mode == "off":
@@ -98,26 +98,26 @@ class Recorder:
         return RecordedRun(run_id=run_id, seed=seed, wall_ns=wall_ns, journal=journal)
 
     def resumable(self, name: str, image: str) -> Recording:
-        """Return the recording of a run that may go on, on this guest image; nothing is written.
+        """Return the recording of a run that can be resumed on this guest image; writes nothing.
 
         Raises:
-            RecordingError: There is none, it has ended, or it cannot go on here; the text says why.
+            RecordingError: There is no such run, it has ended, or it cannot be resumed here; the text says why.
         """
         return self._resumable(self.recordings.find_open(name), image)
 
     def resume(self, recording: Recording, *, image: str, desk: ConsentDesk) -> ResumedRun:
-        """Resume a run that `resumable` has returned, with the grants of `desk` beside its own.
+        """Resume a run that `resumable` has returned, with the grants of `desk` besides its own.
 
-        Where that fails, the run stands as before.
+        If that fails, the run stays as it was.
 
         Raises:
-            RecordingError: It goes on elsewhere or has ended meanwhile, or lacks what it needs; the text says why.
-            StoreError: It cannot be written down.
+            RecordingError: Another process resumes it, it has ended meanwhile, or its recording lacks what it needs.
+            StoreError: It cannot be recorded.
         """
         entry = self.recordings.claim(recording.begun.run_id)
         try:
             if (entry.id, self.recordings.line_count(entry.id)) != (recording.entry_id, recording.line_count):
-                # Until it was claimed, another process has taken it further.
+                # Before it was claimed, another process had resumed it.
                 recording = self._resumable(entry, image)
             return self._resumed(recording, desk)
         except BaseException:

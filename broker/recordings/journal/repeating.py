@@ -1,4 +1,4 @@
-"""Which request of a client a run begins in: the same request goes on with it when the process died meanwhile.
+"""The client's request in which a run begins. If the process dies, the same request repeated goes on with the run.
 
 Above: the server, which says so, and recorder.py, which has it written down. Below: nothing.
 """

@@ -1,4 +1,4 @@
-"""Resuming a run that was interrupted or is parked: what it had, and what becomes of calls without a known outcome.
+"""Resumes a run that was interrupted or is parked: gives back its grants, decides about calls of unknown outcome.
 
 Above: execution.py. Below: recording.py. Calls that were answered are not repeated. One that was sent and not answered
 may have taken effect, so it is sent again only if somebody says so.
@@ -51,13 +51,13 @@ class UnknownAnswerer(Protocol):
 
 @dataclass(frozen=True)
 class UnknownCalls:
-    """What is done about the calls of a resumed run whose outcome is not known.
+    """Decides about the calls of a resumed run whose outcome is not known.
 
     Attributes:
         recording: The run.
         policy: What is done.
         ask: Who is asked.
-        parks: Whether such a call waits where there is nobody to ask; otherwise it fails in the script.
+        parks: Whether such a call waits if there is nobody to ask; otherwise it fails in the script.
     """
 
     recording: Recording
@@ -98,7 +98,7 @@ class UnknownCalls:
 
 
 def check_resumable(recording: Recording, image: str) -> None:
-    """Refuse what cannot go on here.
+    """Refuse a run that cannot be resumed here.
 
     Raises:
         RecordingError: It was recorded on another image, or without its content.
@@ -117,7 +117,7 @@ def check_resumable(recording: Recording, image: str) -> None:
 
 
 def give_back(recording: Recording, desk: RunDesk, journal: RunJournal) -> None:
-    """Let a run that goes on have what people had said: its grants with what is left of them, denials, answers."""
+    """Give a resumed run what people had said: what is left of its grants, its denials, and answers to its calls."""
     for given in grants_given_back(recording):
         journal.given_back(desk.give_back(given.grant, of=given.of, by=given.by), given.number)
     for denial in denials_given_back(recording):

@@ -1,4 +1,4 @@
-"""The recorded runs that are resumed in this process: who comes for one of them later waits for its result.
+"""The recorded runs that this process has resumed, with their results for clients that come for them later.
 
 Above: recorder.py, which has them, and sessions.py. Below: anyio. Nobody waits for a run that was resumed in the
 background, so its result is kept until the client comes that had asked for it.
@@ -40,7 +40,7 @@ class Resumptions:
     async def perform(
         self, run_id: str, principal: str, work: Callable[[], Awaitable[ExecutionResult]]
     ) -> ExecutionResult:
-        """Do the work of a run, for all who come for it meanwhile."""
+        """Resume a run, for everyone who comes for it meanwhile."""
         key, resumed = (run_id, principal), _Resumption()
         self._live.setdefault(key, resumed)
         try:

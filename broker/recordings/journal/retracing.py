@@ -1,4 +1,4 @@
-"""What the sandbox needs to take a recorded run again, and whether a step came out as it was written.
+"""The past that the sandbox needs to take a recorded run again, and the check that its steps are the same.
 
 Above: replay, resuming. Below: recording.py, writing.py.
 """

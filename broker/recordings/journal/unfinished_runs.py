@@ -1,4 +1,4 @@
-"""The recorded runs that may go on: which they are, whose, and for whose request.
+"""The recorded runs that can be resumed: which they are, of which principal, and for which request.
 
 Above: recorder.py, which resumes them, sessions.py and broker.py. Below: recordings.py.
 """
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class UnfinishedRuns:
-    """Those of one store."""
+    """The unfinished runs of one store."""
 
     recordings: Recordings
 
@@ -45,11 +45,11 @@ class UnfinishedRuns:
             return False  # there is none, it has ended, or makes no sense
 
     def requested(self, request: str, within_seconds: float | None = None) -> list[str]:
-        """Return the runs with one of which a client goes on that repeats its request: parked ones and crashed ones.
+        """Return the parked and crashed runs that a client may go on with by repeating its request.
 
-        Those that were resumed already are among them, whatever has become of them: a run begun anew would make their
-        calls twice. Those that another process goes on with come last. With `within_seconds`, only those that began so
-        lately.
+        Runs that were resumed already are among them, whatever became of them, because a new run would make their calls
+        twice. Those that another process goes on with come last. With `within_seconds`, only runs that began that
+        recently.
         """
         try:
             found = sorted(self.recordings.requested(request, within_seconds), key=self.recordings.runs_elsewhere)
@@ -60,12 +60,12 @@ class UnfinishedRuns:
         return [entry.run_id for entry in found]
 
     def forget_request(self, run_id: str) -> None:
-        """Take the next request like the one that began a run for a new one: its client knows how that ended."""
+        """Let the request that began a run begin a new one when it is repeated: its client knows how this one ended."""
         with suppress(RecordingError, StoreError):  # it is told once more
             self.recordings.forget_request(run_id)
 
     def take_back(self, runs: Iterable[str], held: Held) -> None:
-        """Write into runs that wait to go on that a grant was taken back, so that none of them brings it back.
+        """Record in unfinished runs that a grant was revoked, so that none of them brings it back.
 
         Raises:
             StoreError: It cannot be written down.

@@ -1,4 +1,4 @@
-"""Recordings as they are listed: a row of the store each, and what it says of a run.
+"""Recordings as they are listed: one row of the store each.
 
 Above: recordings.py. Below: nothing.
 """
@@ -60,14 +60,14 @@ class RecordingEntry:
         filename: How tracebacks call the script.
         state: `running`, `interrupted`, `parked`, `completed`, `raised` or `stopped`.
         began: Unix time in nanoseconds; so is `ended`.
-        ran: For how long it went on, in nanoseconds; None where that is not settled, as after a crash.
+        ran: How long it ran, in nanoseconds; None if that is not known, as after a crash.
         calls: Calls that the script made.
         characters: Size of its lines and values.
         is_imported: It was made elsewhere: what it says was allowed counts for nothing here.
-        was_resumed: It went on after it was interrupted or parked.
-        has_crashed: Its process died or was told to end, or could not write; otherwise a run that is interrupted was
+        was_resumed: It was resumed after it was interrupted or parked.
+        has_crashed: Its process died, was told to end, or could not write. An interrupted run that has not crashed was
             ended on purpose.
-        owner: The process that carries it on, or did when it died.
+        owner: The process that runs it, or ran it last.
     """
 
     id: int

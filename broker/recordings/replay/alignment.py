@@ -1,4 +1,4 @@
-"""Which items of two sequences belong together in order, found in bounded time.
+"""Aligns two sequences in bounded time: which items belong together, in order.
 
 Above: compare.py. Below: difflib, whose answer this is for as long as that has the time: items that are all alike, or
 that differ at every other place, take it the square of their number or more.

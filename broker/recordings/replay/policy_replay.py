@@ -1,4 +1,4 @@
-"""What another policy would have decided for each call of a recording. Nothing is run and nothing is sent.
+"""Decides the calls of a recording again under another policy. Nothing is run and nothing is sent.
 
 Above: `codemode replay --policy`. Below: the decision function, which has no I/O.
 """
