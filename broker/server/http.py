@@ -30,7 +30,7 @@ from broker.server.tools_api import tools_routes
 from broker.server.unread_answers import hand_over_little
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator
 
     from mcp.server.auth.provider import TokenVerifier
     from starlette.applications import Starlette
@@ -107,8 +107,8 @@ def check_guarded(settings: ServeSettings, address: Address) -> None:
         raise ConfigError("serve", [f"{address.host} can be reached from other machines: {remedy}"])
 
 
-def http_app(server: BrokerServer, address: Address, routes: Sequence[Route] = ()) -> Starlette:
-    """Return the application: `/mcp`, `/health`, `/api/v1/tools/…`, and what is given.
+def http_app(server: BrokerServer, address: Address) -> Starlette:
+    """Return the application: `/mcp`, `/health`, `/api/v1/tools/…`.
 
     Raises:
         ConfigError: The address can be reached by others, and nobody would be asked who they are.
@@ -131,11 +131,7 @@ def http_app(server: BrokerServer, address: Address, routes: Sequence[Route] = (
         host=address.host,
         auth=_auth(settings, address) if verifier is not None else None,
         token_verifier=verifier,
-        custom_starlette_routes=[
-            Route("/health", health),
-            *tools_routes(server.broker, security, scopes),
-            *routes,
-        ],
+        custom_starlette_routes=[Route("/health", health), *tools_routes(server.broker, security, scopes)],
     )
     app.add_middleware(OwnAddress)
     challenge_with_reasons(app)

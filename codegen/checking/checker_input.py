@@ -54,11 +54,11 @@ _BUILTINS = f"from typing import Any\nimport tools as tools\n{_IMPORTED}{_FUNCTI
 
 
 def tools_package(
-    stubs: Iterable[Stub], listed: Mapping[str, Iterable[str]], unimported: Collection[str] = ()
+    stubs: Iterable[Stub], listed: Mapping[str, Iterable[str]], unimported: Collection[str]
 ) -> dict[str, str]:
     """Return the files of the package by path; functions that are only listed take anything.
 
-    The namespaces among these that are `unimported` are builtins too.
+    Namespaces that are `unimported` are builtins too.
     """
     by_namespace: dict[str, list[Stub]] = {}
     for stub in stubs:
