@@ -1,6 +1,6 @@
-"""What agent programs do with answers where the protocol leaves it open, and what they are therefore given.
+"""Adapts answers and questions to what known agent programs do where the protocol leaves it open.
 
-Above: app.py, way_to_client.py. Below: the definitions of the tools. A program is told by the name that it gives
+Above: app.py, way_to_client.py. Below: the definitions of the tools. A program is recognised by the name that it gives
 itself; nothing but the form of an answer or a question depends on it. docs/serving.md has the versions that were tried.
 """
 

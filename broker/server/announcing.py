@@ -45,7 +45,7 @@ class Announcer:
         """Answers `subscriptions/listen`."""
 
     def note(self, ctx: ServerRequestContext[Any, Any]) -> None:
-        """Remember who was just given the listing, where that client cannot subscribe; the first one begins it all."""
+        """Remember a client that was given the listing and cannot subscribe; the first listing starts the watching."""
         if self._told is None:
             self._told = self._fingerprint()
         if ctx.protocol_version in MODERN_PROTOCOL_VERSIONS:
@@ -57,7 +57,7 @@ class Announcer:
             del self._older[next(iter(self._older))]
 
     async def run(self) -> None:
-        """Announce changes until cancelled. What came before anybody listed, as servers get ready, is none."""
+        """Announce changes until cancelled; those before the first listing, as servers get ready, do not count."""
         while True:
             changed = self._catalog.changed  # taken before looking: what changes after that is not missed
             if self._told is not None and (now := self._fingerprint()) != self._told:

@@ -1,4 +1,4 @@
-"""The connections of clients until 2025-11-25, which the SDK holds as sessions of its own: room for one more.
+"""Makes room for connections of clients until 2025-11-25, which the SDK holds as sessions of its own.
 
 Above: http.py. Below: the SDK's session manager, room.py. The SDK alone would refuse everybody once somebody has taken
 all of them. A connection that gives way is ended as if its client had: the client is told 404, and begins another.

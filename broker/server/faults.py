@@ -1,4 +1,4 @@
-"""What a client is told when we fail in a way that nobody foresaw.
+"""Answers a client when the broker fails in an unforeseen way, without details.
 
 Above: app.py. Below: the SDK's middleware. In the older era the SDK would send what the exception says, which may be a
 path of the host.
@@ -24,11 +24,11 @@ UNFORESEEN = "codemode-broker failed in a way that was not foreseen; its log say
 
 
 async def told_without_details(ctx: ServerRequestContext[Any, Any], call_next: CallNext) -> HandlerResult:
-    """Answer a request; of an exception that nobody caught, the log has its type and place, and the client neither.
+    """Answer a request; an exception that nobody caught is logged with its type and place, and the client sees neither.
 
     Raises:
         MCPError: The request failed.
-        ValidationError: Its parameters are none; the SDK says so.
+        ValidationError: Its parameters are wrong; the SDK says so.
     """
     try:
         return await call_next(ctx)

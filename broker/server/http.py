@@ -59,7 +59,7 @@ class Address:
         """Read `HOST:PORT`, `[::1]:PORT` or `PORT`.
 
         Raises:
-            ValueError: It is none of them.
+            ValueError: It has none of these forms.
         """
         host, _, port = text.rpartition(":")
         host = host.strip("[]") or "127.0.0.1"
@@ -78,7 +78,7 @@ class Address:
 
     @property
     def is_wildcard(self) -> bool:
-        """Whether it stands for all addresses of this machine, and so is no name that a client would use."""
+        """Whether it stands for all addresses of this machine, which clients cannot use as a name."""
         try:
             return ipaddress.ip_address(self.host).is_unspecified
         except ValueError:
@@ -97,10 +97,10 @@ class Address:
 
 
 def check_guarded(settings: ServeSettings, address: Address) -> None:
-    """Refuse an address that others can reach where nobody would be asked who they are.
+    """Refuse an address that others can reach if there is no authentication.
 
     Raises:
-        ConfigError: It is one.
+        ConfigError: The address is one of those.
     """
     if not (settings.tokens or settings.oauth or address.is_loopback):
         remedy = "set CODEMODE_TOKEN, serve.tokens or serve.oauth, or use 127.0.0.1"
@@ -111,7 +111,7 @@ def http_app(server: BrokerServer, address: Address) -> Starlette:
     """Return the application: `/mcp`, `/health`, `/api/v1/tools/…`.
 
     Raises:
-        ConfigError: The address can be reached by others, and nobody would be asked who they are.
+        ConfigError: Others can reach the address, and there is no authentication.
     """
     settings = server.settings
     check_guarded(settings, address)

@@ -1,4 +1,4 @@
-"""Whose session a request belongs to. Never the connection's: the SDK makes new objects for each request.
+"""Finds the session of a request. The connection does not tell it: the SDK makes new objects for each request.
 
 In this order: the handle that the caller passes; the `Mcp-Session-Id` of a stateful HTTP connection; the process, for
 stdio; the authenticated principal. A caller that has none of these is given a handle with each reply, and passes it on.
@@ -86,7 +86,7 @@ class SessionKeeper:
     """All sessions of a server."""
 
     def __init__(self, make_session: Callable[[str], Session], *, most: int, idle_seconds: float) -> None:
-        """Make sessions, for a principal, with a function; drop those that stay idle, and where `most` are held one."""
+        """Make the session of a principal with `make_session`; drop idle ones, and one more when `most` are held."""
         self._make_session = make_session
         self._most = most
         self._idle_seconds = idle_seconds
@@ -110,11 +110,11 @@ class SessionKeeper:
 
         Args:
             ctx: The request.
-            handle: What it has in the place of one; what is no text is none.
-            or_new: Begin a session where the handle is of none.
+            handle: The handle that it passes; anything but a text counts as none.
+            or_new: Whether to begin a session if the handle is unknown.
 
         Raises:
-            NoSessionError: There is none, and none can be begun.
+            NoSessionError: It has no session, and none can be begun.
         """
         handle = handle if isinstance(handle, str) else None
         try:
@@ -175,9 +175,9 @@ class SessionKeeper:
 
 
 def handle_in(argument: Any) -> str | None:
-    """Return the handle that a model passes as `session`; None for what can be none, which models invent: "main", "".
+    """Return the handle that a model passes as `session`; None for what cannot be one, as "main" or "".
 
-    Whoever passes that is whoever they are without it: handles are made by us alone, and none is found by guessing.
+    Models invent such names. Ignoring them is safe: only we make handles, and none can be guessed.
     """
     is_handle = isinstance(argument, str) and (argument == NEW or argument.startswith(_HANDLE_BEGINS))
     return argument if is_handle else None

@@ -1,4 +1,4 @@
-"""The calls at one upstream server: each sent at most once, within its time, and what is known of it when it fails.
+"""Sends the calls to one upstream server, each at most once and within its time, and sorts out how one failed.
 
 Above: upstream.py, which finds the connection. Below: connection.py, and tool_results.py for what a result says. A call
 that failed is never repeated.
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 
 
 class Calls:
-    """What is sent to one server."""
+    """Sends calls to one server."""
 
     def __init__(
         self,
@@ -54,7 +54,7 @@ class Calls:
         on_call: Callable[[str, str, bool, float], None] | None,
         redact: Callable[[str], str],
     ) -> None:
-        """Take the server's name and settings, what answers its requests, and what it has described.
+        """Send to the server of that name; `requests` answers what it asks, `descriptions` has what it described.
 
         `on_call` and `redact` are those of `Upstream`.
         """

@@ -1,4 +1,4 @@
-"""Texts of a config that the system or HTTP has to carry to a server, checked before anything is started.
+"""Checks the texts of a config that the system or HTTP has to carry to a server, before anything is started.
 
 Above: server_config.py. Below: pydantic. No sentence here holds a text: many are secrets.
 """

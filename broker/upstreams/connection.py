@@ -45,7 +45,7 @@ class HttpRefusedError(Exception):
 
 
 class AnswerLostError(Exception):
-    """A server behind HTTP has answered with what is no answer; the text says why, and what became of it is unknown."""
+    """A server behind HTTP sent no proper answer; the text says why. What became of the call is unknown."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,10 +59,10 @@ class Page:
 
 @dataclass
 class Connection:
-    """An open connection. `ended` is set, with `reason`, when it is of no further use.
+    """An open connection. `ended` is set, with `reason`, when it can no longer be used.
 
     Attributes:
-        last_words: Of a server that is a child process, once it was stopped.
+        last_words: The last line of a child process that was stopped.
     """
 
     on_tools_changed: Callable[[], None]
@@ -96,18 +96,18 @@ class Connection:
         return self._wire
 
     def begin(self, session: ClientSession, wire: RawDispatcher) -> None:
-        """Take the session that was negotiated, and what carries it."""
+        """Take the negotiated session, and the dispatcher that carries it."""
         self._session, self._wire = session, wire
 
     def end(self, reason: str) -> None:
-        """Mark the connection as of no further use; the first reason stays."""
+        """Mark the connection as ended; the first reason stays."""
         self.reason = self.reason or reason
         if not self.ended.is_set():
             self.ended.set()
             self.on_end()
 
     def stopped(self, last_words: str) -> None:
-        """Keep what a server said last that is ended because we are done with it."""
+        """Keep the last words of a server that we have ended."""
         self.last_words = last_words
 
     async def list_page(self, cursor: str | None) -> Page:
@@ -161,7 +161,7 @@ class Connection:
         return await self._dispatcher.send_raw_request("tools/call", params, options)
 
     async def _call_over_http(self, params: dict[str, Any], options: CallOptions) -> dict[str, Any]:
-        """Send `tools/call`, and tell what HTTP answered from what the server did."""
+        """Send `tools/call` over HTTP; an HTTP error is told apart from an answer of the server."""
         with self.trail.sending() as sent:
             try:
                 return await self._dispatcher.send_raw_request("tools/call", params, options)

@@ -1,4 +1,4 @@
-"""What went wrong with a connection, in a sentence for the operator and with what to do.
+"""Explains to the operator what went wrong with a connection, and what to do.
 
 Above: upstream.py. Below: nothing. The SDK wraps the same fault in different groups of exceptions; the texts
 here are ours, with a server's own words as the only foreign part, short and inert.
@@ -37,7 +37,7 @@ _ACCOUNT = "Correct client_id, client_secret and issuer of its 'oauth'."
 
 @dataclass(frozen=True, slots=True)
 class Trouble:
-    """What is wrong, without a full stop, and what to do about it."""
+    """What is wrong, as a sentence without its full stop, and what to do about it."""
 
     problem: str
     what_to_do: str
@@ -74,7 +74,7 @@ def explain(
 
 
 def unreachable(error: BaseException | None) -> Trouble | None:
-    """Put into words why a server cannot be reached over HTTP; None where it is something else that went wrong."""
+    """Put into words why a server cannot be reached over HTTP; None if something else went wrong."""
     causes = _causes(error) if error is not None else ()
     return next((_unreachable(cause) for cause in causes if isinstance(cause, _HTTP_ERRORS)), None)
 

@@ -1,4 +1,4 @@
-"""What a server behind HTTP answers, read within bounds: so much, uncompressed, and while somebody waits for it.
+"""Reads the answers of servers behind HTTP within bounds: so many bytes, uncompressed, while somebody waits for them.
 
 Above: http_trail.py, which sees each answer. Below: httpx2. The SDK bounds the bytes of events alone. Any other answer
 it reads to its end, however long that is, and one that is compressed may be a thousand times as long. A message is
@@ -32,14 +32,14 @@ STREAM_SECONDS = 0.1
 
 
 class UnreadError(httpx2.StreamError):
-    """An answer that is not read to its end; the text says why."""
+    """An answer was not read to its end; the text says why."""
 
 
 class BoundedBody(httpx2.AsyncByteStream):
     """The body of an answer."""
 
     def __init__(self, answer: httpx2.Response, is_late: Callable[[], bool], on_unread: Callable[[str], None]) -> None:
-        """Take the body of an answer; `is_late` tells that nobody waits for it, `on_unread` is told why it is left."""
+        """Take an answer's body; `is_late` tells whether nobody waits for it, `on_unread` gets why it was not read."""
         assert isinstance(answer.stream, httpx2.AsyncByteStream)  # noqa: S101  # it is one of an asynchronous client
         self._body = answer.stream
         self._is_compressed = answer.headers.get("content-encoding", "identity") != "identity"
@@ -89,7 +89,7 @@ class BoundedBody(httpx2.AsyncByteStream):
 
 
 def _data_of(events: bytes) -> Iterator[bytes]:
-    """Yield what each event says; a quote elsewhere is none of its own."""
+    """Yield the data of each event, so that no quote outside of it counts."""
     data: list[bytes] = []
     for line in _LINE_END.split(events):
         if line.startswith(b"data:"):
@@ -102,7 +102,7 @@ def _data_of(events: bytes) -> Iterator[bytes]:
 
 @dataclass(slots=True)
 class Pace:
-    """How often a stream is opened that its server ends again and again."""
+    """Bounds how often a stream is opened again that its server keeps ending."""
 
     _opened_at: float = -math.inf
 

@@ -1,4 +1,4 @@
-"""What is seen of a server behind HTTP below the protocol: its refusals, answers that are none, its OAuth metadata.
+"""Watches a server behind HTTP below the protocol: its refusals, broken answers and OAuth metadata.
 
 Above: connecting.py and login.py, whose requests it watches, connection.py, and explain.py, which tells of it. Below:
 httpx2, http_answers.py. Where metadata is was said by the server. A server with TLS that names an address without is
@@ -47,11 +47,11 @@ class SentCall:
     """One call on its way.
 
     Attributes:
-        refused: 401 or 403, where that is all that the server has answered to it.
-        status: Of the last answer.
-        unread: Why that was not read to its end.
+        refused: 401 or 403, if the server has answered nothing else to it.
+        status: The status of the last answer.
+        unread: Why that answer was not read to its end.
         is_over: Whether nobody waits for an answer any more.
-        pace: Of its stream.
+        pace: How often its stream may be opened again.
     """
 
     refused: int | None = None
@@ -62,13 +62,13 @@ class SentCall:
     _is_accepted: bool = False
 
     def note(self, status: int) -> None:
-        """Take the status of an answer; whatever comes after one that was no refusal is not about the call itself."""
+        """Note the status of an answer; after the first that is no refusal, none is about the call itself."""
         self._is_accepted = self._is_accepted or status not in REFUSALS
         self.refused = None if self._is_accepted else status
         self.status = status
 
     def loss(self, error: MCPError) -> str:
-        """Return why an error is no answer of the server, but what the SDK says instead; empty where it may be one."""
+        """Return why an error is the SDK's and not the server's answer; empty if it may be the server's."""
         if self.status is None:
             return ""
         if self.unread:
@@ -92,7 +92,7 @@ class HttpTrail:
 
     Attributes:
         url: The server; empty where it is not behind HTTP.
-        refused: 401 or 403, where that is how the server itself has answered last.
+        refused: 401 or 403, if that was the last answer of the server itself.
     """
 
     url: str = ""
@@ -107,7 +107,7 @@ class HttpTrail:
 
     @property
     def missing_metadata(self) -> str:
-        """Which OAuth metadata was asked for last and is not there; empty where it is, and where none was asked for."""
+        """The address of OAuth metadata that was asked for last and is missing; empty if none is."""
         place, status = next(reversed(self._metadata.items()), ("", _FOUND))
         if status == _FOUND:
             return ""
@@ -126,7 +126,7 @@ class HttpTrail:
 
     @property
     def unread(self) -> str:
-        """Why an answer to something else than a call was not read to its end; empty where all were."""
+        """Why an answer to something other than a call was not read to its end; empty if all were."""
         return self._beside_calls.unread
 
     def check(self, url: str) -> None:
@@ -177,7 +177,7 @@ def _is_for_metadata(request: httpx2.Request) -> bool:
 
 
 def _place(url: str) -> str:
-    """Return an address without what may be a secret in it: of its path, only a well-known name."""
+    """Return an address without what may be secret: of its path, only a well-known name is kept."""
     parts = urlsplit(url)
     place = f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}"
     if not parts.path.startswith(_WELL_KNOWN):

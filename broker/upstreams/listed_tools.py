@@ -1,4 +1,4 @@
-"""The tools of one server as it listed them last: on each connection, and again when they are said to have changed.
+"""The tools of one server as it listed them last. They are listed on each connection, and when they have changed.
 
 Above: upstream.py. Below: listing.py, remote_descriptions.py.
 """
@@ -45,7 +45,7 @@ class ListedTools:
         self._changed = anyio.Event()
 
     def note_change(self) -> None:
-        """Have them listed again: the server said so, or a tool was found to be different."""
+        """Let the tools be listed again, because the server said so or a tool was found to be different."""
         self._changed.set()
 
     async def refresh(self, connection: Connection) -> None:
@@ -79,7 +79,7 @@ class ListedTools:
             await anyio.sleep(_PAUSE_SECONDS)
 
     async def describe(self, connection: Connection, names: Sequence[str]) -> list[ToolSpec]:
-        """Return the full definitions of tools that were listed with a line each; those not to be had are left out.
+        """Return the full definitions of tools that were listed with a line each, as far as they can be read.
 
         Raises:
             UnavailableError: The server did not say, or not in time.

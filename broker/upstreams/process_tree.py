@@ -1,4 +1,4 @@
-"""A server's process and all that it has started, found while it lives and ended with it.
+"""A server's process and all its descendants: found while it lives, and ended with it.
 
 Above: server_process.py and stdio.py. Below: psutil, which knows a process by its pid and the time it was started: a
 pid that was given to another process meanwhile is never signalled.
@@ -33,7 +33,7 @@ class ProcessTree:
     """
 
     def __init__(self, process: Process) -> None:
-        """Take a process that was started as the leader of a session, best as soon as it was."""
+        """Take a process that leads a session, best as soon as it was started."""
         self._leader_pid = process.pid
         self._known: dict[psutil.Process, None] = {}
         if process.returncode is None:  # else the pid may be another's
@@ -41,7 +41,7 @@ class ProcessTree:
                 self._known[psutil.Process(process.pid)] = None
 
     def look(self) -> bool:
-        """Note what has been started since; tell whether there was anything."""
+        """Note processes that were started since; return whether there were any."""
         waiting = [*self._known, *self._session_members()]
         running: dict[psutil.Process, None] = {}
         while waiting:
@@ -79,7 +79,7 @@ class ProcessTree:
         await self.kill()
 
     async def kill(self) -> None:
-        """Kill what lives. All of it is stopped first: what is stopped starts nothing more."""
+        """Kill what lives; everything is stopped first, so that it starts nothing more."""
         for _ in range(_ROUNDS):
             self._each(psutil.Process.suspend)
             if not self.look():

@@ -1,4 +1,4 @@
-"""What a server says of how far a call is, for whoever wants to know: without secrets, and no faster than it is taken.
+"""Passes on what a server reports of a call's progress: without secrets, and no faster than the listener takes it.
 
 Above: calls.py. Below: anyio. The SDK makes a task of each word: those of a server that says much to somebody who
 listens slowly would fill the memory.
@@ -27,7 +27,7 @@ END_SECONDS = 1.0
 
 
 class Progress:
-    """The progress of one call; of what comes while its listener is busy, the latest is told, in its order."""
+    """The progress of one call; of the reports that come while the listener is busy, only the latest is passed on."""
 
     def __init__(self, listener: ProgressFnT, redact: Callable[[str], str]) -> None:
         """Tell a listener."""
@@ -49,7 +49,7 @@ class Progress:
                 await self._listener(*self._waiting.popleft())
 
     async def end(self) -> None:
-        """Wait until all is told that came before the answer, but not long; nothing is told after it."""
+        """Wait, but not long, until the reports before the answer are passed on; later ones are dropped."""
         with anyio.move_on_after(END_SECONDS):
             async with self._telling:
                 pass

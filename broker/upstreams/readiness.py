@@ -1,4 +1,4 @@
-"""Whether a server can be used now, and who waits for that or wants it. No connection, no SDK.
+"""The state of a server: whether it can be used now, and who waits for it. No connection, no SDK.
 
 Above: upstream.py, whose owner task moves it on. Below: nothing. A server that is not lazy is wanted always; a lazy one
 from when somebody needs it until nobody has used it for a while.
@@ -20,11 +20,11 @@ RETRY_SECONDS = 5.0
 
 
 class Readiness:
-    """How far one server is.
+    """The state of one server.
 
     Attributes:
         state: What it can be used for now.
-        trouble: What ended the last connection or attempt; None once one has come about or was not needed any more.
+        trouble: What ended the last connection or attempt; None once it is connected, or no longer needed.
     """
 
     def __init__(self, *, is_disabled: bool, is_lazy: bool) -> None:
@@ -51,7 +51,7 @@ class Readiness:
         await self._settled.wait()
 
     def want(self) -> None:
-        """Have a lazy server connected from now on, unless it has failed a moment ago."""
+        """Connect a lazy server from now on, unless it failed a moment ago."""
         is_failing = self.state == "down" and anyio.current_time() - self._failed_at < RETRY_SECONDS
         if not is_failing:
             self._wanted.set()
@@ -73,7 +73,7 @@ class Readiness:
         self._unsettle()
 
     def fail(self, trouble: Trouble, *, was_ready: bool) -> None:
-        """Say why a connection has ended, or an attempt that has not come to one."""
+        """Say why a connection, or an attempt at one, has ended."""
         self.trouble = trouble
         if not was_ready:
             self.state = "down"
@@ -84,7 +84,7 @@ class Readiness:
         self._wanted = anyio.Event()
 
     def sleeps(self, *, was_ready: bool) -> bool:
-        """Tell whether it is a lazy server that, not connected any more, waits to be needed again."""
+        """Tell whether it is a lazy server that has been disconnected and waits to be needed again."""
         if not self._is_lazy:
             return False
         if not was_ready:

@@ -76,7 +76,7 @@ class RemoteDescriptions:
         return replace(listing, tools=tools, incomplete=frozenset(spec.name for spec in tools) - self._read.keys())
 
     async def read(self, connection: Connection, names: Sequence[str]) -> list[ToolSpec]:
-        """Return the full definitions of tools that were listed with a line; those not to be had are left out.
+        """Return the full definitions of tools that were listed with a line; those that cannot be read are left out.
 
         Raises:
             MCPError: The server answered with an error, or the connection ended.

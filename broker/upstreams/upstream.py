@@ -111,7 +111,7 @@ class Upstream:
         await self._readiness.settled()
 
     def want(self) -> None:
-        """Have a lazy server connected, which somebody needs now."""
+        """Connect a lazy server that is needed now."""
         self._used_at = anyio.current_time()
         self._readiness.want()
 
@@ -213,7 +213,7 @@ class Upstream:
         self._readiness.become_ready()
 
     async def read_descriptions(self, names: Sequence[str]) -> list[ToolSpec]:
-        """Return the full definitions of tools that were listed with a line each; those not to be had are left out.
+        """Return the full definitions of tools that were listed with a line each, as far as they can be read.
 
         Raises:
             UpstreamError: The server could not be asked.
