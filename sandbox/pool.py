@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from sandbox.image import Image
 
 SPARE_BYTES = 2 * 1024 * 1024
-"""What a warmed instance takes."""
+"""What a warmed instance takes, generously."""
 
 PAUSE_SECONDS = 0.002
 """How long the thread waits after the last run ended or took the last spare. Runs that follow each other closely then
@@ -46,7 +46,7 @@ class Pool:
     """How many instances are kept ready.
 
     Attributes:
-        size: Instances in each process that runs guests, of 2 MB each. A run uses one, and finding the tools that its
+        size: Instances in each process that runs guests, of 0.8 MB each. A run uses one, and finding the tools that its
             script names uses another. They are replaced when the run has ended, or at once when none is left.
         idle_seconds: After how long without a run they are given up. The first run afterwards makes its own.
 
