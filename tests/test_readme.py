@@ -54,10 +54,19 @@ def test_the_readmes_python_is_a_file_that_the_system_tests_run(example):
     assert f"```python\n{source}```" in (ROOT / "README.md").read_text()
 
 
-def test_links_lead_to_files():
+def headings_of(page: Path) -> set[str]:
+    """Return the headings of a page as GitHub writes them in addresses."""
+    text = re.sub(r"```.*?```", "", page.read_text(), flags=re.DOTALL)
+    titles = [re.sub(r"[^\w\- ]", "", title.lower()) for title in re.findall(r"^#+ (.+)$", text, re.MULTILINE)]
+    return {title.replace(" ", "-") for title in titles}
+
+
+def test_links_lead_to_files_and_headings():
     for document in [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")]:
-        for target in re.findall(r"\]\((?!https?:|#)([^)#]+)", document.read_text()):
-            assert (document.parent / target).exists(), f"{document.name}: {target}"
+        for path, heading in re.findall(r"\]\((?!https?:)([^)#]*)#?([^)]*)\)", document.read_text()):
+            target = document.parent / path if path else document
+            assert target.exists(), f"{document.name}: {path}"
+            assert not heading or heading in headings_of(target), f"{document.name}: {path}#{heading}"
 
 
 def configs() -> list[tuple[str, dict[str, object]]]:
