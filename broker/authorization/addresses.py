@@ -1,4 +1,4 @@
-"""Addresses to which servers send people: only those that look like where they lead, and those nearby marked.
+"""Checks addresses to which servers send people: one must look like where it leads, and one nearby is marked.
 
 Above: forms.py. Below: nothing. An address is shown to a person and never opened by us.
 """
@@ -22,7 +22,7 @@ def checked_url(url: Any) -> str:
     """Return an address that looks like where it leads.
 
     Raises:
-        ValueError: It is none; the text says why.
+        ValueError: It does not; the text says why.
     """
     if not isinstance(url, str) or not _URL.fullmatch(url):
         raise ValueError(f"its address is not an https address of at most {URL_CHARACTERS} ASCII characters")

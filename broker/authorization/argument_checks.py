@@ -1,4 +1,4 @@
-"""A test on one argument as a function of its value: what each word of the language holds for.
+"""Compiles a test on one argument into a function of its value.
 
 Above: predicates.py, which has the words and puts the functions together. Below: patterns.py. Nothing is converted: `1`
 is not `"1"`, and `true` is not `1`.

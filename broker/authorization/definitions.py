@@ -1,4 +1,4 @@
-"""The definitions of tools that a session has seen: which one a grant was given for, and what has changed since.
+"""The definitions of tools that a session has seen, to tell which one a grant was given for and what has changed.
 
 Above: grants.py and desk.py. Below: `ToolSpec`. All text of a definition was written by its server.
 """
@@ -34,7 +34,7 @@ class Definitions:
     _seen: dict[str, list[tuple[int, ToolSpec]]] = field(default_factory=dict)
 
     def see(self, spec: ToolSpec) -> None:
-        """Take note of a tool's present definition."""
+        """Note a tool's present definition."""
         history = self._seen.setdefault(spec.qualified_name, [])
         if not history or history[-1][1].digest != spec.digest:
             self.sequence += 1

@@ -1,4 +1,4 @@
-"""What pydantic finds wrong with a policy, in sentences that name rule and field.
+"""Words the faults that pydantic finds in a policy, in sentences that name rule and field.
 
 Above: config_problems.py and predicates.py. Below: pydantic, value_faults.py. No sentence holds a value: one may come
 from a variable.

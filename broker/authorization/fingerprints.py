@@ -1,4 +1,4 @@
-"""Finds text of one server's results in the arguments of a call to another one. A detector, not a proof.
+"""Finds text from one server's results in the arguments of a call to another. It detects, and proves nothing.
 
 Above: flow.py. Below: nothing. Texts are compared by letters and digits alone, so that other spacing, case and
 punctuation hide nothing; encoding, translating or cutting in small pieces does. What is kept are hashes, not texts.
@@ -37,7 +37,7 @@ _MOST_COPIES = 5
 
 @dataclass(frozen=True, slots=True)
 class Copy:
-    """Text that a call has in common with a result: which tool gave it, where it is now, and how it begins there."""
+    """Text that a call shares with a result: which tool returned it, its place in the arguments, how it begins."""
 
     source: str
     argument: str

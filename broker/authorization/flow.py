@@ -1,4 +1,4 @@
-"""What a run has received, by label and source: the state that flow rules look at.
+"""The data that a run has received, by label and source, for flow rules.
 
 Above: decision.py reads, run_desk.py adds. Below: fingerprints.py. Labels say where data came from, whatever the
 script made of it since; the fingerprints see copied text, and miss what was changed.
@@ -28,7 +28,7 @@ class FlowState:
     _fingerprints: Fingerprints = field(default_factory=Fingerprints)
 
     def receive(self, call: PendingCall, value: Any) -> None:
-        """Note that a script was given something of a server, an error's text included."""
+        """Note that the script received data from a server; the text of an error counts too."""
         for label in call.facts.labels:
             tools = self._sources.setdefault(label, {})
             tools[call.qualified_name] = tools.get(call.qualified_name, 0) + 1

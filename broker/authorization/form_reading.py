@@ -1,4 +1,4 @@
-"""The requests of servers for a person's input, read as forms: bounded, and only what can be shown as it is meant.
+"""Reads the requests of servers for a person's input as forms: bounded, and only what can be shown as it is meant.
 
 Above: upstream_requests.py. Below: forms.py, addresses.py. What cannot be shown whole and unambiguously is no form, and
 nothing of a schema is kept but what is named here: no patterns, no references, no objects in objects.
@@ -44,14 +44,14 @@ _FORMATS = frozenset({"email", "uri", "date", "date-time"})
 
 
 class FormError(ValueError):
-    """A request of a server that is no form; the text says why, in our words."""
+    """A request of a server cannot be shown as a form; the text says why, in our words."""
 
 
 def form_of(server: str, tool: str, params: Mapping[str, Any], *, timeout_seconds: float) -> Form:
     """Read the parameters of an `elicitation/create` of a server.
 
     Raises:
-        FormError: They are none that can be shown.
+        FormError: They cannot be shown.
     """
     message = params.get("message")
     if not isinstance(message, str):

@@ -93,13 +93,13 @@ class Form:
 
     @property
     def wants_secret(self) -> bool:
-        """Whether it sounds as if it asked for a password or a key, which no server may do with a form."""
+        """Whether it seems to ask for a password or a key, which no server may do with a form."""
         titles = (f"{one.name} {one.title} {one.schema.get('description', '')}" for one in self.fields)
         options = (title for one in self.fields for _, title in one.options)
         return bool(self.fields) and any(_SECRET.search(text) for text in (*self.message, *titles, *options))
 
     def as_text(self) -> str:
-        """Return who asks what as plain text; each line of the server's is marked as such."""
+        """Return the form as plain text: who asks, and what; each line that the server wrote is marked."""
         tool = f" (while its tool {shown_name(self.tool)} is called)" if self.tool else ""
         lines = [f"The server {self.server} asks{tool}:", *(f"| {line}" for line in self.message)]
         if self.url:
@@ -128,14 +128,14 @@ class FormReply:
         content: The answer by the fields' names; of an address nothing.
 
     Raises:
-        TypeError: It is none of these.
+        TypeError: A field has a wrong type or value.
     """
 
     action: Action
     content: Mapping[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        """Refuse what could not be told to a server."""
+        """Refuse a reply that could not be sent to a server."""
         if self.action not in get_args(Action) or not isinstance(self.content, Mapping):
             actions = ", ".join(get_args(Action))
             raise TypeError(f"a reply to a form is one of {actions}, with a dict of fields, not {self.action!r}")

@@ -1,4 +1,4 @@
-"""What of a policy can hold for none of the configured servers: mostly a name that was mistyped, and protects nothing.
+"""Finds the parts of a policy that concern no configured server: mostly a mistyped name, which protects nothing.
 
 Above: `codemode doctor`, `codemode policy test`. Below: the policy's model. A config with such parts is used all the
 same: a policy may be shared by configs with different servers. A pattern with wildcards that matches no tool is not
@@ -31,7 +31,7 @@ _MORE_THAN_PROPERTIES = frozenset(
 
 
 def idle_parts(config: PolicyConfig, servers: Mapping[str, ServerConfig]) -> Iterator[str]:
-    """Yield a sentence for each rule, quota and flow, or part of one, that no server can be meant by."""
+    """Yield a sentence for each rule, quota and flow, or part of one, that concerns no server."""
     for number, rule in enumerate(config.rules or (), 1):
         title = _title("rule", number, rule)
         yield from _unknown_servers(title, rule.tools, servers)
@@ -53,7 +53,7 @@ def idle_names(config: PolicyConfig, listings: Mapping[str, Sequence[ToolSpec]])
 
     Args:
         config: The policy.
-        listings: The tools of each server that has said which it has; nothing is known of the others.
+        listings: The tools of each server that has listed them; about other servers nothing is known.
     """
     for number, rule in enumerate(config.rules or (), 1):
         title = _title("rule", number, rule)
@@ -66,7 +66,7 @@ def idle_names(config: PolicyConfig, listings: Mapping[str, Sequence[ToolSpec]])
 
 
 def unknown_arguments(specs: Iterable[ToolSpec], tests: Mapping[str, ArgumentTest]) -> Iterator[str]:
-    """Yield a clause for each argument that is tested and that no tool takes; none if one takes more than it names."""
+    """Yield a clause for each tested argument that no tool takes; none if a tool takes more than it names."""
     known: set[str] = set()
     for spec in specs:
         names = _argument_names(spec)

@@ -106,7 +106,7 @@ class KeptGrants:
         return grant_id
 
     def held_by(self, principal: str) -> list[KeptGrant]:
-        """Return what was kept for a principal and is for a server as it is configured now.
+        """Return the kept grants of a principal whose server is still configured as it was.
 
         Raises:
             StoreError: The store cannot be read.
@@ -123,7 +123,7 @@ class KeptGrants:
         return [_kept(row) for row in self._store.execute("SELECT * FROM kept_grant ORDER BY given_at, id")]
 
     def use(self, grant_id: str) -> bool:
-        """Use a grant for one call, the last one of so many removes it; tell whether it was still there.
+        """Use a grant for one call; the last call of a counted grant removes it. Return whether it was still there.
 
         Raises:
             StoreError: It cannot be read or written.
@@ -137,7 +137,7 @@ class KeptGrants:
         return bool(found)
 
     def is_kept(self, grant_id: str) -> bool:
-        """Tell whether a grant has not been revoked, by this process or another one.
+        """Tell whether a grant is still kept: neither this process nor another has revoked it.
 
         Raises:
             StoreError: The store cannot be read.

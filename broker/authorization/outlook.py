@@ -1,7 +1,7 @@
-"""What is certain of every call of a tool before one is made, so that no script is written around refused calls.
+"""What is certain about every call of a tool before one is made, so that no script relies on refused calls.
 
-Above: desk.py, for whoever describes tools. Below: policy, grants. It decides nothing: each call is judged by itself
-when it is made, and what is uncertain, as it depends on arguments, the script or what a run has received, is not said.
+Above: desk.py, for whoever describes tools. Below: policy, grants. It decides nothing: each call is decided when it
+is made. What depends on arguments, the script or data that a run has received is uncertain, and not said.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ Outlook: TypeAlias = Literal["refused", "asked"]
 
 
 def outlook(call: PendingCall, *, policy: Policy, grants: GrantBook, can_ask: bool, now: float) -> Outlook | None:
-    """Return what is certain of every call of a tool; None where one may be made unasked.
+    """Return what is certain about every call of a tool; None if a call may be made unasked.
 
     Args:
         call: Any call of the tool; its arguments are not looked at.

@@ -24,7 +24,7 @@ def has_wildcards(pattern: str) -> bool:
 
 @lru_cache(maxsize=4096)
 def matcher(pattern: str) -> Callable[[str], object]:
-    """Return what tells whether a text is wholly matched."""
+    """Return a function that tells whether a whole text matches."""
     if not has_wildcards(pattern):
         return pattern.__eq__
     return re.compile(translate(pattern)).match

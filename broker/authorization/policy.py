@@ -1,4 +1,4 @@
-"""The policy as it is applied: which rule decides a call, and what holds where the operator wrote nothing.
+"""Applies the policy: finds the rule that decides a call, and has the defaults for what the operator left out.
 
 Above: decision.py, which asks it. Below: policy_config.py, where all that can be wrong with a policy was found.
 """
@@ -61,7 +61,7 @@ class Policy:
         raise AssertionError("the last rule matches everything")
 
     def effects_for(self, call: PendingCall) -> frozenset[Effect]:
-        """Return what the rules may say of a call of this tool, whatever its arguments and its script."""
+        """Return the effects that the rules may have on calls of this tool, whatever the arguments and the script."""
         effects: set[Effect] = set()
         for applied in self._rules:
             rule = applied.rule
@@ -72,7 +72,7 @@ class Policy:
         return frozenset(effects)
 
     def facts_of(self, spec: ToolSpec, settings: ServerConfig) -> ToolFacts:
-        """Return what may be believed about a tool of a server with these settings."""
+        """Return what the broker may believe about a tool of a server with these settings."""
         labels = self.labels_of(settings.labels)
         return ToolFacts.of(spec.annotations, trust_annotations=settings.trust_annotations, labels=labels)
 

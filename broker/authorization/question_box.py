@@ -1,4 +1,4 @@
-"""Questions, and forms of servers, that wait until somebody comes to answer them: nobody is there yet.
+"""A box of questions and of servers' forms that wait until somebody comes to answer them.
 
 Above: parking.py, http_answers.py and embedding programs, which show what is in the box and put the answers in.
 Below: answerable.py, questions.py, forms.py. The desk takes a question or a form back when its time is over.
@@ -22,10 +22,10 @@ if TYPE_CHECKING:
 
 @dataclass(eq=False)
 class OpenQuestion(Answerable["Sequence[Answer]"]):
-    """A question in a box; it is there until the run has taken note of the answer.
+    """A question in a box; it stays there until the run has taken the answer.
 
     Attributes:
-        id: Hard to guess: who knows it was shown the question.
+        id: Hard to guess, so that only those who were shown the question know it.
         run: The run that waits.
         question: What is asked.
     """
@@ -35,7 +35,7 @@ class OpenQuestion(Answerable["Sequence[Answer]"]):
     question: Question
 
     def reply(self, answers: Sequence[Answer]) -> bool:
-        """Answer it; tell whether this was the first answer, which counts."""
+        """Answer it; return whether this was the first answer, which counts."""
         return super().reply(tuple(answers))
 
 
@@ -44,7 +44,7 @@ class OpenForm(Answerable[FormReply]):
     """A form in a box: what a server asks while a call of its tool is open, which cannot be put off.
 
     Attributes:
-        id: Hard to guess: who knows it was shown the form.
+        id: Hard to guess, so that only those who were shown the form know it.
         form: What is asked.
     """
 
@@ -62,7 +62,7 @@ class QuestionBox:
         on_open: Callable[[OpenQuestion], None] | None = None,
         on_form: Callable[[OpenForm], None] | None = None,
     ) -> None:
-        """Begin empty; `name` is who answers, for the audit; the others are told of each question and each form."""
+        """Begin empty; `name` is who answers, for the audit. The callbacks get each question and each form."""
         self.name = name
         self.on_open = on_open
         self.on_form = on_form
@@ -82,7 +82,7 @@ class QuestionBox:
         return tuple(asked for asked in self._open.values() if not asked.is_answered)
 
     def of_run(self, run: str) -> OpenQuestion | None:
-        """Return the question of a run, which has one at a time."""
+        """Return the open question of a run; it has at most one."""
         return next((asked for asked in self.open if asked.run == run), None)
 
     def reply(self, question_id: str, answers: Sequence[Answer]) -> bool:
@@ -115,9 +115,9 @@ class QuestionBox:
 
 
 class Later:
-    """The box as an answerer who is not there yet: a run that can be resumed is parked, and waits for nothing.
+    """The box as an answerer who is not there yet, so that a run that can be resumed is parked instead of waiting.
 
-    Whoever runs it puts its question in the box, and resumes it with the answer. A run that is not recorded waits.
+    Whoever runs it puts its question into the box, and resumes it with the answer. A run that is not recorded waits.
     """
 
     comes_back = True
@@ -132,5 +132,5 @@ class Later:
         return await self._box.answer(question)
 
     async def fill(self, form: Form) -> FormReply:
-        """Wait for the answer to a form: its call is open, so that the run is not parked with it."""
+        """Wait for the answer to a form; its call is open, so the run cannot be parked."""
         return await self._box.fill(form)

@@ -46,7 +46,7 @@ class Row:
 
 
 def rows(question: Question) -> tuple[Row, ...]:
-    """Return the rows of a question, one for each tool; none is left out: whoever says yes to all says so to each."""
+    """Return the rows of a question, one for each tool. None is left out, because a yes to all is a yes to each."""
     return tuple(map(_row, question.groups))
 
 

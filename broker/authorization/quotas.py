@@ -1,6 +1,6 @@
-"""How often tools were called, against the quotas of the policy. Counted for all sessions of a broker together.
+"""Counts calls against the quotas of the policy, for all sessions of a broker together.
 
-Above: desk.py. Below: policy. Counts of a minute and of a run refuse; of calls at once, the next one waits.
+Above: desk.py. Below: policy. A call beyond a quota per minute or per run is refused; one beyond `concurrent` waits.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class Quotas:
         self._counts: dict[_Key, _Count] = {}
 
     def used_up(self, call: PendingCall) -> str:
-        """Return what is said of a quota that leaves no room for a call; empty where all do."""
+        """Say which quota leaves no room for a call; empty if all do."""
         for key, quota in self._of(call) if self._quotas else ():
             count = self._counts.get(key)
             if count is None:
@@ -71,7 +71,7 @@ class Quotas:
                 count.by_run[call.caller.run] = count.by_run.get(call.caller.run, 0) + 1
 
     def count_again(self, call: PendingCall) -> None:
-        """Count a call that was made before its run was interrupted: for the run, not for the present minute."""
+        """Count a call that was made before its run was resumed: for the run, not for the present minute."""
         for key, quota in self._of(call) if self._quotas else ():
             if quota.per_run is not None:
                 count = self._counts.setdefault(key, _Count())
@@ -83,7 +83,7 @@ class Quotas:
             count.by_run.pop(run, None)
 
     def slot(self, call: PendingCall) -> AbstractAsyncContextManager[None]:
-        """Wait for the turn of a call, and hold it for a block."""
+        """Wait for the turn of a call, and hold it inside the block."""
         return self._slot(call) if self._quotas else nullcontext()
 
     @asynccontextmanager

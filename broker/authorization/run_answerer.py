@@ -1,4 +1,4 @@
-"""Who answers for one run: whoever is behind its request, or else the answerer of its session.
+"""Who is asked about one run: the person behind its request, or else the answerer of its session.
 
 Above: run_desk.py asks, tool_calls.py shows forms of servers; parking.py and the MCP server say who is behind a
 request. Below: forms.py, question_box.py. One thing is asked at a time.
@@ -40,7 +40,7 @@ def answering(answerer: Answerer) -> Iterator[None]:
 
 
 class RunAnswerer:
-    """Whoever can be asked about one run, who may be nobody."""
+    """Asks whoever can be asked about one run, who may be nobody."""
 
     def __init__(self, desk: ConsentDesk) -> None:
         """Take who is behind the present request; `desk` has the session's answerer."""
@@ -56,17 +56,17 @@ class RunAnswerer:
 
     @property
     def name(self) -> str:
-        """How the audit and the script are told who it was."""
+        """The name of whoever is asked, for the audit and the script."""
         return str(getattr(self.present, "name", "") or type(self.present).__name__)
 
     @property
     def is_away(self) -> bool:
-        """Whether asking would mean to wait for somebody to come."""
+        """Whether whoever is asked is not there yet, so that asking means waiting."""
         return self.present is None or isinstance(self.present, Later)
 
     @property
     def comes_back(self) -> bool:
-        """Whether a call that nobody answers may wait for somebody."""
+        """Whether a call that nobody answers may wait until somebody comes."""
         answerer = self.present
         return self._desk.parks if answerer is None else bool(getattr(answerer, "comes_back", False))
 
@@ -81,7 +81,7 @@ class RunAnswerer:
         return callable(getattr(self.present, "fill", None))
 
     async def fill(self, form: Form) -> FormReply:
-        """Show a form of a server, when no question is open; what comes too late, or is no reply, is no answer."""
+        """Show a server's form when no question is open; a late reply, or anything but a reply, counts as no answer."""
         fill = getattr(self.present, "fill", None)
         try:
             async with self.turn:

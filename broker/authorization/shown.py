@@ -1,4 +1,4 @@
-"""Names and texts of servers and scripts as a person who decides sees them: nothing hidden, nothing alike.
+"""Shows names and texts of servers and scripts to a person who decides: nothing hidden, nothing that looks alike.
 
 Above: whatever asks a person. Below: nothing. Text meant for reading drops what is invisible; here it is shown as an
 escape, because somebody is about to judge by it.
@@ -25,9 +25,9 @@ def shown_text(text: str, limit: int) -> str:
 
 
 def shown_ends(text: str, limit: int) -> str:
-    """Return text as `shown_text` does; of one that is longer the beginning and the end, with its length between.
+    """Return text as `shown_text` does; a longer one as its beginning and end, with its length in between.
 
-    What matters may be at either end: a command behind a harmless one, the name of a file behind its folders.
+    What matters may be at either end, as a command behind a harmless one, or a file name behind its folders.
     """
     if len(text) <= limit and len(whole := _all_escaped(text)) <= limit:
         return whole

@@ -1,4 +1,4 @@
-"""A call of a run that nobody has decided yet, and what a person said of it alone.
+"""A call that waits for a decision, with what a person said about this call.
 
 Above: run_desk.py. Below: calls, questions. What was said is written down in a form that outlives the process.
 """
@@ -24,9 +24,9 @@ _PLAIN = re.compile(r"[A-Za-z0-9_./*?\[\]:@-]+")
 
 @dataclass(slots=True, eq=False)
 class Waiting:
-    """A call that waits; `verdict` is what was said about it alone, `order` its place in the run.
+    """A call that waits; `verdict` is what a person said about this call, `order` its place in the run.
 
-    `is_left` means that it waits for somebody who may come back.
+    `is_left` means that it was put aside for somebody who may come back.
     """
 
     call: PendingCall
@@ -45,7 +45,7 @@ def labels_of(ask: Ask) -> frozenset[str]:
 
 
 def said_of(waiting: Waiting) -> CallAnswer:
-    """Return what was said of a call, to be written down."""
+    """Return what was said of a call, in the form for the recording."""
     verdict = waiting.verdict
     return CallAnswer(
         call=waiting.order,
@@ -57,7 +57,7 @@ def said_of(waiting: Waiting) -> CallAnswer:
 
 
 def waiting_of(said: CallAnswer) -> Waiting:
-    """Return what was said of a call that a script is about to make again."""
+    """Return the recorded answer about a call that a script is about to make again."""
     ask = Ask(Basis("answer", ""), tuple(FlowUse(label, (), "", "ask", "") for label in said.after))
     verdict = None if said.allow is None else Verdict((), allow=said.allow, note=said.note)
     call = PendingCall("", "", said.digest, {})
@@ -65,7 +65,7 @@ def waiting_of(said: CallAnswer) -> Waiting:
 
 
 def nobody_answers(call: PendingCall, ask: Ask) -> str:
-    """Return what a script is told when nobody was there to ask."""
+    """Return the text for a script if nobody was there to ask."""
     if ask.flows:
         return f"{call.shown_name} was not called: {ask.flows[0]}, a person has to agree and nobody is there to ask."
     # The name is a server's, and the line may be pasted into a shell.
