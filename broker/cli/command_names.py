@@ -1,4 +1,4 @@
-"""Groups of commands, and what is said of a command or an option that is typed where it is not, or by another name.
+"""Groups of commands, with hints for a command or an option that is typed in the wrong place or by another name.
 
 Above: app.py and the `*_commands.py`. Below: typer.
 """
@@ -28,7 +28,7 @@ _OTHER_WORDS = {
 
 
 class Commands(TyperGroup):
-    """A group that says where a command is which it does not have: `recordings show` is `codemode show`."""
+    """A group that says where to find a command that it does not have: `recordings show` is `codemode show`."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Take what is typed behind the group, as typer does; say where an option goes that is typed too early."""

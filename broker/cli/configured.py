@@ -74,10 +74,10 @@ def server_of(config: Config, name: str, option: str = "") -> ServerConfig:
 async def open_broker(
     config: Config, *, runs_scripts: bool = False, isolation: Isolation | None = None
 ) -> AsyncIterator[Broker]:
-    """Start the servers of a config, and for a command that only looks wait until each is ready or has failed.
+    """Start the servers of a config; for a command that only looks, wait until each is ready or has failed.
 
     A command that runs scripts waits for the servers that they name, and for no other. The sandbox is opened beside
-    them; `isolation` goes before the config's. Scripts need the user's store, where what they call is written down; a
+    them; `isolation` overrides the config's. Scripts need the user's store, where what they call is written down; a
     command that only looks does without.
 
     Raises:

@@ -83,7 +83,7 @@ def _menu_of_all(question: Question) -> list[Entry]:
 
 
 async def _about(question: Question, number: int) -> list[Choice]:
-    """Return what a person chooses for one tool."""
+    """Ask what to do about the calls of one tool, and return the choice."""
     group = question.groups[number]
     heading = _heading([group] if len(question.groups) > 1 else [])
     # Not in the menu, whose lines end where the terminal does: what is allowed has to be read.

@@ -1,4 +1,4 @@
-"""What `codemode doctor` says of the issuer in `serve.oauth`: can clients log in there, and tokens be checked here.
+"""What `codemode doctor` says about the issuer in `serve.oauth`: whether clients can log in, and tokens be checked.
 
 Above: doctor.py. Below: issuer_keys.py, with which the server looks for the same. No token is asked for.
 """
@@ -90,7 +90,7 @@ def _fault(subject: str, error: KeysError, remedy: str) -> Finding:
 
 
 def _issuer_finding(settings: OAuthSettings, metadata: dict[str, Any] | None) -> Finding:
-    """What clients will make of the metadata."""
+    """Tell whether clients can use the metadata."""
     if metadata is None:
         places = ", ".join(places_of_metadata(settings.issuer))
         problem = f"no metadata that names keys, so that no client can log in; looked at {places}"

@@ -1,4 +1,4 @@
-"""What `codemode doctor` says of the store: where it is, whether it can be used and is whole, and how to mend it.
+"""What `codemode doctor` says about the store: where it is, whether it is usable and whole, and how to repair it.
 
 Above: doctor.py. Below: store.py. A store that is not there yet is not made.
 """

@@ -1,4 +1,4 @@
-"""The grants that `--allow` gives, and what is said on stderr of those that allow nothing.
+"""The grants that `--allow` gives, and notes on stderr about those that allow nothing.
 
 Above: the commands that have the option. Below: the grants of broker.authorization.
 """
@@ -35,7 +35,7 @@ def grants_of(patterns: tuple[str, ...]) -> list[Grant]:
 
 
 def report_idle(grants: Iterable[Grant], config: Config) -> None:
-    """Name on stderr the grants for servers that the config does not have: a typing error, mostly."""
+    """Name on stderr the grants for servers that the config does not have, mostly typing errors."""
     for grant in grants:
         server = grant.pattern.partition(".")[0]
         if config.servers and server not in config.servers and not has_wildcards(server):
@@ -43,9 +43,9 @@ def report_idle(grants: Iterable[Grant], config: Config) -> None:
 
 
 def report_unlisted(grants: Iterable[Grant], catalog: Catalog) -> None:
-    """Name on stderr the grants that match no tool of their server, or test what none of these takes.
+    """Name on stderr the grants that match no tool of their server, or test an argument that none of them takes.
 
-    Of a server that has not said which tools it has, or not yet in full, nothing is known.
+    Servers that have not listed their tools in full are left out.
     """
     for grant in grants:
         tools = catalog.of_server(grant.pattern.partition(".")[0])

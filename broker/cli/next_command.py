@@ -1,4 +1,4 @@
-"""Commands of ours that a text tells people to type, made whole: with what the command that says so was given.
+"""Completes the commands that a text tells people to type with the options that this command was given.
 
 Above: whatever prints such a text. Below: nothing. Texts from below the command line name a command in backquotes and
 do not know which config was named on this command line, or which store in its environment.
@@ -26,7 +26,7 @@ _NAME_WORDS = 2
 
 
 def whole(text: str, request: object) -> str:
-    """Return a text whose commands work as they are written, in the shell and the folder of this one.
+    """Return the text with commands that work as they are written, in the same shell and folder.
 
     Args:
         text: Has commands in backquotes.

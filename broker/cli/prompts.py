@@ -56,7 +56,7 @@ async def chosen(entries: Sequence[Entry], message: str, *, default: Any = None)
 
 
 async def several(options: Sequence[tuple[str, str]], message: str, default: Sequence[str]) -> list[str] | None:
-    """Return the values of the lines that were ticked; each option is a value and its title."""
+    """Return the values of the ticked lines; each option is a value and its title."""
     import questionary  # noqa: PLC0415
 
     choices = [questionary.Choice(title, value=value, checked=value in default) for value, title in options]

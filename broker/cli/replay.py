@@ -82,7 +82,7 @@ class Verdict:
 
 
 async def replay_recordings(request: ReplayRequest) -> ExitCode:
-    """Replay, in whatever way was asked for, and tell what came out differently."""
+    """Replay as the options say, and report what came out differently."""
     _check(request)
     targets = _targets(request.targets)
     if request.step:
@@ -104,10 +104,10 @@ async def replay_recordings(request: ReplayRequest) -> ExitCode:
 
 
 def _check(request: ReplayRequest) -> None:
-    """Let no option be without effect: what was asked for is then not what happens.
+    """Refuse options that would have no effect.
 
     Raises:
-        Problem: One is.
+        Problem: An option would have none.
     """
     ways = {
         "--step": request.step,

@@ -1,4 +1,4 @@
-"""`codemode replay --script`, `--live` and `--policy`: a recording compared with what would be today."""
+"""`codemode replay --script`, `--live` and `--policy`: compares a recording with a run of today."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What `codemode run` and `codemode resume` write of a run: what it prints, what it called, how it ended.
+"""What `codemode run` and `codemode resume` write about a run: its output, its calls, how it ended.
 
 Above: run.py, runs.py. Below: call_table.py.
 """
@@ -47,13 +47,13 @@ def show_output(stream: str, text: str) -> None:
 
 @contextmanager
 def reported_if_ended(request: object, run: str) -> Iterator[Callable[[CallRecord, int, int], None]]:
-    """Tell of the calls that a run has made, and how to go on with it, where the command is ended meanwhile.
+    """If the command is ended inside the block, say which calls the run has made, and how to continue it.
 
-    One without calls has perhaps not begun, and repeats nothing if it is run again: of it nothing is told.
+    Nothing is said about a run without calls: it may not have begun, and can simply be run again.
 
     Args:
-        request: What the command was given, for another one that goes on with the run.
-        run: What `codemode resume` is given to go on with it; empty where it is not recorded with its content.
+        request: The arguments of the command, for the command that continues the run.
+        run: The run for `codemode resume`; empty if its content is not recorded.
     """
     calls: list[CallRecord] = []
     try:
@@ -79,7 +79,7 @@ def conclude(result: ExecutionResult, request: RunRequest | ResumeRequest) -> Ex
 def _report(result: ExecutionResult, request: object) -> None:
     """Write the value of a script to stdout; how it ended and what it called to stderr.
 
-    `request` is what the command was given, for another one that goes on with the run.
+    `request` has the arguments of the command, for the command that continues the run.
     """
     if result.value is not None:
         write_result(json.dumps(result.value, indent=2, ensure_ascii=False))

@@ -1,4 +1,4 @@
-"""`codemode runs` and `codemode resume`: what is not over yet, and going on with it."""
+"""`codemode runs` and `codemode resume`: lists unfinished runs, and continues one."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ async def list_runs(request: RunsRequest) -> ExitCode:
 
 
 async def resume_run(request: ResumeRequest) -> ExitCode:
-    """Go on with a run, and print what it does from there."""
+    """Continue a run, and print what it does from there."""
     with open_kept() as recordings:
         entry = recordings.find_open(request.run)
         begun = load_beginning(recordings, entry)

@@ -68,7 +68,7 @@ async def run_until_signal(command: Callable[[Request], Awaitable[Result]], requ
 
 
 def interrupt() -> None:
-    """End the command as Ctrl-C does, also where a shell has that signal ignored."""
+    """End the command as Ctrl-C does, even if the shell has made it ignore that signal."""
     _ENDING.get()(signal.SIGINT)
 
 

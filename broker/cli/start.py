@@ -32,9 +32,9 @@ def start(
     log_json: bool = False,
     is_recorded: bool = False,
 ) -> NoReturn:
-    """Run a command and leave with its exit code. No Python traceback of ours reaches the terminal.
+    """Run a command and exit with its exit code. No Python traceback of ours reaches the terminal.
 
-    What one that `is_recorded` writes to stdout is of a script, and in the recording of its run too.
+    If it `is_recorded`, its output on stdout is a script's, and is in the recording of the run too.
     """
     from broker.cli.logs import configure_logs  # noqa: PLC0415  # --help loads neither structlog nor codegen
 
@@ -94,7 +94,7 @@ def _report(error: Exception, request: object) -> ExitCode:
 
 
 def _cause(error: Exception) -> Exception:
-    """Take an exception out of the groups that task groups put around it; of several, one that the system caused."""
+    """Return the exception inside the groups of task groups; of several, one that the system caused."""
     if not isinstance(error, ExceptionGroup):
         return error
     causes = [_cause(one) for one in error.exceptions]

@@ -1,4 +1,4 @@
-"""What commands read of the user's store: the store itself, its recordings, and one of them.
+"""Opens the user's store and its recordings for commands, and reads single recordings.
 
 Above: the commands about what was recorded. Below: store.py, recorded_runs.py.
 """

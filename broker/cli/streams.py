@@ -23,17 +23,17 @@ _GONE = {errno.EPIPE, errno.EBADF, errno.EIO}  # nobody reads any more: a pipe, 
 
 
 class LastingFile(io.FileIO):
-    """A file that takes everything; what comes after a fault is lost.
+    """A file that never fails to be written; after a fault, what is written is lost.
 
     Attributes:
-        fault: What was lost for another reason than that nobody reads it, in words.
+        fault: Why output was lost, in words; empty if only because nobody reads it.
     """
 
     fault = ""
     _has_ended = False
 
     def write(self, data: Buffer, /) -> int:
-        """Write as far as that goes; a pipe that whoever started us has made non-blocking is waited for."""
+        """Write as much as possible; wait for a pipe that somebody else has made non-blocking."""
         if not self._has_ended:
             try:
                 return self._written(data)
@@ -50,7 +50,7 @@ class LastingFile(io.FileIO):
 
 
 def open_standard_streams() -> None:
-    """Open those that are closed, which other files would take the place of, and let all last.
+    """Open the standard streams that are closed, before other files take their numbers, and make all of them last.
 
     What an encoding lacks is written as its escape. Windows keeps its own: its terminals take text, not bytes.
     """
@@ -66,7 +66,7 @@ def open_standard_streams() -> None:
 
 
 def lost_output() -> str:
-    """Return why stdout could not be written; empty where it could, or nobody reads it."""
+    """Return why stdout could not be written; empty if it could, or if nobody reads it."""
     raw = getattr(getattr(sys.stdout, "buffer", None), "raw", None)
     return raw.fault if isinstance(raw, LastingFile) else ""
 

@@ -106,7 +106,7 @@ def write_table(
     right: Collection[str] = (),
     whole: Collection[str] = (),
 ) -> None:
-    """Write a table to stdout; where that is no terminal, a line for each row with tabs between, for grep and cut.
+    """Write a table to stdout; if that is no terminal, one line for each row, with tabs, for grep and cut.
 
     The arguments are those of `print_table`.
     """
@@ -125,7 +125,7 @@ def print_table(
     right: Collection[str],
     whole: Collection[str],
 ) -> None:
-    """Print a table; where it is too narrow for that, a row is its first cell and below it the others.
+    """Print a table; on a narrow terminal, each row is its first cell with the others below it.
 
     Args:
         console: Where.

@@ -1,7 +1,7 @@
 """The keys with which an issuer signs its tokens, found where its metadata says.
 
 Above: tokens.py, `codemode doctor`. Below: PyJWT and httpx2. An issuer with TLS is not followed to an address without.
-That the keys cannot be had is an error in the log: until they can, nobody gets in.
+If the keys cannot be fetched, the log has an error, and nobody gets in.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _FOUND = 200
 
 
 class KeysError(Exception):
-    """The keys cannot be had; the text says why."""
+    """The keys cannot be fetched; the text says why."""
 
 
 class NoAnswerError(KeysError):
@@ -111,7 +111,7 @@ async def fetch_keys(url: str, client: httpx2.AsyncClient) -> dict[str, jwt.PyJW
     """Return the keys at an address by their ids, an empty id for a key without one.
 
     Raises:
-        KeysError: They cannot be had.
+        KeysError: They cannot be fetched.
     """
     document = await _document(url, client)
     if not isinstance(document, dict):

@@ -1,4 +1,4 @@
-"""A connection of which the client looked for the newer era first, and shakes hands after all.
+"""Serves a client that looked for the newer era first, and makes the older handshake after all.
 
 Above: `codemode serve`, over standard streams. Below: the SDK, which serves a connection in the era of its first
 request and refuses `initialize` once that was `server/discover`. A client waits a few seconds for that answer, fewer

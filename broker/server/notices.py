@@ -1,4 +1,4 @@
-"""What a client hears while a script runs: progress as calls end and as time goes by, and printed text as log messages.
+"""Tells a client of a running script: progress as calls end and time goes by, and printed text as log messages.
 
 Above: app.py. Below: the request's session of the SDK. The script is never slowed down by a client that reads slowly:
 progress is told as it stands when the client can take it, and text beyond the bound is dropped from the log alone.

@@ -1,4 +1,4 @@
-"""`Host` and `Origin` in the form that a browser gives them, so that their lists can be compared by beginning.
+"""Accepts `Host` and `Origin` only in the form that browsers use, so that they can be compared with the lists.
 
 Above: http.py. Below: the SDK's check, which takes whatever follows `127.0.0.1:` for a port, and the first of several
 headers for the only one.

@@ -1,4 +1,4 @@
-"""The runs of a server: so many at once, so many waiting, and all of them ended when the server ends.
+"""The runs of a server: bounds on how many run and wait, and their end when the server ends.
 
 Above: app.py. Below: turns.py, room.py. A run is not a task of its request: it lives in the server's task group, so
 that it can outlast a request that has to be answered before it ends.
@@ -30,7 +30,7 @@ class NoRoomError(Exception):
 
 
 class DrainingError(Exception):
-    """The server is about to end: it has not begun this, or has ended it without hearing what it came to."""
+    """The server is about to end: it has not begun the run, or has ended it without its outcome."""
 
     def __init__(self, *, has_begun: bool = False) -> None:
         """`has_begun` tells which of the two."""
@@ -105,7 +105,7 @@ class Runs:
     """The bounds on runs, and their end."""
 
     def __init__(self, *, at_once: int, waiting: int) -> None:
-        """Allow so many at once and so many more that wait."""
+        """Allow `at_once` runs at the same time, and `waiting` more that wait."""
         self._turns = Turns(at_once)
         self._most = at_once + waiting
         self._live: dict[LiveRun[Any], None] = {}
@@ -154,7 +154,7 @@ class Runs:
         leaving.refuse()
 
     async def drain(self, grace_seconds: float) -> None:
-        """Take nothing more in; let runs go on for so long, then stop them, and drop those that do not report that.
+        """Begin no more runs; after `grace_seconds`, stop those that go on, and drop those that then do not report.
 
         Those that still wait for their turn then are dropped at once: nothing of them was executed.
         """

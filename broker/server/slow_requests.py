@@ -1,4 +1,4 @@
-"""The time that a client may take to send a request: headers and body together, from its first byte.
+"""Bounds the time in which a client must send a request: headers and body, from its first byte.
 
 Above: http.py. Below: uvicorn's protocol over h11, which has no such bound: a client that sends a byte now and then
 would hold a connection for as long as it likes; and unread_answers.py for the other direction. The time of whatever

@@ -1,6 +1,7 @@
-"""Whose run begins next where so many may run at once: of whoever has the fewest, and among those had none for longest.
+"""Decides whose run begins next: that of the principal with the fewest runs.
 
-Above: runs.py. Below: anyio. Where nobody is authenticated all are one principal, and begin in the order they came in.
+Above: runs.py. Below: anyio. Among equals, the principal goes first that had no turn for longest. Where nobody is
+authenticated all are one principal, and begin in the order they came in.
 """
 
 from __future__ import annotations

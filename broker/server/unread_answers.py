@@ -1,4 +1,4 @@
-"""The time that a client may leave an answer lying: one that takes nothing of it for so long loses its connection.
+"""Ends the connection of a client that reads nothing of a waiting answer for too long.
 
 Above: slow_requests.py. Below: asyncio. What is measured is progress, so that whoever reads slowly, and a run or a
 stream that has nothing to say, may last. A system that takes over megabytes which nobody reads would hide progress: for

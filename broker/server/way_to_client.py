@@ -1,4 +1,4 @@
-"""How requests of ours reach the client of a request: its person by forms, its model by sampling.
+"""How our own requests reach a client: its person by forms, its model by sampling.
 
 Above: asking.py, which knows how one is sent in each era, and sampling.py. Below: eliciting.py, which the desks of runs
 ask, through `answering`. What is set for a request holds for all that begins in it, so that nothing is passed along.
