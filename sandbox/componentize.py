@@ -121,7 +121,9 @@ def _stage(staging: Path, packages: Path | None) -> None:
     if tzdata is None or tzdata.origin is None:
         raise ComponentizeError("the tzdata package is not installed in the build environment")
     shutil.copytree(Path(tzdata.origin).parent, app / "tzdata", ignore=shutil.ignore_patterns("__pycache__"))
-    shutil.copytree(packages, staging / "packages") if packages else (staging / "packages").mkdir()
+    added = staging / "added"
+    # Not on the Python path itself: the guest adds it when Python has started.
+    shutil.copytree(packages, added / "packages") if packages else added.mkdir()
     # componentize-py adds the site-packages of the environment it runs in; it finds this empty one instead.
     (staging / "environment" / "lib" / "site-packages").mkdir(parents=True)
 
@@ -159,7 +161,7 @@ def _run(staging: Path, made: Path, program: str, preload: dict[str, str]) -> su
     command = [
         sys.executable, "-P", "-c", program, "--wit-path", str(app / "guest" / "world.wit"), "--world", "guest",
         "componentize", "guest.main",
-        "--python-path", str(app), "--python-path", str(staging / "packages"), "--output", str(made),
+        "--python-path", str(app), "--python-path", str(staging / "added"), "--output", str(made),
     ]  # fmt: skip
     return run_program(command, staging, {"VIRTUAL_ENV": str(staging / "environment")} | preload)
 

@@ -11,13 +11,15 @@ import pathlib
 import pkgutil
 import sys
 
-FOLDER = "/1"
-"""Where componentize-py mounts the second folder of the Python path."""
+FOLDER = "/1/packages"
+"""Below the second folder of the Python path, where componentize-py mounts it: Python does not start from packages."""
 
 LEFT_OUT = {"__main__", "conftest", "setup", "test", "tests"}
 
 MARK = "can't be imported: "
 """Begins the line of standard error that says which module failed and why."""
+
+SHADOWS = "a module of Python's standard library has this name"
 
 MAX_DATA_BYTES = 16 * 1024 * 1024
 """Of all data files together: every instance has to have room for them."""
@@ -35,9 +37,13 @@ def read_data(path) -> bytes | None:
 
 def load() -> None:
     """Imports what is there; a package that can't be imported fails the build."""
+    sys.path.append(FOLDER)
     for found in pkgutil.iter_modules([FOLDER]):
         if found.name in LEFT_OUT:
             continue
+        if found.name in sys.stdlib_module_names:
+            _fail(found.name, SHADOWS)
+            raise ImportError
         try:
             with _silence():
                 module = importlib.import_module(found.name)

@@ -72,6 +72,7 @@ def wheels(tmp_path_factory):
     )
     make_wheel(folder, "unfit", {"unfit.py": "import socket\nsocket.create_connection(('127.0.0.1', 1))"})
     make_wheel(folder, "taking", {"tools/__init__.py": ""})
+    make_wheel(folder, "shadowing", {"encodings/__init__.py": "raise SystemExit('stands for the first thing imported')"})
     with tarfile.open(folder / "source-only-1.0.tar.gz", "w:gz") as archive:
         for path, text in {
             "PKG-INFO": "Metadata-Version: 2.1\nName: source-only\nVersion: 1.0\n",
@@ -124,9 +125,9 @@ async def test_a_script_imports_what_was_built_in(built):
 
 async def test_the_files_of_packages_are_all_that_can_be_opened(built):
     script = """
-        path = "/1/greeting/hello.txt"
+        path = "/1/packages/greeting/hello.txt"
         found = [open(path).read(), open(path, "rb").read()]
-        for refused in (lambda: open(path, "w"), lambda: open("/1/greeting/other.txt"), lambda: open(0)):
+        for refused in (lambda: open(path, "w"), lambda: open("/1/packages/greeting/other.txt"), lambda: open(0)):
             try:
                 refused()
             except PermissionError as error:
@@ -183,6 +184,10 @@ def test_an_image_of_another_version_says_how_to_build_it_again(folder, monkeypa
         ("compiled-only", "compiled_only has compiled parts and does not work without them in WebAssembly"),
         ("unfit", "unfit can't be imported in the guest (gaierror: "),
         ("taking", "a package brings a module 'tools', which every image has already"),
+        (
+            "shadowing",
+            "encodings can't be imported in the guest (a module of Python's standard library has this name)",
+        ),
         ("source-only", "'source-only' has no wheel for CPython 3.14, only sources: those would run their own build"),
         ("not-there", "there is no package 'not-there': look for its name on PyPI"),
         ("greeting>=2", "'greeting>=2' has no wheel for CPython 3.14"),
