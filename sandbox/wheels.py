@@ -8,13 +8,17 @@ from __future__ import annotations
 
 import importlib.util
 import json
+import os
 import re
 import shutil
 import sys
+import zipfile
+from errno import EFBIG
 from typing import TYPE_CHECKING
 
 from sandbox.componentize import run_program
 from sandbox.errors import ImageError
+from sandbox.limits import MIB
 from sandbox.locks import Wheel
 
 if TYPE_CHECKING:
@@ -23,6 +27,9 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 GUEST_PYTHON = "3.14"
+MAX_UNPACKED_BYTES = 512 * MIB
+"""Of all wheels of an image together, and of each wheel as it is fetched."""
+
 EXTRA = "pip install 'codemode-broker[images]'"
 
 _NAME = r"[A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?"
@@ -30,9 +37,20 @@ _BOUND = r"(?:===?|~=|!=|<=?|>=?)\s*[A-Za-z0-9.*+!_-]+"
 _REQUIREMENT = re.compile(
     rf"\s*{_NAME}\s*(?:\[\s*{_NAME}(?:\s*,\s*{_NAME})*\s*\])?\s*(?:{_BOUND}(?:\s*,\s*{_BOUND})*)?\s*"
 )
+_PIP = """
+import runpy, sys
+if sys.platform != "win32":
+    import resource
+    allowed = resource.getrlimit(resource.RLIMIT_FSIZE)[1]
+    resource.setrlimit(resource.RLIMIT_FSIZE, ({most} if allowed < 0 else min({most}, allowed), allowed))
+runpy.run_module("pip", run_name="__main__", alter_sys=True)
+"""
+_MOST = f"all packages of an image together may have {MAX_UNPACKED_BYTES // MIB} MiB"
+_FETCHED = re.compile(r"Downloading (\S+) \((.+)\)")
 _MISSING = re.compile(r"No matching distribution found for ([^\s(]+)")
 _COMPILED = (".so", ".pyd", ".dylib")
 _NEEDLESS = ("RECORD", "INSTALLER", "REQUESTED", "direct_url.json")
+_INSTALL = ("install", "--no-compile", "--ignore-installed")
 _PURE = ("--platform", "any", "--implementation", "py", "--abi", "none")
 _ANY = (
     "--platform", "manylinux_2_17_x86_64", "--platform", "manylinux2014_x86_64", "--platform", "manylinux_2_28_x86_64",
@@ -56,12 +74,12 @@ def resolve(requirements: Sequence[str], scratch: Path) -> tuple[Wheel, ...]:
                 f"{requirement!r} is not a package: give a name as on PyPI, like 'pyyaml' or 'jinja2>=3.1'"
             )
     report = scratch / "report.json"
-    choice = ("--dry-run", "--report", str(report), *requirements)
+    choice = (*_INSTALL, "--target", str(scratch / "target"), "--dry-run", "--report", str(report), *requirements)
     finished = _pip(scratch, _PURE, choice)
     if finished.returncode != 0:
         finished = _pip(scratch, _ANY, choice)
     if finished.returncode != 0:
-        raise ImageError(_nothing_fits(finished.stderr, scratch))
+        raise ImageError(_nothing_fits(finished, scratch))
     chosen = json.loads(report.read_text("utf-8"))["install"]
     wheels = [
         Wheel(
@@ -78,16 +96,21 @@ def unpack(wheels: Sequence[Wheel], folder: Path, scratch: Path) -> tuple[str, .
     """Puts the wheels' modules into `folder`; returns the compiled parts that were left out.
 
     Raises:
-        ImageError: A wheel can't be fetched any more, or is not the one that was locked.
+        ImageError: A wheel can't be fetched any more, is not the one that was locked, or is too large.
     """
+    fetched = scratch / "wheels"
     lock = scratch / "requirements.txt"
     lock.write_text("".join(f"{wheel}\n" for wheel in wheels), "utf-8")
-    choice = ("--target", str(folder), "--no-deps", "--require-hashes", "--requirement", str(lock))
-    finished = _pip(scratch, _ANY, choice)
+    locked = ("--no-deps", "--require-hashes", "--requirement", str(lock))
+    finished = _pip(scratch, _ANY, ("download", "--dest", str(fetched), *locked))
+    if finished.returncode == 0:
+        _check_sizes(fetched)
+        here = ("--no-index", "--find-links", str(fetched))
+        finished = _pip(scratch, _ANY, (*_INSTALL, "--target", str(folder), *here, *locked))
     if finished.returncode != 0:
         if "DO NOT MATCH THE HASHES" in finished.stderr:
             raise ImageError("a package has changed since it was locked; nothing was built")
-        raise ImageError(_nothing_fits(finished.stderr, scratch))
+        raise ImageError(_nothing_fits(finished, scratch))
     folder.mkdir(exist_ok=True)  # pip makes none for no wheels
     return _tidy(folder)
 
@@ -95,16 +118,32 @@ def unpack(wheels: Sequence[Wheel], folder: Path, scratch: Path) -> tuple[str, .
 def _pip(scratch: Path, tags: Sequence[str], choice: Sequence[str]) -> subprocess.CompletedProcess[str]:
     if importlib.util.find_spec("pip") is None:
         raise ImageError(f"building an image needs pip and componentize-py: {EXTRA}")
-    target = () if "--target" in choice else ("--target", str(scratch / "target"))
     command = [
-        sys.executable, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-input", "--no-compile",
-        "--retries", "2", "--timeout", "30", "--ignore-installed", "--only-binary", ":all:",
-        "--python-version", GUEST_PYTHON, *tags, *target, *choice,
+        sys.executable, "-P", "-c", _PIP.format(most=MAX_UNPACKED_BYTES), *choice, "--disable-pip-version-check",
+        "--no-input", "--progress-bar", "off", "--retries", "2", "--timeout", "30", "--only-binary", ":all:",
+        "--python-version", GUEST_PYTHON, *tags,
     ]  # fmt: skip
     return run_program(command, scratch)  # requirements were checked: none is an option, an address or a file
 
 
-def _nothing_fits(said: str, scratch: Path) -> str:
+def _check_sizes(folder: Path) -> None:
+    """Refuses wheels that unpack to too much, before any is; no more comes out of a wheel than it announces."""
+    sizes = {}
+    for path in folder.iterdir():
+        with zipfile.ZipFile(path) as wheel:
+            sizes[path.name] = sum(member.file_size for member in wheel.infolist())
+    total = sum(sizes.values())
+    if total > MAX_UNPACKED_BYTES:
+        largest = max(sizes, key=lambda name: sizes[name])
+        others = "" if len(sizes) == 1 else f", and {total // MIB} MiB with the others"
+        raise ImageError(f"{largest} has {sizes[largest] // MIB} MiB when unpacked{others}: {_MOST}")
+
+
+def _nothing_fits(finished: subprocess.CompletedProcess[str], scratch: Path) -> str:
+    said = finished.stderr
+    if os.strerror(EFBIG) in said:
+        [*_, (name, size)] = [("a wheel", "more"), *_FETCHED.findall(finished.stdout)]
+        return f"{name} has {size}: {_MOST}"
     found = _MISSING.search(said)
     if found is None:
         errors = [line.removeprefix("ERROR: ") for line in said.splitlines() if line.startswith("ERROR: ")]

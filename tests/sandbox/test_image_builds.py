@@ -7,12 +7,15 @@ import tarfile
 import zipfile
 
 import anyio
+import anyio.to_thread
 import pytest
+from starlette.staticfiles import StaticFiles
 
 from sandbox import Completed, ImageError, Raised, Sandbox
 from sandbox.image_builds import build_image
 from sandbox.images import find_image, list_images, remove_image
 from sandbox.locks import read_lock
+from tests.http_apps import bound_socket, serving, url_of
 
 pytestmark = pytest.mark.anyio
 
@@ -20,7 +23,15 @@ PURE = "py3-none-any"
 COMPILED = "cp314-cp314-manylinux_2_17_x86_64"
 
 
-def make_wheel(folder, name: str, files: dict[str, str], *, tag: str = PURE, needs: tuple[str, ...] = ()) -> None:
+def make_wheel(
+    folder,
+    name: str,
+    files: dict[str, str],
+    *,
+    tag: str = PURE,
+    needs: tuple[str, ...] = (),
+    compression=zipfile.ZIP_STORED,
+) -> None:
     module = name.replace("-", "_")
     info = f"{module}-1.0.dist-info"
     metadata = f"Metadata-Version: 2.1\nName: {name}\nVersion: 1.0\n" + "".join(f"Requires-Dist: {n}\n" for n in needs)
@@ -31,7 +42,7 @@ def make_wheel(folder, name: str, files: dict[str, str], *, tag: str = PURE, nee
     contents[f"{info}/RECORD"] = "".join(f"{path},,\n" for path in [*contents, f"{info}/RECORD"])
     with zipfile.ZipFile(folder / f"{module}-1.0-{tag}.whl", "w") as wheel:
         for path, text in contents.items():
-            wheel.writestr(zipfile.ZipInfo(path), text)
+            wheel.writestr(zipfile.ZipInfo(path), text, compression)
 
 
 @pytest.fixture(scope="module")
@@ -72,7 +83,9 @@ def wheels(tmp_path_factory):
     )
     make_wheel(folder, "unfit", {"unfit.py": "import socket\nsocket.create_connection(('127.0.0.1', 1))"})
     make_wheel(folder, "taking", {"tools/__init__.py": ""})
-    make_wheel(folder, "shadowing", {"encodings/__init__.py": "raise SystemExit('stands for the first thing imported')"})
+    make_wheel(
+        folder, "shadowing", {"encodings/__init__.py": "raise SystemExit('stands for the first thing imported')"}
+    )
     with tarfile.open(folder / "source-only-1.0.tar.gz", "w:gz") as archive:
         for path, text in {
             "PKG-INFO": "Metadata-Version: 2.1\nName: source-only\nVersion: 1.0\n",
@@ -107,6 +120,36 @@ def built(folder, wheels):
         image = build_image("polite", ["greeting"], folder=folder, on_progress=told.append)
         assert told == ["Choosing packages", "Fetching 2 packages", "Building the image"]
         return image
+
+
+@pytest.fixture
+def large_wheels(tmp_path):
+    folder = tmp_path / "large"
+    folder.mkdir()
+    make_wheel(folder, "bomb", {"bomb.py": "#" * (513 << 20)}, compression=zipfile.ZIP_DEFLATED)
+    make_wheel(folder, "needing", {"needing.py": ""}, needs=("bomb",))
+    with (folder / "huge-1.0-py3-none-any.whl").open("wb") as huge:
+        huge.truncate(513 << 20)
+    return folder
+
+
+@pytest.mark.parametrize(
+    ("requirement", "found"),
+    [
+        ("bomb", "bomb-1.0-py3-none-any.whl has 513 MiB when unpacked"),
+        ("needing", "bomb-1.0-py3-none-any.whl has 513 MiB when unpacked, and 513 MiB with the others"),
+        ("huge", "huge-1.0-py3-none-any.whl has 537.9 MB"),
+    ],
+)
+async def test_packages_that_are_too_large_are_not_unpacked(tmp_path, monkeypatch, large_wheels, requirement, found):
+    links = "".join(f"<a href='{path.name}'>{path.name}</a>" for path in large_wheels.iterdir())
+    (large_wheels / "index.html").write_text(links)
+    with bound_socket() as sock, anyio.fail_after(120):
+        async with serving(StaticFiles(directory=large_wheels, html=True), sock):
+            monkeypatch.setenv("PIP_FIND_LINKS", url_of(sock))
+            with pytest.raises(ImageError) as caught:
+                await anyio.to_thread.run_sync(lambda: build_image("large", [requirement], folder=tmp_path / "images"))
+    assert str(caught.value) == f"{found}: all packages of an image together may have 512 MiB"
 
 
 async def test_a_script_imports_what_was_built_in(built):
@@ -184,10 +227,7 @@ def test_an_image_of_another_version_says_how_to_build_it_again(folder, monkeypa
         ("compiled-only", "compiled_only has compiled parts and does not work without them in WebAssembly"),
         ("unfit", "unfit can't be imported in the guest (gaierror: "),
         ("taking", "a package brings a module 'tools', which every image has already"),
-        (
-            "shadowing",
-            "encodings can't be imported in the guest (a module of Python's standard library has this name)",
-        ),
+        ("shadowing", "encodings can't be imported in the guest (a module of Python's standard library has this name)"),
         ("source-only", "'source-only' has no wheel for CPython 3.14, only sources: those would run their own build"),
         ("not-there", "there is no package 'not-there': look for its name on PyPI"),
         ("greeting>=2", "'greeting>=2' has no wheel for CPython 3.14"),
