@@ -57,6 +57,14 @@ class Commands(TyperGroup):
                 ctx.fail(f"No such command {name!r}. Did you mean {said}?")
         return super().resolve_command(ctx, args)
 
+    def invoke(self, ctx: Any) -> Any:
+        """Run the command that is named, as typer does; an argument is refused in typer's words, not in pydantic's."""
+        try:
+            return super().invoke(ctx)
+        except typer.BadParameter as error:
+            error.message = error.message.removeprefix("Value error, ")
+            raise
+
 
 def group(summary: str = "", *, no_args_is_help: bool = True) -> typer.Typer:
     """Return a group without commands yet; one without a summary has that of its callback."""

@@ -40,6 +40,8 @@ def assert_explained(finished, *parts, code=2):
         (["run", "-", "--timeout", "nan"], ["--timeout"]),
         (["run", "-", "--timeout", "-1"], ["--timeout", "positive"]),
         (["run", "-", "--memory", "1"], ["--memory must be at least 64 (the interpreter itself), not 1"]),
+        (["run", "-", "--check", "of"], ["'--check': 'of' is not one of 'error', 'warn', 'off'"]),
+        (["tools", "search", "--mode", "regx"], ["'--mode': 'regx' is not one of 'auto', 'keyword', 'regex'"]),
         (["run", "-", "--memory", "lots"], ["--memory", "integer"]),
         (["run", "-", "--config", "absent.json"], ["absent.json", "no such file"]),
         (["tools", "list"], ["no config", "--config"]),
