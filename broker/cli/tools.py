@@ -80,7 +80,10 @@ async def find_tools(request: FindRequest) -> ExitCode:
         found = broker.catalog.entries_of(page.tools)
         details = await session.get_tool_details(page.to_describe) if page.to_describe else None
     for text in page.notes:
-        note(one_line(text, NOTE_CHARACTERS))
+        if text not in page.unknown:
+            note(one_line(text, NOTE_CHARACTERS))
+    if page.unknown:
+        raise Problem(one_line(" ".join(page.unknown), NOTE_CHARACTERS))
     if details is not None and not request.as_json:
         write_result(details.source)
     elif not _print(found, as_json=request.as_json, detail=request.search.detail):

@@ -145,12 +145,14 @@ class SearchPage:
         detail: How much was asked for.
         next_cursor: Where the next page begins; None when this is the last.
         notes: What went differently than asked, as sentences.
+        unknown: Those of the notes that say that a server or category of the request is none.
     """
 
     tools: tuple[ToolSpec, ...]
     detail: Detail
     next_cursor: str | None
     notes: tuple[str, ...] = ()
+    unknown: tuple[str, ...] = ()
 
     @property
     def to_describe(self) -> tuple[str, ...]:

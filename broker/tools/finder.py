@@ -61,15 +61,16 @@ class Finder:
             SearchError: The search cannot be done as asked; the text says what to change.
         """
         request.offset()  # a wrong cursor or limit wakes nobody
-        servers, notes = self._servers(request)
+        servers, unknown = self._servers(request)
         filters = replace(request.filters, servers=servers)
         request = replace(request, filters=filters, mode=self._mode if request.mode is Mode.AUTO else request.mode)
         asked = self._upstreams.keys() if servers is None else servers
         await self._wake(asked, request)
         await self._let_start(asked)
         page = await self._catalog.tool_search.search(request)
-        notes += [*self._about_servers(asked), *self._about_category(request), *self._overview(request)]
-        return replace(page, notes=(*page.notes, *notes))
+        about_category = self._about_category(request)
+        notes = (*page.notes, *unknown, *self._about_servers(asked), *about_category, *self._overview(request))
+        return replace(page, notes=notes, unknown=(*unknown, *about_category))
 
     def _servers(self, request: SearchRequest) -> tuple[tuple[str, ...] | None, list[str]]:
         """Return the servers that are meant, which may be named as scripts name them, and what is said of others."""
@@ -114,10 +115,11 @@ class Finder:
         if asleep:
             yield f"Not connected yet; a search with one as its server looks into it: {few(asleep, _NAMED)}."
 
-    def _about_category(self, request: SearchRequest) -> Iterator[str]:
+    def _about_category(self, request: SearchRequest) -> list[str]:
         category = request.filters.category
-        if category is not None and category not in self._categories.members():
-            yield self._categories.unknown(category)
+        if category is None or category in self._categories.members():
+            return []
+        return [self._categories.unknown(category)]
 
     def _overview(self, request: SearchRequest) -> Iterator[str]:
         """Name the categories below the first page of a listing that asks for nothing in particular."""

@@ -27,6 +27,19 @@ def test_search_finds_by_words_of_the_description(codemode, config, words):
     assert next(tool["name"] for tool in json.loads(finished.stdout)) == "odd.die"
 
 
+@pytest.mark.parametrize(
+    ("option", "said"),
+    [
+        (["--server", "od", "--server", "odd"], "error: There is no server 'od'. Did you mean odd?\n"),
+        (["--category", "ood"], "error: There is no category 'ood'. Did you mean odd?\n"),
+    ],
+)
+def test_search_below_what_there_is_not_exits_2(codemode, config, option, said):
+    finished = codemode("tools", "search", "echo", *option, "-c", config)
+    assert (finished.returncode, finished.stdout) == (2, "")
+    assert finished.stderr == said
+
+
 def test_show_prints_description_and_stub(codemode, config):
     finished = codemode("tools", "show", "odd.echo", "-c", config)
     assert finished.stdout.startswith("odd.echo\n")
