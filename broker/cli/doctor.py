@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+import json
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any
 
 from rich.text import Text
 
@@ -14,7 +15,7 @@ from broker.cli.doctor_store import store_findings
 from broker.cli.exit_codes import ExitCode
 from broker.cli.findings import Finding
 from broker.cli.next_command import whole
-from broker.cli.terminal import Problem, results
+from broker.cli.terminal import Problem, results, write_result
 from broker.shortage import instead_of_workers
 from codegen.plain_text import counted, one_line
 from sandbox import WorkerError
@@ -48,16 +49,19 @@ class DoctorRequest:
     """The arguments of `codemode doctor`."""
 
     config: Path | None
+    as_json: bool = False
 
 
 async def examine(request: DoctorRequest) -> ExitCode:
-    """Print a line as soon as each finding is made."""
-    console = results()
-    is_all_right = True
+    """Print a line as soon as each finding is made, or all of them as JSON."""
+    made = []
     async for finding in _findings(request):
-        console.print(_line(finding, request), soft_wrap=True)
-        is_all_right = is_all_right and finding.is_right
-    return ExitCode.COMPLETED if is_all_right else ExitCode.USAGE
+        made.append(finding)
+        if not request.as_json:
+            results().print(_line(finding, request), soft_wrap=True)
+    if request.as_json:
+        write_result(json.dumps([_document(finding, request) for finding in made], indent=2))
+    return ExitCode.COMPLETED if all(finding.is_right for finding in made) else ExitCode.USAGE
 
 
 async def _findings(request: DoctorRequest) -> AsyncIterator[Finding]:
@@ -165,6 +169,11 @@ def _server_finding(status: ServerStatus) -> Finding:
         return Finding(subject, is_right=True, found="disabled in the config")
     found = status.problem or f"still connecting after {LISTING_SECONDS:g} seconds"
     return Finding(subject, is_right=False, found=found, what_to_do=status.what_to_do or _STILL_CONNECTING)
+
+
+def _document(finding: Finding, request: DoctorRequest) -> dict[str, Any]:
+    said = {"found": whole(finding.found, request), "what_to_do": whole(finding.what_to_do, request)}
+    return asdict(finding) | said
 
 
 def _line(finding: Finding, request: DoctorRequest) -> Text:

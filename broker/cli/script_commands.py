@@ -154,7 +154,9 @@ def stubs(
     start(command.print_stubs, command.StubsRequest(config, pattern), verbose=verbose, log_json=log_json)
 
 
-def doctor(*, config: ConfigFile = None, verbose: Verbose = False, log_json: LogJson = False) -> None:
+def doctor(
+    *, config: ConfigFile = None, as_json: AsJson = False, verbose: Verbose = False, log_json: LogJson = False
+) -> None:
     """Check image, cache, confinement, store, config and servers.
 
     Prints a line for each, and for each part of the policy that has no effect. Says what to do about what is wrong.
@@ -163,4 +165,4 @@ def doctor(*, config: ConfigFile = None, verbose: Verbose = False, log_json: Log
     """
     from broker.cli import doctor as command
 
-    start(command.examine, command.DoctorRequest(config), verbose=verbose, log_json=log_json)
+    start(command.examine, command.DoctorRequest(config, as_json), verbose=verbose, log_json=log_json)

@@ -188,6 +188,19 @@ def test_doctor_names_what_is_wrong_and_what_to_do(codemode, write_config, odd):
         assert any(line.startswith("ok") and subject in line for line in lines), subject
 
 
+def test_doctor_gives_programs_what_it_tells_people(codemode, write_config, odd):
+    config = write_config(servers(broken={"command": "no-such-command-anywhere"}) | {"odd": odd})
+    finished = codemode("doctor", "-c", config, "--json")
+    assert (finished.returncode, finished.stderr) == (2, "")
+    findings = json.loads(finished.stdout)
+    lines = codemode("doctor", "-c", config).stdout.splitlines()
+    assert len(findings) == len(lines)
+    for finding, line in zip(findings, lines, strict=True):
+        remedy = f" -> {finding['what_to_do']}" if finding["what_to_do"] else ""
+        told = f"{finding['subject']}: {finding['found']}{remedy}"
+        assert line == f"{'ok   ' if finding['is_right'] else 'wrong'}  {told}"
+
+
 def test_doctor_names_what_of_a_config_is_found_out_with_the_servers(codemode, tmp_path, odd):
     document = {"mcpServers": {"odd": odd}, "disclosure": {"embedder": "no.such.module:Embedder"}}
     (tmp_path / "mcp.json").write_text(json.dumps(document))
