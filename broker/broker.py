@@ -28,6 +28,7 @@ from broker.host_arguments import (
     check_recording,
     check_servers,
     check_store,
+    check_texts,
     grants_of,
 )
 from broker.recorded_runs import RecordedRuns, seen
@@ -39,6 +40,7 @@ from broker.recordings.settings import RecordingSettings
 from broker.redaction import Redactor
 from broker.runs.crashed_runs import resume_crashed
 from broker.runs.shared_sandbox import SharedSandbox
+from broker.search.vectors import check_embedder
 from broker.sessions import Session
 from broker.store import Store
 from broker.tools.tool_shelf import ToolShelf
@@ -119,13 +121,15 @@ class Broker:
             ConfigError: The embedder of the config cannot be loaded, or a server's name is not allowed.
             StoreError: The store cannot be used.
             TypeError: `config` is not a `Config`, `store` not a `Store`, a value in `servers` is not a server, a
-                function cannot be a tool, or `ranker` or `sampler` is no function.
+                function cannot be a tool, `embedder` is none, or `ranker` or `sampler` is no function.
         """
         config = Config() if config is None else config
         if not isinstance(config, Config):
             raise TypeError("Broker takes a Config; Broker.from_config takes a file or its data")
         if store is not None:
             check_store(store)
+        if embedder is not None:
+            check_embedder(embedder)
         check_asked(ranker=ranker, sampler=sampler)
         check_servers(servers or {})
         # A server object wins over a config entry of its name: the host asked for it.
@@ -307,12 +311,14 @@ class Broker:
         Raises:
             RuntimeError: The broker is not open.
             PatternError: A text is not a grant.
-            TypeError: `grants` holds something else, `answerer` has no `answer`, or `extractor` is no function.
+            TypeError: `grants` holds something else, `answerer` has no `answer`, `extractor` is no function, or `name`
+                or `principal` no text.
             StoreError: The permanent grants cannot be read.
         """
         self._open_tasks()
         check_answerer(answerer)
         check_asked(extractor=extractor)
+        check_texts(name=name, principal=principal)
         desk = ConsentDesk(
             grants_of(grants),
             answerer,

@@ -108,6 +108,17 @@ def check_asked(**given: object) -> None:
             raise TypeError(f"{name} is an `async def` function, not a {_kind(function)}")
 
 
+def check_texts(**given: object) -> None:
+    """Refuse what is no text where a run or a session is named: the audit or the store could not hold it.
+
+    Raises:
+        TypeError: The text names the first.
+    """
+    for name, text in given.items():
+        if not isinstance(text, str):
+            raise TypeError(f"{name} is text, not a {_kind(text)}")
+
+
 def _check_functions(server: str, functions: Sequence[object]) -> None:
     names = set()
     for function in functions:

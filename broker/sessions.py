@@ -15,6 +15,8 @@ import anyio.to_thread
 from broker.authorization.question_box import QuestionBox
 from broker.calls.direct_calls import DirectCalls, DirectResult
 from broker.disclosure.disclosure import Disclosure
+from broker.host_arguments import check_asked, check_texts
+from broker.recordings.settings import UNKNOWN_OUTCOMES
 from broker.runs.execution import Execution
 from broker.runs.parking import Parking
 from broker.runs.preparation import Preparation
@@ -232,13 +234,16 @@ class Session:
         Raises:
             ValueError: The script is not text or is too long, `limits` is not a `Limits`, `check` is not one of the
                 modes, or `park` is set and the session has no `QuestionBox`.
-            TypeError: `on_output` or `on_call` is no plain function, or `stop` no cancel scope.
+            TypeError: `on_output`, `on_call` or `known_answers` is no plain function, `stop` no cancel scope,
+                `extractor` no function, or `filename` no text.
             StoreError: The run cannot be recorded, and was not started.
             RunInterruptedError: The store or the sandbox failed during the run; says what was executed.
             SandboxError: The sandbox cannot be opened, or fails where nothing is recorded.
         """
         check_script(script)
         check_limits(limits)
+        check_texts(filename=filename)
+        check_asked(extractor=extractor)
         if check not in CHECK_MODES:
             raise ValueError(f"check is one of {', '.join(map(repr, CHECK_MODES))}, not {check!r}")
         parking = self._parking if park else None
@@ -287,10 +292,16 @@ class Session:
 
         Raises:
             RecordingError: There is no such run, it has ended, or it cannot be resumed here; the text says why.
+            ValueError: `unknown` is not one of these.
+            TypeError: As of `execute_code`; also where `run` is no text, or `ask_unknown` no function.
             StoreError: The run cannot be recorded, and stays as it is.
             RunInterruptedError: The store or the sandbox failed during the run; says what was executed.
             SandboxError: The sandbox cannot be opened.
         """
+        check_texts(run=run)
+        check_asked(ask_unknown=ask_unknown, extractor=extractor)
+        if unknown is not None and unknown not in UNKNOWN_OUTCOMES:
+            raise ValueError(f"unknown is one of {', '.join(map(repr, UNKNOWN_OUTCOMES))}, not {unknown!r}")
         principal = self._desk.principal
         run_id = self._recorder.unfinished.id_of(run, None if any_principal else principal)
         watching = Watching(on_output, on_call, stop, extractor=extractor)

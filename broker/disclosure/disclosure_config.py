@@ -54,9 +54,13 @@ def load_embedder(config: DisclosureConfig) -> Embedder | None:
         if config.search == "hybrid":
             raise ConfigError("disclosure.search", ["is 'hybrid', which needs 'embedder': \"package.module:Name\""])
         return None
+    from broker.search.vectors import check_embedder  # noqa: PLC0415  # a config alone needs no search
+
     module, _, name = config.embedder.partition(":")
     try:
-        return cast("Embedder", getattr(import_module(module), name)())
+        embedder = cast("Embedder", getattr(import_module(module), name)())
+        check_embedder(embedder)
     except Exception as error:  # the operator's own code, loaded at their word
         said = f"{config.embedder} cannot be used: {type(error).__name__}: {error}"
         raise ConfigError("disclosure.embedder", [said]) from error
+    return embedder

@@ -5,11 +5,12 @@ Above: config.py. Below: pydantic.
 
 from __future__ import annotations
 
-from typing import Literal, TypeAlias
+from typing import Literal, TypeAlias, get_args
 
 from pydantic import BaseModel, ConfigDict, Field
 
 UnknownOutcome: TypeAlias = Literal["fail", "ask", "repeat"]
+UNKNOWN_OUTCOMES: tuple[UnknownOutcome, ...] = get_args(UnknownOutcome)
 
 
 class RecordingSettings(BaseModel):

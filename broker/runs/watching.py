@@ -36,7 +36,11 @@ class Watching:
         Raises:
             TypeError: The text names the argument.
         """
-        given: dict[str, object] = {"on_output": self.on_output, "on_call": self.on_call}
+        given: dict[str, object] = {
+            "on_output": self.on_output,
+            "on_call": self.on_call,
+            "known_answers": self.known_answers,
+        }
         for name, callback in given.items():
             if callback is not None and (not callable(callback) or inspect.iscoroutinefunction(callback)):
                 raise TypeError(f"{name} is a plain function, called while the script runs: no `async def`")

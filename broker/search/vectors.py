@@ -7,6 +7,7 @@ embedded once for each definition; what was embedded may be kept in a file and s
 from __future__ import annotations
 
 import importlib
+import inspect
 from typing import TYPE_CHECKING, Any, Protocol
 
 from broker.errors import SearchError
@@ -45,6 +46,19 @@ class Embedder(Protocol):
     async def embed(self, texts: Sequence[str]) -> Sequence[Sequence[float]]:
         """Return a vector for each text, in order."""
         ...
+
+
+def check_embedder(given: object) -> None:
+    """Refuse what is no embedder: each search would fail.
+
+    Raises:
+        TypeError: The text says what one has.
+    """
+    if inspect.isclass(given) or not callable(getattr(given, "embed", None)):
+        kind = f"the class {given.__name__}" if inspect.isclass(given) else f"a {type(given).__name__}"
+        raise TypeError(f"an embedder is an object with `model` and `async def embed(self, texts)`, not {kind}")
+    if not isinstance(getattr(given, "model", None), str):
+        raise TypeError(f"the embedder, a {type(given).__name__}, names no model: give it a text as `model`")
 
 
 class VectorStore:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import functools
+import re
 from pathlib import Path
 from typing import Any, NoReturn
 
 import anyio
 import pytest
 
-from broker import Broker, Denial, Grant, PatternError
+from broker import Broker, ConfigError, Denial, Grant, PatternError
 
 pytestmark = pytest.mark.anyio
 
@@ -118,6 +119,37 @@ def test_what_cannot_be_asked_is_named(name):
         Broker(**given)
 
 
+class Embedding:
+    model: Any = "letters"
+
+    async def embed(self, texts):
+        return [[float(len(text))] for text in texts]
+
+
+class Unnamed(Embedding):
+    model = None
+
+
+@pytest.mark.parametrize(
+    ("embedder", "said"),
+    [
+        (5, "an embedder is an object with `model` and `async def embed(self, texts)`, not a int"),
+        (Embedding, "not the class Embedding"),
+        (Unnamed(), "the embedder, a Unnamed, names no model: give it a text as `model`"),
+    ],
+)
+def test_what_is_no_embedder_is_named(embedder, said):
+    Broker(embedder=Embedding())
+    with pytest.raises(TypeError, match=re.escape(said)):
+        Broker(embedder=embedder)
+
+
+def test_what_the_config_names_as_an_embedder_has_to_be_one():
+    config = {"mcpServers": {}, "disclosure": {"embedder": "threading:Event"}}
+    with pytest.raises(ConfigError, match="threading:Event cannot be used: TypeError: an embedder is an object with"):
+        Broker.from_config(config)
+
+
 def test_a_session_wants_an_open_broker():
     with pytest.raises(RuntimeError, match="the broker is not open: use it inside `async with"):
         Broker(servers={"sums": [add]}).session()
@@ -156,6 +188,8 @@ GIVEN: dict[str, tuple[dict[str, Any], type[Exception], str]] = {
         "sums.* (this run): only an answer to a question can be for one run; leave its scope out",
     ),
     "no model": ({"extractor": "gpt"}, TypeError, "extractor is an `async def` function, not a str"),
+    "nobody": ({"principal": None}, TypeError, "principal is text, not a NoneType"),
+    "a numbered session": ({"name": 5}, TypeError, "name is text, not a int"),
     "a callback": ({"answerer": allow}, TypeError, "an object with `async def answer(self, question)`, not a function"),
 }
 
@@ -193,6 +227,9 @@ async def later(*_: object) -> None: ...
         ({"on_output": later}, "on_output is a plain function, called while the script runs: no `async def`"),
         ({"on_call": later}, "on_call is a plain function"),
         ({"on_call": "print"}, "on_call is a plain function"),
+        ({"known_answers": later}, "known_answers is a plain function"),
+        ({"extractor": 5}, "extractor is an `async def` function, not a int"),
+        ({"filename": None}, "filename is text, not a NoneType"),
         ({"stop": anyio.Event}, "stop is an anyio.CancelScope that is not entered, not a type"),
     ],
 )
@@ -206,3 +243,18 @@ async def test_what_a_run_cannot_be_watched_with_is_named(given, said):
 def test_tests_on_arguments_are_a_predicate(kind):
     with pytest.raises(TypeError, match=r"as Predicate.parse\(\{'/a': \{'equals': 1\}\}\)"):
         kind("sums.add", arguments={"/a": {"equals": 1}})
+
+
+@pytest.mark.parametrize(
+    ("given", "kind", "said"),
+    [
+        ({"run": 5}, TypeError, "run is text, not a int"),
+        ({"unknown": "again"}, ValueError, "unknown is one of 'fail', 'ask', 'repeat', not 'again'"),
+        ({"ask_unknown": True}, TypeError, "ask_unknown is an `async def` function, not a bool"),
+        ({"extractor": "gpt"}, TypeError, "extractor is an `async def` function, not a str"),
+    ],
+)
+async def test_what_a_run_cannot_be_resumed_with_is_named(given, kind, said):
+    async with Broker(opens_sandbox=False) as broker:
+        with pytest.raises(kind, match=said):
+            await broker.session().resume(**{"run": "run_1", **given})
