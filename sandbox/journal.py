@@ -8,6 +8,7 @@ Above: whoever keeps a journal. Below: run.py, which tells it of everything in o
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol
 
@@ -60,6 +61,17 @@ class Journal(Protocol):
     stream is the same.
     """
 
+    @property
+    def most_bytes(self) -> float:
+        """How much of a run is kept."""
+
+    @property
+    def is_full(self) -> bool:
+        """Whether as much is kept. The run makes no further call; when the open ones have their answers, it is stopped.
+
+        Once true, it stays so.
+        """
+
     def stepped(self, entered: PastStep, returned: Step, printed: Sequence[Printed]) -> None:
         """A step is over; none of its calls has been made yet."""
 
@@ -75,6 +87,9 @@ class Journal(Protocol):
 
 class NoJournal:
     """Keeps nothing."""
+
+    most_bytes = math.inf
+    is_full = False
 
     def stepped(self, entered: PastStep, returned: Step, printed: Sequence[Printed]) -> None:
         """Does nothing."""

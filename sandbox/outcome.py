@@ -29,7 +29,8 @@ class Stopped:
     Attributes:
         limit: A field of `Limits`; or `"stack"`, native stack of recursion in C, in bytes; or `"values"`, the numbers,
             strings, lists and objects in one message; or `"open_bytes"`, memory for the calls that are open at the same
-            time; or `"worker"`, the one process that ended while the run computed.
+            time; or `"recording_bytes"`, what a journal keeps of one run; or `"worker"`, the one process that ended
+            while the run computed.
         amount: What was allowed, in the limit's unit.
         line: Where in the script, for a limit met while it waits or by a call. Not known while the script computes.
     """

@@ -129,6 +129,10 @@ class Run:
             self._withdraw(step.cancelled)
             self._lines |= {call.id: call.line for call in step.calls}
             self._waits_at = next(iter(self._lines.values()), step.line) or None
+            if self._journal.is_full:
+                await self._end_calls()
+                self._outcome = Stopped("recording_bytes", self._journal.most_bytes, self._waits_at)
+                return
             if tasks is None or is_single:
                 # The common case, a script that waits for one call: no task, no event.
                 await self._perform(step.calls[0])
@@ -156,6 +160,12 @@ class Run:
                 raise
             # What the journal or one answer raised; the group around it is the driver's own business.
             raise group.exceptions[0] from None
+
+    async def _end_calls(self) -> None:
+        """Waits for the answers that are under way, so that they are kept."""
+        while any(self._in_flight.values()):
+            self._news = anyio.Event()
+            await self._news.wait()
 
     def _withdraw(self, call_ids: Sequence[int]) -> None:
         """Ends calls that the script no longer waits for."""
@@ -281,12 +291,15 @@ class Run:
             tasks.start_soon(self._perform_queued)
 
     async def _perform_queued(self) -> None:
-        """Performs calls until none is queued. A call that the script withdraws ends with its scope."""
-        while self._queued:
+        """Performs the calls that are queued. A call that the script withdraws ends with its scope."""
+        while self._may_call():
             with anyio.CancelScope() as scope:
-                while self._queued and not scope.cancel_called:
+                while self._may_call() and not scope.cancel_called:
                     await self._perform_next(scope)
         self._performers -= 1
+
+    def _may_call(self) -> bool:
+        return bool(self._queued) and not self._journal.is_full
 
     async def _perform_next(self, scope: anyio.CancelScope) -> None:
         _, call = self._queued.popitem(last=False)

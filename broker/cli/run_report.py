@@ -34,6 +34,7 @@ _ADVICE = {
     "output_bytes": "Print a summary; write long results through a tool.",
     "value_bytes": "Return a summary; write long results through a tool.",
     "open_bytes": "Make fewer calls at the same time, or pass less to each.",
+    "recording_bytes": "Ask for less in each call, or allow more with recordings.max_run_mib in the config.",
     "calls": "Ask for more in each call, or split the script.",
     "stack": "Nest and recurse less.",
     "worker": "The script brought its worker process down; nothing else was hurt.",

@@ -19,6 +19,7 @@ class RecordingSettings(BaseModel):
     Attributes:
         mode: `full` keeps everything that a replay needs, `metadata` names, times and sizes only, `off` nothing.
         max_mib: When all recordings together are larger, the oldest ended ones are removed.
+        max_run_mib: A run of which so much is recorded makes no further call, and is stopped.
         max_days: Recordings that ended, or were imported, longer ago are removed.
         resume: `automatic` resumes interrupted runs when `codemode serve` starts.
         unknown_outcome: What a resumed run does about a call that was sent and whose answer is not known: `fail` it in
@@ -30,6 +31,7 @@ class RecordingSettings(BaseModel):
 
     mode: Literal["off", "metadata", "full"] = "full"
     max_mib: int = Field(default=1024, ge=1, le=1_048_576)
+    max_run_mib: int = Field(default=512, ge=1, le=1_048_576)
     max_days: int = Field(default=30, ge=1, le=36_500)
     resume: Literal["manual", "automatic"] = "manual"
     unknown_outcome: UnknownOutcome = "ask"

@@ -28,6 +28,7 @@ _ADVICE = {
     "value_bytes": "End with a summary.",
     "argument_bytes": "Pass less to one call.",
     "open_bytes": "Make fewer calls at the same time, or pass less to each.",
+    "recording_bytes": "Ask for less in each call, or split the script.",
     "calls": "Ask for more in each call, or split the script.",
     "stack": "Nest and recurse less.",
 }

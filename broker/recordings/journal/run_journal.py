@@ -18,6 +18,7 @@ from broker.recordings.journal.recorded_grants import recorded_denial, recorded_
 from broker.recordings.journal.retracing import is_same_step
 from broker.recordings.writing import Line, members, outcome_json, state_of
 from sandbox import NoJournal
+from sandbox.limits import MIB
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -59,6 +60,12 @@ class RunJournal:
         self._grant_numbers: dict[str, int] = {}
         self._grants = 0 if before is None else len(before.grants)
         self._last: tuple[Outcome | None, str] = None, ""
+        self.most_bytes = recordings.settings.max_run_mib * MIB
+
+    @property
+    def is_full(self) -> bool:
+        """Whether so much is recorded that the run is stopped."""
+        return self._appender.size >= self.most_bytes
 
     @classmethod
     def begin(cls, recordings: Recordings, redaction: Redaction, beginning: Beginning) -> RunJournal:

@@ -133,10 +133,8 @@ class Recordings:
         owner = SHUTDOWN if has_crashed else ""
         self.store.execute(
             "UPDATE recording SET state = ?, calls = ?, ended = ?, ran = ?, began = coalesce(?, began), owner = ?, "
-            "bytes = (SELECT coalesce(sum(length(line)), 0) FROM recording_line WHERE recording = ?) + "
-            "(SELECT coalesce(sum(length(text)), 0) FROM recording_value_use JOIN recording_value USING (sha256) "
-            "WHERE recording = ?) WHERE id = ?",
-            (state, calls, ended, ran, began, owner, recording, recording, recording),
+            "bytes = ? WHERE id = ?",
+            (state, calls, ended, ran, began, owner, self.size(recording), recording),
         )
 
     def claim(self, run_id: str) -> RecordingEntry:
@@ -281,6 +279,16 @@ class Recordings:
         """Return how many lines a recording has."""
         [[last]] = self.store.execute("SELECT max(number) FROM recording_line WHERE recording = ?", (recording,))
         return 0 if last is None else int(last) + 1
+
+    def size(self, recording: int) -> int:
+        """Return how many characters a recording has, with the values that it names."""
+        [[size]] = self.store.execute(
+            "SELECT (SELECT coalesce(sum(length(line)), 0) FROM recording_line WHERE recording = ?) + "
+            "(SELECT coalesce(sum(length(text)), 0) FROM recording_value_use JOIN recording_value USING (sha256) "
+            "WHERE recording = ?)",
+            (recording, recording),
+        )
+        return int(size)
 
     def value(self, sha256: str) -> str | None:
         """Return the JSON text of a value that is kept by digest."""

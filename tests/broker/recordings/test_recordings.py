@@ -356,6 +356,40 @@ async def test_no_more_make_room_than_have_to_and_none_that_may_go_on(run, recor
     assert {entry.run_id for entry in recordings.entries()} == {parked, interrupted, newest}
 
 
+@pytest.mark.parametrize(
+    "script",
+    [
+        "await asyncio.gather(*(desk.echo(text=f'{n:04}', times=50_000) for n in range(100)))",
+        "for n in range(100): await desk.echo(text=f'{n:04}', times=50_000)",
+    ],
+)
+async def test_a_run_of_which_too_much_is_recorded_is_stopped_and_loses_no_answer(
+    opened, recordings, store, calls, script
+):
+    async with opened(max_run_mib=1) as broker:
+        session = broker.session(grants=["desk.*"])
+        result = await session.execute_code(
+            f"import asyncio\nfrom tools import desk\n{script}", describe_references=True
+        )
+        assert (result.stopped.limit, result.stopped.amount, result.stopped.line) == ("recording_bytes", 1048576, 3)
+        [entry] = recordings.entries()
+        most = 1048576 + 200_100 * Limits().calls_in_flight
+        assert 1048576 <= entry.characters == recordings.size(entry.id) < most
+        sent = [story for story in load(recordings, entry).calls.values() if story.sent is not None]
+        assert len(calls) == len(sent) == sum(story.answered is not None for story in sent) < 100
+        assert (await broker.replay(load(recordings, entry))).difference is None
+        # As a crash just before the end leaves it.
+        store.execute('DELETE FROM recording_line WHERE line LIKE \'{"event":"ended"%\'')
+        store.execute("UPDATE recording SET state = 'interrupted'")
+        again = await session.resume(entry.run_id)
+        assert (again.stopped.limit, len(calls)) == ("recording_bytes", len(sent))
+
+
+async def test_what_is_recorded_once_counts_once(run):
+    script = "from tools import desk\nfor n in range(30):\n    await desk.echo(text='abcd', times=50_000)"
+    assert (await run(script, max_run_mib=1)).outcome == "completed"
+
+
 async def test_a_recording_grows_old_from_its_end_or_its_import_on(run, recordings, store, tmp_path):
     imported, resumed, old = [(await run("1")).run_id for _ in range(3)]
     export(recordings, recordings.find(imported), tmp_path / "run.jsonl")
