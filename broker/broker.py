@@ -44,7 +44,7 @@ from broker.search.vectors import check_embedder
 from broker.sessions import Session
 from broker.store import Store
 from broker.tools.tool_shelf import ToolShelf
-from broker.upstreams.upstreams import Upstreams
+from broker.upstreams.upstreams import Upstreams, all_needed
 from codegen import TypeChecker
 from sandbox.perform import check_script
 
@@ -277,7 +277,7 @@ class Broker:
 
     async def need_all_servers(self, timeout_seconds: float | None = None) -> bool:
         """Connect the lazy servers too and wait until each is ready or has failed; return whether all were in time."""
-        return await self._upstreams.needed(timeout_seconds)
+        return await all_needed(self._upstreams.by_name.values(), timeout_seconds)
 
     def rest_lazy_servers(self) -> list[str]:
         """Disconnect the lazy servers that have no open call, as at the end of a conversation; return their names."""

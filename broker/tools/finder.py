@@ -89,8 +89,7 @@ class Finder:
             for name in servers
             if (upstream := self._upstreams.get(name)) and (named or _never_seen(upstream.status, wanted))
         ]
-        with anyio.move_on_after(WAKE_SECONDS):
-            await all_needed(chosen)
+        await all_needed(chosen, WAKE_SECONDS)
 
     async def _let_start(self, servers: Iterable[str]) -> None:
         with anyio.move_on_after(START_SECONDS):

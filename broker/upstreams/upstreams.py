@@ -101,30 +101,27 @@ class Upstreams:
 
     async def settled(self, timeout_seconds: float | None) -> bool:
         """Wait until each server is ready or has failed; tell whether that came about in time."""
-        with anyio.move_on_after(timeout_seconds):
-            for upstream in self.by_name.values():
-                await upstream.settled()
-            return True
-        return False
-
-    async def needed(self, timeout_seconds: float | None) -> bool:
-        """Wait as `settled` does, with the lazy servers connected too."""
-        for upstream in self.by_name.values():
-            upstream.want()
-        return await self.settled(timeout_seconds)
+        return await _all_settled(self.by_name.values(), timeout_seconds)
 
     def rest(self) -> list[str]:
         """Disconnect the lazy servers that have no open call; return their names."""
         return [name for name, upstream in self.by_name.items() if upstream.rest()]
 
 
-async def all_needed(upstreams: Iterable[Upstream]) -> None:
-    """Wait, at the same time, until each of these is ready or has failed; those that are asleep are connected."""
+async def all_needed(upstreams: Iterable[Upstream], timeout_seconds: float | None = None) -> bool:
+    """Wait as `settled` does until each of these is ready or has failed; those that are asleep are connected."""
     waited_for = list(upstreams)
     for upstream in waited_for:
         upstream.want()
-    for upstream in waited_for:
-        await upstream.settled()
+    return await _all_settled(waited_for, timeout_seconds)
+
+
+async def _all_settled(upstreams: Iterable[Upstream], timeout_seconds: float | None) -> bool:
+    with anyio.move_on_after(timeout_seconds):
+        for upstream in upstreams:
+            await upstream.settled()
+        return True
+    return False
 
 
 def _starts_at_once(target: ServerConfig) -> bool:
