@@ -38,6 +38,8 @@ def read_text(path: Path) -> str:
         return data.decode("utf-8-sig")
     except FileNotFoundError:
         raise ConfigError(source, [missing(path)]) from None
+    except IsADirectoryError:
+        raise ConfigError(source, ["is a directory; name the file in it"]) from None
     except UnicodeDecodeError:
         raise ConfigError(source, ["is not UTF-8 text; save it as UTF-8"]) from None
     except OSError as error:

@@ -193,7 +193,7 @@ def _targets(given: Sequence[str]) -> list[str]:
     """
     targets: list[str] = []
     for name in given:
-        if Path(name).is_dir():
+        if name and Path(name).is_dir():
             found = sorted(str(path) for path in Path(name).rglob("*.jsonl"))
             if not found:
                 raise Problem(f"there is no recording in {name}", "Recordings are files that end with .jsonl.")

@@ -26,7 +26,7 @@ def read_script(script: str) -> str:
         most = _MOST_BYTES + 1
         source = sys.stdin.buffer.read(most) if script == STDIN else read_named(Path(script), most)
     except IsADirectoryError:
-        raise Problem(f"{script} is a directory", "Name the script in it.") from None
+        raise Problem(f"{Path(script)} is a directory", "Name the script in it.") from None
     except OSError as error:
         raise Problem(
             f"cannot read the script {script}: {error.strerror}", "Name a Python file, or - for stdin."

@@ -68,7 +68,7 @@ def open_kept(*, makes_store: bool = False) -> Iterator[Recordings]:
 
 def read_target(name: str) -> Recording:
     """Read a recording from a file or the store."""
-    if Path(name).exists() or name.endswith(".jsonl"):
+    if name and (Path(name).exists() or name.endswith(".jsonl")):
         return read_recording(Path(name))
     with open_recordings() as recordings:
         return recordings.get(name)

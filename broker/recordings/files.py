@@ -75,6 +75,8 @@ def read_file(path: Path) -> RecordingFile:
     """
     try:
         data = read_named(path, MAX_FILE_BYTES + 1)
+    except IsADirectoryError:
+        raise RecordingError(f"{path}: is a directory; name a file in it") from None
     except OSError as error:
         raise RecordingError(f"{path}: {(error.strerror or 'cannot be read').lower()}") from None
     if len(data) > MAX_FILE_BYTES:
