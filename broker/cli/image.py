@@ -57,7 +57,8 @@ class RemoveRequest:
 async def build(request: BuildRequest) -> ExitCode:
     """Build an image and compile it, so that the first script need not wait."""
     if bool(request.packages) == (request.lock is not None):
-        raise Problem("an image needs packages", "Give --with PACKAGE, once for each, or --lock FILE.")
+        problem = "an image is built either with packages or from a lock"
+        raise Problem(problem, "Give --with PACKAGE, once for each, or --lock FILE.")
 
     with moving_bar() as show:
         image = await _attempt(

@@ -22,11 +22,13 @@ def placed(data_home):
     return place
 
 
-def test_packages_are_needed(codemode):
-    result = codemode("image", "build")
+@pytest.mark.parametrize("given", [(), ("--with", "pyyaml", "--lock", "packages.lock")])
+def test_packages_or_a_lock_are_needed(codemode, given):
+    result = codemode("image", "build", "--name", "data", *given)
     assert result.returncode == 2
     assert result.stderr == (
-        "error: an image needs packages\n       Give --with PACKAGE, once for each, or --lock FILE.\n"
+        "error: an image is built either with packages or from a lock\n"
+        "       Give --with PACKAGE, once for each, or --lock FILE.\n"
     )
 
 
