@@ -33,7 +33,7 @@ _VERBS = {
     "create": "add allow assign attach build create enable generate grant insert make new permit post provision "
     "register set upload upsert write",
     "change": "add adjust allow alter amend assign attach change configure disable downgrade edit enable grant make "
-    "modify move patch permit put reconfigure rename replace reset resize rotate scale set switch toggle update "
+    "modify merge move patch permit put reconfigure rename replace reset resize rotate scale set switch toggle update "
     "upgrade upsert write",
     "remove": "archive clear delete deny deprovision deregister destroy detach disable disconnect drop erase purge "
     "remove revoke unassign uninstall unlink unpin unregister unset unshare unsubscribe untag",

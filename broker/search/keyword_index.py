@@ -77,7 +77,7 @@ class KeywordIndex:
         """
         read = read_query(query, self._ranking, self._vocabulary.respell)
         whole = self._known(read.whole)
-        found = self._gather(whole.weights, None if admits else self._ranking.postings)
+        found = self._gather(whole.all_weights, None if admits else self._ranking.postings)
         held = found if admits is None and not self._postings.removed else self._admitted(found, admits)
         top = _best(held, self._ranking.candidates)
         documents = {number: self._documents[number] for number in top}
@@ -132,14 +132,21 @@ class KeywordIndex:
         asked += [(word, self._ranking.joined) for word in terms.joined]
         asked += [(word, 1.0) for prefix in terms.prefixes for word in self._vocabulary.beginning(prefix)]
         asked += [(letters, self._ranking.acronym) for letters in terms.capitals if self._is_acronym(letters)]
+        formed = {word for form, _ in terms.forms for word in form}
         for word, weight in terms.weights.items():
-            if word not in by_word:
+            if word not in by_word and word not in formed:
                 asked += [(near, worth * weight) for near, worth in self._guesses(terms.written[word])]
+        weights = self._said(asked)
+        others = [(word, self._ranking.form) for _, forms in terms.forms for form in forms for word in form]
+        return KnownTerms(weights, self._said([*weights.items(), *others]) if others else weights, terms)
+
+    def _said(self, asked: Iterable[tuple[str, float]]) -> dict[str, float]:
+        """Return what each of these words is worth at most, without those that no tool says."""
         weights: dict[str, float] = {}
         for word, weight in asked:
-            if word in by_word:
+            if word in self._postings.by_word:
                 weights[word] = max(weights.get(word, 0.0), weight)
-        return KnownTerms(weights, terms)
+        return weights
 
     def _is_acronym(self, letters: str) -> bool:
         """Tell whether more tools say a name with these first letters than say them as a word."""

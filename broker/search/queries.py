@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 from broker.search.actions import Action, action_of_query
 from broker.search.phrases import plain
+from broker.search.short_forms import other_forms
 from broker.search.stop_words import stop_stems, weak_stems
 from broker.search.synonyms import alike_stems, near_stems
 from broker.search.words import stem, stems, words
@@ -21,6 +22,7 @@ from broker.search.words import stem, stems, words
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from broker.search.short_forms import Form
     from broker.search.weights import Ranking
 
 QUERY_CHARACTERS = 2_000
@@ -47,6 +49,7 @@ class Terms:
         joined: Neighbouring words written as one ("event grid" as "eventgrid"); for names that do so.
         pairs: Neighbouring stems; a tool that has them side by side fits better.
         prefixes: Beginnings of words, as written with a star.
+        forms: Short forms and what they are short for: each one that is said, with the others.
         capitals: Words written in capitals alone.
         action: What it wants done; of several sentences, the first.
     """
@@ -58,6 +61,7 @@ class Terms:
     joined: set[str] = field(default_factory=set)
     pairs: set[tuple[str, str]] = field(default_factory=set)
     prefixes: set[str] = field(default_factory=set)
+    forms: list[tuple[Form, list[Form]]] = field(default_factory=list)
     capitals: set[str] = field(default_factory=set)
     action: Action = field(default_factory=Action)
 
@@ -110,6 +114,7 @@ def _terms(text: str, ranking: Ranking, respell: Callable[[str], str]) -> Terms:
     weak = weak_stems().intersection(terms.weights)
     if len(weak) < len(terms.weights):
         terms.weights |= {word: ranking.weak * terms.weights[word] for word in weak}
+    terms.forms = list(other_forms([stem(word) for word in found]))
     for word, weight in terms.weights.items():
         for other in near_stems(word):
             terms.same[other] = max(terms.same.get(other, 0.0), ranking.same * weight)

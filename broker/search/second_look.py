@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from broker.search.documents import Document
     from broker.search.postings import Postings
     from broker.search.queries import Terms
+    from broker.search.short_forms import Form
     from broker.search.weights import Ranking
 
 _BEST_OF_SERVER = 3
@@ -26,9 +27,16 @@ _BEST_OF_SERVER = 3
 
 @dataclass(frozen=True, slots=True)
 class KnownTerms:
-    """The whole of a query, or a part, in words that the index knows."""
+    """The whole of a query, or a part, in words that the index knows.
+
+    Attributes:
+        weights: Each word with how much it counts.
+        all_weights: These, and the words of other forms of what is said.
+        terms: What it was read from.
+    """
 
     weights: Mapping[str, float]
+    all_weights: Mapping[str, float]
     terms: Terms
 
 
@@ -45,7 +53,7 @@ def look_again(
     query: KnownQuery, documents: Mapping[int, Document], postings: Postings, ranking: Ranking
 ) -> dict[int, float]:
     """Return the final scores of the documents of the first pass."""
-    table = _Table(documents, postings, query.whole.weights, ranking)
+    table = _Table(documents, postings, query.whole.all_weights, ranking)
     scores = table.scores(query.whole)
     if query.parts:
         best = [table.scores(part) for part in query.parts]
@@ -81,7 +89,7 @@ class _Table:
             self._names[number] = sum(map(postings.rarity.__getitem__, document.name_stems))
 
     def scores(self, asked: KnownTerms) -> dict[int, float]:
-        fit = _Fit(asked.terms.action, self._rarity, self._ranking)
+        fit = _Fit(asked.terms, self._rarity, self._ranking)
         said = self._said(asked)
         return {number: score and score * fit.factor(self._documents[number].action) for number, score in said.items()}
 
@@ -91,12 +99,15 @@ class _Table:
         for group in _groups(worth, asked.terms):
             for number, amount in self._most(group, worth):
                 scores[number] += amount
+        for form, others in asked.terms.forms:
+            for number, amount in self._in_other_words(form, others):
+                scores[number] += amount
         for first, second in asked.terms.pairs:
             if first in self._impacts and second in self._impacts:
                 amount = (self._rarity[first] + self._rarity[second]) / 2 * self._ranking.pair
                 for number in self._beside(first, second):
                     scores[number] += amount
-        for number, amount in self._naming(worth):
+        for number, amount in self._naming(asked.all_weights):
             scores[number] += self._ranking.name * amount
         return scores
 
@@ -114,23 +125,51 @@ class _Table:
                 most[number] = max(most.get(number, 0.0), worth[word] * impact)
         return most.items()
 
-    def _naming(self, worth: Mapping[str, float]) -> Iterable[tuple[int, float]]:
+    def _in_other_words(self, form: Form, others: Sequence[Form]) -> Iterable[tuple[int, float]]:
+        """What documents say of the other forms, beyond what they say of this one: who says two says no more."""
+        rarity = self._rarity
+        said: dict[int, float] = defaultdict(float)
+        for word in form:
+            for number, impact in self._impacts.get(word, ()):
+                said[number] += rarity[word] * impact
+        most: dict[int, float] = {}
+        for other in others:
+            worth = self._ranking.form * max(sum(map(rarity.__getitem__, form)), *map(rarity.__getitem__, other))
+            for number, share in self._saying(other).items():
+                most[number] = max(most.get(number, 0.0), worth * share - said.get(number, 0.0))
+        return most.items()
+
+    def _saying(self, form: Form) -> Mapping[int, float]:
+        """How much documents say of all these words, between 0 and 1; twice as much of each word counts twice."""
+        whole = sum(map(self._rarity.__getitem__, form))
+        amounts: dict[int, float] = defaultdict(float)
+        shares: dict[int, float] = defaultdict(float)
+        for word in form:
+            for number, impact in self._impacts.get(word, ()):
+                amounts[number] += self._rarity[word] * impact / whole
+                shares[number] += self._rarity[word] / whole
+        return {number: amount * shares[number] for number, amount in amounts.items()}
+
+    def _naming(self, weights: Mapping[str, float]) -> Iterable[tuple[int, float]]:
         """What of each name was asked for, times the share of the name that it is."""
         rarity: dict[int, float] = defaultdict(float)
         asked: dict[int, float] = defaultdict(float)
-        for word in worth:
-            for number in self._named[word]:
+        for word, weight in weights.items():
+            for number in self._named.get(word, ()):
                 rarity[number] += self._rarity[word]
-                asked[number] += worth[word]
+                asked[number] += weight * self._rarity[word]
         return [(number, asked[number] * some / self._names[number]) for number, some in rarity.items() if some]
 
 
 class _Fit:
     """How well what a tool does fits what is asked."""
 
-    def __init__(self, action: Action, rarity: Mapping[str, float], ranking: Ranking) -> None:
-        self._action = action
-        self._near = {word: near_stems(word) | {word} for word in action.thing}
+    def __init__(self, terms: Terms, rarity: Mapping[str, float], ranking: Ranking) -> None:
+        self._action = terms.action
+        self._near = {word: near_stems(word) | {word} for word in terms.action.thing}
+        for form, others in terms.forms:
+            for word in self._near.keys() & set(form):
+                self._near[word] = self._near[word].union(*others)
         self._nearly = frozenset().union(*self._near.values())
         self._rarity = rarity
         self._asked = self._sum(self._near)
@@ -171,7 +210,7 @@ class _Needs:
     """How well the parameters of a tool fit what the query says."""
 
     def __init__(self, query: KnownQuery, postings: Postings, ranking: Ranking) -> None:
-        self._words = frozenset(query.whole.weights)
+        self._words = frozenset(query.whole.all_weights)
         self._given = query.given
         self._rarity = postings.rarity
         self._values = self._sum(query.given)

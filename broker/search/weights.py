@@ -51,6 +51,7 @@ class Ranking:
         spelt: A word of which one slip makes a word of the query that no tool says.
         guessed: A word that is part of one of the query that no tool says, or begins with it.
         acronym: The first letters of a name that the tool says.
+        form: Another form of what is said: "nsg" for "network security group", or that for "nsg".
         pair: Two words side by side, as in the query, against the words themselves.
         name: The share of the tool's name that was asked for.
         action: Doing what is asked, as a share of the score; taken away for doing something else.
@@ -71,6 +72,7 @@ class Ranking:
     spelt: float = 0.9
     guessed: float = 0.5
     acronym: float = 0.8
+    form: float = 0.8
     pair: float = 0.3
     name: float = 0.15
     action: float = 0.16

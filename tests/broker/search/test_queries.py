@@ -22,7 +22,6 @@ from tests.broker.search.tools import tool
         ("turn the flag <flag_name> ON", "enable the flag <flag_name>"),
         ("Turn off the lamp", "disable the lamp"),
         ("Who am I?", "get current user?"),
-        ("Which PRs are open?", "Which prs pull requests are open?"),
         ("Tell me how large it is", "what is how large it is"),
         ("take the train", "take the train"),
         ("take it. Then turn it off", "take it. Then disable it"),

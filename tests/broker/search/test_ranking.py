@@ -21,6 +21,7 @@ RAISED = [
     ("spelt", 0.0, "forcast", "x", "A forecast."),
     ("guessed", 0.0, "forec", "x", "A forecast."),
     ("acronym", 0.0, "FGC", "x", "For Fine Garden Chairs."),
+    ("form", 0.0, "poi", "x", "A point of interest."),
     ("pair", 0.0, "red house", "x", "A red house."),
     ("name", 0.0, "house", "house", HOUSES),
     ("action", 0.0, "delete the house", "erase_it", HOUSES),
