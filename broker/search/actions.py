@@ -37,7 +37,7 @@ _VERBS = {
     "upgrade upsert write",
     "remove": "archive clear delete deny deprovision deregister destroy detach disable disconnect drop erase purge "
     "remove revoke unassign uninstall unlink unpin unregister unset unshare unsubscribe untag",
-    "run": "execute invoke launch refresh restart resume run start sync synchronize trigger",
+    "run": "execute invoke launch query refresh restart resume run start sync synchronize trigger",
     "stop": "abort cancel disable halt pause stop suspend terminate",
     "send": "draft forward publish reply schedule send submit",
     "buy": "buy purchase reserve",
@@ -45,16 +45,18 @@ _VERBS = {
 
 # Verbs of people alone: in the names of tools they are nouns, or rare.
 _VERBS_OF_PEOPLE = {
-    "read": "audit collect dump estimate explore extract gather grab inventory investigate monitor observe peek plot "
-    "print provide pull review scan study tail track visualize watch",
+    "read": "audit collect dump estimate explore extract gather grab inventory investigate monitor observe open peek "
+    "plot print provide pull review scan study tail track visualize watch",
     "check": "assess confirm ensure evaluate investigate ping probe troubleshoot",
-    "create": "append author clone compose copy define deploy design draft duplicate establish fork import initialize "
-    "instantiate introduce log mint prepare produce record schedule scaffold spawn stand store",
-    "change": "adapt append apply bump convert correct customize decrease edit enlarge expand extend fix grow increase "
-    "lower mark merge migrate override promote raise reassign reduce relabel reorder revise shorten shrink swap tag "
-    "transfer tweak",
-    "remove": "ban decommission discard dismantle eliminate evict expel kill nuke offboard prune retire scrap scrub "
-    "strip terminate trash truncate undeploy wipe withdraw",
+    "create": "append author begin clone commit compile complete compose copy define deploy design draft draw "
+    "duplicate establish file fork import initialize instantiate introduce log mint mock open package plot "
+    "prepare produce push put record save scaffold schedule spawn stand start store visualize",
+    "change": "adapt append apply bump close convert correct customize decrease deploy edit encrypt enlarge "
+    "expand extend fix grow increase lower mark merge migrate mute override pause promote put raise reassign "
+    "reduce relabel reopen reorder resolve restore resume revise rewrite save shorten shrink suspend swap tag tick "
+    "transfer tweak undo",
+    "remove": "ban clean decommission discard dismantle eliminate evict expel kill nuke offboard prune retire "
+    "scrap scrub strip terminate trash truncate undeploy wipe withdraw",
     "run": "apply begin boot call continue fire kick perform process reboot rerun retry",
     "stop": "cease deactivate discontinue end freeze interrupt kill mute quit shutdown",
     "send": "announce broadcast deliver dispatch email message notify ping push share text",
@@ -71,6 +73,7 @@ _NOUN_ENDS = _each(
     "about am and are as at between by called can could did do does for from had has have i in inside into is named of "
     "on or should that to under using was we were where which will with within would"
 )
+_DETERMINERS = _each("her his its my our that the their these this those your")
 _SEARCHES = _each("find lookup query search")
 _SEVERAL = re.compile(r"\b(?:all|every|lists?|multiple|several)\b", re.IGNORECASE)
 _BATCHES = _each("batch bulk many multi multiple")
@@ -85,6 +88,7 @@ _CLAUSE = re.compile(
 _ASIDE = _each(
     "after although as at because before by during for from given if in on since to under until when while with"
 )
+_OUGHT = re.compile(r"\b(?:have to|has to|must|ought|should)\b", re.IGNORECASE)
 _VERB_WITHIN = 5
 _THINGS_TRIED = 3
 _SHORTEST_PLURAL = 4
@@ -101,12 +105,14 @@ class Action:
         is_many: Whether it is done to many things, or to one; None when that is not known.
         thing: The stems of what it is done to.
         head: That of them which says what kind of thing it is: the last.
+        verb: The stem of the verb, where there is one.
     """
 
     kinds: frozenset[str] = frozenset()
     is_many: bool | None = None
     thing: frozenset[str] = frozenset()
     head: str = ""
+    verb: str = ""
 
     def kinds_agree(self, other: Action) -> bool | None:
         """Tell whether both may do the same; None when that is not known."""
@@ -123,14 +129,17 @@ def action_of_query(text: str, respell: Callable[[str], str] = str) -> Action:
     plain = _SENTENCE_END.split(plain.lstrip(), maxsplit=1)[0]
     clauses = [[word if _is_known(word) else respell(word) for word in words(said)] for said in _CLAUSE.split(plain)]
     clauses.sort(key=lambda said: said[:1] != [] and said[0] in _ASIDE)  # "after the test, delete …" deletes
-    asked = [_asked(said) for clause in clauses if (said := list(dropwhile(_is_polite, clause)))]
+    asked = [_asked(clause) for clause in clauses if not all(map(_is_polite, clause))]
     if not asked:
         return Action()
-    kinds, rest = next((one for one in asked if one[0]), asked[0])
-    things = (_first_thing(rest) for rest in (rest, *(rest for _, rest in asked)))  # "the disk is old, remove it"
+    verb, kinds, rest = next((one for one in asked if one[1]), asked[0])
+    things = (_first_thing(rest) for rest in (rest, *(rest for _, _, rest in asked)))  # "the disk is old, remove it"
     thing = next(filter(None, things), [])
+    is_order = not _DETERMINERS.isdisjoint(rest[1:2]) or _OUGHT.search(text)  # "hydrate our buckets"
+    if not (kinds or is_order) and thing and _is_plural(thing[-1]):
+        kinds = frozenset({"read"})  # "the buckets of my account"
     is_many = _names_many(thing, kinds, text) if thing and kinds else None
-    return Action(kinds, is_many, *_with_head(thing))
+    return Action(kinds, is_many, *_with_head(thing), verb)
 
 
 def action_of_tool(name: str, description: str) -> Action:
@@ -166,15 +175,19 @@ def _is_polite(word: str) -> bool:
     return word in _GREETINGS or (word not in _QUESTIONS and stem(word) in stop_stems())
 
 
-def _asked(said: list[str]) -> tuple[frozenset[str], list[str]]:
-    """Return the kinds of action that are asked for, and the words after the verb."""
+def _asked(clause: list[str]) -> tuple[str, frozenset[str], list[str]]:
+    """Return the verb, the kinds of action that are asked for, and the words after the verb."""
+    said = list(dropwhile(_is_polite, clause))
+    before = clause[: -len(said)][-1:]
+    if not _DETERMINERS.isdisjoint(before):  # "the scale set"
+        return "", frozenset(), [*before, *said]
     if said[0] == "how" and said[1:2] and said[1] not in _AMOUNTS | _STATES:  # how do I create …
         at = next((at for at, word in enumerate(said[:_VERB_WITHIN]) if stem(word) in _asked_kinds()), 0)
-        return _asked_kinds().get(stem(said[at]), frozenset()), said[at + 1 :]
+        return stem(said[at]), _asked_kinds().get(stem(said[at]), frozenset()), said[at + 1 :]
     if said[0] in _QUESTIONS:
-        return frozenset({"read"}), said[2 if said[0] == "how" else 1 :]
+        return "", frozenset({"read"}), said[2 if said[0] == "how" else 1 :]
     kinds = _asked_kinds().get(stem(said[0]))
-    return (frozenset(), said) if kinds is None else (kinds, said[1:])
+    return ("", frozenset(), said) if kinds is None else (stem(said[0]), kinds, said[1:])
 
 
 def _first_thing(said: list[str]) -> list[str]:

@@ -10,10 +10,13 @@ import re
 
 _PHRASES = {
     "delete": "get rid of, getting rid of, got rid of, throw away, throw out, tear down, wipe out, clean up, clear "
-    "out, do away with, no longer need",
+    "out, do away with, no longer need, not need any more, dont need, don't need, do not need",
+    "should be removed": "should no longer be, should not be, shouldn't be",
     "remove": "take away, take off, take out, kick out, strip off",
-    "create": "set up, setting up, spin up, come up with, open a new, start a new, begin a new, i need a new, i want a "
-    "new, we need a new",
+    "create": "set up, setting up, spin up, stand up, come up with, open a new, start a new, begin a new, i need a "
+    "new, i want a new, we need a new",
+    "add": "jot down, write down, note down",
+    "add comment": "leave a comment, leave a remark, leave a note",
     "create issue": "open an issue, file an issue, raise an issue",
     "create ticket": "open a ticket, file a ticket, raise a ticket",
     "create bug": "file a bug, raise a bug",
@@ -30,6 +33,8 @@ _PHRASES = {
     "list": "what kind of, what kinds of, what sort of, what sorts of, which kinds of",
     "check": "make sure, find out if, find out whether, see if, see whether",
     "replace": "swap out",
+    "rename": "change the name of, change the title of, give a new name to",
+    "should be renamed": "should be called, should be named, should be known as",
     "update": "fill in, fill out, bring up to date",
     "restore": "bring back, put back, go back to, roll back, rolling back",
     "backup": "back up, backing up",
@@ -51,7 +56,9 @@ _PARTED = {
     "disable": "turn off, switch off",
     "stop": "shut down",
     "restore": "bring back, put back, roll back",
-    "create": "set up, spin up",
+    "create": "set up, spin up, stand up",
+    "convert": "turn into",
+    "rename": "give name",
     "find": "look up, track down",
 }
 

@@ -15,7 +15,6 @@ from broker.search.synonyms import near_stems
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from broker.search.actions import Action
     from broker.search.documents import Document
     from broker.search.postings import Postings
     from broker.search.queries import Terms
@@ -91,7 +90,7 @@ class _Table:
     def scores(self, asked: KnownTerms) -> dict[int, float]:
         fit = _Fit(asked.terms, self._rarity, self._ranking)
         said = self._said(asked)
-        return {number: score and score * fit.factor(self._documents[number].action) for number, score in said.items()}
+        return {number: score and score * fit.factor(self._documents[number]) for number, score in said.items()}
 
     def _said(self, asked: KnownTerms) -> dict[int, float]:
         scores = dict.fromkeys(self._documents, 0.0)
@@ -175,9 +174,10 @@ class _Fit:
         self._asked = self._sum(self._near)
         self._ranking = ranking
 
-    def factor(self, done: Action) -> float:
-        """What to multiply the score of a tool by that does this."""
-        agrees = self._action.kinds_agree(done)
+    def factor(self, document: Document) -> float:
+        """What to multiply the score of a tool by."""
+        done = document.action
+        agrees = self._action.verb in document.name_stems or self._action.kinds_agree(done)
         named = self._named(done.thing)
         factor = 1 + self._ranking.thing * named
         if self._is_head(done.head):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -34,6 +36,10 @@ DOMAINS = [
         ("After the move to <host>, please erase the domain <name>", "delete_domain"),
         ("The domain <name> is too old, so get rid of it", "delete_domain"),
         ("The domain <name> should be dropped", "delete_domain"),
+        ("The domain <name> should no longer be there", "delete_domain"),
+        ("We don't need the domain <name>", "delete_domain"),
+        ("Can I change the name of my domain?", "update_domain"),
+        ("My domain should be called <other>", "update_domain"),
         ("Decommission the domain <domain>", "delete_domain"),
         ("For the audit I need to see all domains of <account>", "list_domains"),
     ],
@@ -67,7 +73,11 @@ def test_each_sentence_finds_the_tool_that_does_what_it_asks(query: str, best: s
     ("text", "kinds", "is_many", "thing", "head"),
     [
         ("", set(), None, set(), ""),
-        ("domains", set(), None, {"domain"}, "domain"),
+        ("domain", set(), None, {"domain"}, "domain"),
+        ("domains of my account", {"read"}, True, {"domain"}, "domain"),
+        ("feed the cats", set(), None, {"feed", "cat"}, "cat"),
+        ("our cats must eat", set(), None, {"cat", "eat"}, "eat"),
+        ("the scale set is old", set(), None, {"scale", "set"}, "set"),
         ("what is the status of run 12", {"read"}, False, {"run", "12"}, "run"),
         ("show the details of my storage accounts in <group>", {"read"}, True, {"storag", "account"}, "account"),
         ("add a row to the table", {"create", "change"}, False, {"row"}, "row"),
@@ -86,7 +96,16 @@ def test_each_sentence_finds_the_tool_that_does_what_it_asks(query: str, best: s
 def test_the_beginning_of_a_query_says_kind_number_and_thing(
     *, text: str, kinds: set[str], is_many: bool | None, thing: set[str], head: str
 ) -> None:
-    assert action_of_query(text) == Action(frozenset(kinds), is_many, frozenset(thing), head)
+    assert replace(action_of_query(text), verb="") == Action(frozenset(kinds), is_many, frozenset(thing), head)
+
+
+def test_a_tool_that_is_named_by_the_verb_of_the_query_does_what_it_asks() -> None:
+    index = KeywordIndex()
+    index.replace("doors", [tool("doors", "door_path", "Path of a door."), tool("doors", "open_path", "For a door.")])
+    assert index.rank("Open the door at the path")[0].spec.name == "open_path"
+    assert action_of_query("Open the door").verb == "open"
+    assert action_of_query("How do I open the door?").verb == "open"
+    assert action_of_query("The open door").verb == action_of_query("Which door?").verb == ""
 
 
 @pytest.mark.parametrize(
