@@ -129,7 +129,7 @@ def action_of_query(text: str, respell: Callable[[str], str] = str) -> Action:
     plain = _SENTENCE_END.split(plain.lstrip(), maxsplit=1)[0]
     clauses = [[word if _is_known(word) else respell(word) for word in words(said)] for said in _CLAUSE.split(plain)]
     clauses.sort(key=lambda said: said[:1] != [] and said[0] in _ASIDE)  # "after the test, delete …" deletes
-    asked = [_asked(clause) for clause in clauses if not all(map(_is_polite, clause))]
+    asked = [_asked(clause, start) for clause in clauses if (start := _start(clause)) < len(clause)]
     if not asked:
         return Action()
     verb, kinds, rest = next((one for one in asked if one[1]), asked[0])
@@ -175,12 +175,15 @@ def _is_polite(word: str) -> bool:
     return word in _GREETINGS or (word not in _QUESTIONS and stem(word) in stop_stems())
 
 
-def _asked(clause: list[str]) -> tuple[str, frozenset[str], list[str]]:
+def _start(clause: list[str]) -> int:
+    return next((at for at, word in enumerate(clause) if not _is_polite(word)), len(clause))
+
+
+def _asked(clause: list[str], start: int) -> tuple[str, frozenset[str], list[str]]:
     """Return the verb, the kinds of action that are asked for, and the words after the verb."""
-    said = list(dropwhile(_is_polite, clause))
-    before = clause[: -len(said)][-1:]
-    if not _DETERMINERS.isdisjoint(before):  # "the scale set"
-        return "", frozenset(), [*before, *said]
+    if start and clause[start - 1] in _DETERMINERS:  # "the scale set"
+        return "", frozenset(), clause[start - 1 :]
+    said = clause[start:]
     if said[0] == "how" and said[1:2] and said[1] not in _AMOUNTS | _STATES:  # how do I create …
         at = next((at for at, word in enumerate(said[:_VERB_WITHIN]) if stem(word) in _asked_kinds()), 0)
         return stem(said[at]), _asked_kinds().get(stem(said[at]), frozenset()), said[at + 1 :]

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 from broker.search.actions import Action, action_of_query
 from broker.search.phrases import plain
+from broker.search.questions import asked_for
 from broker.search.short_forms import other_forms
 from broker.search.stop_words import stop_stems, weak_stems
 from broker.search.synonyms import alike_stems, near_stems
@@ -115,6 +116,7 @@ def _terms(text: str, ranking: Ranking, respell: Callable[[str], str]) -> Terms:
     if len(weak) < len(terms.weights):
         terms.weights |= {word: ranking.weak * terms.weights[word] for word in weak}
     terms.forms = list(other_forms([stem(word) for word in found]))
+    terms.same |= dict.fromkeys(asked_for(text) - terms.weights.keys(), ranking.same)
     for word, weight in terms.weights.items():
         for other in near_stems(word):
             terms.same[other] = max(terms.same.get(other, 0.0), ranking.same * weight)
