@@ -2,8 +2,8 @@
 
 Above: queries.py. Below: stop_words.py, words.py. Tools say the one and people the other, or the other way round. The
 list is of what is said of computers, business and the rest of the world: nothing in it is about one product. Short
-forms that everybody writes and nobody speaks out ("api", "url") are not in it. Words for single words are in
-synonyms.py.
+forms that everybody writes and nobody speaks out ("api", "url") are not in it. Words written together or apart are
+("time zone"), unless each of them says too little ("user name"). Words for single words are in synonyms.py.
 """
 
 from __future__ import annotations
@@ -41,20 +41,26 @@ _FORMS = """
     cagr, annual growth rate
     cdc, change data capture
     cdn, content delivery network
+    changelog, change log
     ci cd, build pipeline
     ci cd, continuous integration delivery
     ci cd, deployment pipeline
     ci, continuous integration
     cidr, address range, address block
-    cli, command line
+    cli, command line, commandline
     cmk, customer managed key
     cms, content management
+    codebase, code base
     cpi, consumer price index
     crm, customer relationship management
     cta, call to action
     ctr, click through rate
     cve, common vulnerabilities and exposures
     dag, directed acyclic graph
+    datacenter, data center
+    dataset, data set
+    datasource, data source
+    datetime, date time
     dau, daily active users
     ddl, data definition language
     ddos, denial of service
@@ -79,12 +85,15 @@ _FORMS = """
     etl, extract transform load
     ev, electric vehicle
     faq, frequently asked questions
-    fs, file system
+    feature flag, feature toggle
+    flowchart, flow chart
+    fs, file system, filesystem
     fx, foreign exchange, exchange rate
     gc, garbage collection
     gdp, gross domestic product
     ha, high availability
     ha, home assistant
+    healthcheck, health check
     hpa, horizontal pod autoscaler
     hpc, high performance computing
     hr, human resources
@@ -98,20 +107,22 @@ _FORMS = """
     ipo, initial public offering
     irr, internal rate of return
     k8s, kubernetes
-    kb, knowledge base
+    kb, knowledge base, knowledgebase
     kms, key management
     kpi, key performance indicator
     kv, key value
-    kv, key vault
+    kv, key vault, keyvault
     kyc, know your customer
     l10n, localization
-    lb, load balancer
+    lb, load balancer, loadbalancer
     lfs, large file storage
+    livestream, live stream
     llm, large language model, language model
     lms, learning management
     ltv, lifetime value
     ltv, loan to value
     mau, monthly active users
+    metadata, meta data
     mfa, 2fa, multi factor authentication, two factor authentication
     ml, machine learning
     mrr, monthly recurring revenue
@@ -152,6 +163,7 @@ _FORMS = """
     rpc, remote procedure call
     rto, recovery time
     sbom, software bill of materials
+    screenshot, screen shot, screen capture
     sdk, software development kit
     sem, search engine marketing
     seo, search engine optimization
@@ -162,6 +174,7 @@ _FORMS = """
     sku, stock keeping unit
     sla, service level agreement
     slo, service level objective
+    smart contract, smartcontract
     sow, statement of work
     spf, sender policy framework
     sre, site reliability
@@ -171,12 +184,13 @@ _FORMS = """
     ssr, server side rendering
     stt, speech to text
     tco, total cost of ownership
+    timeseries, time series
     tls, transport layer security
     tos, terms of service, terms of use
     ttl, time to live
     tts, text to speech
     tvl, total value locked
-    tz, time zone
+    tz, time zone, timezone
     ui, user interface
     utm, campaign tracking
     ux, user experience
@@ -184,14 +198,18 @@ _FORMS = """
     vm, virtual machine
     vmss, virtual machine scale set
     vnet, virtual network
+    voicemail, voice mail
     vpc, virtual network
     vpc, virtual private cloud
     vpn, virtual private network
     vps, virtual private server
     waf, web application firewall
+    webhook, web hook
     wfh, work from home
     wip, work in progress
+    wishlist, wish list
     ytd, year to date
+    zipcode, zip code, postal code, postcode
 """
 
 

@@ -21,6 +21,7 @@ from tests.broker.search.tools import tool
         ("from time to time", set()),
         ("TTLs", {"time live"}),
         ("time to live", {"ttl"}),
+        ("time zones", {"tz", "timezon"}),
         ("K8s", {"kubernet"}),
         ("which PRs", {"mr", "pull request", "merg request"}),
         ("", set()),
@@ -39,6 +40,7 @@ TOOLS = [
     tool("cloud", "lb_rules_delete", "Remove rules of a load that a load balancer has."),
     tool("cloud", "vm_show", "Show a Virtual Machine (VM): its size and network."),
     tool("cloud", "vm_percent_metric", "Read how busy a VM is, in percent."),
+    tool("cloud", "fs_create", "Create a file system."),
     tool("desk", "sla_check", "How far a ticket is from breaking its SLA."),
     tool("desk", "service_desk_show", "Show the service desk of a ticket."),
 ]
@@ -51,6 +53,7 @@ TOOLS = [
         ("show me the rbac", "role_assignment_list"),
         ("remove the load balancer", "lb_delete"),
         ("Did we break the service level agreement on this ticket?", "sla_check"),
+        ("make a filesystem", "fs_create"),
         ("percent of the VM", "vm_percent_metric"),
     ],
 )
