@@ -46,7 +46,7 @@ _PHRASES = {
     "subscribe": "sign up for",
     "unsubscribe": "opt out",
     "multiple": "at once, in one go, in bulk",
-    "get current user": "who am i",
+    "get current user myself whoami": "who am i",
     "diagnose": "what is wrong with, what went wrong",
 }
 

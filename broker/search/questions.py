@@ -15,8 +15,8 @@ _ASKED_FOR = {
     "amount cost price usage balance": "how much",
     "audit history log activity revision": "who changed, who created, who deleted, who did, who edited, who removed, "
     "who updated",
-    "content list": "what is in, what's in, whats in, what is inside, what's inside, whats inside, what does ... "
-    "contain",
+    "content list": "what is in, what was in, what's in, whats in, what is inside, what's inside, whats inside, "
+    "what does ... contain",
     "cost price": "how expensive, what does ... cost",
     "count number total": "how many",
     "date time history": "when",

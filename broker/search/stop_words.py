@@ -12,12 +12,14 @@ from broker.search.words import stem
 
 # Words that say nothing of what a tool does. They count only in a query that has no others.
 _STOP_WORDS = """
-    a able about after again all also am an and any are as at be been before being between both but by can cant could
-    did do does doing dont down during each either else etc for from give had has have having he help her here hers
-    him his how i id if im in into is it its ive just know let like ll may me might mine more most must my need no
-    nor not of off on once only or our ours out over own per please re s same shall she should so some such t tell
-    than that the their theirs them then there these they this those to too up us use used using ve very via want
-    was we were what when where which while who whom whose why will with would you your yours
+    a able about actually after again all already also am an and another any anything are as asap at be because been
+    before being between both but by can cant could did do does doing dont down during each either else etc ever
+    every everything for from give got had has have having he help her here hers him his how i id if im in into is
+    it its ive just know let like ll may maybe me might mine more most must my need no nor not of off on once only
+    or our ours out over own per perhaps please re really s same shall she should simply since so some something
+    still such t tell than thank thanks that the their theirs them then there these they this those to too until up
+    us use used using ve very via want was we were what when where which while who whom whose why will with would
+    yet you your yours
 """
 
 # Words that people put around what they want. Few tools say them, and they tell tools apart no better for that.

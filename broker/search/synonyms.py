@@ -590,6 +590,7 @@ _NEAR = """
     health probe
     hide mask redact
     hire recruit
+    hold wait
     holding portfolio
     holiday leave pto vacation
     host machine server
@@ -609,6 +610,7 @@ _NEAR = """
     index search
     indicator kpi metric
     insert put write
+    insight trend
     instance machine
     instance server
     instruction prompt
@@ -688,6 +690,7 @@ _NEAR = """
     plan tier
     poem poetry
     post publish send submit
+    post thread
     post tweet
     postcode zip zipcode
     preview sample
@@ -715,6 +718,7 @@ _NEAR = """
     refresh regenerate renew rotate
     refresh sync update
     refund return
+    relation relationship
     release unlock
     rename update
     reorder sort

@@ -21,7 +21,7 @@ from tests.broker.search.tools import tool
         ("take the watermark off my file", "remove the watermark my file"),
         ("turn the flag <flag_name> ON", "enable the flag <flag_name>"),
         ("Turn off the lamp", "disable the lamp"),
-        ("Who am I?", "get current user?"),
+        ("Who am I?", "get current user myself whoami?"),
         ("Tell me how large it is", "what is how large it is"),
         ("Turn the chart into a table", "convert the chart a table"),
         ("give the house a new name", "rename the house a new"),
@@ -67,6 +67,9 @@ NOTES = [
     tool("notes", "read_policy", "Read a policy."),
     tool("notes", "test_availability", "Test availability."),
     tool("notes", "terraform_state", "State of terraform."),
+    tool("notes", "wait_for", "Wait for a text."),
+    tool("notes", "get_myself", "The profile of who calls."),
+    tool("notes", "everything", "Really still nothing yet, because of everything."),
 ]
 
 
@@ -84,6 +87,9 @@ NOTES = [
         ("uptime checks", "test_availability"),
         ("the tf state", "terraform_state"),
         ("Scrap the note", "delete_note"),
+        ("Hold until a text is there", "wait_for"),
+        ("Who am I?", "get_myself"),
+        ("I really still need every policy because of everything", "read_policy"),
     ],
 )
 def test_a_query_in_other_words_finds_the_tool_it_means(query: str, best: str) -> None:
