@@ -101,8 +101,9 @@ def test_the_beginning_of_a_query_says_kind_number_and_thing(
 
 def test_a_tool_that_is_named_by_the_verb_of_the_query_does_what_it_asks() -> None:
     index = KeywordIndex()
-    index.replace("doors", [tool("doors", "door_path", "Path of a door."), tool("doors", "open_path", "For a door.")])
-    assert index.rank("Open the door at the path")[0].spec.name == "open_path"
+    longer = tool("doors", "open_it", "A door, for those who want it to be so.")
+    index.replace("doors", [longer, tool("doors", "get_open_it", "A door.")])
+    assert index.rank("Open the door")[0].spec.name == "open_it"
     assert action_of_query("Open the door").verb == "open"
     assert action_of_query("How do I open the door?").verb == "open"
     assert action_of_query("The open door").verb == action_of_query("Which door?").verb == ""
