@@ -14,7 +14,7 @@ import anyio
 import httpx2
 from anyio.abc import SocketAttribute
 from mcp import Client
-from mcp.client.auth import AuthorizationCodeResult, OAuthClientProvider
+from mcp.client.auth import AuthorizationCodeResult
 from mcp.client.streamable_http import streamable_http_client
 from mcp.shared.auth import OAuthClientInformationFull
 
@@ -22,7 +22,7 @@ from broker.errors import LoginError
 from broker.upstreams.explain import token_refused, unreachable
 from broker.upstreams.http_trail import HttpTrail
 from broker.upstreams.kept_tokens import KeptTokens
-from broker.upstreams.oauth import client_metadata
+from broker.upstreams.oauth import OwnEndpoints, client_metadata
 from broker.upstreams.oauth_settings import OAuthClient
 
 if TYPE_CHECKING:
@@ -96,7 +96,7 @@ async def _list_tools(url: str, settings: ServerConfig, provider: _Provider, tra
     return None
 
 
-class _Provider(OAuthClientProvider):
+class _Provider(OwnEndpoints):
     """The SDK's, which binds to their authorization server only the clients that it has registered itself.
 
     Where the server refuses a token that it was just given, the person would only be sent to get the same again.

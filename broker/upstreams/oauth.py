@@ -74,7 +74,27 @@ class _OwnScopes(OAuthClientMetadata):
             super().__setattr__(name, value)
 
 
-class _Provider(OAuthClientProvider):
+class OwnEndpoints(OAuthClientProvider):
+    """The SDK's, which gives to no server what is for its authorization server.
+
+    Where the metadata of that cannot be had, the SDK takes addresses at the server itself, as in 2025-03-26.
+    """
+
+    async def _perform_authorization_code_grant(self) -> tuple[str, str]:
+        self._check_endpoints()
+        return await super()._perform_authorization_code_grant()
+
+    async def _refresh_token(self) -> httpx2.Request:
+        self._check_endpoints()
+        return await super()._refresh_token()
+
+    def _check_endpoints(self) -> None:
+        origin = self.context.get_authorization_base_url
+        if self.context.oauth_metadata is None and origin(self._expected_issuer()) != origin(self.context.server_url):
+            raise LoginError("the metadata of its authorization server cannot be had")
+
+
+class _Provider(OwnEndpoints):
     """The SDK's, for a login that several processes of a user share, with refresh tokens that may be good for one use.
 
     One of them at a time gets new tokens, and the others take these over. The SDK's would present a refresh token that
