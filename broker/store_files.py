@@ -9,6 +9,8 @@ from __future__ import annotations
 import errno
 import os
 import shutil
+import sys
+from contextlib import suppress
 from pathlib import Path
 
 import platformdirs
@@ -18,6 +20,7 @@ from broker.errors import StoreError
 VARIABLE = "CODEMODE_STORE"
 
 _LEAST_BYTES = 64 * 1024
+_BESIDE = ("-wal", "-shm", "-journal")
 _UNWRITABLE = frozenset({errno.EROFS, errno.EACCES, errno.EPERM})
 
 
@@ -43,19 +46,38 @@ def make_private(path: Path) -> None:
     """Make the file before SQLite does, which would let others read it; its side files take its mode.
 
     Raises:
-        StoreError: It cannot be made, or not be written.
+        StoreError: It cannot be made, or not be written; it is a device or pipe, whose mode is left as it is, or
+            somebody else has put a file beside it, of which SQLite would take over what is in it.
     """
     from sandbox.private_folder import make_private_folder  # noqa: PLC0415  # --help loads nothing of the sandbox
 
     try:
         make_private_folder(path.parent)
+        if path.exists() and not path.is_file():
+            raise StoreError(f"{path} is no regular file; set {VARIABLE} to another one.")
         os.close(os.open(path, os.O_RDWR | os.O_CREAT, 0o600))
         path.chmod(0o600)
+        foreign = _foreign_beside(path.resolve())
     except OSError as error:
         what_to_do = f"check that its folder exists and is writable, or set {VARIABLE} to another file"
         raise StoreError(
             f"{path} cannot be opened: {error.strerror}; {what_to_do}.", is_read_only=error.errno in _UNWRITABLE
         ) from error
+    if foreign is not None:
+        raise StoreError(f"{foreign} belongs to another user; remove it, or set {VARIABLE} to a file elsewhere.")
+
+
+def _foreign_beside(path: Path) -> Path | None:
+    """Return a side file that is neither of this user nor of the owner of the store."""
+    if sys.platform == "win32":
+        return None
+    owners = {os.geteuid(), path.stat().st_uid}
+    for end in _BESIDE:
+        beside = path.with_name(path.name + end)
+        with suppress(FileNotFoundError):  # another process may be closing the store
+            if beside.lstat().st_uid not in owners:
+                return beside
+    return None
 
 
 def has_no_room(path: Path | None) -> bool:

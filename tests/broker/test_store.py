@@ -127,6 +127,37 @@ def test_a_file_that_others_may_read_is_made_private(path):
     assert path.stat().st_mode & 0o777 == 0o600
 
 
+@pytest.mark.skipif(os.name != "posix", reason="pipes in the file system are POSIX's")
+def test_what_is_no_regular_file_is_refused_and_left_as_it_is(path):
+    path.parent.mkdir()
+    os.mkfifo(path, 0o644)
+    path.chmod(0o644)
+    assert refused(path) == f"{path} is no regular file; set CODEMODE_STORE to another one."
+    assert path.stat().st_mode & 0o777 == 0o644
+
+
+@pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() != 0, reason="only root can act as two other users")
+def test_what_another_user_puts_beside_a_store_is_not_taken_over(foreign, tmp_path):
+    """SQLite would replay their log: also into a file that they may not read, in a folder where all may write."""
+    planted = foreign.with_name("broker.sqlite3-wal")
+    with Store(tmp_path / "theirs") as theirs:
+        write_note(theirs, "planted")
+        log = (tmp_path / "theirs-wal").read_bytes()
+    foreign.parent.chmod(0o1777)
+    with as_nobody():
+        with Store(foreign) as store:
+            write_note(store)
+        planted.write_bytes(log)
+        assert read(foreign) == ["planted"]  # one's own is
+    planted.write_bytes(log)
+    os.chown(planted, 1_234, 1_234)
+    planted.chmod(0o666)
+    with as_nobody():
+        assert refused(foreign) == (
+            f"{planted} belongs to another user; remove it, or set CODEMODE_STORE to a file elsewhere."
+        )
+
+
 def test_the_users_store_is_in_the_data_folder(monkeypatch, tmp_path):
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
     monkeypatch.delenv("CODEMODE_STORE", raising=False)
