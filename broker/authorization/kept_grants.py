@@ -15,6 +15,8 @@ from typing import TYPE_CHECKING, Any
 
 from broker.authorization.grants import Grant
 from broker.authorization.predicates import Predicate
+from broker.authorization.shown import shown_name
+from broker.errors import PatternError, StoreError
 from broker.store import Tables
 from codegen import ToolAnnotations, ToolSpec
 from codegen.tool_spec import canonical_json
@@ -118,7 +120,7 @@ class KeptGrants:
         """Return every kept grant, in the order in which they were given.
 
         Raises:
-            StoreError: The store cannot be read.
+            StoreError: The store cannot be read, or one of them is damaged.
         """
         return [_kept(row) for row in self._store.execute("SELECT * FROM kept_grant ORDER BY given_at, id")]
 
@@ -160,16 +162,28 @@ def server_identity(settings: ServerConfig) -> str:
 
 
 def _kept(row: tuple[Any, ...]) -> KeptGrant:
+    """Return a grant of the store, which may have been edited there.
+
+    Raises:
+        StoreError: It is none that was kept so.
+    """
     grant_id, principal, identity, pattern, definition, arguments, calls, expires_at, after, given_at, by = row
-    fields = json.loads(definition)
-    spec = ToolSpec(**{**fields, "annotations": ToolAnnotations(**fields["annotations"])})
-    grant = Grant(
-        pattern,
-        spec.digest,
-        Predicate.parse(json.loads(arguments)) if arguments else None,
-        calls,
-        "always",
-        datetime.fromisoformat(expires_at) if expires_at else None,
-        frozenset(json.loads(after)),
-    )
+    try:
+        datetime.fromisoformat(given_at)
+        fields = json.loads(definition)
+        spec = ToolSpec(**{**fields, "annotations": ToolAnnotations(**fields["annotations"])})
+        grant = Grant(
+            pattern,
+            spec.digest,
+            Predicate.parse(json.loads(arguments)) if arguments else None,
+            calls,
+            "always",
+            datetime.fromisoformat(expires_at) if expires_at else None,
+            frozenset(json.loads(after)),
+        )
+    except (AttributeError, KeyError, PatternError, RecursionError, TypeError, ValueError):
+        name = shown_name(grant_id)
+        raise StoreError(
+            f"the permanent grant {name!r} in the store is damaged; `codemode grants revoke {name}` removes it."
+        ) from None
     return KeptGrant(grant_id, grant, spec, identity, principal, given_at, by)

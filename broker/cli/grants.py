@@ -30,13 +30,13 @@ async def list_grants(_request: None) -> ExitCode:
             kept = KeptGrants(store).every()
     rows = [
         (
-            one.id,
+            shown_name(one.id),
             shown_name(one.definition.qualified_name),
             shown_text(str(one.grant.arguments or "any"), _ARGUMENT_CHARACTERS),
             shown_text("; ".join(one.grant.bounds), _ARGUMENT_CHARACTERS),
-            one.principal or "you",
+            shown_text(one.principal, _ARGUMENT_CHARACTERS) or "you",
             local_time(datetime.fromisoformat(one.given_at))[:10],
-            one.by,
+            shown_text(one.by, _ARGUMENT_CHARACTERS),
         )
         for one in kept
     ]

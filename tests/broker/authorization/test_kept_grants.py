@@ -11,6 +11,7 @@ from broker.authorization.desk import ConsentDesk
 from broker.authorization.grants import Grant
 from broker.authorization.kept_grants import KeptGrants, server_identity
 from broker.authorization.predicates import Predicate
+from broker.errors import StoreError
 from broker.store import Store
 from broker.upstreams.server_config import ServerConfig
 from codegen import ToolAnnotations, ToolSpec
@@ -177,3 +178,27 @@ def test_a_server_that_is_configured_otherwise_is_another_one():
         ServerConfig(url="https://files.example/mcp"),
     ]
     assert len({server_identity(config) for config in configs}) == len(configs)
+
+
+EDITED = {
+    "pattern": "files.*",
+    "definition": "[]",
+    "arguments": "[" * 5_000,
+    "calls": -5,
+    "expires_at": "2020-01-01T00:00:00",
+    "after": "null",
+    "given_at": "\x1b[31m",
+}
+
+
+@pytest.mark.parametrize("column", EDITED)
+async def test_one_that_was_edited_into_none_allows_nothing_and_is_named(store, column):
+    await decide(desk(store, Person()), call(path="a"))
+    [kept] = KeptGrants(store).every()
+    store.execute(f"UPDATE kept_grant SET {column} = ?", (EDITED[column],))  # noqa: S608  # a column of ours
+    said = f"the permanent grant '{kept.id}' in the store is damaged; `codemode grants revoke {kept.id}` removes it."
+    with pytest.raises(StoreError) as caught:
+        desk(store)
+    assert str(caught.value) == said
+    assert KeptGrants(store).revoke(kept.id)
+    assert (await decide(desk(store), call(path="a")))[0] == "Deny"

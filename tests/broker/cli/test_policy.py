@@ -205,6 +205,9 @@ def test_grants_are_listed_and_revoked(codemode, governed, tmp_path):
         grant_id, "odd.echo", '{"/text":{"equals":"a"}}',
         "3 calls; until 2030-01-02 00:00 UTC; also after mail, secret", "ada",
     ]  # fmt: skip
+    with Store(tmp_path / "own.sqlite3") as store:
+        store.execute("UPDATE kept_grant SET principal = ?, given_by = ?", ("\x1b[31m", "\u202e"))
+    assert codemode("grants", "list", **own).stdout.split("\t")[4::2] == ["\\x1b[31m", "\\u202e\n"]
     assert codemode("grants", "revoke", grant_id, **own).returncode == 0
     gone = codemode("grants", "revoke", grant_id, **own)
     assert (gone.returncode, f"there is no grant {grant_id}" in gone.stderr) == (2, True)
