@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from broker.errors import StoreError
 from broker.store_connection import name_of, open_to_read, open_to_write, trouble_of
-from broker.store_files import has_no_room, is_there, state_of, user_store
+from broker.store_files import has_no_room, identity_of, is_there, state_of, user_store
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -62,6 +62,7 @@ class Store:
             if path is None or not for_reading or not (error.is_read_only or has_no_room(path)):
                 raise
             self._connection, self._unchanged = open_to_read(path, error)
+        self._identity = None if path is None else identity_of(path)
         # A broker without a file makes a store in memory that nobody closes.
         self._close = weakref.finalize(self, self._connection.close)
 
@@ -129,6 +130,8 @@ class Store:
             StoreError: The file cannot be used; the text says what to do.
         """
         with self._lock:
+            if not self._is_in_transaction():
+                self._check_in_place()
             try:
                 rows = self._connection.execute(statement, parameters).fetchall()
             except sqlite3.Error as error:
@@ -199,6 +202,11 @@ class Store:
 
     def _is_in_transaction(self) -> bool:
         return self._close.alive and self._connection.in_transaction
+
+    def _check_in_place(self) -> None:
+        """Refuse to write into a file that nobody finds any more: SQLite would go on with it."""
+        if self.path is not None and self._close.alive and self._identity != identity_of(self.path):
+            raise StoreError(f"{self._name}: it was moved or removed while it was in use; start again what uses it.")
 
     def _check_unchanged(self) -> None:
         if self.path is not None and self._unchanged not in {None, state_of(self.path)}:

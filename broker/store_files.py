@@ -93,6 +93,15 @@ def log_of(path: Path) -> Path:
     return path.with_name(f"{path.name}-wal")
 
 
+def identity_of(path: Path) -> tuple[int, int] | None:
+    """Return what tells a store from any other file of its name; None where there is none."""
+    try:
+        found = path.stat()
+    except OSError:
+        return None
+    return found.st_dev, found.st_ino
+
+
 def state_of(path: Path) -> tuple[int, ...]:
     """Return what is different after somebody has written to a store."""
     return (*_state(path), *_state(log_of(path)))

@@ -296,6 +296,30 @@ async def test_what_cannot_be_written_down_is_not_sent(path, desk, reached):
     assert len(reached) == len(sent) < 9
 
 
+@pytest.mark.skipif(sys.platform == "win32", reason="open files cannot be moved there")
+@pytest.mark.parametrize("is_replaced", [False, True])
+async def test_once_the_store_was_moved_away_nothing_is_sent(path, reached, is_replaced):
+    server = MCPServer("desk")
+
+    @server.tool()
+    def note(text: str) -> str:
+        reached.append(text)
+        path.rename(path.with_name("moved"))
+        if is_replaced:
+            Store(path).close()
+        return text
+
+    script = "from tools import desk\nfor n in range(3): await desk.note(text=f'{n}')"
+    with Store(path) as store, anyio.fail_after(60):
+        async with Broker(servers={"desk": server}, store=store) as broker:
+            session = broker.session(grants=[Grant("*")])
+            with pytest.raises(RunInterruptedError, match="it was moved or removed while it was in use"):
+                await session.execute_code(script, describe_references=True)
+            with pytest.raises(StoreError, match="it was moved or removed while it was in use; start again what uses"):
+                await session.execute_code("1")
+    assert reached == ["0"]
+
+
 async def test_a_call_whose_journal_fails_is_on_record_as_not_sent(path, desk, reached, monkeypatch):
     def fail(*_, **__):
         raise StoreError("no space is left.")

@@ -428,6 +428,23 @@ def test_a_file_that_another_process_keeps_locked_is_named(path, monkeypatch):
         assert texts(first) == ["now"]
 
 
+@pytest.mark.skipif(sys.platform == "win32", reason="open files cannot be moved there")
+def test_a_file_that_was_moved_is_written_to_no_more(path):
+    moved, gone = path.with_name("moved"), r"it was moved or removed while it was in use; start again what uses it\."
+    with Store(path) as store:
+        write_note(store)
+        path.rename(moved)
+        with pytest.raises(StoreError, match=gone):
+            write_note(store, "lost")
+        moved.rename(path)
+        write_note(store, "back")
+        assert texts(store) == ["kept", "back"]
+        path.unlink()
+        Store(path).close()
+        with pytest.raises(StoreError, match=gone):
+            texts(store)
+
+
 def test_a_store_that_nobody_closed_is_closed_with_its_last_user():
     store = Store()
     connection = store._connection  # what Python 3.13 warns of when it is left open
