@@ -6,6 +6,7 @@ If the keys cannot be fetched, the log has an error, and nobody gets in.
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
@@ -14,6 +15,7 @@ import httpx2
 import jwt
 
 from broker.logging import logger
+from codegen.plain_text import one_line
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -25,9 +27,18 @@ _RETRY_SECONDS = 10.0
 FETCH_SECONDS = 10.0
 _FOUND = 200
 
+DOCUMENT_BYTES = 256 * 1024
+"""The longest document; keys take a kilobyte each, and reading as many as there may be holds up everybody else."""
+
+_REASON_CHARACTERS = 500
+
 
 class KeysError(Exception):
-    """The keys cannot be fetched; the text says why."""
+    """The keys cannot be fetched; the text says why, with words of the issuer that are inert."""
+
+    def __init__(self, why: str) -> None:
+        """Keep the text."""
+        super().__init__(one_line(why, _REASON_CHARACTERS))
 
 
 class NoAnswerError(KeysError):
@@ -118,7 +129,7 @@ async def fetch_keys(url: str, client: httpx2.AsyncClient) -> dict[str, jwt.PyJW
         raise KeysError(f"{url} has none")
     try:
         return {key.key_id or "": key for key in jwt.PyJWKSet.from_dict(document).keys}
-    except jwt.PyJWTError:
+    except (jwt.PyJWTError, TypeError):  # PyJWT looks up what may be a list
         raise KeysError(f"{url} has none that can be used") from None
 
 
@@ -135,14 +146,22 @@ def places_of_metadata(issuer: str) -> Iterable[str]:
 
 
 async def _document(url: str, client: httpx2.AsyncClient) -> Any:
-    """Return the JSON at an address, None where there is none.
+    """Return the JSON at an address, None where there is none, or one that is compressed though nobody asked for that.
 
     Raises:
+        KeysError: It is too long.
         NoAnswerError: Nobody answers there.
     """
+    body = bytearray()
     try:
-        response = await client.get(url)
-        return response.json() if response.status_code == _FOUND else None
+        async with client.stream("GET", url, headers={"Accept-Encoding": "identity"}) as response:
+            if response.status_code != _FOUND or response.headers.get("content-encoding", "identity") != "identity":
+                return None
+            async for piece in response.aiter_bytes():
+                body += piece
+                if len(body) > DOCUMENT_BYTES:
+                    raise KeysError(f"{url} answers with more than {DOCUMENT_BYTES} bytes")
+        return json.loads(body)
     except (httpx2.HTTPError, httpx2.InvalidURL) as error:
         raise NoAnswerError(f"{url} does not answer: {type(error).__name__}") from None
     except (ValueError, RecursionError):  # it is no JSON, or nested so deep that nobody means it

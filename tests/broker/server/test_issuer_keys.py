@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
@@ -14,10 +15,17 @@ import jwt
 import pytest
 from cryptography.hazmat.primitives.asymmetric import ec
 from starlette.applications import Starlette
-from starlette.responses import JSONResponse
+from starlette.responses import JSONResponse, Response, StreamingResponse
 from starlette.routing import Route
 
-from broker.server.issuer_keys import IssuerKeys, KeysError, fetch_keys, issuer_metadata, places_of_metadata
+from broker.server.issuer_keys import (
+    DOCUMENT_BYTES,
+    IssuerKeys,
+    KeysError,
+    fetch_keys,
+    issuer_metadata,
+    places_of_metadata,
+)
 from broker.server.settings import OAuthSettings
 from tests.http_apps import bound_socket, serving, url_of
 
@@ -44,10 +52,10 @@ class Issuer:
     says: dict[str, tuple[int, Any]]
     asked: list[str] = field(default_factory=list)
 
-    async def answer(self, request) -> JSONResponse:
+    async def answer(self, request) -> Response:
         self.asked.append(request.url.path)
         status, document = self.says.get(request.url.path, (404, None))
-        return JSONResponse(document, status)
+        return document if isinstance(document, Response) else JSONResponse(document, status)
 
     @property
     def settings(self) -> OAuthSettings:
@@ -97,6 +105,46 @@ async def test_keys_are_those_of_an_answer_that_is_a_success(status, found):
                 await fetch_keys(f"{issuer.url}/keys", client)
         else:
             assert list(await fetch_keys(f"{issuer.url}/keys", client)) == found
+
+
+async def endless():
+    while True:
+        yield b"[" * 65_536
+        await anyio.lowlevel.checkpoint()  # who has gone is noticed then
+
+
+COMPRESSED = gzip.compress(json.dumps(keys_of("one")).encode())
+UNUSABLE = {
+    "endless": (lambda: StreamingResponse(endless()), f"answers with more than {DOCUMENT_BYTES} bytes"),
+    "very many keys": (lambda: JSONResponse(keys_of(*map(str, range(2_000)))), "answers with more than"),
+    "compressed": (lambda: Response(COMPRESSED, headers={"Content-Encoding": "gzip"}), "has none"),
+    "a list as id": (lambda: JSONResponse({"keys": [{**PUBLIC, "kid": ["one"]}]}), "has none that can be used"),
+    "a list as algorithm": (lambda: JSONResponse({"keys": [{**PUBLIC, "alg": ["ES256"]}]}), "has none that can be"),
+}
+
+
+@pytest.mark.parametrize("case", UNUSABLE)
+async def test_a_document_that_nobody_means_is_left_and_gives_no_key(case):
+    answer, said = UNUSABLE[case]
+    async with saying(keys=(200, None)) as issuer, httpx2.AsyncClient() as client:
+        issuer.says["/keys"] = 200, answer()
+        with pytest.raises(KeysError, match=said):
+            await fetch_keys(f"{issuer.url}/keys", client)
+        issuer.says["/keys"] = 200, answer()
+        keys = IssuerKeys(issuer.settings)
+        assert await keys.key("one") is None
+        issuer.says["/keys"] = 200, keys_of("one")
+        keys._fetched_at -= 3_601
+        assert await keys.key("one") is not None
+
+
+async def test_what_an_issuer_calls_itself_is_told_in_short_and_acts_on_no_terminal():
+    async with saying() as issuer, httpx2.AsyncClient() as client:
+        metadata = {"issuer": "\x1b[31m\u202e" + "x" * 100_000, "jwks_uri": f"{issuer.url}/keys"}
+        issuer.says["/.well-known/oauth-authorization-server"] = 200, metadata
+        with pytest.raises(KeysError, match=r"the issuer is called xxx") as caught:
+            await issuer_metadata(issuer.url, client)
+    assert len(str(caught.value)) <= 500
 
 
 @pytest.mark.parametrize("named", [None, "", "https://other.example.org", "SELF/"])
