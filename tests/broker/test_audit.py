@@ -315,7 +315,7 @@ async def test_once_the_store_was_moved_away_nothing_is_sent(path, reached, is_r
             session = broker.session(grants=[Grant("*")])
             with pytest.raises(RunInterruptedError, match="it was moved or removed while it was in use"):
                 await session.execute_code(script, describe_references=True)
-            with pytest.raises(StoreError, match="it was moved or removed while it was in use; start again what uses"):
+            with pytest.raises(StoreError, match="it was moved or removed while it was in use; restart the program"):
                 await session.execute_code("1")
     assert reached == ["0"]
 
