@@ -206,7 +206,7 @@ class Store:
     def _check_in_place(self) -> None:
         """Refuse to write into a file that nobody finds any more: SQLite would go on with it."""
         if self.path is not None and self._close.alive and self._identity != identity_of(self.path):
-            raise StoreError(f"{self._name}: it was moved or removed while it was in use; restart the program that uses it.")
+            raise StoreError(f"{self._name}: it was moved or removed while in use; restart the program that uses it.")
 
     def _check_unchanged(self) -> None:
         if self.path is not None and self._unchanged not in {None, state_of(self.path)}:

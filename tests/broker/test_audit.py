@@ -313,9 +313,9 @@ async def test_once_the_store_was_moved_away_nothing_is_sent(path, reached, is_r
     with Store(path) as store, anyio.fail_after(60):
         async with Broker(servers={"desk": server}, store=store) as broker:
             session = broker.session(grants=[Grant("*")])
-            with pytest.raises(RunInterruptedError, match="it was moved or removed while it was in use"):
+            with pytest.raises(RunInterruptedError, match="it was moved or removed while in use"):
                 await session.execute_code(script, describe_references=True)
-            with pytest.raises(StoreError, match="it was moved or removed while it was in use; restart the program"):
+            with pytest.raises(StoreError, match="it was moved or removed while in use; restart the program"):
                 await session.execute_code("1")
     assert reached == ["0"]
 

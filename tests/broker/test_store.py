@@ -430,7 +430,8 @@ def test_a_file_that_another_process_keeps_locked_is_named(path, monkeypatch):
 
 @pytest.mark.skipif(sys.platform == "win32", reason="open files cannot be moved there")
 def test_a_file_that_was_moved_is_written_to_no_more(path):
-    moved, gone = path.with_name("moved"), r"it was moved or removed while it was in use; restart the program that uses it\."
+    moved = path.with_name("moved")
+    gone = r"it was moved or removed while in use; restart the program that uses it\."
     with Store(path) as store:
         write_note(store)
         path.rename(moved)
