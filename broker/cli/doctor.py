@@ -54,11 +54,11 @@ class DoctorRequest:
 
 async def examine(request: DoctorRequest) -> ExitCode:
     """Print a line as soon as each finding is made, or all of them as JSON."""
-    made = []
+    console, made = results(), []
     async for finding in _findings(request):
         made.append(finding)
         if not request.as_json:
-            results().print(_line(finding, request), soft_wrap=True)
+            console.print(_line(finding, request), soft_wrap=True)
     if request.as_json:
         write_result(json.dumps([_document(finding, request) for finding in made], indent=2))
     return ExitCode.COMPLETED if all(finding.is_right for finding in made) else ExitCode.USAGE

@@ -101,7 +101,8 @@ def read_query(text: str, ranking: Ranking, respell: Callable[[str], str] = str)
 def _terms(text: str, ranking: Ranking, respell: Callable[[str], str]) -> Terms:
     terms = Terms(action=action_of_query(text, respell))
     found = words(text)
-    kept = [(said, word) for word in found if (said := stem(word)) not in stop_stems()]
+    stemmed = [stem(word) for word in found]
+    kept = [(said, word) for said, word in zip(stemmed, found, strict=True) if said not in stop_stems()]
     terms.weights = {said: 1.0 for said, _ in kept}
     for said, word in kept:
         terms.written.setdefault(said, word)
@@ -110,12 +111,12 @@ def _terms(text: str, ranking: Ranking, respell: Callable[[str], str]) -> Terms:
     terms.prefixes = {prefix.lower() for prefix in _PREFIX.findall(text)}
     terms.capitals = set(_CAPITALS.findall(text))
     if not terms.weights:
-        terms.written = {stem(word): word for word in found}
+        terms.written = dict(zip(stemmed, found, strict=True))
         terms.weights = dict.fromkeys(terms.written, 1.0)
     weak = weak_stems().intersection(terms.weights)
     if len(weak) < len(terms.weights):
         terms.weights |= {word: ranking.weak * terms.weights[word] for word in weak}
-    terms.forms = list(other_forms([stem(word) for word in found]))
+    terms.forms = list(other_forms(stemmed))
     terms.same |= dict.fromkeys(asked_for(text) - terms.weights.keys(), ranking.same)
     for word, weight in terms.weights.items():
         for other in near_stems(word):
