@@ -42,7 +42,7 @@ def top_problems(document: dict[str, Any], model: type[BaseModel]) -> list[str]:
     problems = [f"unknown key {key!r}; did you mean '{near}'?" for key, near in unknown.items() if near]
     if foreign := [repr(key) for key, near in unknown.items() if not near]:
         keys = f"unknown key{'s' if len(foreign) > 1 else ''} {', '.join(foreign)}"
-        copy = "If this is the config of another program, copy its 'mcpServers' to a file for codemode"
+        copy = "If this is the config of another client, `codemode mcp import --from FILE` takes its servers over"
         problems.append(f"{keys}; known are {', '.join(known)}. {copy}")
     if "mcpServers" not in other_forms.with_servers_named(document):
         problems.append("'mcpServers' is missing")

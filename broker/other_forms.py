@@ -87,7 +87,7 @@ def of_text(text: str, position: int, source: str) -> str:
     """Return why a text is no JSON from the place where it stops being that; empty where that says enough."""
     before, after = text[:position].rstrip(), text[position:].lstrip()
     if source.endswith(".toml"):
-        return 'a config is JSON, not TOML: {"mcpServers": {…}}'
+        return 'a config is JSON, not TOML: {"mcpServers": {…}}; `codemode mcp import --from FILE` makes one of it'
     if _COMMENT.match(after):
         return "JSON has no comments; remove it"
     if before.endswith(",") and after[:1] in {"}", "]"}:

@@ -33,6 +33,7 @@ _WORDS = {
     "model_type": _OBJECT,
     "model_attributes_type": _OBJECT,
     "tuple_type": "must be a list",
+    "list_type": "must be a list",
 }
 _BY_PATTERN = {
     "^https?://": "must be a URL that begins with http:// or https://",

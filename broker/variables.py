@@ -13,11 +13,25 @@ from broker.keyrings import KeyringError, password
 from broker.other_forms import of_variable
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
 
 _BEHIND_A_WORD = re.compile(r"(Bearer|Basic|Token) (env|keyring)://", re.IGNORECASE)
 _REFERENCE = re.compile(r"\$\{([^}]*)\}")
 _NAME = re.compile(r"(?:env:)?([A-Za-z_][A-Za-z0-9_]*)(?::-(.*))?", re.DOTALL)
+GIVEN = frozenset({"CONFIG_DIR"})
+"""Variables that every config has, whatever the environment has."""
+
+
+def references(value: Any) -> Iterator[str]:
+    """Yield the variables of the environment that a JSON value needs: those that it refers to without a default."""
+    if isinstance(value, dict | list):
+        for item in value.values() if isinstance(value, dict) else value:
+            yield from references(item)
+    elif isinstance(value, str) and value.startswith("env://"):
+        yield value.removeprefix("env://")
+    elif isinstance(value, str):
+        parsed = (_NAME.fullmatch(found) for found in _REFERENCE.findall(value[: value.rfind("}") + 1]))
+        yield from (found[1] for found in parsed if found and found[2] is None and found[1] not in GIVEN)
 
 
 class Expansion:

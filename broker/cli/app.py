@@ -15,6 +15,7 @@ from broker.cli.command_names import Commands
 from broker.cli.completion import complete_at_once
 from broker.cli.exit_codes import ExitCode
 from broker.cli.image_commands import image
+from broker.cli.mcp_commands import mcp
 from broker.cli.terminal import report_problem
 from broker.cli.tool_commands import tools
 from broker.shortage import too_little
@@ -49,6 +50,7 @@ def codemode(
 
     \b
     Start here:
+      codemode mcp import                        which servers do other clients have?
       codemode doctor --config mcp.json          does everything work?
       codemode tools list --config mcp.json      what can a script call?
       codemode run script.py --config mcp.json --allow 'git.*'
@@ -75,4 +77,4 @@ app.add_typer(image, name="image")
 app.add_typer(authorization_commands.policy, name="policy")
 app.add_typer(authorization_commands.grants, name="grants")
 app.add_typer(authorization_commands.audit, name="audit")
-app.add_typer(authorization_commands.mcp, name="mcp")
+app.add_typer(mcp, name="mcp")

@@ -1,4 +1,4 @@
-"""The commands about authorization as the command line accepts them: `policy`, `grants`, `mcp`, `audit`.
+"""The commands about authorization as the command line accepts them: `policy`, `grants`, `audit`.
 
 Above: app.py, which adds them. Below: the module of each command, imported when it is called.
 """
@@ -20,12 +20,8 @@ from broker.cli.start import start
 policy = group("Say what may be called, and why.")
 grants = group("Look at permanent grants, and revoke them.")
 audit = group(no_args_is_help=False)
-mcp = group("Log in to servers and out of them.")
 
 _Texts = list[str] | None
-ServerName = Annotated[
-    str, typer.Argument(metavar="SERVER", help="Its name in the config.", autocompletion=complete_server)
-]
 
 
 @policy.command("schema")
@@ -127,43 +123,6 @@ def revoke_grants(
     from broker.cli import grants as command
 
     start(command.revoke_grants, command.RevokeRequest(tuple(ids)))
-
-
-@mcp.command("login")
-def mcp_login(
-    server: ServerName,
-    *,
-    config: ConfigFile = None,
-    browser: Annotated[bool, typer.Option(help="Open a browser as well as printing the address.")] = True,
-) -> None:
-    """Log in to a server that has `oauth` in the config.
-
-    Its tokens are kept in the keyring or a 0600 file.
-
-    \b
-    Example:
-      codemode mcp login mail --config mcp.json
-    """  # noqa: D301  # \b keeps click from refilling the lines
-    from broker.cli import mcp as command
-
-    start(command.log_in, command.LoginRequest(server, config, browser))
-
-
-@mcp.command("logout")
-def mcp_logout(
-    server: ServerName,
-    *,
-    config: ConfigFile = None,
-) -> None:
-    """Forget the tokens of a server. It does not learn of that: if it matters, end the session there too.
-
-    \b
-    Example:
-      codemode mcp logout mail --config mcp.json
-    """  # noqa: D301  # \b keeps click from refilling the lines
-    from broker.cli import mcp as command
-
-    start(command.log_out, command.LogoutRequest(server, config))
 
 
 @audit.callback(invoke_without_command=True)

@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import typer
-from typer.core import TyperGroup
+from typer.core import TyperCommand, TyperGroup
 from typer.models import Default
 
 if TYPE_CHECKING:
@@ -20,6 +20,7 @@ _OTHER_WORDS = {
     "exec": "run",
     "help": "--help",
     "html": "show RUN --html FILE",
+    "init": "mcp import",
     "ls": "tools list",
     "status": "doctor",
     "version": "--version",
@@ -63,6 +64,21 @@ class Commands(TyperGroup):
             return super().invoke(ctx)
         except typer.BadParameter as error:
             error.message = error.message.removeprefix("Value error, ")
+            raise
+
+
+class BeforeACommand(TyperCommand):
+    """A command behind whose arguments the command line of another program may stand."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Take what is typed, as typer does; say how options are left to the other program."""
+        try:
+            return super().parse_args(ctx, args)
+        except Exception as error:
+            if "--" not in args and str(error).startswith("No such option"):
+                ctx.fail(
+                    f"{str(error).rstrip('.')}. If it is an option of the server, write -- before the server's command."
+                )
             raise
 
 

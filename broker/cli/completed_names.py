@@ -70,6 +70,13 @@ def complete_server(context: typer.Context) -> Offered:
     return [(name, "") for name in servers if not name_problems([name])] if isinstance(servers, dict) else []
 
 
+def complete_client() -> Offered:
+    """Return the other MCP clients that have a config here."""
+    from broker.client_configs.known_clients import CLIENTS, file_of
+
+    return [(client, "") for client in CLIENTS if file_of(client) is not None]
+
+
 def _entries(listed: Callable[[Recordings], list[RecordingEntry]]) -> list[RecordingEntry]:
     from broker.errors import StoreError
     from broker.recordings.keeping.recordings import Recordings

@@ -117,7 +117,8 @@ def _named_by(path: Path) -> str:
 
 
 def _write_one() -> str:
-    return f"Pass --config FILE, set {CONFIG_VARIABLE}, or write {user_config()}. For example: {_EXAMPLE}"
+    named = f"Pass --config FILE, set {CONFIG_VARIABLE}, or write {user_config()}"
+    return f"{named}, for example with `codemode mcp import`: {_EXAMPLE}"
 
 
 def report_servers(broker: Broker, request: object) -> None:

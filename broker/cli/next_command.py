@@ -14,7 +14,7 @@ from broker.store_files import VARIABLE
 
 CONFIGURED = frozenset(
     {"run", "check", "serve", "stubs", "doctor", "replay", "resume", "tools list", "tools servers", "tools search"}
-    | {"tools show", "policy test", "mcp login", "mcp logout"}
+    | {"tools show", "policy test", "mcp login", "mcp logout", "mcp add", "mcp import", "mcp remove"}
 )
 """The commands that have --config."""
 

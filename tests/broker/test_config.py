@@ -264,8 +264,8 @@ WRONG = {
         {"mcpServers": {}, "globalShortcut": ""},
         (
             "mcp.json: unknown key 'globalShortcut'; known are mcpServers, image, sandbox, recordings, "
-            "serve, disclosure, policy, audit. If this is the config of another program, "
-            "copy its 'mcpServers' to a file for codemode"
+            "serve, disclosure, policy, audit. If this is the config of another client, "
+            "`codemode mcp import --from FILE` takes its servers over"
         ),
     ),
     "tools that another program takes": (

@@ -5,10 +5,7 @@ Above: the command line. Below: recordings.py, files.py.
 
 from __future__ import annotations
 
-import os
-import tempfile
 from contextlib import contextmanager
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from broker.errors import RecordingError
@@ -16,9 +13,11 @@ from broker.recordings.files import export_lines, read_file, recording_of
 from broker.recordings.keeping.entries import Times
 from broker.recordings.lines import read_events
 from broker.recordings.recording import Recording, beginning_of
+from broker.whole_file import write_whole
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
 
     from broker.recordings.events import Begun
     from broker.recordings.keeping.entries import RecordingEntry
@@ -71,22 +70,11 @@ def export(recordings: Recordings, entry: RecordingEntry, path: Path) -> None:
             with path.open("w", encoding="utf-8", newline="\n") as device:
                 device.writelines(lines)
         else:
-            _write_whole(Path(os.path.realpath(path)), lines)  # a link stays, and what it names is written
+            write_whole(path, lines)
     except FileNotFoundError:
         raise RecordingError(f"{path}: there is no folder {path.parent}") from None
     except OSError as error:
         raise RecordingError(f"{path}: {(error.strerror or 'cannot be written').lower()}") from None
-
-
-def _write_whole(path: Path, lines: Iterable[str]) -> None:
-    handle, partial = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}", suffix=".partial")
-    try:
-        with os.fdopen(handle, "w", encoding="utf-8", newline="\n") as file:
-            file.writelines(lines)
-        Path(partial).replace(path)
-    except BaseException:
-        Path(partial).unlink(missing_ok=True)
-        raise
 
 
 def import_file(recordings: Recordings, path: Path) -> Recording:

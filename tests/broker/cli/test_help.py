@@ -22,7 +22,19 @@ def test_without_arguments_the_help_is_shown(codemode):
     assert "Start here:" in finished.stdout + finished.stderr
 
 
-@pytest.mark.parametrize("command", [["run"], ["check"], ["tools", "search"], ["tools", "show"], ["stubs"], ["audit"]])
+@pytest.mark.parametrize(
+    "command",
+    [
+        ["run"],
+        ["check"],
+        ["tools", "search"],
+        ["tools", "show"],
+        ["stubs"],
+        ["audit"],
+        ["mcp", "add"],
+        ["mcp", "import"],
+    ],
+)
 def test_the_help_of_a_command_has_an_example(codemode, command):
     finished = codemode(*command, "--help")
     assert finished.returncode == 0
