@@ -237,12 +237,21 @@ def unavailable(server: str, problem: str) -> str:
     return f"{server} is not available: {problem}. Nothing was sent."
 
 
-def refused_by_http(server: str, status: int) -> str:
-    """Return that a server did not let a call in: its credentials are those of the operator."""
+def refused_by_http(server: str, status: int, seconds: float | None = None) -> str:
+    """Return that a server did not let a call in: its credentials are those of the operator.
+
+    With `seconds`, no new credentials came within that time.
+    """
+    since = "" if seconds is None else f", and no new token came within {seconds:g} s"
     return (
-        f"{server} is not available: it refused the call with HTTP {status}. The operator has to log in or correct its "
-        "credentials. Nothing was executed."
+        f"{server} is not available: it refused the call with HTTP {status}{since}. The operator has to log in or "
+        "correct its credentials. Nothing was executed."
     )
+
+
+def not_taken(server: str, seconds: float) -> str:
+    """Return that a call could not be sent within its time."""
+    return f"{server} is not available: it took no request for {seconds:g} s. Nothing was sent."
 
 
 def not_found(function: str, near: Sequence[str], *, is_withdrawn: bool = False) -> str:

@@ -27,7 +27,8 @@ from broker.errors import (
 )
 from broker.logging import logger
 from broker.upstreams.child_messages import TOO_LARGE
-from broker.upstreams.connection import AnswerLostError, HttpRefusedError
+from broker.upstreams.connection import AnswerLostError, NotExecutedError
+from broker.upstreams.http_answers import UNREACHED
 from broker.upstreams.progress import Progress
 from broker.upstreams.upstream_requests import OpenCall, RefusedError, UpstreamRequests
 
@@ -78,18 +79,20 @@ class Calls:
         Raises:
             UpstreamError: One of its subclasses, by what is known about the call.
         """
-        seconds = self._settings.call_timeout_seconds
         began, is_success = time.monotonic(), False
-        call.scope.deadline = anyio.current_time() + seconds
+        call.scope.deadline = anyio.current_time() + self._settings.call_timeout_seconds
         self._requests.begin(call)
         try:
             result = await self._answer(connection, call, name, arguments, on_progress)
             is_success = not is_error(result)
         except TimeoutError:
-            raise CallTimeoutError(self._server, call_texts.no_answer(self._server, seconds)) from None
+            raise self._late(call) from None
         except RefusedError as error:
             raise InputRefusedError(self._server, call_texts.input_refused(self._server, str(error))) from None
-        except HttpRefusedError as error:
+        except NotExecutedError as error:
+            if error.status is None:
+                problem = connection.reason or UNREACHED
+                raise UnavailableError(self._server, call_texts.unavailable(self._server, problem)) from None
             raise UnavailableError(self._server, call_texts.refused_by_http(self._server, error.status)) from None
         except AnswerLostError as error:
             raise self._unknown_outcome(str(error)) from None
@@ -110,7 +113,8 @@ class Calls:
     ) -> dict[str, Any]:
         progress = None if listener is None else Progress(listener, self._redact)
         tell = None if progress is None else progress.tell
-        send = partial(connection.call_tool, name, arguments, tell, may_ask=call.person is not None)
+        asks = call.person is not None
+        send = partial(connection.call_tool, name, arguments, tell, may_ask=asks, sends=call.sends)
         with call.scope:
             if self._descriptions.has_read(name):
                 result = await self._descriptions.call(connection, name, lambda: self._requests.completed(call, send))
@@ -121,6 +125,16 @@ class Calls:
         if progress is not None:
             await progress.end()
         return result
+
+    def _late(self, call: OpenCall) -> Exception:
+        """Tell a call that its server did not answer in time from one that never got to it."""
+        seconds = self._settings.call_timeout_seconds
+        if not call.sends or any(sent.may_have_acted for sent in call.sends):
+            return CallTimeoutError(self._server, call_texts.no_answer(self._server, seconds))
+        status = call.sends[-1].refused
+        if status is None:
+            return UnavailableError(self._server, call_texts.not_taken(self._server, seconds))
+        return UnavailableError(self._server, call_texts.refused_by_http(self._server, status, seconds))
 
     def _error(self, connection: Connection, error: MCPError) -> Exception:
         """Tell an answer of the server from a failure of the transport, which the SDK reports alike."""

@@ -22,6 +22,7 @@ from pydantic import ValidationError
 
 from broker.upstreams.child_calls import ChildDispatcher
 from broker.upstreams.child_messages import LINE_BYTES
+from broker.upstreams.http_client import HttpClient
 from broker.upstreams.http_messages import counted
 from broker.upstreams.http_trail import HttpTrail
 from broker.upstreams.in_process import InProcessDispatcher
@@ -136,12 +137,12 @@ async def _authentication(config: ServerConfig, connection: Connection) -> httpx
 
 async def _http_streams(stack: AsyncExitStack, config: ServerConfig, connection: Connection) -> TransportStreams:
     connection.trail = HttpTrail(config.url or "")
-    client = httpx2.AsyncClient(
+    client = HttpClient(
+        connection.trail,
         headers=config.headers,
         auth=await _authentication(config, connection),
         # Reading has no limit of its own: every call has a deadline, and a subscription stays quiet for long.
         timeout=httpx2.Timeout(config.connect_timeout_seconds, read=None),
-        event_hooks=connection.trail.hooks,
     )
     await stack.enter_async_context(client)
     return await stack.enter_async_context(

@@ -16,7 +16,7 @@ from mcp import ClientSession, MCPError
 from mcp.client.subscriptions import listen
 from mcp.types.version import MODERN_PROTOCOL_VERSIONS
 
-from broker.upstreams.http_trail import HttpTrail
+from broker.upstreams.http_trail import HttpTrail, SentCall
 from broker.upstreams.raw_dispatcher import RAW, RawDispatcher
 from broker.upstreams.upstream_requests import RefusedError
 
@@ -35,10 +35,10 @@ _NO_ANSWER = frozenset({t.CONNECTION_CLOSED, t.INTERNAL_ERROR})
 """What the SDK says where no answer of the protocol came."""
 
 
-class HttpRefusedError(Exception):
-    """A server refused a request with this status, 401 or 403."""
+class NotExecutedError(Exception):
+    """A call over HTTP that was refused with this status, 401 or 403; None where it was not sent."""
 
-    def __init__(self, status: int) -> None:
+    def __init__(self, status: int | None) -> None:
         """Keep the status."""
         self.status = status
         super().__init__(status)
@@ -74,6 +74,8 @@ class Connection:
     reason: str = ""
     last_words: str = ""
     trail: HttpTrail = field(default_factory=HttpTrail)
+    _calls: int = 0
+    _failing: str = ""
     _session: ClientSession | None = None
     _wire: RawDispatcher | None = None
 
@@ -131,15 +133,17 @@ class Connection:
         state: str | None = None,
         *,
         may_ask: bool = False,
+        sends: list[SentCall],
     ) -> dict[str, Any]:
         """Send `tools/call` once and return the result as it came, unchecked.
 
         `replies` and `state` answer the questions that the call was answered with before. `may_ask` tells a server of
-        2026-07-28 that there is a person for its questions; older ones are told when they are connected.
+        2026-07-28 that there is a person for its questions; older ones are told when they are connected. What HTTP
+        shows of the call is added to `sends`.
 
         Raises:
             MCPError: The server answered with an error, or the connection ended.
-            HttpRefusedError: It refused the request: nothing was executed.
+            NotExecutedError: It did not let the call in, or could not be reached.
             AnswerLostError: It answered with what is no answer.
         """
         # Not through the session's models: they would check what is ours, and an answer that is judged elsewhere.
@@ -157,23 +161,31 @@ class Connection:
         if not may_ask:
             _take_back_elicitation(params.get("_meta", {}))
         if self.trail.url:
-            return await self._call_over_http(params, options)
+            return await self._call_over_http(params, options, sends)
         return await self._dispatcher.send_raw_request("tools/call", params, options)
 
-    async def _call_over_http(self, params: dict[str, Any], options: CallOptions) -> dict[str, Any]:
+    async def _call_over_http(
+        self, params: dict[str, Any], options: CallOptions, sends: list[SentCall]
+    ) -> dict[str, Any]:
         """Send `tools/call` over HTTP; an HTTP error is told apart from an answer of the server."""
-        with self.trail.sending() as sent:
-            try:
+        sends.append(sent := SentCall())
+        self._calls += 1
+        try:
+            with self.trail.sending(sent):
                 return await self._dispatcher.send_raw_request("tools/call", params, options)
-            except MCPError as error:
-                # With replies it is the rest of a call that has begun.
-                if sent.refused is None or "inputResponses" in params or error.code not in _NO_ANSWER:
-                    if loss := sent.loss(error):
-                        raise AnswerLostError(loss) from None
-                    raise
-                if error.code == t.CONNECTION_CLOSED:
-                    self.end(f"it answered HTTP {sent.refused}")
-                raise HttpRefusedError(sent.refused) from None
+        except MCPError as error:
+            if error.code in _NO_ANSWER and not any(one.may_have_acted for one in sends):
+                raise NotExecutedError(sent.refused) from None
+            if loss := sent.loss(error):
+                raise AnswerLostError(loss) from None
+            raise
+        finally:
+            self._calls -= 1
+            if sent.has_failed:
+                self._failing = self._failing or (f"it answered HTTP {sent.refused}" if sent.refused else sent.unread)
+            # The answers to calls that were sent before are still to come.
+            if self._failing and self._calls == 0:
+                self.end(self._failing)
 
     async def list_resources(self) -> list[t.Resource]:
         """Return the resources of the first pages, none where the server has none.

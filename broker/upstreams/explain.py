@@ -19,7 +19,7 @@ from pydantic import ValidationError
 
 from broker.errors import LoginError, ReplyError, json_rpc_error
 from broker.shortage import raise_limits, shortage
-from broker.upstreams.http_answers import UnreadError
+from broker.upstreams.http_answers import BROKEN_OFF, UNREACHED, UnreadError
 from codegen.plain_text import one_line
 
 if TYPE_CHECKING:
@@ -153,8 +153,8 @@ def _unreachable(error: httpx2.HTTPError | httpx2.InvalidURL) -> Trouble:
             case ssl.SSLError():
                 return Trouble("it does not speak TLS", "Correct 'url': is it http instead of https?")
     if isinstance(error, httpx2.ConnectError):
-        return Trouble("nothing answers at its URL", "Start the server or correct 'url'.")
-    return Trouble("it closed the connection before it answered", "See what the server's log says, or correct 'url'.")
+        return Trouble(UNREACHED, "Start the server or correct 'url'.")
+    return Trouble(BROKEN_OFF, "See what the server's log says, or correct 'url'.")
 
 
 def _chain(error: BaseException | None) -> Iterator[BaseException]:

@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Callable, Iterator
 
 COMPRESSED = "it sent a compressed answer, which nobody had asked for"
+UNREACHED = "nothing answers at its URL"
+BROKEN_OFF = "it closed the connection before it answered"
 LATE = "nobody waits for its answer any more"
 
 STREAM = "text/event-stream"
@@ -56,15 +58,20 @@ class BoundedBody(httpx2.AsyncByteStream):
         """
         if self._is_compressed:
             raise self._unread(COMPRESSED)
-        async for piece in self._body:
-            self._message += piece
+        try:
+            async for piece in self._body:
+                self._message += piece
+                if self._is_stream:
+                    self._end_events(len(piece))
+                if len(self._message) > LINE_BYTES:
+                    raise self._unread(OVER_BOUND)
+                if self._is_late():
+                    raise self._unread(LATE)
+                yield piece
+        except httpx2.TransportError:
             if self._is_stream:
-                self._end_events(len(piece))
-            if len(self._message) > LINE_BYTES:
-                raise self._unread(OVER_BOUND)
-            if self._is_late():
-                raise self._unread(LATE)
-            yield piece
+                raise  # it may be opened again
+            raise self._unread(BROKEN_OFF) from None
         self._end_message(len(self._message))
 
     def _end_events(self, size: int) -> None:

@@ -13,17 +13,17 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
+import httpx2
 import mcp.types as t
 
 from broker.authorization.shown import shown_name
 from broker.errors import LoginError
 from broker.upstreams.child_messages import OVER_BOUND
-from broker.upstreams.http_answers import LATE, STREAM, BoundedBody, Pace, UnreadError
+from broker.upstreams.http_answers import BROKEN_OFF, LATE, STREAM, UNREACHED, BoundedBody, Pace, UnreadError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    import httpx2
     from mcp import MCPError
 
 REFUSALS = frozenset({401, 403})
@@ -47,9 +47,10 @@ class SentCall:
     """One call on its way.
 
     Attributes:
-        refused: 401 or 403, if the server has answered nothing else to it.
+        refused: 401 or 403, if the server has answered nothing else to it, and has not been sent it again since.
         status: The status of the last answer.
-        unread: Why that answer was not read to its end.
+        unread: Why that answer was not read to its end, or did not come.
+        has_failed: Whether a request of it met an error, of the network or of the login.
         is_over: Whether nobody waits for an answer any more.
         pace: How often its stream may be opened again.
     """
@@ -57,22 +58,47 @@ class SentCall:
     refused: int | None = None
     status: int | None = None
     unread: str = ""
+    has_failed: bool = False
     is_over: bool = False
     pace: Pace = field(default_factory=Pace)
-    _is_accepted: bool = False
+    _request: httpx2.Request | None = None
 
-    def note(self, status: int) -> None:
-        """Note the status of an answer; after the first that is no refusal, none is about the call itself."""
-        self._is_accepted = self._is_accepted or status not in REFUSALS
-        self.refused = None if self._is_accepted else status
-        self.status = status
+    @property
+    def may_have_acted(self) -> bool:
+        """Whether the server may have executed the call: it was sent, and not refused."""
+        return self._request is not None and self.refused is None
+
+    def begin(self, request: httpx2.Request) -> None:
+        """Take a request that will be sent: the first has the call, and is sent again with other credentials.
+
+        Raises:
+            UnreadError: It has the call, and nobody waits for that any more. Or it takes back one that was refused.
+        """
+        is_the_call = self._request in (None, request)
+        if self.is_over if is_the_call else self.refused is not None:
+            raise UnreadError(LATE)
+        if is_the_call:
+            self._request, self.refused = request, None
+
+    def note(self, answer: httpx2.Response) -> None:
+        """Note an answer; only one to the request that has the call says whether that was let in."""
+        if answer.request is self._request:
+            self.refused = answer.status_code if answer.status_code in REFUSALS else None
+        self.status = answer.status_code
+
+    def note_failed(self, error: Exception) -> None:
+        """Take what went wrong with a request, which has no answer; without a connection nothing was sent."""
+        self.has_failed |= not isinstance(error, UnreadError)
+        self.unread = str(error) if isinstance(error, UnreadError) else BROKEN_OFF
+        if isinstance(error, httpx2.ConnectError | httpx2.ConnectTimeout) and error.request is self._request:
+            self._request, self.unread = None, UNREACHED
 
     def loss(self, error: MCPError) -> str:
         """Return why an error is the SDK's and not the server's answer; empty if it may be the server's."""
-        if self.status is None:
-            return ""
         if self.unread:
             return self.unread
+        if self.status is None:
+            return ""
         if error.code == t.CONNECTION_CLOSED and error.message.startswith("SSE stream "):
             return OVER_BOUND if "exceeded" in error.message else "no answer"
         if not any(error.code == code and error.message.startswith(text) for code, text in _ERRORS_OF_THE_SDK):
@@ -114,12 +140,11 @@ class HttpTrail:
         return f"its OAuth metadata at {place} {'did not answer' if status is None else f'answered HTTP {status}'}"
 
     @contextmanager
-    def sending(self) -> Iterator[SentCall]:
+    def sending(self, sent: SentCall) -> Iterator[None]:
         """Note what is answered to the call sent in the block: the SDK makes its request in the sender's context."""
-        sent = SentCall()
         token = _sending.set((self, sent))
         try:
-            yield sent
+            yield
         finally:
             sent.is_over = True
             _sending.reset(token)
@@ -129,14 +154,26 @@ class HttpTrail:
         """Why an answer to something other than a call was not read to its end; empty if all were."""
         return self._beside_calls.unread
 
+    def note_failed(self, request: httpx2.Request, error: Exception) -> bool:
+        """Note that a request got no answer; tell whether it was one of a call, so that this alone has failed."""
+        sent = self._sent()
+        if sent is self._beside_calls or request.method != "POST":
+            return False
+        sent.note_failed(error)
+        return True
+
     def check(self, url: str) -> None:
-        """Refuse to follow a server with TLS to an address without it.
+        """Refuse to follow a server with TLS to an address without it, and any server to one with a name in it.
+
+        A name and a password before the host would be sent there, and before the eyes of a person look like the host.
 
         Raises:
             LoginError: It named one.
         """
         if self.url.startswith("https:") and not url.startswith("https:"):
             raise LoginError(f"it sends us to {_place(url)}, which is not an https address")
+        if _user_of(url) not in (b"", _user_of(self.url)):
+            raise LoginError(f"it sends us to {_place(url)} with a user name in the address")
 
     async def _before(self, request: httpx2.Request) -> None:
         self.check(str(request.url))
@@ -149,6 +186,8 @@ class HttpTrail:
             if sent.is_over:
                 raise UnreadError(LATE)
             await sent.pace.wait()
+        elif _is_for_server(request) and (sent := self._sent()) is not self._beside_calls:
+            sent.begin(request)
 
     async def _after(self, response: httpx2.Response) -> None:
         sent = self._sent()
@@ -157,7 +196,7 @@ class HttpTrail:
             self._metadata[_place(str(response.request.url))] = response.status_code
         elif _is_for_server(response.request):
             self.refused = response.status_code if response.status_code in REFUSALS else None
-            sent.note(response.status_code)
+            sent.note(response)
 
     def _sent(self) -> SentCall:
         """Return what the present request is for."""
@@ -174,6 +213,10 @@ def _is_for_server(request: httpx2.Request) -> bool:
 
 def _is_for_metadata(request: httpx2.Request) -> bool:
     return request.method == "GET" and not _is_for_server(request)
+
+
+def _user_of(url: str) -> bytes:
+    return httpx2.URL(url).userinfo
 
 
 def _place(url: str) -> str:

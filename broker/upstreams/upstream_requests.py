@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
 
     from broker.authorization.forms import Person
+    from broker.upstreams.http_trail import SentCall
 
 MOST_REQUESTS = 10
 """How often a server may ask during one call."""
@@ -65,11 +66,13 @@ class OpenCall:
         run: Which run it is of.
         person: Who can be asked.
         scope: Ends it; the deadline is put off while somebody is asked.
+        sends: What HTTP shows of it, each time that it was sent; empty for other servers.
     """
 
     run: str
     person: Person | None = None
     scope: anyio.CancelScope = field(default_factory=anyio.CancelScope)
+    sends: list[SentCall] = field(default_factory=list)
     _asked: int = 0
     _pauses: int = 0
     _seconds_left: float = 0.0

@@ -135,6 +135,8 @@ CALLS = {
     "input_refused": lambda name: call_texts.input_refused("git", "nobody is there"),  # noqa: ARG005
     "unavailable": lambda name: call_texts.unavailable("git", f"it ended at once: {one_line(name, 200)}"),
     "refused_by_http": lambda name: call_texts.refused_by_http("git", 403),  # noqa: ARG005
+    "refused_by_http and without a token": lambda name: call_texts.refused_by_http("git", 401, 60),  # noqa: ARG005
+    "not_taken": lambda name: call_texts.not_taken("git", 60),  # noqa: ARG005
     "not_found": lambda name: call_texts.not_found(f"git.{name}", ["git.git_log", "git.git_show"]),
     "not_found any more": lambda name: call_texts.not_found(f"git.{name}", [], is_withdrawn=True),
     "not_written_down": lambda name: call_texts.not_written_down("git.log"),  # noqa: ARG005  # none in it

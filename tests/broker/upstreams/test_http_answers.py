@@ -12,11 +12,11 @@ import httpx2
 import pytest
 
 from broker import ServerConfig
-from broker.calls.call_texts import lost_answer
-from broker.errors import CallTimeoutError, OutcomeUnknownError, ToolRejectedError
+from broker.calls.call_texts import lost_answer, unavailable
+from broker.errors import CallTimeoutError, OutcomeUnknownError, ToolRejectedError, UnavailableError
 from broker.upstreams.child_messages import FLOODED, LINE_BYTES, MANY_VALUES, OVER_BOUND, VALUES
-from broker.upstreams.http_answers import COMPRESSED, STREAM_SECONDS, UnreadError
-from broker.upstreams.http_trail import HttpTrail
+from broker.upstreams.http_answers import BROKEN_OFF, COMPRESSED, STREAM_SECONDS, UNREACHED, UnreadError
+from broker.upstreams.http_trail import HttpTrail, SentCall
 from broker.upstreams.oauth_settings import OAuthClient
 from tests.processes import resident_bytes
 
@@ -53,13 +53,21 @@ def reply(number, result):
 class RawServer:
     """An MCP server of 2025-11-25 over HTTP that answers some methods, or `GET`, as it is told.
 
-    `asked` has the methods of its requests, `left` is set when a client has turned away from an answer.
+    `asked` has the methods of its requests, `left` is set when a client has turned away from an answer. Cancelling
+    `open` ends it, with all its connections; then `closed` is set.
     """
 
     def __init__(self, **answers):
         self.answers = {name.replace("_", "/"): answer for name, answer in answers.items()}
         self.asked = []
-        self.left = anyio.Event()
+        self.left, self.closed = anyio.Event(), anyio.Event()
+        self.open = anyio.CancelScope()
+
+    async def listen(self, listener):
+        with self.open:
+            await listener.serve(self.serve)
+        await listener.aclose()
+        self.closed.set()
 
     async def serve(self, stream):
         async with stream:
@@ -100,7 +108,7 @@ async def connected(running, server, **settings):
     listener = await anyio.create_tcp_listener(local_host="127.0.0.1")
     port = listener.extra(anyio.abc.SocketAttribute.local_port)  # noqa: S610  # no Django here
     async with listener, anyio.create_task_group() as tasks:
-        tasks.start_soon(listener.serve, server.serve)
+        tasks.start_soon(server.listen, listener)
         config = ServerConfig(url=f"http://127.0.0.1:{port}/mcp", mode="legacy", **settings)
         async with running(config) as upstream:
             yield upstream
@@ -143,6 +151,49 @@ async def test_an_error_of_the_server_is_told_in_its_words(running, status, text
         with pytest.raises(ToolRejectedError, match="JSON-RPC error -32602") as refused:
             await upstream.call_tool("do", {})
     assert refused.value.server_text == text
+
+
+BROKEN = {
+    "before its answer": b"",
+    "within its answer": b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 99\r\n\r\n{",
+}
+
+
+@pytest.mark.parametrize("case", BROKEN)
+async def test_a_call_that_breaks_off_takes_no_other_along(running, case):
+    is_broken, results = anyio.Event(), []
+
+    async def answer(stream, number):
+        if server.asked.count("tools/call") == 1:
+            await is_broken.wait()
+            await stream.send(http(body=reply(number, HONEST["tools/call"])))
+        else:
+            await stream.send(BROKEN[case])
+            await stream.aclose()
+
+    async def call():
+        results.append(await upstream.call_tool("do", {}))
+
+    server = RawServer(tools_call=answer)
+    async with connected(running, server) as upstream, anyio.create_task_group() as tasks:
+        tasks.start_soon(call)
+        while "tools/call" not in server.asked:
+            await anyio.lowlevel.checkpoint()
+        with pytest.raises(OutcomeUnknownError) as lost:
+            await upstream.call_tool("do", {})
+        is_broken.set()
+    assert str(lost.value) == lost_answer("faulty", BROKEN_OFF)
+    assert results == [HONEST["tools/call"]]
+
+
+async def test_a_call_to_a_server_that_is_gone_was_not_sent(running):
+    server = RawServer()
+    async with connected(running, server) as upstream:
+        server.open.cancel()
+        await server.closed.wait()
+        with pytest.raises(UnavailableError) as failed:
+            await upstream.call_tool("do", {})
+        assert str(failed.value) == unavailable("faulty", UNREACHED)
 
 
 def text_of(size):
@@ -244,11 +295,17 @@ async def test_calls_are_left_in_time_though_the_server_does_not_answer_that_the
 
     server = RawServer(tools_call=hang, **({} if answers else {"notifications_cancelled": hang}))
     async with connected(running, server, call_timeout_seconds=0.2) as upstream:
+        sent = 0
         for _ in range(3):
             began = anyio.current_time()
-            with pytest.raises(CallTimeoutError):
+            # Behind a notification that is not taken, a call is not sent.
+            with pytest.raises((CallTimeoutError, UnavailableError)) as late:
                 await upstream.call_tool("do", {})
             assert anyio.current_time() - began < 1.2
+            sent += late.type is CallTimeoutError
+            while server.asked.count("tools/call") < sent:
+                await anyio.lowlevel.checkpoint()
+        assert server.asked.count("tools/call") == sent
         while server.asked.count("notifications/cancelled" if answers else "initialize") < (3 if answers else 2):
             await anyio.lowlevel.checkpoint()
     assert server.asked.count("initialize") == (1 if answers else 2)
@@ -307,7 +364,7 @@ async def test_an_answer_is_looked_for_again_only_while_somebody_waits_for_it():
         httpx2.AsyncClient(transport=transport, event_hooks=trail.hooks) as client,
         anyio.create_task_group() as tasks,
     ):
-        with trail.sending():
+        with trail.sending(SentCall()):
             tasks.start_soon(look, client)
             while not said:
                 await anyio.lowlevel.checkpoint()

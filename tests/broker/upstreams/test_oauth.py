@@ -317,6 +317,9 @@ async def test_a_login_outlasts_what_is_not_the_answer_to_it():
 
 
 PAGES = {
+    "https://bank.example@10.0.0.1:9200/reset": (
+        "the login failed: it sends us to https://10.0.0.1:9200/… with a user name in the address"
+    ),
     "https://10.0.0.1:9200/reset": "the login failed: shown",
     "http://10.0.0.1:9200/reset": (
         "the login failed: it sends us to http://10.0.0.1:9200/…, which is not an https address"
@@ -325,7 +328,7 @@ PAGES = {
 
 
 @pytest.mark.parametrize("page", PAGES)
-async def test_a_server_with_tls_sends_no_person_to_a_page_without_it(monkeypatch, page):
+async def test_a_server_sends_no_person_to_a_page_without_tls_or_with_a_name_before_its_host(monkeypatch, page):
     base = "https://web.example"
 
     def answer(request):

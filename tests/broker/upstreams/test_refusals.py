@@ -11,6 +11,7 @@ from mcp.shared.auth import OAuthToken
 
 from broker import Broker, Config
 from broker.errors import LoginError
+from broker.upstreams.http_answers import UnreadError
 from broker.upstreams.http_trail import HttpTrail, SentCall
 from broker.upstreams.kept_tokens import KeptTokens
 from broker.upstreams.login import login
@@ -124,12 +125,16 @@ async def test_a_refusal_says_what_to_do_about_it(case):
     assert (status.problem, status.what_to_do) == ("it answered HTTP 401", advice)
 
 
-CHALLENGE = 'Bearer resource_metadata="{}://10.0.0.1:9200/reset"'
-SENT = {"http": "it sends us to http://10.0.0.1:9200/…, which is not an https address", "https": "it wants a login"}
+CHALLENGE = 'Bearer resource_metadata="{}10.0.0.1:9200/reset"'
+SENT = {
+    "http://": "it sends us to http://10.0.0.1:9200/…, which is not an https address",
+    "https://admin:admin@": "it sends us to https://10.0.0.1:9200/… with a user name in the address",
+    "https://": "it wants a login",
+}
 
 
 @pytest.mark.parametrize("scheme", SENT)
-async def test_a_server_with_tls_chooses_no_address_without_it(scheme):
+async def test_a_server_with_tls_chooses_no_address_without_it_and_none_with_a_password(scheme):
     seen = []
 
     async def answer(request):
@@ -146,22 +151,52 @@ async def test_a_server_with_tls_chooses_no_address_without_it(scheme):
     async with httpx2.AsyncClient(auth=provider, transport=httpx2.MockTransport(answer), event_hooks=hooks) as http:
         with pytest.raises(LoginError, match=SENT[scheme]):
             await http.get(url, headers={"Accept": "text/event-stream"})
-    assert ("https 10.0.0.1" in seen, "http 10.0.0.1" in seen) == (scheme == "https", False)
+    assert ("https 10.0.0.1" in seen, "http 10.0.0.1" in seen) == (scheme == "https://", False)
 
 
-ANSWERS = {
+async def test_a_password_in_the_servers_own_address_is_the_operators():
+    url = "https://our%20name:p%40ss@web.example/mcp"
+    trail = HttpTrail(url)
+    transport = httpx2.MockTransport(lambda request: httpx2.Response(200, text=request.headers["Authorization"]))
+    async with httpx2.AsyncClient(transport=transport, event_hooks=trail.hooks) as http:
+        assert (await http.post(url)).text.startswith("Basic ")
+
+
+ANSWERS: dict[str, tuple[list[int | None], int | None]] = {
     "refused": ([401], 401),
     "refused again with a new token": ([401, 403], 403),
     "accepted with a new token": ([401, 200], None),
-    "accepted, and its stream not resumed": ([200, 401], None),
-    "never answered": ([], None),
+    "sent again and not answered yet": ([401, None], None),
+    "never answered": ([None], None),
 }
 
 
 @pytest.mark.parametrize("case", ANSWERS)
 def test_a_call_was_refused_if_nothing_but_refusals_came(case):
     statuses, refused = ANSWERS[case]
-    sent = SentCall()
+    sent, request = SentCall(), httpx2.Request("POST", "https://web.example/mcp")
     for status in statuses:
-        sent.note(status)
-    assert sent.refused == refused
+        sent.begin(request)
+        if status is not None:
+            sent.note(httpx2.Response(status, request=request))
+    assert (sent.refused, sent.may_have_acted) == (refused, refused is None)
+
+
+def test_what_is_answered_beside_a_call_does_not_say_that_it_was_refused():
+    sent, call = SentCall(), httpx2.Request("POST", "https://web.example/mcp")
+    sent.begin(call)
+    sent.begin(taken_back := httpx2.Request("POST", "https://web.example/mcp"))
+    sent.note(httpx2.Response(401, request=taken_back))
+    assert (sent.refused, sent.may_have_acted) == (None, True)
+
+
+def test_a_call_that_nobody_waits_for_is_not_sent_again_nor_taken_back():
+    sent, call = SentCall(), httpx2.Request("POST", "https://web.example/mcp")
+    sent.begin(call)
+    sent.note(httpx2.Response(401, request=call))
+    with pytest.raises(UnreadError, match="nobody waits"):
+        sent.begin(httpx2.Request("POST", "https://web.example/mcp"))
+    sent.is_over = True
+    with pytest.raises(UnreadError, match="nobody waits"):
+        sent.begin(call)
+    assert (sent.refused, sent.may_have_acted) == (401, False)
