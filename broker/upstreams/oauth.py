@@ -5,9 +5,10 @@ Above: connecting.py, and login.py for the login that a person does once. Below:
 
 from __future__ import annotations
 
-from contextlib import AsyncExitStack, aclosing
-from typing import TYPE_CHECKING
+from contextlib import aclosing, asynccontextmanager
+from typing import TYPE_CHECKING, Any
 
+import anyio
 from mcp.client.auth import AuthorizationCodeResult, OAuthClientProvider, OAuthFlowError
 from mcp.client.auth.extensions.client_credentials import ClientCredentialsOAuthProvider
 from mcp.shared.auth import OAuthClientMetadata
@@ -19,9 +20,10 @@ from broker.upstreams.kept_tokens import KeptTokens
 from broker.upstreams.oauth_settings import OAuthClient
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, Callable
+    from collections.abc import AsyncGenerator, AsyncIterator, Callable
 
     import httpx2
+    from mcp.shared.auth import OAuthToken
 
     from broker.upstreams.server_config import ServerConfig
 
@@ -94,7 +96,60 @@ class OwnEndpoints(OAuthClientProvider):
             raise LoginError("the metadata of its authorization server cannot be had")
 
 
-class _Provider(OwnEndpoints):
+class _Renewing(OAuthClientProvider):
+    """The SDK's, for which requests wait only while there are new tokens to get.
+
+    The SDK's holds its lock until each request is answered: calls would wait for each other, and for one that hangs.
+    """
+
+    def __init__(self, *given: Any, **named: Any) -> None:
+        """Take what the SDK's takes."""
+        super().__init__(*given, **named)
+        self._renewal = anyio.Lock()
+
+    async def _auth_flow(self, request: httpx2.Request) -> AsyncGenerator[httpx2.Request, httpx2.Response]:
+        if not self._initialized:
+            await self._initialize()
+        while True:
+            used = self.context.current_tokens
+            self._add_auth_header(request)
+            response = yield request
+            if response.status_code not in REFUSALS:
+                return
+            async with self._alone():
+                if await self._are_renewed(used):
+                    continue
+                # The server says when tokens are over: those that expire here may have been refreshed elsewhere.
+                self.context.token_expiry_time = None
+                async with aclosing(super()._auth_flow(request)) as flow:
+                    await anext(flow)  # the request, which has been answered
+                    try:
+                        while (outgoing := await flow.asend(response)) is not request:
+                            _bound(outgoing, request)
+                            response = yield outgoing
+                    except StopAsyncIteration:
+                        return
+            yield request
+            return
+
+    @asynccontextmanager
+    async def _alone(self) -> AsyncIterator[None]:
+        """Let nobody else get new tokens meanwhile."""
+        async with self._renewal:
+            yield
+
+    async def _are_renewed(self, used: OAuthToken | None) -> bool:
+        """Tell whether somebody else has got new tokens since a request was sent with these."""
+        return self.context.current_tokens not in (None, used)
+
+
+def _bound(outgoing: httpx2.Request, request: httpx2.Request) -> None:
+    """Have an authorization server answer within the time that a server has to be reached."""
+    times = request.extensions["timeout"]
+    outgoing.extensions["timeout"] = {**times, "read": times["connect"]}
+
+
+class _Provider(_Renewing, OwnEndpoints):
     """The SDK's, for a login that several processes of a user share, with refresh tokens that may be good for one use.
 
     One of them at a time gets new tokens, and the others take these over. The SDK's would present a refresh token that
@@ -106,36 +161,19 @@ class _Provider(OwnEndpoints):
         super().__init__(url, client, kept, _nobody_is_there, _nobody_comes_back)
         self._kept = kept
 
-    async def _auth_flow(self, request: httpx2.Request) -> AsyncGenerator[httpx2.Request, httpx2.Response]:
-        # The server says when tokens are over: those that expire here may have been refreshed elsewhere.
-        self.context.token_expiry_time = None
-        async with AsyncExitStack() as alone, aclosing(super()._auth_flow(request)) as flow:
-            outgoing = await anext(flow)
-            while True:
-                response = yield outgoing
-                while outgoing is request and response.status_code in REFUSALS:
-                    await alone.enter_async_context(self._kept.alone())
-                    if not await self._take_over():
-                        break
-                    await alone.aclose()
-                    self._add_auth_header(request)
-                    response = yield request
-                try:
-                    outgoing = await flow.asend(response)
-                except StopAsyncIteration:
-                    return
-                if outgoing is request:
-                    await alone.aclose()
+    @asynccontextmanager
+    async def _alone(self) -> AsyncIterator[None]:
+        async with super()._alone(), self._kept.alone():
+            yield
 
-    async def _take_over(self) -> bool:
-        """Take over what is kept, and tell whether that is something else than we had.
+    async def _are_renewed(self, used: OAuthToken | None) -> bool:
+        """Take over what is kept, and tell whether that is something else than was used.
 
         What was given to another registration is not for the authorization server that the upstream names now.
         """
-        before = self.context.current_tokens
         is_ours = await self._kept.get_client_info() == self.context.client_info
         self.context.current_tokens = await self._kept.get_tokens() if is_ours else None
-        return self.context.current_tokens not in (None, before)
+        return self.context.current_tokens not in (None, used)
 
     async def _perform_authorization(self) -> httpx2.Request:
         if self.context.can_refresh_token():
@@ -150,7 +188,7 @@ class _Provider(OwnEndpoints):
             raise LoginError(_WANTED)
 
 
-class _Account(ClientCredentialsOAuthProvider):
+class _Account(_Renewing, ClientCredentialsOAuthProvider):
     """The SDK's, with errors that say what an operator can correct."""
 
     async def _perform_authorization(self) -> httpx2.Request:
