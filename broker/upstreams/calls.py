@@ -29,6 +29,7 @@ from broker.logging import logger
 from broker.upstreams.child_messages import TOO_LARGE
 from broker.upstreams.connection import AnswerLostError, NotExecutedError
 from broker.upstreams.http_answers import UNREACHED
+from broker.upstreams.http_trail import SESSION_OVER
 from broker.upstreams.progress import Progress
 from broker.upstreams.upstream_requests import OpenCall, RefusedError, UpstreamRequests
 
@@ -97,7 +98,7 @@ class Calls:
         except AnswerLostError as error:
             raise self._unknown_outcome(str(error)) from None
         except MCPError as error:
-            raise self._error(connection, error) from None
+            raise self._error(connection, call, error) from None
         except (ValidationError, RuntimeError, RecursionError) as error:
             logger().warning("bad reply", server=self._server, error=type(error).__name__)
             raise ReplyError(self._server, call_texts.bad_answer(self._server)) from None
@@ -136,13 +137,14 @@ class Calls:
             return UnavailableError(self._server, call_texts.not_taken(self._server, seconds))
         return UnavailableError(self._server, call_texts.refused_by_http(self._server, status, seconds))
 
-    def _error(self, connection: Connection, error: MCPError) -> Exception:
+    def _error(self, connection: Connection, call: OpenCall, error: MCPError) -> Exception:
         """Tell an answer of the server from a failure of the transport, which the SDK reports alike."""
         session_gone = error.code == INVALID_REQUEST and error.message == "Session terminated"
         if session_gone or (error.code == CONNECTION_CLOSED and error.message == "Connection closed"):
             connection.end("it closed the connection")
             return self._unknown_outcome(connection.reason)
-        if error.code == REQUEST_TIMEOUT:
+        # The same code says in many servers that there is no such session.
+        if error.code == REQUEST_TIMEOUT and not (call.sends and call.sends[-1].status == SESSION_OVER):
             return CallTimeoutError(self._server, call_texts.reported_timeout(self._server))
         return ToolRejectedError(self._server, error.code, self._redact(error.message))
 

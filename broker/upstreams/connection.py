@@ -16,7 +16,7 @@ from mcp import ClientSession, MCPError
 from mcp.client.subscriptions import listen
 from mcp.types.version import MODERN_PROTOCOL_VERSIONS
 
-from broker.upstreams.http_trail import HttpTrail, SentCall
+from broker.upstreams.http_trail import SESSION_OVER, HttpTrail, SentCall
 from broker.upstreams.raw_dispatcher import RAW, RawDispatcher
 from broker.upstreams.upstream_requests import RefusedError
 
@@ -181,11 +181,19 @@ class Connection:
             raise
         finally:
             self._calls -= 1
-            if sent.has_failed:
-                self._failing = self._failing or (f"it answered HTTP {sent.refused}" if sent.refused else sent.unread)
+            self._failing = self._failing or self._failure(sent)
             # The answers to calls that were sent before are still to come.
             if self._failing and self._calls == 0:
                 self.end(self._failing)
+
+    def _failure(self, sent: SentCall) -> str:
+        """Return why no further call can be sent after this one; empty if one can."""
+        if sent.has_failed:
+            return f"it answered HTTP {sent.refused}" if sent.refused else sent.unread
+        # Whatever it says beside that (2025-11-25, basic/transports, session management).
+        if sent.status == SESSION_OVER and self.protocol_version not in MODERN_PROTOCOL_VERSIONS:
+            return "it has ended the session"
+        return ""
 
     async def list_resources(self) -> list[t.Resource]:
         """Return the resources of the first pages, none where the server has none.

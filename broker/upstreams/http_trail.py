@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from mcp import MCPError
 
 REFUSALS = frozenset({401, 403})
+SESSION_OVER = 404
 _FOUND = 200
 _WELL_KNOWN = "/.well-known/"
 

@@ -196,6 +196,24 @@ async def test_a_call_to_a_server_that_is_gone_was_not_sent(running):
         assert str(failed.value) == unavailable("faulty", UNREACHED)
 
 
+@pytest.mark.parametrize("code", [-32600, -32001])
+async def test_after_a_session_that_is_over_there_is_a_new_one(running, code):
+    async def refuse(stream, number):
+        if server.asked.count("initialize") == 1:
+            error = {"jsonrpc": "2.0", "id": number, "error": {"code": code, "message": "Session not found"}}
+            await stream.send(http("404 Not Found", body=json.dumps(error).encode()))
+        else:
+            await stream.send(http(body=reply(number, HONEST["tools/call"])))
+
+    server = RawServer(tools_call=refuse)
+    async with connected(running, server) as upstream:
+        with pytest.raises(ToolRejectedError, match=f"JSON-RPC error {code}") as refused:
+            await upstream.call_tool("do", {})
+        assert refused.value.server_text == "Session not found"
+        assert (await upstream.call_tool("do", {})) == HONEST["tools/call"]
+    assert server.asked.count("initialize") == 2
+
+
 def text_of(size):
     return {"content": [{"type": "text", "text": "x" * size}]}
 
