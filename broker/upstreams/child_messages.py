@@ -223,6 +223,8 @@ class Outgoing(Stream):
         """
         try:
             await self._write(one)
+            if isinstance(one.message, JSONRPCNotification) and one.message.method == "notifications/cancelled":
+                self._child.look()
         finally:
             # Also when it was cancelled while the answer waited for the pipe: there is no other.
             if isinstance(one.message, JSONRPCResponse | JSONRPCError):

@@ -86,6 +86,11 @@ class Child:
                 del self._stderr[:-STDERR_BYTES]
         self._stderr_ended.set()
 
+    def look(self) -> None:
+        """Report an exit that the pipes do not show, because something that the child started holds them."""
+        if not self._is_stopping and self._process.returncode is not None:
+            self._report("")
+
     async def report_exit(self, otherwise: str) -> None:
         """Say how the child ended, with its last words where there are any; `otherwise` if it still runs."""
         if self._is_stopping:
@@ -94,6 +99,9 @@ class Child:
             await self._stderr_ended.wait()
         with anyio.move_on_after(_LAST_WORDS_SECONDS):
             await self._process.wait()
+        self._report(otherwise)
+
+    def _report(self, otherwise: str) -> None:
         words = self.last_words()
         code = self._process.returncode
         ended = otherwise if code is None else _how_it_ended(code)

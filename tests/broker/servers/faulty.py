@@ -87,7 +87,7 @@ def tools(request):  # noqa: PLR0911  # one return for each fault
     return {"tools": [ECHO]}
 
 
-def call(request):  # noqa: C901  # one case for each fault
+def call(request):  # noqa: C901, PLR0912  # one case for each fault
     arguments = request["params"].get("arguments", {})
     if path := os.environ.get("CALLS_LOG"):
         note(path, json.dumps(arguments))
@@ -97,6 +97,9 @@ def call(request):  # noqa: C901  # one case for each fault
             sys.stderr.write("no space left on device\n")
             sys.stderr.flush()
             os.kill(os.getpid(), signal.SIGKILL)
+        case "leaves_a_child_in_call" if arguments.get("text") == "die":
+            start_child(apart=False)
+            os._exit(3)
         case "hangs_in_call" if arguments.get("text") == "hang":
             return
         case "endless_line":

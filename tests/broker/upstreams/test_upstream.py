@@ -259,6 +259,14 @@ async def test_a_death_during_a_call_is_reported_once_and_the_server_comes_back(
     assert log.read_text().splitlines() == ['{"text": "die"}', '{"text": "again"}']
 
 
+async def test_a_server_that_is_dead_while_its_child_holds_the_pipes_is_started_again(faulty, running, log):
+    target = faulty("leaves_a_child_in_call", env={"CALLS_LOG": str(log)}, call_timeout_seconds=3)
+    async with running(target) as upstream:
+        with pytest.raises(CallTimeoutError):
+            await upstream.call_tool("echo", {"text": "die"})
+        assert text_of(await upstream.call_tool("echo", {"text": "again"})) == "again"
+
+
 async def test_a_call_that_is_not_answered_times_out_and_is_cancelled_at_the_server(faulty, running, tmp_path):
     log = tmp_path / "calls"
     target = faulty("hangs_in_call", env={"CALLS_LOG": str(log)}, call_timeout_seconds=0.3)
