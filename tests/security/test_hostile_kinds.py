@@ -782,6 +782,115 @@ while True: posix.urandom(65_536)
 """,
         "stopped cpu_seconds",
     ),
+    "a group that is in itself": (
+        """
+class G(ExceptionGroup):
+    exceptions = property(lambda self: (self, self))
+raise G('x', [ValueError()])
+""",
+        "raised G",
+    ),
+    "notes without end in an exception": (
+        """
+e = ValueError('x')
+e.__notes__ = type('Notes', (list,), {'__iter__': lambda _: iter(int, 1)})()
+raise e
+""",
+        "stopped cpu_seconds",
+    ),
+    "a finalizer that is called at the end": (
+        """
+import weakref
+def forever():
+    while True:
+        pass
+class A: ...
+a = A()
+weakref.finalize(a, forever)
+del a
+""",
+        "stopped cpu_seconds",
+    ),
+    "suggestions for a name without end": (
+        """
+class A:
+    def __dir__(self):
+        while True:
+            pass
+A().name
+""",
+        "stopped cpu_seconds",
+    ),
+    "digits without a limit": (
+        """
+import sys
+sys.set_int_max_str_digits(0)
+len(str(7 ** 10 ** 7))
+""",
+        "stopped cpu_seconds",
+    ),
+    "a module name that compares for ever": (
+        """
+class M:
+    def __eq__(self, other):
+        while True:
+            pass
+    __hash__ = None
+class E(Exception): ...
+E.__module__ = M()
+raise E
+""",
+        "stopped cpu_seconds",
+    ),
+    "an error that is said to be of a line far away": (
+        """
+raise SyntaxError('x', ('script.py', 10 ** 9, 10 ** 9, 'text' * 100_000, 5, 5))
+""",
+        "raised SyntaxError",
+    ),
+    "a representation of sixteen megabytes": (
+        """
+class A:
+    def __repr__(self):
+        return 'x' * (16 << 20)
+A()
+""",
+        "stopped value_bytes",
+    ),
+    "an enum whose value is itself": (
+        """
+import enum
+class E(enum.Enum):
+    A = 1
+E.A._value_ = E.A
+E.A
+""",
+        "raised RecursionError",
+    ),
+    "builtins emptied": (
+        """
+import builtins
+builtins.__dict__.clear()
+""",
+        "raised SandboxTrap",
+    ),
+    "tasks that make two more each": (
+        """
+import asyncio
+async def twice():
+    async with asyncio.TaskGroup() as group:
+        group.create_task(twice())
+        group.create_task(twice())
+await twice()
+""",
+        "out of memory",
+    ),
+    "code that names another file": (
+        """
+exec(compile('1/0', '/etc/passwd', 'exec'))
+""",
+        "raised ZeroDivisionError",
+    ),
 }
 
 
