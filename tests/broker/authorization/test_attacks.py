@@ -335,6 +335,32 @@ async def test_an_argument_that_no_question_would_show_is_not_sent(run, reached)
     assert (await run(control)).value == "x"
 
 
+TWIN = """
+class Twin(str):
+    __hash__ = object.__hash__
+    def __eq__(self, other):
+        return self is other
+"""
+NO_EVIL = {
+    "rules": [
+        {"name": "no evil", "tools": "good.echo", "effect": "deny", "arguments": {"/text": {"equals": "evil"}}},
+        {"tools": "good.echo", "effect": "allow"},
+    ]
+}
+
+
+@pytest.mark.parametrize(("texts", "sent"), [(("good", "evil"), []), (("evil", "good"), [("echo", "good")])])
+async def test_an_argument_that_is_given_twice_is_judged_as_it_is_sent(servers, reached, texts, sent):
+    given = ", ".join(f"Twin('text'): {text!r}" for text in texts)
+    script = f"import tools\n{RAW}{TWIN}\ntools.good.echo\nawait raw('good.echo', {{{given}}})"
+    with anyio.fail_after(60):
+        async with Broker(Config(policy=PolicyConfig.model_validate(NO_EVIL)), servers=servers) as broker:
+            result = await broker.session().execute_code(script, describe_references=True, check="off")
+    refused = "good.echo was refused by rule 1 'no evil' of the policy."
+    assert (result.value, result.error and result.error.message) == (("good", None) if sent else (None, refused))
+    assert reached == sent
+
+
 async def test_calls_that_wait_for_their_turn_are_refused_when_their_grant_is_taken_back():
     server = MCPServer("desk")
     reached, go_on, first = [], anyio.Event(), anyio.Event()
