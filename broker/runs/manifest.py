@@ -24,15 +24,15 @@ if TYPE_CHECKING:
 
 _LOOKS = re.compile(r"\b(?:help|inspect|pydoc|signature|get_type_hints)\b|__(?:doc|annotations|signature)__")
 """Names with which a script looks at tools; the manifest then has sources and summaries to look at."""
-OF_PYTHON = sys.stdlib_module_names | frozenset(dir(builtins))
-"""Names that mean what Python has under them, unless a script imports a server's."""
+OF_EVERY_SCRIPT = sys.stdlib_module_names | {*dir(builtins), "tools"}
+"""Names that mean what every script has under them, unless it imports a server's: Python's, and the module of tools."""
 _SUMMARY_CHARACTERS = 120
 
 
 def manifest_of(script: str, found: Sequence[Reference], disclosure: Disclosure) -> dict[str, Any]:
     """Return the manifest for a script that names what was `found`; it may have to generate stubs.
 
-    The servers that it names are there without an import too, but for those with a name of Python's own.
+    The servers that it names are there without an import too, but for those with a name that every script has.
 
     Of servers whose names are not in the script's text, only the described tools are listed: each function costs the
     guest 5 µs, and a catalog may have ten thousand. If the script puts another name together at run time, the guest
@@ -42,7 +42,7 @@ def manifest_of(script: str, found: Sequence[Reference], disclosure: Disclosure)
     text = normalised("NFKC", script)
     looks = _LOOKS.search(text) is not None
     takes_all = not found and "tools" in text
-    names = {reference.namespace for reference in found} - OF_PYTHON
+    names = {reference.namespace for reference in found} - OF_EVERY_SCRIPT
     described: dict[str, list[CatalogEntry]] = {}
     for entry in disclosure.described():
         described.setdefault(entry.spec.server, []).append(entry)

@@ -17,7 +17,7 @@ import anyio
 from broker.calls.call_texts import script_not_described
 from broker.logging import logger
 from broker.runs.hints import sharpened
-from broker.runs.manifest import OF_PYTHON, manifest_of
+from broker.runs.manifest import OF_EVERY_SCRIPT, manifest_of
 from broker.runs.not_described import NotDescribed
 from broker.runs.script_check import CheckedScript, diagnostics_of, stops, unreadable
 from broker.tools.spellings import STAND_INS
@@ -149,12 +149,12 @@ class Preparation:
         """Return the names that may stand for servers and tools in a script without an import.
 
         These are namespaces of which the text uses an attribute, and names that it calls or imports which may be a
-        server or tool in another program's spelling. Names that Python itself has are left out.
+        server or tool in another program's spelling. Names that every script has are left out.
         """
         text = normalised("NFKC", script)
         named = dict.fromkeys([*_IMPORTED.findall(text), *_CALLED.findall(text)])
         known = STAND_INS.union(self.catalog.namespaces.values()).intersection([*named, *_WITH_ATTRIBUTE.findall(text)])
-        return known.union(self.disclosure.names_of_tools(islice(named, _MOST_NAMED))) - OF_PYTHON
+        return known.union(self.disclosure.names_of_tools(islice(named, _MOST_NAMED))) - OF_EVERY_SCRIPT
 
     def _change_of(self, entry: CatalogEntry) -> str:
         text = self.disclosure.changed(entry)

@@ -237,6 +237,26 @@ async def test_a_tool_that_is_not_described_stops_the_script_before_it_starts(op
     assert done.outcome == "completed"
 
 
+@pytest.mark.parametrize(
+    "script",
+    [
+        "from tools import desk\nawait desk.add(a=1)",
+        "from tools.desk import add\nawait add(a=1)",
+        "import tools\nawait tools.desk.add(a=1)",
+        "await tools.desk.add(a=1)",
+        "await tools.tools.tools()",
+        "from tools.tools import tools\nawait tools()",
+    ],
+)
+async def test_a_server_and_a_tool_named_tools_stand_in_nobodys_way(opened, script):
+    def tools() -> int:
+        return 1
+
+    async with opened(tools=[tools]) as broker:
+        result = await run(broker, script, "*")
+    assert (result.outcome, [call.status for call in result.calls]) == ("completed", ["ok"])
+
+
 async def test_a_tool_reached_by_a_computed_name_needs_its_description_too(opened):
     script = "import tools\nname = 'desk'\nawait getattr(getattr(tools, name), 'add')(a=1)"
     async with opened() as broker:
