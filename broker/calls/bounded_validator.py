@@ -2,13 +2,15 @@
 
 Above: json_schema.py, which loads it for the first value that its own look does not settle. Below: jsonschema,
 check_work.py, unevaluated.py. Schemas were written by a server, and may be made to run for ever, so they are checked
-with three differences:
+with these differences:
 
 - `pattern` and `patternProperties` are not looked at: a regular expression is a program of the server's;
 - a `$ref` leads only into the same document, never to a file or the network;
 - after a number of steps or levels the check gives up with what it has found so far. A long message, which quotes the
   value, costs many steps, and so do names. The check protects scripts from surprises, not the server, which checks its
-  own arguments.
+  own arguments;
+- what OpenAPI 3.0 says in words of its own counts, because many servers send its schemas: `nullable`, and
+  `exclusiveMinimum` and `exclusiveMaximum` as a boolean beside the bound.
 """
 
 from __future__ import annotations
@@ -130,6 +132,9 @@ def _bounded(validator: Any) -> Any:
             keywords[name] = _counted(check)
     for name in {"const", "enum"} & keywords.keys():
         keywords[name] = _compared(keywords[name])
+    for name, bound in (("exclusiveMinimum", "minimum"), ("exclusiveMaximum", "maximum")):
+        if name in keywords:
+            keywords[name] = _exclusive(keywords[name], bound)
     bounded = validators.extend(validator, keywords)  # type: ignore[no-untyped-call]  # untyped in the stubs
     bounded.evolve = _evolved
     return bounded
@@ -152,6 +157,8 @@ def _evolved(validator: Any, **changes: Any) -> Any:
 def _counted(check: Callable[..., Any]) -> Callable[..., Iterator[ValidationError]]:
     def counted(validator: Any, value: Any, instance: Any, schema: Any) -> Iterator[ValidationError]:
         check_work.take(1)
+        if instance is None and schema.get("nullable") is True:
+            return
         check_work.take_look_through(value, instance)
         if isinstance(instance, int):
             check_work.take_at_once(instance.bit_length() // _NUMBER_BITS)
@@ -162,6 +169,17 @@ def _counted(check: Callable[..., Any]) -> Callable[..., Iterator[ValidationErro
                 yield error
 
     return counted
+
+
+def _exclusive(check: Callable[..., Any], bound: str) -> Callable[..., Iterator[ValidationError]]:
+    """True says that the bound beside it is excluded itself."""
+
+    def checked(validator: Any, value: Any, instance: Any, schema: Any) -> Iterator[ValidationError]:
+        limit = schema.get(bound) if value is True else None if value is False else value
+        if limit is not None:
+            yield from check(validator, limit, instance, schema)
+
+    return checked
 
 
 def _looked_up(check: Callable[..., Any]) -> Callable[..., Iterator[ValidationError]]:

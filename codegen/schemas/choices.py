@@ -31,8 +31,6 @@ _KINDS: dict[type, ClosedType] = {
 def closed_choice(schema: dict[str, Any], document: ClosedDocument, budget: Budget) -> tuple[ClosedType, str]:
     """Return the type of a schema that lists its values, and why it says less than that, if it does."""
     values = [schema["const"]] if "const" in schema else schema["enum"]
-    if schema.get("nullable") is True:
-        values = [*values, None]
     if values == [None]:
         return {"type": "null"}, ""
     length = sum(len(value) for value in values if isinstance(value, str))

@@ -109,6 +109,11 @@ class SchemaRewriter:
             return self._degrade(words, reason)
         if not isinstance(schema, dict):
             return {}
+        closed = self._of_value(schema, words, depth)
+        return any_of([closed, {"type": "null"}]) if schema.get("nullable") is True else closed
+
+    def _of_value(self, schema: dict[str, Any], words: tuple[str, ...], depth: int) -> ClosedType:
+        """Rewrite a schema without `nullable`, which OpenAPI 3.0 has beside every other keyword."""
         reference = reference_of(schema)
         if reference is not None:
             return self._referenced(schema, reference, words, depth)
@@ -172,8 +177,6 @@ class SchemaRewriter:
         for branch in branches:
             whole = {**base, "allOf": [*branches_of(base, "allOf"), branch]} if shaped else branch
             closed.append(self._closed(whole, branch_words(branch, words), depth + 1))
-        if schema.get("nullable") is True:
-            closed.append({"type": "null"})
         return any_of(closed)
 
     def _choice(self, schema: dict[str, Any], words: tuple[str, ...]) -> ClosedType:
@@ -184,10 +187,7 @@ class SchemaRewriter:
 
     def _by_type(self, schema: dict[str, Any], words: tuple[str, ...], depth: int) -> ClosedType:
         names = type_names(schema) or implied_types(schema)
-        closed = [self._of_type(name, schema, words, depth) for name in dict.fromkeys(names)]
-        if closed and schema.get("nullable") is True:
-            closed.append({"type": "null"})
-        return any_of(closed) if closed else {}
+        return any_of(self._of_type(name, schema, words, depth) for name in dict.fromkeys(names))
 
     def _of_type(self, name: str, schema: dict[str, Any], words: tuple[str, ...], depth: int) -> ClosedType:
         if name in _SCALARS:

@@ -103,9 +103,21 @@ def test_keys_that_python_reads_as_one_name_are_told_apart() -> None:
     assert made.degradations == ()
 
 
-def test_a_list_of_values_may_be_nullable() -> None:
-    made = stub({"a": {"enum": ["x", "y"], "nullable": True}, "b": {"type": "string", "nullable": True}})
-    assert signature(made) == "async def look(*, a: Literal['x', 'y', None]=..., b: str | None=...) -> Any:"
+@pytest.mark.parametrize(
+    ("schema", "written"),
+    [
+        ({"type": "string"}, "str | None"),
+        ({"enum": ["x", "y"]}, "Literal['x', 'y'] | None"),
+        ({"anyOf": [{"type": "string"}, {"type": "integer"}]}, "str | int | None"),
+        ({"allOf": [{"$ref": "#/$defs/tag"}]}, "str | None"),
+        ({"allOf": [{"$ref": "#/$defs/tag"}, {"minLength": 1}]}, "str | None"),
+        ({"$ref": "#/$defs/tag"}, "str | None"),
+        ({}, "Any"),
+    ],
+)
+def test_a_schema_of_any_form_may_be_nullable(schema: Any, written: str) -> None:
+    made = stub({"a": {**schema, "nullable": True}}, schema={"$defs": {"tag": {"type": "string"}}})
+    assert signature(made) == f"async def look(*, a: {written}=...) -> Any:"
 
 
 def test_a_number_larger_than_64_bits_is_no_literal() -> None:
