@@ -6,12 +6,12 @@ accepts; where no type can say it, the schema becomes `{}`, and a degradation sa
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from codegen.identifiers import identifier
 from codegen.plain_text import one_line
 from codegen.schemas.budget import MAX_BRANCHES, MAX_DEPTH, MAX_SUBSCHEMAS, Budget
-from codegen.schemas.choices import closed_choice
+from codegen.schemas.choices import MAX_CHOICES, closed_choice
 from codegen.schemas.class_names import branch_words, reference_words, singular
 from codegen.schemas.closed_types import EXTRA, RESULT, ClosedDocument, ClosedField, ClosedType, any_of, is_text
 from codegen.schemas.keywords import (
@@ -31,6 +31,9 @@ from codegen.schemas.notes import GIVEN, GOT, PARAMETER, described, note_of
 from codegen.schemas.places import Places
 from codegen.schemas.references import References, reference_of
 from codegen.schemas.whole_schema import WholeSchemas
+
+if TYPE_CHECKING:
+    from codegen.schemas.needs import Need
 
 MAX_PARAMETERS = 1_000
 """Of a tool; the most that a real one has is 58."""
@@ -77,14 +80,14 @@ class SchemaRewriter:
             return (), True
         fields_, types = self._fields(root, words, 0)
         self._document.roots.update(types)
-        takes_extra = takes_other_keys(root)
+        takes_extra = takes_other_keys(root) and self._listed_keys(root) is None
         if takes_extra:
             self._document.roots[EXTRA] = self._extra(root, words, 0) or {}
         return fields_, takes_extra
 
-    def choices_of_keys(self) -> list[list[str]]:
-        """Return the sets of keys of which the input needs one; for the schema rewritten last."""
-        return self._whole.choices_of_keys(self._references.document)
+    def needs(self) -> tuple[Need, ...]:
+        """Return what the forms of the input need besides its required keys; for the schema rewritten last."""
+        return self._whole.needs(self._references.document)
 
     def result(self, schema: Any, words: tuple[str, ...], *, unwraps: bool) -> None:
         """Rewrite an output schema, or the one property `result` of it, as the root `RESULT`."""
@@ -205,12 +208,12 @@ class SchemaRewriter:
 
     def _object(self, schema: dict[str, Any], words: tuple[str, ...], depth: int) -> ClosedType:
         schema = self._whole.with_conditionals(schema, depth)
-        self._budget.fields -= len({*properties_of(schema), *required_of(schema)})
+        self._budget.fields -= len(self._keys(schema))
         if self._budget.fields < 0:
             self._degrade(words, f"more than {self._budget.most_fields} fields in all; this object is not typed")
             return {"type": "object", "additionalProperties": {}}
         fields_, types = self._fields(schema, words, depth)
-        extra = self._extra(schema, words, depth)
+        extra = None if self._listed_keys(schema) else self._extra(schema, words, depth)
         if not fields_:
             return {"type": "object", "additionalProperties": extra if extra is not None else {}}
         if extra is not None:
@@ -223,13 +226,10 @@ class SchemaRewriter:
     ) -> tuple[tuple[ClosedField, ...], dict[str, ClosedType]]:
         """Rewrite the properties of an object, each distinct type of theirs under one token."""
         required = set(required_of(schema))
-        properties = properties_of(schema) | {
-            key: True for key in required_of(schema) if key not in properties_of(schema)
-        }
         fields_: list[ClosedField] = []
         tokens: dict[str, str] = {}
         types: dict[str, ClosedType] = {}
-        for key, subschema in properties.items():
+        for key, subschema in self._keys(schema).items():
             if subschema is False or (isinstance(subschema, dict) and subschema.get("not") in ({}, True)):
                 continue
             if not is_text(key):
@@ -250,6 +250,25 @@ class SchemaRewriter:
                 )
             )
         return tuple(fields_), types
+
+    def _keys(self, schema: dict[str, Any]) -> dict[str, Any]:
+        """Return the schema of each key that an object is said to have, in whatever place."""
+        values = values_of_other_keys(schema) or [True]
+        others = values[0] if len(values) == 1 else {"anyOf": values}
+        named = [*required_of(schema), *(self._listed_keys(schema) or ())]
+        properties = properties_of(schema)
+        return properties | {key: others for key in named if key not in properties}
+
+    def _listed_keys(self, schema: dict[str, Any]) -> list[str] | None:
+        """Return the keys of which all of an object's are, None if they are not listed or too many to show."""
+        names = schema.get("propertyNames")
+        reference = reference_of(names) if isinstance(names, dict) else None
+        if reference is not None:
+            names = self._references.target(reference, names)
+        listed = names.get("enum") if isinstance(names, dict) else None
+        if not isinstance(listed, list) or len(listed) > MAX_CHOICES:
+            return None
+        return [key for key in listed if isinstance(key, str)]
 
     def _extra(self, schema: dict[str, Any], words: tuple[str, ...], depth: int) -> ClosedType | None:
         """Return the type of other keys where the schema gives one, None where it says nothing about them."""

@@ -28,6 +28,8 @@ STRUCTURE = frozenset(
     }
 )
 
+_LONGEST_CONSTANT = 40
+
 _KEYWORDS_OF_SHAPES = {
     "object": {"properties", "patternProperties", "required", "additionalProperties"},
     "array": {"items", "prefixItems"},
@@ -73,6 +75,16 @@ def implied_types(schema: dict[str, Any]) -> list[str]:
     keywords = {name for name in schema if name != "additionalProperties" or isinstance(schema[name], dict)}
     shapes = [name for name, about in _KEYWORDS_OF_SHAPES.items() if keywords & about]
     return shapes and [*shapes, *(name for name, about in _KEYWORDS_OF_SCALARS.items() if keywords & about)]
+
+
+def constant_of(schema: Any) -> str | int | None:
+    """Return the one short text or whole number that a schema allows, None if it allows anything else."""
+    if not isinstance(schema, dict):
+        return None
+    listed = schema.get("enum")
+    value = listed[0] if isinstance(listed, list) and len(listed) == 1 else schema.get("const")
+    is_short = len(value) <= _LONGEST_CONSTANT if isinstance(value, str) else type(value) in {int, bool}
+    return value if is_short else None
 
 
 def says_something(schema: Any) -> bool:

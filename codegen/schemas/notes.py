@@ -12,13 +12,14 @@ import re
 from dataclasses import dataclass
 from typing import Any
 
-from codegen.plain_text import one_line
+from codegen.plain_text import literal, one_line, sentences
 from codegen.schemas.brevity import worth_saying
+from codegen.schemas.keywords import branches_of, constant_of
 
 _PATTERN_LENGTH = 200
 # Formats whose name says what any pattern beside them could.
 _TELLING_FORMATS = frozenset({"date", "date-time", "duration", "email", "ipv4", "ipv6", "time", "uri", "uuid"})
-_FORMATS_OF_NUMBERS = frozenset({"double", "float", "int32", "int64"})
+_FORMAT_OF_NUMBERS = re.compile(r"double|float\d*|u?int\d*")
 _LINK = re.compile(r"\[([^\[\]]{1,80})\]\((?:https?:/)?/[^()\s]{1,300}\)")
 _SENTENCE_END = re.compile(r"(?<=[.!?])(?<!e\.g\.)(?<!i\.e\.)(?<!etc\.)(?<!vs\.)\s+(?=[A-Z`(])")
 # Between words: letters on one side at most, or a change of case, as in `imageUrl` and `HTMLUrl`.
@@ -52,7 +53,9 @@ def note_of(key: str, schema: Any, detail: Detail) -> str:
     facts = constraints_of(schema) if detail.has_bounds else [_range(schema, "minimum", "maximum", "")]
     facts += _kind(schema)
     joined = ", ".join(dict.fromkeys(fact for fact in facts if fact and not _mentioned(fact, key, description)))
-    return f"{description} ({joined})" if description and joined else description or joined
+    note = f"{description} ({joined})" if description and joined else description or joined
+    choices = _choices_told(schema, detail) if detail.has_bounds else ""
+    return f"{note} ({choices})" if note and choices else note or choices
 
 
 def described(schema: dict[str, Any], detail: Detail) -> str:
@@ -64,6 +67,21 @@ def described(schema: dict[str, Any], detail: Detail) -> str:
             return one_line(f"{told} …", detail.first)
         told = f"{told} {sentence}"
     return one_line(_without_stop(told), detail.first)
+
+
+def _choices_told(schema: dict[str, Any], detail: Detail) -> str:
+    """Return what a schema says of single values, as generators from Rust enums write it: an alternative for each."""
+    told = []
+    for branch in branches_of(schema, "oneOf") or branches_of(schema, "anyOf"):
+        value = constant_of(branch)
+        about = (
+            sentences(branch["description"], 1, detail.first)
+            if isinstance(value, str) and "description" in branch
+            else ""
+        )
+        if worth_saying(about, str(value)):
+            told.append(f"{literal(value)}: {_without_stop(about)}")
+    return one_line("; ".join(told), detail.together)
 
 
 def _without_stop(text: str) -> str:
@@ -95,7 +113,10 @@ def _with_own_bounds(schema: dict[str, Any]) -> dict[str, Any]:
 
 def _kind(schema: dict[str, Any]) -> list[str]:
     format_ = one_line(schema.get("format"), 40)
-    return ["" if format_ in _FORMATS_OF_NUMBERS else format_, "deprecated" if schema.get("deprecated") is True else ""]
+    return [
+        "" if _FORMAT_OF_NUMBERS.fullmatch(format_) else format_,
+        "deprecated" if schema.get("deprecated") is True else "",
+    ]
 
 
 def _range(schema: dict[str, Any], low_keyword: str, high_keyword: str, unit: str) -> str:

@@ -8,15 +8,16 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from codegen.schemas.budget import MAX_BRANCHES, MAX_DEPTH
-from codegen.schemas.keywords import STRUCTURE, branches_of, properties_of, required_of
+from codegen.schemas.keywords import STRUCTURE, branches_of, properties_of, required_of, values_of_other_keys
 from codegen.schemas.merging import are_too_many, merged
+from codegen.schemas.needs import MAX_FORMS, needs_of
 from codegen.schemas.references import reference_of
 
 if TYPE_CHECKING:
     from codegen.schemas.budget import Budget
+    from codegen.schemas.needs import Need
     from codegen.schemas.references import References
 
-MAX_CHOICES_SHOWN = 8
 _PROPERTIES_A_SUBSCHEMA = 10
 _TAKEN_APART = frozenset({"$ref", "$dynamicRef", "$recursiveRef", "allOf", "required", "then", "else"})
 
@@ -92,17 +93,17 @@ class WholeSchemas:
                 whole = _laid_together(whole, branches)
         return whole
 
-    def choices_of_keys(self, schema: Any) -> list[list[str]]:
-        """Return the sets of keys of which a root object needs one, by the branches of its `anyOf` or `oneOf`."""
+    def needs(self, schema: Any) -> tuple[Need, ...]:
+        """Return what a root object needs by the branches of its `anyOf` or `oneOf`, besides what it always needs."""
         if not isinstance(schema, dict):
-            return []
+            return ()
         whole = self.without_all_of({"allOf": [schema]})
         for keyword in ("anyOf", "oneOf"):
             branches = [one for one in branches_of(whole, keyword) if isinstance(one, dict)]
-            needed = [required_of(self.without_all_of({"allOf": [branch]})) for branch in branches]
-            if len(needed) > 1 and all(needed):
-                return needed[:MAX_CHOICES_SHOWN]
-        return []
+            if 1 < len(branches) <= MAX_FORMS:
+                forms = [self.without_all_of({"allOf": [branch]}) for branch in branches]
+                return needs_of(forms, required_of(whole))
+        return ()
 
     def described(self, schema: Any) -> Any:
         """Return the schema with the notes of what it refers to, or of its one alternative besides null."""
@@ -145,10 +146,21 @@ def _laid_together(whole: dict[str, Any], branches: list[dict[str, Any]]) -> dic
     laid = {**whole, "required": [*required_of(whole), *common]}
     if properties or "properties" in whole:
         laid["properties"] = properties
-    for keyword in ("additionalProperties", "type"):
-        if keyword not in laid and all(keyword in branch for branch in branches):
-            laid[keyword] = branches[0][keyword]
+    if "type" not in laid and all("type" in branch for branch in branches):
+        laid["type"] = branches[0]["type"]
+    if "additionalProperties" not in laid:
+        laid |= _others_together(branches)
     return laid
+
+
+def _others_together(branches: list[dict[str, Any]]) -> dict[str, Any]:
+    """Return what the branches of an object say together about keys that none of them names."""
+    said = [values for branch in branches if (values := values_of_other_keys(branch)) is not None]
+    if said:
+        distinct = _distinct([value for values in said for value in values])
+        return {"additionalProperties": {"anyOf": distinct} if all(said) else True}
+    is_closed = all(branch.get("additionalProperties") is False for branch in branches)
+    return {"additionalProperties": False} if is_closed else {}
 
 
 def _distinct(schemas: list[Any]) -> list[Any]:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from codegen.errors import GenerationError, UnexpectedSourceError
 from codegen.identifiers import assign_parameters
-from codegen.plain_text import one_line, paragraph
+from codegen.plain_text import literal, one_line, paragraph
 from codegen.schemas.brevity import without_repeats, worth_saying
 from codegen.schemas.closed_schema import SchemaRewriter
 from codegen.schemas.closed_types import EXTRA, RESULT, ClosedDocument, ClosedField
@@ -30,6 +30,7 @@ from codegen.stubs.source_check import check_stub_source
 from codegen.stubs.stub import Parameter, Stub
 
 if TYPE_CHECKING:
+    from codegen.schemas.needs import Need
     from codegen.tool_spec import ToolAnnotations, ToolSpec
 
 DESCRIPTION_LENGTH = 2_000
@@ -49,7 +50,7 @@ class _Typed:
     definitions: tuple[Model | Alias, ...]
     arguments: tuple[tuple[ClosedField, Type], ...]
     extra: Type | None
-    needs: tuple[tuple[str, ...], ...]
+    needs: tuple[Need, ...]
     returns: Type
     degradations: tuple[str, ...]
     count: TypedCount
@@ -95,7 +96,7 @@ def _typed(spec: ToolSpec, function: str, *, unwraps: bool, most_fields: int) ->
     document = ClosedDocument()
     rewriter = SchemaRewriter(document, most_fields=most_fields)
     fields, accepts_extra = rewriter.parameters(spec.input_schema, (function,))
-    needs = tuple(map(tuple, rewriter.choices_of_keys()))
+    needs = rewriter.needs()
     if spec.output_schema is not None:
         rewriter.result(spec.output_schema, (function, "result"), unwraps=unwraps)
     types = GeneratedTypes(document, generate_types(json.dumps(document.schema())))
@@ -208,10 +209,15 @@ def _holds_objects(value: Any) -> bool:
     return isinstance(value, list) and any(isinstance(element, dict | list) for element in value)
 
 
-def _needs(needs: tuple[tuple[str, ...], ...], names: dict[str, str]) -> str:
-    """Say which sets of parameters make a call, if there are several."""
-    sets = [" and ".join(names[key] for key in keys if key in names) for keys in needs]
-    return f"Needs {' or '.join(dict.fromkeys(sets))}." if len(set(sets)) > 1 and all(sets) else ""
+def _needs(needs: tuple[Need, ...], names: dict[str, str]) -> str:
+    """Say what makes a call, if there are several forms of it."""
+    told = []
+    for need in needs:
+        keys = " and ".join(names[key] for key in need.keys if key in names)
+        tag = f" if {names[need.tag[0]]} is {literal(need.tag[1])}" if need.tag and need.tag[0] in names else ""
+        told.append(keys and keys + tag)
+    between = ", " if any(need.tag for need in needs) else " or "
+    return f"Needs {between.join(dict.fromkeys(told))}." if told and all(told) else ""
 
 
 def _description(spec: ToolSpec, typed: _Typed) -> tuple[str, dict[str, str]]:

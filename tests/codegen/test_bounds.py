@@ -65,6 +65,25 @@ COSTLY: dict[str, Any] = {
         "type": "object",
         "anyOf": [{"required": named("k", 10_000)} for _ in range(40)],
     },
+    "2,000 branches that each need one key more": {
+        "type": "object",
+        "anyOf": [{"required": named("k", number)} for number in range(2_000)],
+    },
+    "32 branches that each need 1,000 keys more": {
+        "type": "object",
+        "anyOf": [{"required": named("k", 1_000 * number)} for number in range(1, 33)],
+    },
+    "50,000 keys listed by name": object_of(a={"propertyNames": {"enum": named("k", 50_000)}}),
+    "keys listed by name, each an object of such keys": {
+        **object_of(a={"$ref": "#/$defs/a"}),
+        "$defs": {
+            "a": {"propertyNames": {"enum": named("k", 200)}, "additionalProperties": {"$ref": "#/$defs/b"}},
+            "b": {"propertyNames": {"enum": named("m", 200)}, "additionalProperties": {"$ref": "#/$defs/a"}},
+        },
+    },
+    "5,000 choices with a text each": object_of(
+        a={"oneOf": [{"const": key, "description": "x" * 10_000} for key in named("v", 5_000)]}
+    ),
     "40 parts with two branches each": {
         "type": "object",
         "allOf": [{"anyOf": [object_of(**{f"a{part}": {}}), object_of(**{f"b{part}": {}})]} for part in range(40)],

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from codegen import Stub, render_module
-from codegen.schemas.notes import PARAMETER, note_of
+from codegen.schemas.notes import GOT, PARAMETER, note_of
 from codegen.stubs.generate import build_stub
 from tests.codegen.definitions import tool_spec
 from tests.codegen.test_attacks import NASTY
@@ -200,3 +200,29 @@ def test_no_text_changes_what_a_stub_declares(description: str, note: str, patte
         return ast.dump(tree)
 
     assert declared(description, note, pattern) == declared("Does it.", "", "")
+
+
+SPEEDS = [
+    {"const": "fast", "description": "Skips the sums. They may differ."},
+    {"enum": ["safe"], "description": 'Compares all\n"""sums'},
+    {"const": "off", "description": "off"},
+    {"type": "null"},
+]
+
+
+def test_what_a_schema_says_of_single_values_is_told() -> None:
+    told = """('fast': Skips the sums; 'safe': Compares all \"""sums)"""
+    assert note_of("a", {"oneOf": SPEEDS, "description": "How"}, PARAMETER) == f"How {told}"
+    assert note_of("a", {"anyOf": SPEEDS}, PARAMETER) == told[1:-1]
+    assert note_of("a", {"oneOf": SPEEDS, "description": "How"}, GOT) == "How"
+    assert note_of("a", {"oneOf": [{"const": "x", "description": 5}, {"description": "y"}]}, PARAMETER) == ""
+
+
+def test_what_is_said_of_many_values_is_cut() -> None:
+    many = [{"const": f"v{number}", "description": f"Does what {number} does"} for number in range(200)]
+    assert len(note_of("a", {"oneOf": many}, PARAMETER)) <= PARAMETER.together
+
+
+@pytest.mark.parametrize("format_", ["int32", "int64", "uint", "uint8", "uint32", "uint64", "float", "double"])
+def test_the_size_of_a_number_is_not_told(format_: str) -> None:
+    assert note_of("a", {"type": "number", "format": format_}, PARAMETER) == ""

@@ -315,3 +315,86 @@ def test_recursion_is_not_unrolled(again: dict[str, Any]) -> None:
     made = result({"$ref": "#/$defs/Node", "$defs": {"Node": node}})
     assert len(made.types) <= 2
     assert made.degradations == ()
+
+
+_INTEGER, _TEXT = {"type": "integer"}, {"type": "string"}
+
+
+@pytest.mark.parametrize(
+    ("schema", "body"),
+    [
+        (
+            {"propertyNames": {"enum": ["en", "de"]}, "additionalProperties": _TEXT},
+            "(TypedDict, total=False): en: str de: str",
+        ),
+        (
+            {"propertyNames": {"$ref": "#/$defs/k"}, "additionalProperties": _INTEGER},
+            "(TypedDict, total=False): en: int",
+        ),
+        (
+            {"propertyNames": {"enum": ["en"]}, "required": ["en"], "additionalProperties": _TEXT},
+            "(TypedDict): en: str",
+        ),
+        ({"propertyNames": {"enum": ["en"]}}, "(TypedDict, total=False): en: Any"),
+        (
+            {"properties": {"n": _INTEGER}, "required": ["en"], "additionalProperties": _TEXT},
+            "(TypedDict): n: NotRequired[int] en: str # other keys: str",
+        ),
+        (
+            {"required": ["en"], "patternProperties": {"^e": _INTEGER}, "additionalProperties": _TEXT},
+            "(TypedDict): en: int | str # other keys: int | str",
+        ),
+    ],
+)
+def test_a_key_named_beside_the_properties_has_the_type_of_other_keys(schema: Any, body: str) -> None:
+    made = stub({"a": {"type": "object", **schema}}, schema={"$defs": {"k": {"enum": ["en"]}}})
+    assert f"class LookA{body}" in " ".join(made.source.split())
+
+
+def test_arguments_that_the_schema_lists_by_name_are_the_only_ones() -> None:
+    made = stub(schema={"propertyNames": {"enum": ["en", "de"]}, "additionalProperties": _TEXT})
+    assert signature(made) == "async def look(*, en: str=..., de: str=...) -> Any:"
+    assert not made.accepts_extra
+
+
+@pytest.mark.parametrize(
+    ("others", "extra"),
+    [
+        (({"additionalProperties": False}, {"additionalProperties": _INTEGER}), ", **extra: int"),
+        (({}, {"patternProperties": {"^x": _INTEGER}, "additionalProperties": False}), ", **extra: int"),
+        (({"additionalProperties": _TEXT}, {"additionalProperties": _INTEGER}), ", **extra: str | int"),
+        (({"additionalProperties": _TEXT}, {"additionalProperties": True}), ", **extra: Any"),
+        (({"additionalProperties": False}, {"additionalProperties": False}), ""),
+        (({}, {"additionalProperties": False}), ""),
+    ],
+)
+def test_other_parameters_are_those_of_any_branch(others: Any, extra: str) -> None:
+    branches = [{"properties": {key: _TEXT}, **said} for key, said in zip("ab", others, strict=True)]
+    made = stub(schema={"anyOf": branches})
+    assert signature(made) == f"async def look(*, a: str=..., b: str=...{extra}) -> Any:"
+
+
+def _form(op: str, *needed: str) -> dict[str, Any]:
+    return {"properties": {"op": {"const": op}, **dict.fromkeys(needed, _TEXT)}, "required": ["op", *needed]}
+
+
+@pytest.mark.parametrize(
+    ("forms", "said"),
+    [
+        ([{"required": ["a"]}, {"required": ["b"]}], "Needs a or b."),
+        ([{"required": ["a", "c"]}, {"required": ["b", "c"]}], "Needs a or b."),
+        ([{"required": ["a", "b"]}, {"required": ["c"]}], "Needs a and b or c."),
+        ([{"required": ["a"]}, {"required": ["a", "b"]}], None),
+        ([{"required": ["a"]}, {}], None),
+        (
+            [_form("get"), _form("set", "key", "value"), _form("del", "key")],
+            "Needs key and value if op is 'set', key if op is 'del'.",
+        ),
+        ([_form("start"), _form("stop")], None),
+        ([_form('"""\n', "a"), _form("b", "b")], "Needs a if op is '\"\"\"\\n', b if op is 'b'."),
+    ],
+)
+def test_a_stub_says_what_each_form_of_a_call_needs(forms: Any, said: str | None) -> None:
+    function = ast.parse(stub(dict.fromkeys("abc", _TEXT), schema={"oneOf": forms}).source).body[-1]
+    assert isinstance(function, ast.AsyncFunctionDef)
+    assert ast.get_docstring(function) == said
