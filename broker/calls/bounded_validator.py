@@ -16,6 +16,7 @@ with these differences:
 from __future__ import annotations
 
 import json
+import re
 from contextlib import contextmanager
 from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Any
@@ -26,6 +27,7 @@ from jsonschema.validators import validator_for
 from referencing import Registry
 
 from broker.calls import check_work
+from broker.calls.alternatives import meant
 from broker.calls.schema_names import Names
 from broker.calls.unevaluated import evaluated
 from codegen.plain_text import few, literal, one_line
@@ -41,6 +43,10 @@ _NUMBER_BITS = 100
 """So many bits of a whole number cost a step: Python quotes long ones slowly."""
 _MESSAGE_CHARACTERS = 300
 _PATH_CHARACTERS = 120
+_VALUE_CHARACTERS = 150
+"""So many characters of a value are quoted, where the message would otherwise be cut before it says what is wrong."""
+_OF_SIZES = re.compile(r" (?:is too (?:long|short)|does not have enough properties|has too many properties)\Z")
+_LARGEST_BOUND = 10**12
 _NAMED = 10
 """So many keys or indexes are named in a message."""
 _COMPARED_CHARACTERS = 50
@@ -71,13 +77,13 @@ class BoundedValidator:
             has_seen_all = True
         if not found:
             return [] if has_seen_all or unchecked is None else [unchecked]
-        if most > 1:
-            found = [inner for one in found for inner in _beside_null(one)]
+        with _given_up():
+            found = [inner for one in found for inner in meant(one)]
         told = found[:most]
         with _given_up():
             told = [best_match([one]) for one in told] if most > 1 else [best_match(found)]
         more = [f"and {len(found) - most} more"] if most > 1 and len(found) > most else []
-        return [*(_sentence(_beside_null(one)[0]) for one in told), *more]
+        return [*map(_sentence, told), *more]
 
     @cached_property
     def _validator(self) -> Any:
@@ -101,19 +107,22 @@ def _given_up() -> Iterator[None]:
             raise
 
 
-def _beside_null(error: ValidationError) -> list[ValidationError]:
-    """Return the fault by the only alternative besides null, as in the schema of an optional argument."""
-    alternatives = error.validator_value if error.validator in {"anyOf", "oneOf"} else None
-    if not isinstance(alternatives, list):
-        return [error]
-    kinds = [index for index, one in enumerate(alternatives) if one != {"type": "null"}]
-    return [one for one in error.context or () if list(one.relative_schema_path)[:1] == kinds] or [error]
-
-
 def _sentence(error: ValidationError) -> str:
     path = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in error.absolute_path)
-    message = one_line(error.message, _MESSAGE_CHARACTERS)
+    message = one_line(_shortened(error), _MESSAGE_CHARACTERS)
     return f"{one_line(path.lstrip('.'), _PATH_CHARACTERS)}: {message}" if path else message
+
+
+def _shortened(error: ValidationError) -> str:
+    """Return the message with a long value cut, so that what is wrong with it shows, and with the bound."""
+    message = error.message
+    if len(message) > _MESSAGE_CHARACTERS:
+        value = repr(error.instance)
+        if message.startswith(value):
+            message = one_line(value, _VALUE_CHARACTERS) + value[-1:] + message[len(value) :]
+    bound = error.validator_value
+    is_told = _OF_SIZES.search(message) and isinstance(bound, int) and bound < _LARGEST_BOUND
+    return f"{message} ({error.validator}: {bound})" if is_told else message
 
 
 @lru_cache(maxsize=16)

@@ -16,6 +16,13 @@ if TYPE_CHECKING:
 
 OBJECT = {"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"]}
 
+FORMS = {
+    "oneOf": [
+        {"type": "object", "properties": {"t": {"const": "c"}, "x": {"type": "string"}}, "required": ["t", "x"]},
+        {"type": "object", "properties": {"t": {"const": "d"}, "n": {"type": "integer"}}, "required": ["t", "n"]},
+    ]
+}
+
 DIALECTS = ["https://json-schema.org/draft/2020-12/schema", "http://json-schema.org/draft-07/schema#"]
 
 FAULTS = {
@@ -85,6 +92,44 @@ FAULTS = {
     "less than what is not the bound": (0.5, {"minimum": 0, "exclusiveMinimum": True}, None),
     "a bound that is not excluded": (1, {"maximum": 1, "exclusiveMaximum": False}, None),
     "a bound that is not there": (1, {"exclusiveMaximum": True}, None),
+    "a long value": (
+        "x" * 5_000,
+        {"type": "integer"},
+        f"'{'x' * 148}…' is not of type 'integer'",
+    ),
+    "a long list": ([0] * 500, {"maxItems": 3}, f"[{'0, ' * 49}0…] is too long (maxItems: 3)"),
+    "too few": ({}, {"minProperties": 2}, "{} does not have enough properties (minProperties: 2)"),
+    "more than a bound that nobody reads": ("", {"minLength": 10**5_000}, "'' is too short"),
+    "the form that its tag tells, without a key": ({"t": "d"}, FORMS, "'n' is a required property"),
+    "the form that its tag tells, with a fault": ({"t": "d", "n": "x"}, FORMS, "n: 'x' is not of type 'integer'"),
+    "a tag that no form has": ({"t": "z"}, FORMS, "t: 'c' or 'd' was expected"),
+    "no tag": ({"n": 1}, FORMS, "'t' is a required property"),
+    "no form at all": ([], FORMS, "[] is not of type 'object'"),
+    "a form by a reference": (
+        {"p": {"t": "d"}},
+        {"properties": {"p": {"anyOf": [{"$ref": "#/$defs/f"}, {"type": "null"}]}}, "$defs": {"f": FORMS}},
+        "p: 'n' is a required property",
+    ),
+    "none of several types": (
+        5,
+        {"anyOf": [{"type": "string"}, {"type": "array"}, {"type": "null"}]},
+        "5 is not of type 'string', 'array'",
+    ),
+    "of the type of one alternative": (
+        [5],
+        {"anyOf": [{"type": "string"}, {"type": "array", "items": {"type": "string"}}]},
+        "[0]: 5 is not of type 'string'",
+    ),
+    "two alternatives, neither meant more": (
+        {},
+        {"anyOf": [{"required": ["a"]}, {"required": ["b"]}]},
+        "{} is not valid under any of the given schemas",
+    ),
+    "two of one": (
+        1,
+        {"oneOf": [{"type": "integer"}, {"minimum": 0}]},
+        "1 is valid under each of {'minimum': 0}, {'type': 'integer'}",
+    ),
     "draft 7": (
         [1, "x"],
         {"$schema": "http://json-schema.org/draft-07/schema#", "items": [{}, {"type": "integer"}]},
