@@ -42,13 +42,13 @@ _KIND_OF_ERROR: Mapping[type[UpstreamError], str] = {
 
 _NONE = re.compile(r"([^.\[\]]+): None is not ")
 _INSTEAD = (
-    (re.compile(r"'[-+]?\d+' is not of type 'integer'"), call_texts.CONVERT_TO_INT),
-    (re.compile(r"'[-+]?[\d.]+' is not of type 'number'"), call_texts.CONVERT_TO_FLOAT),
-    (re.compile(r": -?[\d.]+ is not of type 'string'"), call_texts.CONVERT_TO_STR),
-    (re.compile(r"\] is not of type 'object'"), call_texts.AS_DICT),
-    (re.compile(r"['\"]\{.* is not of type 'object'"), call_texts.NOT_AS_JSON),
-    (re.compile(r"['\"]\[.* is not of type 'array'"), call_texts.NOT_AS_JSON),
-    (re.compile(r"(?:'.*'|\}|-?[\d.]+) is not of type 'array'"), call_texts.IN_A_LIST),
+    (re.compile(r"'[-+]?\d+' is not of type 'integer'\Z"), call_texts.CONVERT_TO_INT),
+    (re.compile(r"'[-+]?[\d.]+' is not of type 'number'\Z"), call_texts.CONVERT_TO_FLOAT),
+    (re.compile(r": -?[\d.]+ is not of type 'string'\Z"), call_texts.CONVERT_TO_STR),
+    (re.compile(r"\] is not of type 'object'\Z"), call_texts.AS_DICT),
+    (re.compile(r"['\"]\{.* is not of type 'object'\Z"), call_texts.NOT_AS_JSON),
+    (re.compile(r"['\"]\[.* is not of type 'array'\Z"), call_texts.NOT_AS_JSON),
+    (re.compile(r"(?:'.*'|\}|-?[\d.]+) is not of type 'array'\Z"), call_texts.IN_A_LIST),
 )
 
 

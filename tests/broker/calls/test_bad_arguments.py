@@ -29,9 +29,14 @@ def put(
     return f"{count} {share} {name} {names} {more}"
 
 
+def look(place: str | list[str] = "") -> str:
+    """Takes a text or several."""
+    return f"{place}"
+
+
 @pytest.fixture
 async def session():
-    async with Broker(servers={"desk": [put]}) as broker:
+    async with Broker(servers={"desk": [put, look]}) as broker:
         yield broker.session(grants=[Grant("*")])
 
 
@@ -72,6 +77,13 @@ async def test_a_value_of_the_wrong_type_is_told_what_to_write(session, given, f
     result = await session.execute_code(script, describe_references=True)
     assert result.error.message == f"desk.put() was not called: {fault}"
     assert [call.status for call in result.calls] == ["bad_arguments"]
+
+
+async def test_one_type_of_several_is_not_told_to_be_the_one(session):
+    result = await session.execute_code(
+        "from tools import desk\nawait desk.look(**{'place': 5})", describe_references=True
+    )
+    assert result.error.message == "desk.look() was not called: place: 5 is not of type 'string', 'array'"
 
 
 async def test_a_parameter_that_a_tool_does_not_have_is_told_with_those_it_has_and_what_else_is_wrong(session):

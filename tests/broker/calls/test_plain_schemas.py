@@ -3,10 +3,11 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
+from broker.calls.json_schema import faults
 from broker.calls.plain_schemas import MOST_ITEMS, PlainSchema
 
 NAMES = st.sampled_from(["a", "b", "c"])
@@ -68,6 +69,13 @@ def test_a_yes_is_a_yes_of_the_whole_validator_too(schema, definition, value):
     plain = PlainSchema.of(schema)
     if plain is not None and plain.fits(value):
         assert not list(Draft202012Validator(schema).iter_errors(value))
+
+
+@given(schema=SCHEMAS, definition=LEAVES, value=VALUES)
+def test_the_whole_check_finds_a_fault_where_jsonschema_does(schema, definition, value):
+    schema = {**schema, "$defs": {"d": definition}}
+    assume("$ref" not in definition and "'#'" not in repr(schema))
+    assert bool(faults(value, schema, most=3)) != Draft202012Validator(schema).is_valid(value)
 
 
 ORDINARY = {
