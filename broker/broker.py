@@ -108,8 +108,8 @@ class Broker:
             sandbox: Where scripts run, entered when needed; several brokers may share one. If None, one is made as the
                 config says.
             startup_seconds: How long entering waits for slow servers; 0 for not at all.
-            opens_sandbox: Whether entering starts to open the sandbox in the background, so that the first script finds
-                it ready; otherwise the first script opens it.
+            opens_sandbox: Whether entering starts to open the sandbox in the background, and a process that checks
+                scripts, so that the first script finds them ready; otherwise the first script opens and starts them.
             store: Keeps statistics, vectors, recordings and the audit; the caller closes it. If None, statistics and
                 vectors are kept in memory, and there are no recordings and no audit.
             embedder: Makes searches by meaning possible; the config's if None.
@@ -233,12 +233,14 @@ class Broker:
             raise RuntimeError("the broker is open already: one `async with` holds it for all sessions")
         self._stack = AsyncExitStack()
         self._loop = anyio.lowlevel.current_token()
-        self._stack.enter_context(self._checker)
         tasks = self._tasks = await self._stack.enter_async_context(anyio.create_task_group())
         self._stack.callback(tasks.cancel_scope.cancel)
+        # Left before the task group, which waits for the thread that prepares it.
+        self._stack.enter_context(self._checker)
         try:
             if self._opens_sandbox:
                 tasks.start_soon(self._sandbox.open_early, tasks)
+                tasks.start_soon(anyio.to_thread.run_sync, self._checker.prepare)
             await self._upstreams.start(tasks, on_listing=self._shelf.take_listing, on_call=self._shelf.note_call)
             tasks.start_soon(self._shelf.keep_scores)
             await self.wait_until_settled(self._startup_seconds)

@@ -5,6 +5,7 @@ Above: check.py. Below: language_server.py, and finding_cache.py for what was as
 
 from __future__ import annotations
 
+import contextlib
 import os
 import threading
 import time
@@ -28,6 +29,8 @@ _MOST_CHARACTERS = 2_000_000
 """What a process is given before another takes its place: a hundred megabytes stay in the memory of one by then."""
 _IDLE_SECONDS = 600.0
 """After which a process is not asked again: another of ours may soon take its folder for one that was left behind."""
+_PRACTICE = "import asyncio\nprint(await asyncio.gather())\n"
+"""What most scripts share: learning it takes a process longer than to check a script afterwards."""
 
 _RUNNING = threading.BoundedSemaphore(MAX_CHECKERS)
 
@@ -50,6 +53,8 @@ class TypeChecker:
         self._idle: list[LanguageServer] = []
         self._working: set[LanguageServer] = set()
         self._keeps = False
+        self._is_prepared = threading.Event()
+        self._is_prepared.set()
 
     def __enter__(self) -> Self:
         """Keep processes from now on."""
@@ -68,6 +73,22 @@ class TypeChecker:
         for server in idle:
             server.close()
 
+    def prepare(self) -> None:
+        """Start the process of the first script ahead of it, inside of the `with` block; a script that comes now waits.
+
+        Does nothing if as many scripts are being checked as may be. If it fails, the first script starts another
+        process and gets the error.
+        """
+        if not _RUNNING.acquire(blocking=False):
+            return
+        self._is_prepared.clear()
+        try:
+            with contextlib.suppress(CheckerError, OSError):
+                self._asked(LanguageServer(), _PRACTICE, {})
+        finally:
+            self._is_prepared.set()
+            _RUNNING.release()
+
     def findings(self, script: str, package: Mapping[str, str]) -> tuple[Finding, ...]:
         """Return what the checker says about `script` beside the files of `package`, in its order.
 
@@ -77,6 +98,7 @@ class TypeChecker:
         return self._cache.findings(script, package)
 
     def _ask(self, script: str, package: Mapping[str, str]) -> list[Finding]:
+        self._is_prepared.wait(TIMEOUT_SECONDS)
         if not _RUNNING.acquire(timeout=TIMEOUT_SECONDS):
             raise CheckerError("too many scripts are being checked at once")
         try:

@@ -185,6 +185,62 @@ def test_a_process_is_kept_for_the_next_script_and_ends_with_the_block(kept: Typ
     assert not folder.exists()
 
 
+def test_a_process_is_there_before_the_first_script() -> None:
+    with TypeChecker() as checker:
+        checker.prepare()
+        [process] = checkers()
+        assert finds_the_mistake(checker=checker)
+        assert checkers() == [process]
+    assert checkers() == []
+
+
+def test_a_script_that_comes_too_early_waits_for_that_process() -> None:
+    begun, coming, prepared, looked = threading.Event(), threading.Event(), threading.Event(), []
+
+    class Watched(TypeChecker):
+        def _asked(self, server: LanguageServer, script: str, package: Mapping[str, str]) -> list[Finding]:
+            if coming.is_set():
+                return super()._asked(server, script, package)
+            begun.set()
+            assert coming.wait(30)
+            found = super()._asked(server, script, package)
+            prepared.set()
+            return found
+
+        def _ask(self, script: str, package: Mapping[str, str]) -> list[Finding]:
+            coming.set()
+            return super()._ask(script, package)
+
+        def _kept(self) -> LanguageServer | None:
+            looked.append(prepared.is_set())
+            return super()._kept()
+
+    with Watched() as checker, ThreadPoolExecutor(1) as threads:
+        threads.submit(checker.prepare)
+        assert begun.wait(30)
+        assert finds_the_mistake(checker=checker)
+        assert len(checkers()) == 1
+    assert looked == [True]
+
+
+def test_a_checker_that_cannot_be_prepared_says_so_to_the_first_script(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(language_server, "find_ty_bin", lambda: "/nowhere/ty")
+    with TypeChecker() as checker:
+        checker.prepare()
+        with pytest.raises(CheckerError, match="could not be started"):
+            check(SCRIPT, stubs(), checker=checker)
+        monkeypatch.undo()
+        assert finds_the_mistake(checker=checker)
+
+
+def test_nothing_is_prepared_where_as_many_scripts_are_checked_as_may_be(monkeypatch: pytest.MonkeyPatch) -> None:
+    taken = threading.BoundedSemaphore(1)
+    monkeypatch.setattr(type_checker, "_RUNNING", taken)
+    with TypeChecker() as checker, taken:
+        checker.prepare()
+        assert checkers() == []
+
+
 def test_outside_of_the_block_each_check_ends_its_process() -> None:
     assert finds_the_mistake(checker=TypeChecker())
     assert checkers() == []

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import threading
 from contextlib import asynccontextmanager
 
 import anyio
+import psutil
 import pytest
 
 from broker import Broker, Config, Grant
 from broker.runs.script_check import SYNTAX, stops
-from codegen import CheckerError, Diagnostic
+from codegen import CheckerError, Diagnostic, TypeChecker
 
 pytestmark = pytest.mark.anyio
 
@@ -194,3 +196,30 @@ async def test_checking_alone_without_a_checker_is_an_error(opened):
 )
 def test_a_script_is_left_to_python_only_where_its_syntax_alone_is_wrong(codes, is_stopped):
     assert stops([Diagnostic(1, 1, code, "", "") for code in codes]) is is_stopped
+
+
+@pytest.mark.parametrize("opens_sandbox", [True, False])
+async def test_the_checker_is_started_beside_the_servers_where_scripts_are_to_come(
+    desk_server, monkeypatch, opens_sandbox
+):
+    prepared, prepare = threading.Event(), TypeChecker.prepare
+
+    def prepare_and_say(checker):
+        prepare(checker)
+        prepared.set()
+
+    monkeypatch.setattr(TypeChecker, "prepare", prepare_and_say)
+    with anyio.fail_after(60):
+        async with Broker(servers={"desk": desk_server}, opens_sandbox=opens_sandbox) as broker:
+            if opens_sandbox:
+                await anyio.to_thread.run_sync(prepared.wait)
+            before = checkers()
+            await check(broker, MISTAKEN)
+            assert len(checkers()) == 1
+            assert before == (checkers() if opens_sandbox else [])
+    assert checkers() == []
+
+
+def checkers() -> list[psutil.Process]:
+    """The processes of `ty` that this one has started."""
+    return [child for child in psutil.Process().children() if child.name().startswith("ty")]
