@@ -26,6 +26,7 @@ from broker.host_arguments import (
     check_answerer,
     check_asked,
     check_recording,
+    check_seconds,
     check_servers,
     check_store,
     check_texts,
@@ -120,12 +121,15 @@ class Broker:
         Raises:
             ConfigError: The embedder of the config cannot be loaded, or a server's name is not allowed.
             StoreError: The store cannot be used.
-            TypeError: `config` is not a `Config`, `store` not a `Store`, a value in `servers` is not a server, a
-                function cannot be a tool, `embedder` is none, or `ranker` or `sampler` is no function.
+            TypeError: `config` is not a `Config`, `sandbox` not a `Sandbox`, `store` not a `Store`, a value in
+                `servers` is not a server, a function cannot be a tool, `embedder` is none, `ranker` or `sampler` is no
+                function, or `startup_seconds` no number.
+            ValueError: `startup_seconds` is negative.
         """
         config = Config() if config is None else config
         if not isinstance(config, Config):
             raise TypeError("Broker takes a Config; Broker.from_config takes a file or its data")
+        check_seconds(startup_seconds=startup_seconds)
         if store is not None:
             check_store(store)
         if embedder is not None:
@@ -154,7 +158,9 @@ class Broker:
         self._kept = None if store is None else KeptGrants(store, identities)
         self._recordings = Recordings(Store(), _OFF) if store is None else Recordings(store, config.recordings)
         self._recorder = Recorder(self._recordings, config.secrets)
-        self._sandbox = SharedSandbox(sandbox or config.sandbox.open(config.image), self._task_group)
+        self._sandbox = SharedSandbox(
+            config.sandbox.open(config.image) if sandbox is None else sandbox, self._task_group
+        )
         self._checker = TypeChecker()
         self._startup_seconds = startup_seconds
         self._stack = AsyncExitStack()
@@ -355,6 +361,7 @@ class Broker:
 
         Raises:
             ValueError: Both are given.
+            TypeError: `principal` is no text.
         """
         return RecordedRuns(self._recordings, seen(principal, any_principal=any_principal))
 

@@ -7,6 +7,8 @@ that says what to write instead.
 from __future__ import annotations
 
 import inspect
+import math
+import sys
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -30,6 +32,8 @@ def check_servers(servers: object) -> None:
     if not isinstance(servers, Mapping):
         raise TypeError(f"servers are given by name, as {{'shop': [find_orders]}}, not in a {_kind(servers)}")
     for name, server in servers.items():
+        if not isinstance(name, str):
+            raise TypeError(f"servers are given by name, as {{'shop': [find_orders]}}, not by a {_kind(name)}")
         if isinstance(server, str | bytes | Mapping):
             raise TypeError(
                 f"servers[{name!r}] is a {_kind(server)}: servers to start or to reach go into the config, here go "
@@ -39,7 +43,7 @@ def check_servers(servers: object) -> None:
             _check_functions(name, server)
         elif inspect.isroutine(server):
             raise TypeError(f"servers[{name!r}] is one function: write [{server.__name__}]")
-        elif server is None or inspect.isclass(server) or isinstance(server, set | frozenset):
+        elif not _is_of_the_sdk(server):
             raise TypeError(
                 f"servers[{name!r}] is a {_kind(server)}, and no server of the MCP SDK or list of functions"
             )
@@ -53,6 +57,31 @@ def check_store(given: object) -> None:
     """
     if not isinstance(given, Store):
         raise TypeError(f"a store is a Store, as Store('broker.sqlite3'), not a {_kind(given)}")
+
+
+def check_seconds(**given: object) -> None:
+    """Refuse what is no time to wait; `math.inf` is one.
+
+    Raises:
+        TypeError: The text names the first that is no number.
+        ValueError: The same for one that is negative or NaN.
+    """
+    for name, seconds in given.items():
+        if isinstance(seconds, bool) or not isinstance(seconds, int | float):
+            raise TypeError(f"{name} is a number of seconds, not a {_kind(seconds)}")
+        if seconds < 0 or math.isnan(seconds):
+            raise ValueError(f"{name} is a number of seconds, 0 for no waiting, not {seconds}")
+
+
+def check_count(**given: object) -> None:
+    """Refuse what is no number of things; None is any number.
+
+    Raises:
+        ValueError: The text names the first.
+    """
+    for name, count in given.items():
+        if count is not None and (type(count) is not int or count < 0):
+            raise ValueError(f"{name} is a whole number from 0, not {count!r}")
 
 
 def check_recording(given: object) -> None:
@@ -93,6 +122,8 @@ def check_answerer(answerer: object) -> None:
     Raises:
         TypeError: It is a function, or something else.
     """
+    if inspect.isclass(answerer):
+        raise TypeError(f"an answerer is an object, not the class {answerer.__name__}: write {answerer.__name__}()")
     if answerer is not None and not callable(getattr(answerer, "answer", None)):
         raise TypeError(f"an answerer is an object with `async def answer(self, question)`, not a {_kind(answerer)}")
 
@@ -106,6 +137,40 @@ def check_asked(**given: object) -> None:
     for name, function in given.items():
         if function is not None and not callable(function):
             raise TypeError(f"{name} is an `async def` function, not a {_kind(function)}")
+
+
+def check_told(**given: object) -> None:
+    """Refuse anything but plain functions as callbacks: they are told of something while nobody can wait for them.
+
+    Raises:
+        TypeError: The text names the first.
+    """
+    for name, function in given.items():
+        if function is not None and (not callable(function) or inspect.iscoroutinefunction(function)):
+            raise TypeError(f"{name} is a plain function, called on the event loop: no `async def`")
+
+
+def names_of(given: object) -> list[str]:
+    """Return the names of tools as a list; one text is one name.
+
+    Raises:
+        TypeError: It is something else.
+    """
+    names = [given] if isinstance(given, str) else list(given) if isinstance(given, Iterable) else None
+    if names is None or not all(isinstance(name, str) for name in names):
+        what = _kind(given) if names is None else _kind(next(name for name in names if not isinstance(name, str)))
+        raise TypeError(f"tools are named by texts, as ['git.git_log'], not by a {what}")
+    return names
+
+
+def check_arguments(given: object) -> None:
+    """Refuse anything but a mapping as the arguments of a call.
+
+    Raises:
+        TypeError: The text says how arguments are written.
+    """
+    if not isinstance(given, Mapping):
+        raise TypeError(f"the arguments of a call are a dict, as {{'repo_path': '.'}}, not a {_kind(given)}")
 
 
 def check_texts(**given: object) -> None:
@@ -140,6 +205,12 @@ def _check_parameters(where: str, function: Callable[..., Any]) -> None:
             raise TypeError(f"{where} takes {said}, of which no script can be told: write out its parameters")
         if parameter.kind is inspect.Parameter.POSITIONAL_ONLY:
             raise TypeError(f"{where} takes {parameter.name!r} by position alone: scripts pass arguments by name")
+
+
+def _is_of_the_sdk(server: object) -> bool:
+    """Tell whether this is a server of the MCP SDK, which is loaded if it is."""
+    sdk = sys.modules.get("mcp.server")
+    return sdk is not None and isinstance(server, sdk.Server | sdk.MCPServer)
 
 
 def _kind(value: object) -> str:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
 from broker.errors import RecordingError
-from broker.host_arguments import check_store
+from broker.host_arguments import check_count, check_store, check_texts
 from broker.recordings.files import export_lines
 from broker.recordings.keeping.recordings import STATES, Recordings
 from broker.recordings.keeping.transfer import export, import_file, load_whole
@@ -48,7 +48,7 @@ class RecordedRuns:
         Raises:
             StoreError: The store cannot be used.
             ValueError: Both a principal and all are asked for.
-            TypeError: It is no `Store`.
+            TypeError: It is no `Store`, or `principal` no text.
         """
         check_store(store)
         return cls(Recordings(store), seen(principal, any_principal=any_principal))
@@ -61,13 +61,12 @@ class RecordedRuns:
             states: Only runs that stand so: `running`, `interrupted`, `parked`, `completed`, `raised`, `stopped`.
 
         Raises:
-            ValueError: A state is none of these, or the limit is negative.
+            ValueError: A state is none of these, or the limit is no whole number from 0.
         """
         wanted = STATES if states is None else states
         if isinstance(wanted, str) or not set(wanted) <= set(STATES):
             raise ValueError(f"states are a collection of {', '.join(map(repr, STATES))}, not {wanted!r}")
-        if limit is not None and limit < 0:
-            raise ValueError(f"limit is a number of runs, not {limit}")
+        check_count(limit=limit)
         return self._recordings.entries(limit, states=wanted, principal=self._principal)
 
     def find(self, run: str) -> RecordingEntry:
@@ -137,7 +136,9 @@ def seen(principal: str, *, any_principal: bool) -> str | None:
 
     Raises:
         ValueError: Both are asked for.
+        TypeError: The principal is no text.
     """
+    check_texts(principal=principal)
     if principal and any_principal:
         raise ValueError("any_principal=True is for the runs of all; leave the principal out")
     return None if any_principal else principal

@@ -15,7 +15,7 @@ import anyio.to_thread
 from broker.authorization.question_box import QuestionBox
 from broker.calls.direct_calls import DirectCalls, DirectResult
 from broker.disclosure.disclosure import Disclosure
-from broker.host_arguments import check_asked, check_texts
+from broker.host_arguments import check_arguments, check_asked, check_texts, names_of
 from broker.recordings.settings import UNKNOWN_OUTCOMES
 from broker.runs.execution import Execution
 from broker.runs.parking import Parking
@@ -128,9 +128,11 @@ class Session:
             with_definitions: Return their JSON definitions as well.
             exactly: Accept exact names only: no other program's spelling, as `mcp__git__git_log`, and no server name
                 for all its tools.
+
+        Raises:
+            TypeError: A name is no text.
         """
-        asked = [names] if isinstance(names, str) else names
-        details = await self._disclosure.deliver(asked, with_definitions=with_definitions, exactly=exactly)
+        details = await self._disclosure.deliver(names_of(names), with_definitions=with_definitions, exactly=exactly)
         outlooks = {name: said for name in details.described if (said := self._outlook(name)) is not None}
         return replace(details, outlooks=outlooks)
 
@@ -140,13 +142,15 @@ class Session:
             return None
         return self._desk.outlook(entry.spec, self._disclosure.upstreams[entry.spec.server].settings)
 
-    async def read_in_full(self, names: Sequence[str], cursor: str | None = None) -> TierPage:
+    async def read_in_full(self, names: Sequence[str] | str, cursor: str | None = None) -> TierPage:
         """Return the full definitions of tools, as many as fit on a page, and describe those tools.
 
         Raises:
             UnknownToolError: No tool has one of these names.
             SearchError: The cursor cannot be used.
+            TypeError: A name is no text.
         """
+        names = names_of(names)
         await self._disclosure.settle(names)
         entries = [self._catalog.lookup(name) for name in names]
         page = self.tiers.full(entries, cursor)
@@ -171,8 +175,13 @@ class Session:
 
         Raises:
             SearchError: The search cannot be done as asked; the text says what to change.
+            TypeError: `request` is something else.
         """
-        return await self._finder.search(SearchRequest(query=request) if isinstance(request, str) else request)
+        if isinstance(request, str):
+            request = SearchRequest(query=request)
+        elif not isinstance(request, SearchRequest):
+            raise TypeError(f"a search is words, or a broker.search.SearchRequest, not a {type(request).__name__}")
+        return await self._finder.search(request)
 
     def summaries(self, page: SearchPage) -> TierPage:
         """Return the summaries of the tools that a search found, as many as fit on a page."""
@@ -191,7 +200,10 @@ class Session:
             UnknownToolError: There is no such tool; nothing was sent.
             UnavailableError: Its server cannot be used, and no tool of it is known; nothing was sent.
             ValueError: The arguments cannot be written as JSON; nothing was sent.
+            TypeError: `name` is no text, or `arguments` no dict.
         """
+        check_texts(name=name)
+        check_arguments(arguments)
         return await self._direct_calls.call(name, arguments, on_progress)
 
     async def execute_code(  # noqa: PLR0913  # a run's conditions; all but the script have defaults
@@ -375,7 +387,11 @@ class Session:
             arguments: As the model wrote them, JSON text included; wrong ones get a reply that explains them.
             on_output: As in `execute_code`.
             on_call: As in `execute_code`.
+
+        Raises:
+            TypeError: As of `execute_code`; also where `name` is no text.
         """
+        check_texts(name=name)
         return await self.surface.dispatch(name, arguments, Watching(on_output, on_call))
 
     async def check_code(self, script: str, *, describe_references: bool = False) -> CheckedScript:

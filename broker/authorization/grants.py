@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import math
 from dataclasses import dataclass, field
+from datetime import datetime
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
 
 from broker.authorization.definitions import Definitions
@@ -19,7 +20,6 @@ from codegen.plain_text import counted
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
-    from datetime import datetime
 
     from broker.authorization.argument_checks import Check
     from broker.authorization.calls import PendingCall
@@ -50,6 +50,7 @@ class Grant:
 
     Raises:
         PatternError: It could never hold, or would hold for more than it may.
+        TypeError: `pattern` is no text, `arguments` no predicate, `calls` no whole number or `expires_at` no time.
     """
 
     pattern: str
@@ -66,6 +67,10 @@ class Grant:
         if self.scope not in get_args(Scope):
             raise PatternError(f"the scope of a grant is one of {', '.join(get_args(Scope))}")
         check_predicate(self.arguments)
+        if self.calls is not None and type(self.calls) is not int:
+            raise TypeError(f"the calls of a grant are a whole number, not a {type(self.calls).__name__}")
+        if self.expires_at is not None and not isinstance(self.expires_at, datetime):
+            raise TypeError(f"the expiry of a grant is a datetime, not a {type(self.expires_at).__name__}")
         if self.calls is not None and self.calls < 1:
             raise PatternError(f"a grant for {self.calls} calls allows nothing")
         if self.calls is not None and self.calls > MOST_CALLS:

@@ -35,7 +35,10 @@ def check_tool_pattern(pattern: str) -> str:
 
     Raises:
         PatternError: It is empty or can match no tool.
+        TypeError: It is no text.
     """
+    if not isinstance(pattern, str):
+        raise TypeError(f"a pattern of tools is text, as 'git.*', not a {type(pattern).__name__}")
     if not pattern:
         raise PatternError("a pattern of tools is empty; '*' means every tool")
     if "." not in pattern and not has_wildcards(pattern):

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from broker.answerable import Answerable
 from broker.authorization.forms import FormReply
+from broker.host_arguments import check_texts, check_told
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -62,7 +63,13 @@ class QuestionBox:
         on_open: Callable[[OpenQuestion], None] | None = None,
         on_form: Callable[[OpenForm], None] | None = None,
     ) -> None:
-        """Begin empty; `name` is who answers, for the audit. The callbacks get each question and each form."""
+        """Begin empty; `name` is who answers, for the audit. The callbacks get each question and each form.
+
+        Raises:
+            TypeError: `name` is no text, or a callback no plain function.
+        """
+        check_texts(name=name)
+        check_told(on_open=on_open, on_form=on_form)
         self.name = name
         self.on_open = on_open
         self.on_form = on_form

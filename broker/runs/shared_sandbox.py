@@ -24,7 +24,12 @@ class SharedSandbox:
     """A sandbox that a task of its own holds open, from its first use until the broker ends."""
 
     def __init__(self, sandbox: Sandbox, tasks: Callable[[], TaskGroup]) -> None:
-        """Take a sandbox, which others may have entered too; `tasks` returns where the task is started, or raises."""
+        """Take a sandbox, which others may have entered too; `tasks` returns where the task is started, or raises.
+
+        Raises:
+            TypeError: It is no `Sandbox`: only the first run would fail.
+        """
+        _check(sandbox)
         self._sandbox = sandbox
         self._tasks = tasks
         self._opening = anyio.Lock()
@@ -65,3 +70,9 @@ class SharedSandbox:
                 await anyio.sleep_forever()
             finally:
                 self._is_open = False
+
+
+def _check(given: object) -> None:
+    if not isinstance(given, Sandbox):
+        kind = type(given).__name__
+        raise TypeError(f"a sandbox is a sandbox.Sandbox, as Sandbox(isolation='thread'), not a {kind}")

@@ -1,14 +1,15 @@
 """The callbacks of whoever watches a run: told of output and calls, able to stop it, or answering what it asks.
 
-Above: sessions.py and the surface, which take it from a caller. Below: nothing. `Session.execute_code` says what each
-is.
+Above: sessions.py and the surface, which take it from a caller. Below: host_arguments.py. `Session.execute_code` says
+what each is.
 """
 
 from __future__ import annotations
 
-import inspect
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
+
+from broker.host_arguments import check_told
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -36,14 +37,7 @@ class Watching:
         Raises:
             TypeError: The text names the argument.
         """
-        given: dict[str, object] = {
-            "on_output": self.on_output,
-            "on_call": self.on_call,
-            "known_answers": self.known_answers,
-        }
-        for name, callback in given.items():
-            if callback is not None and (not callable(callback) or inspect.iscoroutinefunction(callback)):
-                raise TypeError(f"{name} is a plain function, called while the script runs: no `async def`")
+        check_told(on_output=self.on_output, on_call=self.on_call, known_answers=self.known_answers)
         if self.stop is not None and not hasattr(self.stop, "cancelled_caught"):
             raise TypeError(f"stop is an anyio.CancelScope that is not entered, not a {type(self.stop).__name__}")
 

@@ -18,7 +18,9 @@ from mcp import MCPError
 from mcp.server import NotificationOptions, Server
 from mcp.types.version import MODERN_PROTOCOL_VERSIONS
 
+from broker.broker import Broker
 from broker.errors import SearchError, UnknownToolError
+from broker.host_arguments import check_told
 from broker.server.agents import definitions_for, wants_structured
 from broker.server.announcing import Announcer
 from broker.server.asking import Asking
@@ -32,6 +34,7 @@ from broker.server.settings import ServeSettings
 from broker.server.tools_mode import CALL, SESSION_KEY, ToolsMode, for_older_clients
 from broker.surface import KeptOutputs, Reply, Surface, texts, tool_definitions
 from broker.surface.definitions import DETAILS, EXECUTE, INPUT_SCHEMAS, SEARCH
+from sandbox.limits import check_limits
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable
@@ -39,7 +42,6 @@ if TYPE_CHECKING:
     from anyio.abc import TaskGroup
     from mcp.server import ServerRequestContext
 
-    from broker.broker import Broker
     from broker.server.runs import LiveRun
     from broker.sessions import Session
     from sandbox import Limits
@@ -75,8 +77,18 @@ class BrokerServer:
             settings: How to serve.
             make_session: Makes the session of a principal; one without grants when None.
             limits: Bounds of each run; the broker's sandbox's when None.
+
+        Raises:
+            TypeError: `broker` is not a `Broker`, `settings` are not `ServeSettings`, or `make_session` is no plain
+                function.
+            ValueError: `limits` are not `Limits`.
         """
-        settings = settings or ServeSettings()
+        settings = ServeSettings() if settings is None else settings
+        for given, kind in ((broker, Broker), (settings, ServeSettings)):
+            if not isinstance(given, kind):
+                raise TypeError(f"a BrokerServer takes a Broker and ServeSettings, not a {type(given).__name__}")
+        check_told(make_session=make_session)
+        check_limits(limits)
         self.settings = settings
         self.broker = broker
         self.sessions = SessionKeeper(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import math
 import re
 from pathlib import Path
 from typing import Any, NoReturn
@@ -10,7 +11,17 @@ from typing import Any, NoReturn
 import anyio
 import pytest
 
-from broker import Broker, ConfigError, Denial, Grant, PatternError
+from broker import (
+    Broker,
+    BrokerServer,
+    ConfigError,
+    Denial,
+    Grant,
+    PatternError,
+    QuestionBox,
+    compare_recordings,
+)
+from sandbox import Sandbox
 
 pytestmark = pytest.mark.anyio
 
@@ -54,6 +65,9 @@ SERVERS: dict[str, tuple[Any, str]] = {
     "a command": ({"sums": "uvx sums"}, "servers['sums'] is a str: servers to start or to reach go into the config"),
     "an entry": ({"sums": {"command": "uvx"}}, "servers['sums'] is a dict: servers to start"),
     "a class": ({"sums": Opaque}, "servers['sums'] is a type, and no server of the MCP SDK or list of functions"),
+    "a number in its place": ({"sums": 5}, "servers['sums'] is a int, and no server of the MCP SDK"),
+    "an object of another kind": ({"sums": Opaque()}, "servers['sums'] is a Opaque, and no server of the MCP SDK"),
+    "by number": ({5: [add]}, "servers are given by name, as {'shop': [find_orders]}, not by a int"),
     "a set": ({"sums": {add}}, "servers['sums'] is a set, and no server"),
     "a lambda": ({"sums": [lambda x: x]}, "without a name: write a def for each tool"),
     "a partial": ({"sums": [functools.partial(add, 1)]}, "holds a partial without a name"),
@@ -105,6 +119,28 @@ def test_what_is_no_config_is_named(config):
         TypeError, match=r"a config is a path, data of the form of a file, or a Config, not (None|int|list)"
     ):
         Broker.from_config(config)
+
+
+@pytest.mark.parametrize("sandbox", [5, "thread", Sandbox])
+def test_what_is_no_sandbox_is_named(sandbox):
+    with pytest.raises(TypeError, match=r"a sandbox is a sandbox.Sandbox, as Sandbox\(isolation='thread'\), not a "):
+        Broker(sandbox=sandbox)
+
+
+@pytest.mark.parametrize(
+    ("seconds", "kind", "said"),
+    [
+        ("5", TypeError, "startup_seconds is a number of seconds, not a str"),
+        (None, TypeError, "not a NoneType"),
+        (True, TypeError, "not a bool"),
+        (-1, ValueError, "startup_seconds is a number of seconds, 0 for no waiting, not -1"),
+        (math.nan, ValueError, "not nan"),
+    ],
+)
+def test_what_is_no_time_to_start_is_named(seconds, kind, said):
+    Broker(startup_seconds=math.inf)
+    with pytest.raises(kind, match=said):
+        Broker(startup_seconds=seconds)
 
 
 def test_what_is_no_store_is_named():
@@ -190,6 +226,7 @@ GIVEN: dict[str, tuple[dict[str, Any], type[Exception], str]] = {
     "no model": ({"extractor": "gpt"}, TypeError, "extractor is an `async def` function, not a str"),
     "nobody": ({"principal": None}, TypeError, "principal is text, not a NoneType"),
     "a numbered session": ({"name": 5}, TypeError, "name is text, not a int"),
+    "a class": ({"answerer": QuestionBox}, TypeError, "an object, not the class QuestionBox: write QuestionBox()"),
     "a callback": ({"answerer": allow}, TypeError, "an object with `async def answer(self, question)`, not a function"),
 }
 
@@ -224,7 +261,7 @@ async def later(*_: object) -> None: ...
 @pytest.mark.parametrize(
     ("given", "said"),
     [
-        ({"on_output": later}, "on_output is a plain function, called while the script runs: no `async def`"),
+        ({"on_output": later}, "on_output is a plain function, called on the event loop: no `async def`"),
         ({"on_call": later}, "on_call is a plain function"),
         ({"on_call": "print"}, "on_call is a plain function"),
         ({"known_answers": later}, "known_answers is a plain function"),
@@ -237,6 +274,76 @@ async def test_what_a_run_cannot_be_watched_with_is_named(given, said):
     async with Broker(opens_sandbox=False) as broker:
         with pytest.raises(TypeError, match=said):
             await broker.session().execute_code("1", **given)
+
+
+USES: dict[str, tuple[str, tuple[Any, ...], str]] = {
+    "search for a number": ("search", (5,), "a search is words, or a broker.search.SearchRequest, not a int"),
+    "search for nothing": ("search", (None,), "not a NoneType"),
+    "search by a dict": ("search", ({"query": "add"},), "not a dict"),
+    "fetch a number": ("get_tool_details", (5,), "tools are named by texts, as ['git.git_log'], not by a int"),
+    "fetch numbers": ("get_tool_details", (["sums.add", 5],), "not by a int"),
+    "read a number": ("read_in_full", (5,), "not by a int"),
+    "call a number": ("call_directly", (5, {}), "name is text, not a int"),
+    "call with nothing": (
+        "call_directly",
+        ("sums.add", None),
+        "the arguments of a call are a dict, as {'repo_path': '.'}, not a NoneType",
+    ),
+    "call with text": ("call_directly", ("sums.add", "{}"), "not a str"),
+    "dispatch a number": ("dispatch", (5, {}), "name is text, not a int"),
+}
+
+
+@pytest.mark.parametrize("case", USES)
+async def test_what_a_session_cannot_be_asked_is_named(case):
+    method, given, said = USES[case]
+    async with Broker(servers={"sums": [add]}, opens_sandbox=False) as broker:
+        with pytest.raises(TypeError) as caught:
+            await getattr(broker.session(), method)(*given)
+    assert said in str(caught.value)
+
+
+async def test_one_name_is_as_good_as_a_list_of_one():
+    async with Broker(servers={"sums": [add]}, opens_sandbox=False) as broker:
+        assert (await broker.session().get_tool_details("sums.add")).described == ("sums.add",)
+        assert [item["name"] for item in (await broker.session().read_in_full("sums.add")).items] == ["sums.add"]
+
+
+async def wait(*_: object) -> None: ...
+
+
+OBJECTS: dict[str, tuple[Any, dict[str, Any], str]] = {
+    "a grant of a number": (Grant, {"pattern": 5}, "a pattern of tools is text, as 'git.*', not a int"),
+    "a denial of a number": (Denial, {"pattern": 5}, "a pattern of tools is text"),
+    "a grant for text": (Grant, {"pattern": "*", "calls": "3"}, "the calls of a grant are a whole number, not a str"),
+    "a grant until text": (Grant, {"pattern": "*", "expires_at": "2030"}, "the expiry of a grant is a datetime"),
+    "a box of a number": (QuestionBox, {"name": 5}, "name is text, not a int"),
+    "a box that tells nobody": (QuestionBox, {"on_open": 5}, "on_open is a plain function"),
+    "a box that waits": (QuestionBox, {"on_form": wait}, "on_form is a plain function"),
+    "a server of a number": (BrokerServer, {"broker": 5}, "takes a Broker and ServeSettings, not a int"),
+    "a server set wrongly": (BrokerServer, {"broker": Broker(), "settings": {}}, "ServeSettings, not a dict"),
+    "a server that waits": (
+        BrokerServer,
+        {"broker": Broker(), "make_session": wait},
+        "make_session is a plain function",
+    ),
+    "numbers compared": (compare_recordings, {"first": 1, "second": 2}, "is what broker.recordings().get(run_id)"),
+    "a numbered principal": (Broker().recordings, {"principal": 5}, "principal is text, not a int"),
+}
+
+
+@pytest.mark.parametrize("case", OBJECTS)
+def test_what_cannot_be_made_is_named(case):
+    make, given, said = OBJECTS[case]
+    with pytest.raises(TypeError) as caught:
+        make(**given)
+    assert said in str(caught.value)
+
+
+@pytest.mark.parametrize("limit", ["all", -1, True, 2.0])
+def test_a_number_of_runs_is_a_number(limit):
+    with pytest.raises(ValueError, match=f"limit is a whole number from 0, not {limit!r}"):
+        Broker().recordings().list(limit=limit)
 
 
 @pytest.mark.parametrize("kind", [Grant, Denial])

@@ -13,6 +13,7 @@ from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from broker.authorization.predicates import pointer
+from broker.host_arguments import check_recording
 from broker.recordings.replay.alignment import Alignment
 from broker.recordings.replay.replay import Difference, pretty
 from broker.recordings.writing import outcome_json
@@ -74,7 +75,10 @@ def compare_recordings(first: Recording, second: Recording, ignored: Collection[
     Raises:
         RecordingError: One of them does not hold its content.
         ValueError: A pointer is to nothing that is compared.
+        TypeError: One is not a `Recording`.
     """
+    check_recording(first)
+    check_recording(second)
     for place in ignored:
         if not is_compared(place):
             raise ValueError(

@@ -106,7 +106,7 @@ async def test_runs_are_listed_newest_first_up_to_a_limit_and_by_their_states(br
     for wrong in ("parked", ["open"]):
         with pytest.raises(ValueError, match="states are a collection of 'running', 'interrupted', 'parked'"):
             runs.list(states=wrong)
-    with pytest.raises(ValueError, match="limit is a number of runs, not -1"):
+    with pytest.raises(ValueError, match="limit is a whole number from 0, not -1"):
         runs.list(limit=-1)
 
 
