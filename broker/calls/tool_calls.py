@@ -86,6 +86,13 @@ class ToolCalls:
         self._on_progress = on_progress
         self._convert = convert or partial(completion_of, blocks=blocks, redact=redact)
         self._ended = self._unknown = 0
+        self._last: Call | None = None
+        self._alike = 0
+
+    @property
+    def alike(self) -> int:
+        """How many of the last calls were the same, arguments included."""
+        return self._alike
 
     @property
     def records(self) -> list[CallRecord]:
@@ -109,6 +116,7 @@ class ToolCalls:
 
         Never raises for what a script or a server can cause.
         """
+        self._compare(call)
         entry = self._catalog.by_python_name(call.function)
         server, tool = self._named(call, entry)
         record = CallRecord(server=server, tool=tool)
@@ -128,6 +136,11 @@ class ToolCalls:
                 if self._on_call is not None:
                     self._on_call(record, self._ended, len(self._records))
         return completion
+
+    def _compare(self, call: Call) -> None:
+        last, self._last = self._last, call
+        is_same = last is not None and (last.function, last.arguments) == (call.function, call.arguments)
+        self._alike = self._alike + 1 if is_same else 1
 
     def _named(self, call: Call, entry: CatalogEntry | None) -> tuple[str, str]:
         """Return the names of server and tool; for an unknown tool, as the script wrote them."""

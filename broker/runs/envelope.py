@@ -81,6 +81,7 @@ class ExecutionResult(BaseModel):
     Attributes:
         displayed: Content blocks of MCP that the script displayed; not in the JSON.
         not_displayed: How many more it displayed than there is room for; not in the JSON.
+        alike_calls: How many of its last calls were the same, arguments included; not in the JSON.
         waits_for: What a run waits for that `Session.resume` goes on with; not in the JSON.
         not_described: What a script named that was not described, so that it was not started; not in the JSON.
     """
@@ -99,6 +100,7 @@ class ExecutionResult(BaseModel):
     duration_ms: float
     displayed: list[dict[str, Any]] = Field(default=[], exclude=True, repr=False)
     not_displayed: int = Field(default=0, exclude=True)
+    alike_calls: int = Field(default=0, exclude=True)
     waits_for: WaitsFor | None = Field(default=None, exclude=True)
     not_described: NotDescribed | None = Field(default=None, exclude=True, repr=False)
 

@@ -196,7 +196,7 @@ class Execution:
         elif not isinstance(ended.outcome, Parked):
             self.desk.unfinished.discard(recorded.run_id)
         outcome = with_hint(ended.outcome, conditions.script, self.preparation.catalog, has_called=bool(records))
-        return envelope_of(
+        envelope = envelope_of(
             await worked_on(getattr(outcome, "value", None), partial(redacted_outcome, outcome, self.redact)),
             recorded.run_id,
             began,
@@ -207,6 +207,7 @@ class Execution:
             blocks=calls.blocks,
             question=desk.question if isinstance(ended.outcome, Parked) else None,
         )
+        return envelope.model_copy(update={"alike_calls": calls.tools.alike})
 
     def _calls(self, recorded: RecordedRun, desk: RunDesk, stopwatch: Stopwatch, watching: Watching) -> RunCalls:
         """Return what answers the calls of a run; for a resumed one, with its earlier calls."""

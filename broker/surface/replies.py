@@ -95,7 +95,7 @@ def _text(result: ExecutionResult, failure: str, shown: str, session: str | None
 
 def _failure(result: ExecutionResult) -> str:
     if result.stopped is not None:
-        return run_texts.stopped(result.stopped)
+        return run_texts.stopped(result.stopped, result.alike_calls)
     if result.error is None:
         return ""
     trace = result.error.traceback.strip("\n") or f"{result.error.type}: {result.error.message}"

@@ -18,6 +18,9 @@ if TYPE_CHECKING:
 
 _NEVER_SENT = frozenset({"refused", "bad_arguments", "not_described", "not_found", "unavailable", "waiting"})
 _GROUPS = 8
+_ENDLESS = frozenset({"calls", "wall_seconds"})
+_LOOPING = 20
+"""From as many equal calls on, one after the other, a loop seems to be at fault."""
 _NAME_CHARACTERS = 60
 
 _ADVICE = {
@@ -70,11 +73,19 @@ def already_made(calls: Sequence[CallRecord]) -> str:
     return f"{calls_line(calls)}\n{rule}"
 
 
-def stopped(by: StoppedBy) -> str:
-    """Return what ended a script that was stopped."""
+def stopped(by: StoppedBy, alike: int = 0) -> str:
+    """Return what ended a script that was stopped; `alike` of its last calls were the same.
+
+    A loop that never comes to the next page is better mended than given more time.
+    """
     if by.limit == "shutdown":
         return f"The script was stopped after {by.amount:g} s: the server is shutting down. Run the rest again later."
     advice = _ADVICE.get(by.limit, "")
+    if by.limit in _ENDLESS and alike >= _LOOPING:
+        same = (
+            f"Its last {alike} calls were the same: a loop over pages passes each call the cursor of the page before."
+        )
+        advice = same if by.limit == "calls" else f"{advice} {same}"
     place = f" at line {by.line}" if by.line is not None else ""
     return f"The script was stopped{place}: limit {by.reached}. {advice}".rstrip()
 

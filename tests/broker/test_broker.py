@@ -306,6 +306,18 @@ async def test_a_script_that_is_stopped_leaves_its_open_call_on_record(opened, c
     assert calls == [("wait",)]
 
 
+async def test_the_last_calls_that_are_the_same_are_counted(opened):
+    pages = "from tools import desk\nfor page in range(5):\n    await desk.add(a=1)\n"
+    endless = "while True:\n    await desk.add(a=2)\n"
+    async with opened() as broker:
+        ended = await run(broker, pages, "*")
+        stopped = await run(broker, f"{pages}{endless}", "*", limits=Limits(calls=30))
+        varied = await run(broker, pages.replace("a=1", "a=page"), "*")
+    assert (ended.alike_calls, varied.alike_calls) == (5, 1)
+    assert stopped.stopped is not None
+    assert (stopped.stopped.limit, stopped.alike_calls) == ("calls", 25)
+
+
 async def test_a_syntax_error_is_shown_as_python_shows_it(opened):
     async with opened() as broker:
         result = await run(broker, "x = (\n", filename="mine.py")

@@ -39,6 +39,18 @@ def test_a_script_that_was_stopped_is_told_where():
     assert text_of(outcome="stopped", stopped=stopped).startswith("The script was stopped at line 7: limit")
 
 
+def test_a_script_that_made_the_same_call_over_and_over_is_told_so():
+    calls, wall = StoppedBy(limit="calls", amount=1_000), StoppedBy(limit="wall_seconds", amount=30)
+    said = "Its last 20 calls were the same: a loop over pages passes each call the cursor of the page before."
+    assert said in text_of(outcome="stopped", stopped=calls, alike_calls=20)
+    assert "Ask for more in each call" in text_of(outcome="stopped", stopped=calls, alike_calls=19)
+    assert f"Pass a larger timeout (600 at most), or do less in one script. {said}" in text_of(
+        outcome="stopped", stopped=wall, alike_calls=20
+    )
+    memory = StoppedBy(limit="memory_bytes", amount=1)
+    assert "the same" not in text_of(outcome="stopped", stopped=memory, alike_calls=20)
+
+
 def test_a_failure_tells_calls_that_were_sent_from_calls_that_were_not():
     error = {"type": "ToolError", "message": "", "traceback": "ToolError"}
     refused = CallRecord(server="shop", tool="refund", status="refused")

@@ -71,6 +71,7 @@ CASES = {
     "already_made": lambda name: run_texts.already_made([*calls(20, name)] if name == HOSTILE else calls(2)),
     "stopped": lambda name: run_texts.stopped(StoppedBy(limit="wall_seconds", amount=30)),  # noqa: ARG005  # none in it
     "stopped_at_a_line": lambda name: run_texts.stopped(StoppedBy(limit="calls", amount=1_000, line=3)),  # noqa: ARG005
+    "stopped_in_a_loop": lambda name: run_texts.stopped(StoppedBy(limit="calls", amount=1_000, line=3), 1_000),  # noqa: ARG005
     "already_made_nothing_sent": lambda name: run_texts.already_made(
         [record("refused", name), record("not_found", name)]
     ),
