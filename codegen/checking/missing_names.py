@@ -27,6 +27,7 @@ _READ_ANNOTATIONS = (
     "get_type_hints",
     "singledispatch",
 )
+_FROM_IMPORT = re.compile(r"\w+ +import +(\w+(?: *, *\w+)*)")
 _UNDEFINED = re.compile(r"Name `(\w+)` used")
 
 
@@ -56,7 +57,9 @@ def server_as_module(name: str, place: Place, known: Known) -> Mistake | None:
     """
     if name not in known.unimported or place.mentions("tools"):
         return None
-    return Mistake(f"there is no module `{name}`", f"write `from tools import {name}` first")
+    imported = _FROM_IMPORT.match(place.rest_of_line)
+    instead = f"from tools.{name} import {imported[1]}" if imported else f"from tools import {name}"
+    return Mistake(f"there is no module `{name}`", f"write `{instead}` instead")
 
 
 def unknown_tool(module: str, name: str, place: Place, known: Known) -> Mistake | None:

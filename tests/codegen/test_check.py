@@ -21,18 +21,20 @@ def test_nothing_is_found_in_a_correct_script(case: ScriptCase) -> None:
 
 
 @pytest.mark.parametrize(
-    ("script", "unimported", "is_wrong"),
+    ("script", "unimported", "instead"),
     [
-        ("from hub import get_issue", ["hub"], True),
-        ("import hub", ["hub"], True),
-        ("import hub", [], False),  # the guest has found a module of that name
-        ("import hub\nimport tools\nawait tools.hub.get_issue(repo='a', number=1)", ["hub"], False),
+        ("from hub import get_issue", ["hub"], "from tools.hub import get_issue"),
+        ("from hub import get_issue, find as f  # both", ["hub"], "from tools.hub import get_issue, find"),
+        ("from hub import (\n    get_issue,\n)", ["hub"], "from tools import hub"),
+        ("import hub", ["hub"], "from tools import hub"),
+        ("import hub", [], None),  # the guest has found a module of that name
+        ("import hub\nimport tools\nawait tools.hub.get_issue(repo='a', number=1)", ["hub"], None),
     ],
 )
-def test_a_server_that_is_imported_as_a_module_is_a_mistake_where_there_is_no_such_module(script, unimported, is_wrong):
+def test_a_server_that_is_imported_as_a_module_is_a_mistake_where_there_is_no_such_module(script, unimported, instead):
     found = [(one.message, one.hint) for one in check(script, stubs(), unimported=unimported)]
-    said = ("there is no module `hub`", "write `from tools import hub` first")
-    assert found == ([said] if is_wrong else [])
+    said = ("there is no module `hub`", f"write `{instead}` instead")
+    assert found == ([] if instead is None else [said])
 
 
 @pytest.mark.parametrize("case", broken_scripts(), ids=lambda case: case.name)

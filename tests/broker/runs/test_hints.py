@@ -19,7 +19,7 @@ MISTAKES = {
         "await add(a=1)",
         "`add` is not imported (write `from tools.desk import add`)",
     ),
-    "a server imported as a module": ("import desk", "write `from tools import desk` first"),
+    "a server imported as a module": ("import desk", "write `from tools import desk` instead"),
     "a tool imported as a server": (
         "from tools import add",
         "(desk.add is a tool: write `from tools import desk` and `await desk.add(...)`)",
@@ -426,13 +426,19 @@ async def test_the_tool_of_a_server_that_is_near_by_name_is_described_at_once(se
     assert (is_described, "async def add(" in lacking.text) == (is_meant, is_meant)
 
 
-@pytest.mark.parametrize("script", ["import desk\nawait desk.add(a=1)", "from desk import add\nawait add(a=1)"])
-async def test_a_tool_of_a_server_that_is_imported_as_a_module_is_described_at_once(session, script):
+@pytest.mark.parametrize(
+    ("script", "instead"),
+    [
+        ("import desk\nawait desk.add(a=1)", "from tools import desk"),
+        ("from desk import add\nawait add(a=1)", "from tools.desk import add"),
+    ],
+)
+async def test_a_tool_of_a_server_that_is_imported_as_a_module_is_described_at_once(session, script, instead):
     lacking = await session.dispatch("execute_code", {"code": script})
     assert "async def add(" in lacking.text
-    assert "there is no module `desk` (write `from tools import desk` first)" in lacking.text
+    assert f"there is no module `desk` (write `{instead}` instead)" in lacking.text
     described = await session.dispatch("execute_code", {"code": script})
-    assert "write `from tools import desk` first" in described.text
+    assert f"write `{instead}` instead" in described.text
     assert "No tool was called." in described.text
 
 
