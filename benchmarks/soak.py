@@ -92,7 +92,7 @@ def desk() -> MCPServer:
 
     @server.tool()
     async def add(a: int, b: int) -> int:
-        """Adds two numbers."""
+        """Add two numbers."""
         return a + b
 
     return server

@@ -280,7 +280,7 @@ class Broker:
         return self._upstreams.lazy
 
     def server_statuses(self) -> list[ServerStatus]:
-        """The state of each server now, in the order of the config."""
+        """Return the state of each server now, in the order of the config."""
         return self._upstreams.statuses()
 
     async def need_all_servers(self, timeout_seconds: float | None = None) -> bool:

@@ -31,7 +31,7 @@ _ROUNDS = 20
 
 @contextmanager
 def build_folder() -> Iterator[Path]:
-    """Yields an empty folder of this process alone, which is removed with all that is in it.
+    """Yield an empty folder of this process alone, which is removed with all that is in it.
 
     First removes those of builds that were killed, of some hundred megabytes each.
     """
@@ -62,7 +62,7 @@ def _held(folder: Path) -> Iterator[None]:
 
 
 def _remove(folder: Path) -> None:
-    """Removes a folder, again and again where a thread still writes to it; its lock last, by which others find it."""
+    """Remove a folder, again and again where a thread still writes to it; its lock last, by which others find it."""
     for _ in range(_ROUNDS):
         with suppress(OSError):
             rest = [path for path in folder.iterdir() if path.name != LOCK_NAME]

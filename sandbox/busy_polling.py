@@ -31,12 +31,12 @@ class BusyPolling:
     """The waits for one source, with a backoff: all are tried as long as they pay, after each failure half as many."""
 
     def __init__(self) -> None:
-        """Tries the first."""
+        """Try the first."""
         self._interval = 0
         self._left_out = 0
 
     def poll(self, receive: Callable[[], T | None]) -> T | None:
-        """Returns what comes within a moment; None if nothing does, or if this wait is not tried.
+        """Return what comes within a moment; None if nothing does, or if this wait is not tried.
 
         Args:
             receive: Returns what has come, None for nothing.

@@ -49,6 +49,6 @@ component_val_delete.argtypes = [ctypes.POINTER(ffi.wasmtime_component_val_t)]
 
 
 def handed_over(message: str) -> int:
-    """Returns an error as a callback does that ends the guest: its address, and wasmtime owns it from then on."""
+    """Return an error as a callback does that ends the guest: its address, and wasmtime owns it from then on."""
     error = wasmtime.WasmtimeError(message)
     return ctypes.cast(error._consume(), ctypes.c_void_p).value or 0  # noqa: SLF001

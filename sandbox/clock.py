@@ -15,21 +15,21 @@ class LogicalClock:
     """Monotonic and wall-clock time in nanoseconds."""
 
     def __init__(self, wall_ns: int, origin_ns: int = 0) -> None:
-        """Starts at `wall_ns` (Unix time); its monotonic time starts where the kernel's last script left it."""
+        """Start at `wall_ns` (Unix time); its monotonic time starts where the kernel's last script left it."""
         self.elapsed_ns = 0  # since the run began
         self.origin_ns = origin_ns
         self._wall_ns = wall_ns
 
     def advance_to(self, elapsed_ns: int) -> None:
-        """Moves forward to `elapsed_ns` after the beginning; never back."""
+        """Move forward to `elapsed_ns` after the beginning; never back."""
         self.elapsed_ns = max(self.elapsed_ns, elapsed_ns)
 
     def read_monotonic_ns(self) -> int:
-        """Returns the monotonic time and moves the clock by one reading."""
+        """Return the monotonic time and move the clock by one reading."""
         self.elapsed_ns += READING_NS
         return self.origin_ns + self.elapsed_ns
 
     def read_wall_ns(self) -> int:
-        """Returns Unix time and moves the clock by one reading."""
+        """Return Unix time and move the clock by one reading."""
         self.elapsed_ns += READING_NS
         return self._wall_ns + self.elapsed_ns

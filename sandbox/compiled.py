@@ -61,12 +61,12 @@ class CompiledFile:
     descriptor: int | None = None
 
     def encode(self) -> str:
-        """Returns a text for `decode` in a process that inherits the descriptor."""
+        """Return a text for `decode` in a process that inherits the descriptor."""
         return json.dumps([str(self.path.absolute()), self.identity, self.descriptor])
 
     @staticmethod
     def decode(text: str) -> CompiledFile:
-        """Reads what `encode` made."""
+        """Read what `encode` made."""
         path, identity, descriptor = json.loads(text)
         return CompiledFile(Path(path), identity, descriptor)
 
@@ -92,7 +92,7 @@ class CompiledImage:
     """A file in the cache and its proof."""
 
     def __init__(self, path: Path, proofs: Path) -> None:
-        """Takes the file's place and the folder of proofs; neither has to exist."""
+        """Take the file's place and the folder of proofs; neither has to exist."""
         self.path = path
         self.proofs = proofs
         name = hashlib.sha256(str(path.absolute()).encode()).hexdigest()[:32]
@@ -101,12 +101,12 @@ class CompiledImage:
         self.use = proofs / f"{name}.use"
 
     def trouble(self, *, is_written: bool = False) -> str:
-        """Returns why the two folders can't be used, or written to; empty where they can."""
+        """Return why the two folders can't be used, or written to; empty where they can."""
         folders = ((self.path.parent, "image cache", "XDG_CACHE_HOME"), (self.proofs, "data folder", "XDG_DATA_HOME"))
         return "; ".join(filter(None, (trouble_with(*folder, is_written=is_written) for folder in folders)))
 
     def map(self) -> tuple[wasm.Component, CompiledFile] | None:
-        """Returns the code and its file, or None for a file that is not there or not proven."""
+        """Return the code and its file, or None for a file that is not there or not proven."""
         found = identity(self.path)
         if found is None or not self._is_proven(found):
             return None
@@ -115,7 +115,7 @@ class CompiledImage:
         return None if component is None else (component, file)
 
     def write(self, code: bytes) -> None:
-        """Puts compiled code into its place, with its proof.
+        """Put compiled code into its place, with its proof.
 
         A file that is there and has these bytes stays: processes with other data folders may start workers on it.
 
@@ -128,19 +128,19 @@ class CompiledImage:
             write_private(self.path, code)
 
     def remove(self) -> None:
-        """Removes the file and its proof. The note of its use stays: its lock is that of the next such image too."""
+        """Remove the file and its proof. The note of its use stays: its lock is that of the next such image too."""
         for path in (self.path, self._proof):
             path.unlink(missing_ok=True)
 
     def remove_partial(self) -> None:
-        """Removes what a killed writer left behind; only for the holder of the lock."""
+        """Remove what a killed writer left behind; only for the holder of the lock."""
         for path in self.path.parent.glob(f"{self.path.stem}*.partial"):
             with contextlib.suppress(OSError):
                 path.unlink()
 
     @contextlib.contextmanager
     def locked(self) -> Iterator[None]:
-        """Keeps other processes from compiling the same image inside the block."""
+        """Keep other processes from compiling the same image inside the block."""
         with self._lock.open("wb") as lock:
             if sys.platform != "win32":
                 fcntl.flock(lock, fcntl.LOCK_EX)
@@ -166,7 +166,7 @@ class CompiledImage:
 
 
 def identity(path: Path) -> str | None:
-    """Returns what tells this unchanged file from any other; None if it is missing or not this user's."""
+    """Return what tells this unchanged file from any other; None if it is missing or not this user's."""
     try:
         found = path.lstat()
     except OSError:
@@ -177,7 +177,7 @@ def identity(path: Path) -> str | None:
 
 
 def map_file(file: CompiledFile) -> wasm.Component | None:
-    """Maps a compiled image if it is that very file before and after; None if it is another, or damaged."""
+    """Map a compiled image if it is that very file before and after; None if it is another, or damaged."""
     if not file.is_unchanged():
         return None
     read_in(file.path)
@@ -189,7 +189,7 @@ def map_file(file: CompiledFile) -> wasm.Component | None:
 
 
 def map_apart(code: bytes) -> tuple[wasm.Component, CompiledFile]:
-    """Maps code that was just compiled from a file without a name.
+    """Map code that was just compiled from a file without a name.
 
     Raises:
         ImageError: It can't be mapped.
@@ -207,7 +207,7 @@ def map_apart(code: bytes) -> tuple[wasm.Component, CompiledFile]:
 
 
 def write_private(path: Path, data: bytes) -> None:
-    """Writes a file beside its place and renames it, so that readers and other writers only ever see whole ones.
+    """Write a file beside its place and rename it, so that readers and other writers only ever see whole ones.
 
     Raises:
         ImageError: It can't be written.

@@ -59,12 +59,12 @@ class CachedImage:
 
 
 def cache_folder(cache: Path | None = None) -> Path:
-    """Returns where compiled images lie."""
+    """Return where compiled images lie."""
     return cache or platformdirs.user_cache_path("codemode-broker") / "images"
 
 
 def proofs_folder(proofs: Path | None = None) -> Path:
-    """Returns where the proofs and notes of use of compiled images lie."""
+    """Return where the proofs and notes of use of compiled images lie."""
     return proofs or platformdirs.user_data_path("codemode-broker") / "compiled"
 
 
@@ -72,7 +72,7 @@ class Use:
     """Keeps a compiled image from being removed for as long as this object lives."""
 
     def __init__(self, image: CompiledImage) -> None:
-        """Takes the lock and notes the use. Without a note, the image may be removed, and is compiled again then."""
+        """Take the lock and note the use. Without a note, the image may be removed, and is compiled again then."""
         self._note = -1
         with contextlib.suppress(OSError):
             # For reading too: NFS gives no shared lock on a file that is open for writing alone.
@@ -82,7 +82,7 @@ class Use:
             os.write(self._note, WASMTIME.encode())
 
     def __del__(self) -> None:
-        """Notes when it was used last, and releases the lock."""
+        """Note when it was used last, and release the lock."""
         if self._note >= 0:
             with contextlib.suppress(OSError, NotImplementedError, TypeError):  # Windows dates no descriptors
                 os.utime(self._note)
@@ -90,7 +90,7 @@ class Use:
 
 
 def cached_images(cache: Path | None = None, proofs: Path | None = None) -> tuple[CachedImage, ...]:
-    """Returns all compiled images, the one used last first."""
+    """Return all compiled images, the one used last first."""
     found = []
     for path in cache_folder(cache).glob("*.cwasm"):
         with contextlib.suppress(OSError):
@@ -103,7 +103,7 @@ def cached_images(cache: Path | None = None, proofs: Path | None = None) -> tupl
 
 
 def remove_cached(key: str, cache: Path | None = None, proofs: Path | None = None) -> None:
-    """Removes a compiled image with its proof.
+    """Remove a compiled image with its proof.
 
     Raises:
         ImageError: There is none, or it is used at this moment.
@@ -122,7 +122,7 @@ def remove_cached(key: str, cache: Path | None = None, proofs: Path | None = Non
 
 
 def prune(cache: Path | None = None, proofs: Path | None = None) -> None:
-    """Removes compiled images that have been unused for long."""
+    """Remove compiled images that have been unused for long."""
     if sys.platform == "win32":
         return
     for one in cached_images(cache, proofs):
@@ -133,7 +133,7 @@ def prune(cache: Path | None = None, proofs: Path | None = None) -> None:
 
 @contextlib.contextmanager
 def _unused(image: CompiledImage) -> Iterator[bool]:
-    """Keeps others from starting to use it; yields False if somebody uses it already."""
+    """Keep others from starting to use it; yield False if somebody uses it already."""
     with image.use.open("ab") as note:
         try:
             if sys.platform != "win32":

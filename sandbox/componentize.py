@@ -49,7 +49,7 @@ class ComponentizeError(Exception):
 
 
 def build_component(component: Path, packages: Path | None = None, *, scratch: Path | None = None) -> None:
-    """Builds `component` unless the one there was made from the same sources by the same tools.
+    """Build `component` unless the one there was made from the same sources by the same tools.
 
     Args:
         component: Where the `.wasm` file goes. A `.json` file beside it notes what it is and was made from.
@@ -83,7 +83,7 @@ def build_component(component: Path, packages: Path | None = None, *, scratch: P
 
 
 def inputs_digest(packages: Path | None = None) -> str:
-    """Returns a digest of everything the component is made from: guest sources, packages and tool versions."""
+    """Return a digest of everything the component is made from: guest sources, packages and tool versions."""
     added = [] if packages is None else _digests(packages, [path for path in packages.rglob("*") if path.is_file()])
     linker = _digests(LINKER, [*LINKER.glob("*.py")])
     text = "\n".join([json.dumps(_tools()), PIN.read_text("utf-8"), *linker, guest_digest(), *added])
@@ -91,7 +91,7 @@ def inputs_digest(packages: Path | None = None) -> str:
 
 
 def guest_digest() -> str:
-    """Returns a digest of the guest's sources: an image built from others does not speak with this host."""
+    """Return a digest of the guest's sources: an image built from others does not speak with this host."""
     return hashlib.sha256("\n".join(_digests(GUEST, _sources())).encode()).hexdigest()
 
 
@@ -135,7 +135,7 @@ def _assembled(text: Path) -> bytes:
 
 
 def _componentize(staging: Path, made: Path) -> bool:
-    """Makes the component; returns whether another build of the same inputs would give the same bytes."""
+    """Make the component; return whether another build of the same inputs would give the same bytes."""
     pin = _compile_pin(staging)
     if pin is not None:
         finished = _run(staging, made, _PINNED, {"LD_PRELOAD": str(pin)})
@@ -147,7 +147,7 @@ def _componentize(staging: Path, made: Path) -> bool:
 
 
 def _compile_pin(staging: Path) -> Path | None:
-    """Compiles what makes builds repeat, where that is possible."""
+    """Compile what makes builds repeat, where that is possible."""
     compiler = shutil.which("cc") or shutil.which("gcc") or shutil.which("clang")
     if sys.platform != "linux" or compiler is None:
         return None
@@ -167,7 +167,7 @@ def _run(staging: Path, made: Path, program: str, preload: dict[str, str]) -> su
 
 
 def _linked(staging: Path, made: Path) -> Path:
-    """Links the component's libraries; as a process, because a build environment can't import this package."""
+    """Link the component's libraries; as a process, because a build environment can't import this package."""
     shutil.copytree(LINKER, staging / LINKER.name, ignore=shutil.ignore_patterns("__pycache__"))
     linked = staging / "linked.wasm"
     # -P: nothing of the folder that the build was started in is imported.
@@ -180,7 +180,7 @@ def _linked(staging: Path, made: Path) -> Path:
 
 @contextmanager
 def programs_ended_at_exit() -> Iterator[None]:
-    """Lets no program of `run_program` outlive this process, where a thread that nobody waits for runs them."""
+    """Let no program of `run_program` outlive this process, where a thread that nobody waits for runs them."""
     end = atexit.register(partial(_end_programs))
     try:
         yield
@@ -191,7 +191,7 @@ def programs_ended_at_exit() -> Iterator[None]:
 def run_program(
     command: list[str], scratch: Path, variables: dict[str, str] | None = None
 ) -> subprocess.CompletedProcess[str]:
-    """Runs a program in a folder, where its temporary files are too; it ends, with what it started, where this does."""
+    """Run a program in a folder, where its temporary files are too; it ends, with what it started, where this does."""
     environment = os.environ | {"TMPDIR": str(scratch)} | (variables or {})
     with _starting:
         process = subprocess.Popen(  # noqa: S603  # no shell, and a text of a caller is never an option
@@ -225,7 +225,7 @@ def _end_programs() -> None:
 
 
 def _kill(process: subprocess.Popen[str]) -> None:
-    """Kills a program with what it has started, as a compiler its passes."""
+    """Kill a program with what it has started, as a compiler its passes."""
     if sys.platform == "win32":
         process.kill()
     else:

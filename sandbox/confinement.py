@@ -50,7 +50,7 @@ class Confinement:
 
 
 def deny_files(readable: Path | None) -> int:
-    """Denies this thread, and those it starts, all files but one for reading; returns Landlock's version or 0.
+    """Deny this thread, and those it starts, all files but one for reading; return Landlock's version or 0.
 
     Landlock is about files in folders: one that is in memory alone needs no permission, and is given as None.
 
@@ -77,7 +77,7 @@ def deny_files(readable: Path | None) -> int:
 
 
 def confine(landlock: int) -> Confinement:
-    """Applies the rest, to all threads; returns what is active, given what `deny_files` returned."""
+    """Apply the rest, to all threads; return what is active, given what `deny_files` returned."""
     limited = _limit_resources()
     no_new_privileges = _deny_new_privileges()
     return Confinement(limited, no_new_privileges, no_new_privileges and _filter_system_calls(), landlock)
@@ -110,7 +110,7 @@ def _filter_system_calls() -> bool:
 
 
 def filter_program(architecture: int, first_foreign: int | None, numbers: dict[str, int]) -> bytes:
-    """Returns the filter in the kernel's instructions: a list of what may be called; all else is `EPERM`.
+    """Return the filter in the kernel's instructions: a list of what may be called; all else is `EPERM`.
 
     Memory may not be made executable, and calls in another architecture's numbering end the process.
     """
@@ -146,7 +146,7 @@ def _libc() -> ctypes.CDLL:
 
 
 def _syscall(number: int, *arguments: int | bytes | None) -> int:
-    """Makes a system call that libc has no function for."""
+    """Make a system call that libc has no function for."""
     words = [ctypes.c_long(item) if isinstance(item, int) else ctypes.c_char_p(item) for item in arguments]
     return int(_libc().syscall(ctypes.c_long(number), *words))
 
@@ -162,7 +162,7 @@ def _scopes(version: int) -> int:
 
 
 def _ruleset_size(version: int) -> int:
-    """Bytes of the structure as a version of Landlock knows it: an older kernel refuses a longer one."""
+    """Return the bytes of the structure as a version of Landlock knows it: an older kernel refuses a longer one."""
     if version >= _SCOPES_SINCE:
         return 24
     return 16 if version >= _TCP_SINCE else 8

@@ -29,7 +29,7 @@ _MAKING = threading.Lock()
 
 
 def configuration() -> wasmtime.Config:
-    """Returns the settings that shape compiled code and its isolation."""
+    """Return the settings that shape compiled code and its isolation."""
     config = wasmtime.Config()
     config.strategy = "cranelift"  # Winch had the escapes of 2026
     config.epoch_interruption = True
@@ -46,7 +46,7 @@ CONFIGURATION = f"cranelift epoch cow stack={MAX_WASM_STACK} threads=off memory6
 
 
 def engine() -> wasmtime.Engine:
-    """Returns the process's Engine; the ticker runs from the first use on."""
+    """Return the process's Engine; the ticker runs from the first use on."""
     with _MAKING:
         return _made()
 

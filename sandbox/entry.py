@@ -24,7 +24,7 @@ class Crossing:
     """What a call hands to C. Made once for an instance: one call at a time is in it, and making it costs more."""
 
     def __init__(self) -> None:
-        """Makes room for a text each way."""
+        """Make room for a text each way."""
         self.parameter = (ffi.wasmtime_component_val_t * 1)()
         self.parameter[0].kind = ffi.WASMTIME_COMPONENT_STRING
         self.argument = _Text.from_buffer(self.parameter, ffi.wasmtime_component_val_t.of.offset)
@@ -43,7 +43,7 @@ class Entry:
     """One call into the guest, advanced from tick to tick by whatever thread has time for it."""
 
     def __init__(self, instance: Instance, function: ffi.wasmtime_component_func_t, argument: str) -> None:
-        """Writes the argument into a fiber; nothing runs before `advance`."""
+        """Write the argument into a fiber; nothing runs before `advance`."""
         self.answer: str | Raised | Stopped = ""
         self._instance = instance
         self._crossing = crossing = instance.crossing
@@ -62,7 +62,7 @@ class Entry:
         )
 
     def advance(self) -> bool:
-        """Runs the guest until it returns, or for about one tick; True once `answer` is there."""
+        """Run the guest until it returns, or for about one tick; True once `answer` is there."""
         began = self._instance.arm()
         try:
             is_over: bool = c_api.call_future_poll(self._future)
@@ -84,14 +84,14 @@ class Entry:
         return self._instance.ending(None) or text
 
     def _read(self) -> str:
-        """Copies the guest's text, but no more of it than shows that it is too long: its reader refuses it then."""
+        """Copy the guest's text, but no more of it than shows that it is too long: its reader refuses it then."""
         returned = self._crossing.returned
         enough = BYTES_A_CHARACTER * (self._instance.limits.step_bytes + 1)
         return ctypes.string_at(returned.data, min(returned.size, enough)).decode("utf-8", "replace")
 
 
 def _give_back_memory() -> None:
-    """Returns to the system what glibc keeps of freed memory: for each thread, twice the longest message so far."""
+    """Return to the system what glibc keeps of freed memory: for each thread, twice the longest message so far."""
     if _malloc_trim is not None:
         _malloc_trim(0)
 

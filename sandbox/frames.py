@@ -77,12 +77,12 @@ class FrameReader:
     """Cuts a stream of bytes into frames, and keeps no more of it than the frame being received."""
 
     def __init__(self, allowed: Callable[[Kind, int], int]) -> None:
-        """Takes a function from (kind, run) to the longest payload; it raises `ProtocolError` for what may not come."""
+        """Take a function from (kind, run) to the longest payload; it raises `ProtocolError` for what may not come."""
         self._allowed = allowed
         self._kept = bytearray()
 
     def feed(self, data: bytes) -> Iterator[Frame]:
-        """Yields the frames that `data` completes.
+        """Yield the frames that `data` completes.
 
         Raises:
             ProtocolError: A header is not allowed; the rest of the stream is of no use.
@@ -102,31 +102,31 @@ class FrameReader:
 
 
 def encode_frame(kind: Kind, run: int, payload: bytes = b"") -> bytes:
-    """Writes a frame."""
+    """Write a frame."""
     return _HEADER.pack(len(payload), kind, run) + payload
 
 
 def encode_entering(run: int, entering: Entering) -> bytes:
-    """Writes an `ENTER` frame."""
+    """Write an `ENTER` frame."""
     export = EXPORTS.index(entering.export)
     payload = _ENTRY.pack(entering.seconds, entering.now_ns, export) + entering.argument.encode()
     return encode_frame(Kind.ENTER, run, payload)
 
 
 def decode_entering(payload: bytes) -> Entering:
-    """Reads the payload of an `ENTER` frame, which comes from a host that is trusted."""
+    """Read the payload of an `ENTER` frame, which comes from a host that is trusted."""
     seconds, now_ns, export = _ENTRY.unpack_from(payload)
     return Entering(EXPORTS[export], payload[_ENTRY.size :].decode(), seconds, now_ns)
 
 
 def encode_reading(kind: Kind, run: int, reading: Reading) -> bytes:
-    """Writes the frame that ends a step."""
+    """Write the frame that ends a step."""
     payload = _READING.pack(reading.cpu_seconds, reading.elapsed_ns) + reading.text.encode("utf-8", "replace")
     return encode_frame(kind, run, payload)
 
 
 def decode_reading(payload: bytes) -> Reading:
-    """Reads the payload of a frame that ends a step.
+    """Read the payload of a frame that ends a step.
 
     Raises:
         ProtocolError: It is not one.
@@ -140,7 +140,7 @@ def decode_reading(payload: bytes) -> Reading:
 
 
 def decode_text(payload: bytes) -> str:
-    """Reads a payload that is text alone.
+    """Read a payload that is text alone.
 
     Raises:
         ProtocolError: It is not UTF-8.

@@ -68,12 +68,12 @@ class Step(NamedTuple):
 
 
 def protocol_failure(message: str) -> Raised:
-    """Returns how a run ends whose guest broke the protocol."""
+    """Return how a run ends whose guest broke the protocol."""
     return Raised(PROTOCOL_ERROR, message, f"{PROTOCOL_ERROR}: {message}\n")
 
 
 def decode_step(text: str, limits: Limits) -> Step:
-    """Reads a guest's step.
+    """Read a guest's step.
 
     Raises:
         ProtocolError: It is not one.
@@ -100,7 +100,7 @@ def decode_step(text: str, limits: Limits) -> Step:
 
 
 def decode_references(text: str, limits: Limits) -> tuple[Reference, ...] | Raised:
-    """Reads the answer to `references`.
+    """Read the answer to `references`.
 
     Raises:
         ProtocolError: It is not one.
@@ -115,12 +115,12 @@ def decode_references(text: str, limits: Limits) -> tuple[Reference, ...] | Rais
 
 
 def argument_bytes(call: Call) -> int:
-    """Returns the size of a call's arguments as JSON."""
+    """Return the size of a call's arguments as JSON."""
     return len(json.dumps(call.arguments, separators=(",", ":")))
 
 
 def _exceeded(text: str, limits: Limits) -> Stopped | None:
-    """Returns the limit that a message breaks by its size alone; nothing has been decoded yet."""
+    """Return the limit that a message breaks by its size alone; nothing has been decoded yet."""
     if len(text) > limits.step_bytes:
         limit = "value_bytes" if text.startswith('{"outcome":') else "argument_bytes"
         return Stopped(limit, getattr(limits, limit))
@@ -246,7 +246,7 @@ def _outcome(item: object, text: str, limits: Limits) -> Completed | Raised | St
 
 
 def _completed(value: Any, text: str, limits: Limits) -> Completed | Stopped:
-    """Checks a script's value against its limits."""
+    """Check a script's value against its limits."""
     if isinstance(value, list | dict) or len(text) * WRITTEN_BYTES > limits.value_bytes:
         written = json.dumps(value, separators=(",", ":"))
         if len(written) > limits.value_bytes:

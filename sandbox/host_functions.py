@@ -39,13 +39,13 @@ class Guest(Protocol):
     clock: LogicalClock
 
     def write(self, output: int, text: str) -> None:
-        """Takes printed text."""
+        """Take printed text."""
 
     def sleep_until(self, elapsed_ns: int) -> None:
-        """Moves the clock forward, at most to the end of the run."""
+        """Move the clock forward, at most to the end of the run."""
 
     def random_bytes(self, size: int) -> bytes:
-        """Draws from the run's seed."""
+        """Draw from the run's seed."""
 
 
 class Entered(threading.local):
@@ -141,7 +141,7 @@ HOST_FUNCTIONS: Mapping[str, Mapping[str, Callable[..., Any]]] = {
 
 
 def make_linker(engine: wasmtime.Engine, component: wasm.Component) -> wasm.Linker:
-    """Returns the linker that every isolate of `component` is instantiated with."""
+    """Return the linker that every isolate of `component` is instantiated with."""
     linker = wasm.Linker(engine)
     linker.allow_shadowing = True
     linker.define_unknown_imports_as_traps(component)
@@ -158,7 +158,7 @@ def make_linker(engine: wasmtime.Engine, component: wasm.Component) -> wasm.Link
 
 
 def _define_write(root: wasm.LinkerInstance) -> None:
-    """Defines the one function that takes text. wasmtime-py would make three copies of a text of any length first."""
+    """Define the one function that takes text. wasmtime-py would make three copies of a text of any length first."""
     name = b"write"
     ffi.wasmtime_component_linker_instance_add_func(
         root.ptr(), ctypes.create_string_buffer(name), len(name), _ON_WRITE, None, c_api.NO_FINALIZER
@@ -166,7 +166,7 @@ def _define_write(root: wasm.LinkerInstance) -> None:
 
 
 def _on_write(_data: object, _context: object, _type: object, arguments: Any, *_: object) -> int:
-    """Called by wasmtime with the guest's text: takes no more of it than shows that it is too long."""
+    """Take text that the guest writes, no more of it than shows that it is too long; wasmtime calls it."""
     try:
         text = arguments[1].of.string
         data = ctypes.string_at(text.data, min(text.size, BYTES_A_CHARACTER * (MAX_WRITE + 1)))
@@ -198,7 +198,7 @@ def _bound(body: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _release(argument: object, store: wasmtime.StoreContext) -> None:
-    """Gives borrowed handles back: a call that keeps one is a trap."""
+    """Give borrowed handles back: a call that keeps one is a trap."""
     for handle in argument if isinstance(argument, list) else (argument,):
         if isinstance(handle, wasm.ResourceAny):
             handle.to_host(store)

@@ -24,12 +24,12 @@ _dumps = json.JSONEncoder(separators=(",", ":")).encode
 
 
 def encode_references(script: str, unimported: Iterable[str]) -> str:
-    """Writes the message that asks which tools a script names; `unimported` are names that need no import."""
+    """Write the message that asks which tools a script names; `unimported` are names that need no import."""
     return _dumps({"script": script, "unimported": sorted(unimported)})
 
 
 def encode_start(script: str, filename: str, manifest: Mapping[str, Any], terms: Terms) -> str:
-    """Writes the message that begins a run.
+    """Write the message that begins a run.
 
     The part of the manifest that the script's text does not name comes last, because most guests need not read it.
     """
@@ -49,7 +49,7 @@ def encode_start(script: str, filename: str, manifest: Mapping[str, Any], terms:
 
 
 def encode_completion(call_id: int, completion: Completion, limits: Limits) -> str:
-    """Writes one answer. If it is not JSON or exceeds a limit, the script gets a `ToolResultError` instead."""
+    """Write one answer. If it is not JSON or exceeds a limit, the script gets a `ToolResultError` instead."""
     try:
         if isinstance(completion, Failed):
             body = json.dumps(
@@ -73,7 +73,7 @@ def encode_completion(call_id: int, completion: Completion, limits: Limits) -> s
 
 
 def encode_resume(completions: Iterable[str]) -> str:
-    """Writes the message that continues a run, from encoded completions."""
+    """Write the message that continues a run, from encoded completions."""
     return f'{{"completions":[{",".join(completions)}]}}'
 
 

@@ -64,7 +64,7 @@ def load_image(
     proofs: Path | None = None,
     compiling: Callable[[str], AbstractContextManager[object]] = contextlib.nullcontext,
 ) -> Image:
-    """Loads the guest image; compiles it first where that has not been done yet (5 to 15 s, once a machine).
+    """Load the guest image; compile it first where that has not been done yet (5 to 15 s, once a machine).
 
     Args:
         component: The `.wasm` file; a `.json` file beside it holds its digest.
@@ -90,7 +90,7 @@ def load_image(
 
 
 def _compiled(compiled: CompiledImage, component: Path, digest: str) -> tuple[wasm.Component, CompiledFile]:
-    """Compiles into the cache, unless another process has done so meanwhile."""
+    """Compile into the cache, unless another process has done so meanwhile."""
     with compiled.locked():
         mapped = compiled.map()
         if mapped is None:
@@ -104,7 +104,7 @@ def _compiled(compiled: CompiledImage, component: Path, digest: str) -> tuple[wa
 
 
 def _compiled_apart(component: Path, digest: str, unkept: str) -> tuple[wasm.Component, CompiledFile]:
-    """Compiles for this process only."""
+    """Compile for this process only."""
     code = _compile(component, digest)
     try:
         return map_apart(code)
@@ -114,7 +114,7 @@ def _compiled_apart(component: Path, digest: str, unkept: str) -> tuple[wasm.Com
 
 
 def component_digest(component: Path = COMPONENT) -> str:
-    """Returns the sha256 noted when the component was built.
+    """Return the sha256 noted when the component was built.
 
     Raises:
         ImageError: The component or its note is missing.
@@ -129,7 +129,7 @@ def component_digest(component: Path = COMPONENT) -> str:
 
 
 def compiled_path(digest: str, cache: Path | None = None) -> Path:
-    """Returns where the compiled image of a component lies: keyed by all that its native code depends on."""
+    """Return where the compiled image of a component lies: keyed by all that its native code depends on."""
     machine = f"{platform.system()} {platform.machine()} {_cpu_features()}"
     key = f"{digest}\n{WASMTIME}\n{CONFIGURATION}\n{machine}"
     return cache_folder(cache) / f"{hashlib.sha256(key.encode()).hexdigest()[:32]}.cwasm"

@@ -33,7 +33,7 @@ def build_image(
     folder: Path | None = None,
     on_progress: Callable[[str], object] = lambda _what: None,
 ) -> BuiltImage:
-    """Builds an image, in place of one of the same name.
+    """Build an image, in place of one of the same name.
 
     Args:
         name: Lower-case letters, digits, `-` and `_`.

@@ -55,7 +55,7 @@ class BuiltImage:
 
 
 def find_image(name: str, folder: Path | None = None) -> Path:
-    """Returns the component of an image.
+    """Return the component of an image.
 
     Raises:
         ImageError: There is none of that name, or another version of this package built it.
@@ -80,7 +80,7 @@ async def load_selected(
     cache: Path | None = None,
     compiling: Callable[[str], AbstractContextManager[object]],
 ) -> Image:
-    """Loads an image, given as a `.wasm` file or by name, or the installed one; otherwise as `load_image`.
+    """Load an image, given as a `.wasm` file or by name, or the installed one; otherwise as `load_image`.
 
     A caller who is cancelled does not wait for the compiler. `compiling` is entered on a thread of its own, and left on
     the caller's.
@@ -102,7 +102,7 @@ async def load_selected(
 
 
 def list_images(folder: Path | None = None) -> tuple[BuiltImage, ...]:
-    """Returns all images that were built, by name."""
+    """Return all images that were built, by name."""
     parts = sorted(_folder(folder).glob(f"*/{COMPONENT_NAME}"))
     return tuple(
         BuiltImage(path.parent.name, path, read_lock(read_lock_file(path.with_name(LOCK_NAME))))
@@ -112,7 +112,7 @@ def list_images(folder: Path | None = None) -> tuple[BuiltImage, ...]:
 
 
 def remove_image(name: str, folder: Path | None = None) -> None:
-    """Removes an image with its lock.
+    """Remove an image with its lock.
 
     Raises:
         ImageError: There is none of that name.
@@ -124,7 +124,7 @@ def remove_image(name: str, folder: Path | None = None) -> None:
 
 
 def image_folder(name: str, folder: Path | None) -> Path:
-    """Returns where an image of this name lies, whether there is one or not.
+    """Return where an image of this name lies, whether there is one or not.
 
     Raises:
         ImageError: It cannot be the name of an image.
@@ -135,7 +135,7 @@ def image_folder(name: str, folder: Path | None) -> Path:
 
 
 def read_lock_file(lock: Path) -> str:
-    """Returns the text of a lock.
+    """Return the text of a lock.
 
     Raises:
         ImageError: It can't be read.

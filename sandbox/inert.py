@@ -25,7 +25,7 @@ _LIVE_ASCII = bytes(code for code in range(128) if _LIVE.match(chr(code)))
 
 
 def inert_text(text: str) -> str:
-    r"""Returns `text` with live characters shown as `\x1b`, `\u202e` and the like; `\r\n` becomes `\n`."""
+    r"""Return `text` with live characters shown as `\x1b`, `\u202e` and the like; `\r\n` becomes `\n`."""
     if text.isascii():
         data = text.encode("ascii")
         if len(data.translate(None, _LIVE_ASCII)) == len(data):
@@ -34,7 +34,7 @@ def inert_text(text: str) -> str:
 
 
 def inert_value(value: Any) -> Any:
-    """Makes every string in JSON data inert, keys included; lists and objects are changed in place, not copied."""
+    """Make every string in JSON data inert, keys included; lists and objects are changed in place, not copied."""
     if isinstance(value, str):
         return inert_text(value)
     if isinstance(value, list):

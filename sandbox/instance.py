@@ -36,7 +36,7 @@ class Instance:
     """A guest in this process."""
 
     def __init__(self, image: Image) -> None:
-        """Makes a Store and an instance and does what every run would do first; it belongs to no run yet.
+        """Make a Store and an instance and do what every run would do first; it belongs to no run yet.
 
         Raises:
             ImageError: The image is not one of this version's.
@@ -62,7 +62,7 @@ class Instance:
         self.computed_seconds = 0.0
 
     def take_on(self, terms: Terms, on_output: Callable[[int, str], None]) -> None:
-        """Makes it the instance of a run; a kernel's takes on one after the other.
+        """Make it the instance of a run; a kernel's takes on one after the other.
 
         Args:
             terms: The run's conditions.
@@ -79,17 +79,17 @@ class Instance:
         self.limits = terms.limits
 
     def enter(self, export: str, argument: str, seconds: float) -> Entry:
-        """Begins a call of an export that takes a string and returns one; it must end within `seconds`."""
+        """Begin a call of an export that takes a string and returns one; it must end within `seconds`."""
         self._deadline = time.monotonic() + seconds
         c_api.set_epoch_deadline(self.store._context(), 1)  # noqa: SLF001  # the C handle
         return Entry(self, self._exports.get(export) or self._find(export), argument)
 
     def close(self) -> None:
-        """Frees the memory."""
+        """Free the memory."""
         self.store.close()
 
     def write(self, output: int, text: str) -> None:
-        """Takes printed text from the guest; what exceeds the limit is dropped and ends the run."""
+        """Take printed text from the guest; what exceeds the limit is dropped and ends the run."""
         if self._stopped is not None or not text:
             return
         if len(text) > MAX_WRITE:
@@ -104,23 +104,23 @@ class Instance:
         self._on_output(2 if output == 2 else 1, text)  # noqa: PLR2004  # stderr
 
     def sleep_until(self, elapsed_ns: int) -> None:
-        """Moves the clock forward; a sleep past the wall limit ends the run now instead of then."""
+        """Move the clock forward; a sleep past the wall limit ends the run now instead of then."""
         self.clock.advance_to(elapsed_ns)
         if elapsed_ns > self.limits.wall_seconds * 1e9:
             self._stop(Stopped("wall_seconds", self.limits.wall_seconds))
 
     def random_bytes(self, size: int) -> bytes:
-        """Draws from the run's seed, for what in the guest asks WASI instead of Python."""
+        """Draw from the run's seed, for what in the guest asks WASI instead of Python."""
         if self._random is None:
             self._random = random.Random(self._seed)  # noqa: S311  # a run's random numbers repeat by design
         return self._random.randbytes(size)
 
     def ending(self, trap: str | None) -> Raised | Stopped | None:
-        """Returns what ended the guest, given wasmtime's text of the trap if there was one."""
+        """Return what ended the guest, given wasmtime's text of the trap if there was one."""
         return self._stopped or (None if trap is None else trapped(trap, self.limits.memory_bytes))
 
     def arm(self) -> float:
-        """Notes that this thread goes into the guest; returns its processor time so far."""
+        """Note that this thread goes into the guest; return its processor time so far."""
         entered.guest = self
         self._turn_began = time.monotonic()
         began = time.thread_time()
@@ -128,7 +128,7 @@ class Instance:
         return began
 
     def disarm(self, began: float) -> None:
-        """Notes that this thread has come out again."""
+        """Note that this thread has come out again."""
         entered.guest = None
         spent = time.thread_time() - began
         self.cpu_seconds += spent
@@ -179,7 +179,7 @@ _ON_TICK_TYPE = ctypes.CFUNCTYPE(
 
 
 def _on_tick(_context: object, _data: object, delta: Any, kind: Any) -> int:
-    """Called by wasmtime when a guest reaches its epoch deadline: it goes on, pauses until `advance`, or ends."""
+    """Let a guest that reaches its epoch deadline go on, pause until `advance`, or end; wasmtime calls it."""
     try:
         guest = entered.guest
         if isinstance(guest, Instance) and guest.may_go_on():

@@ -25,7 +25,7 @@ class Isolate(ABC):
     """One script's guest. A cancelled method ends the guest and waits until it has."""
 
     def __init__(self) -> None:
-        """Makes a guest that belongs to no run yet."""
+        """Make a guest that belongs to no run yet."""
         self.is_reusable = True
         """Whether it can take on a run: no script is going on in it, and none has broken it."""
         self._terms = BEFORE_ANY_RUN
@@ -47,27 +47,27 @@ class Isolate(ABC):
 
     @abstractmethod
     def take_on(self, terms: Terms, on_output: Callable[[int, str], None]) -> None:
-        """Makes it the guest of a run; arguments as in `Instance.take_on`."""
+        """Make it the guest of a run; arguments as in `Instance.take_on`."""
         self._terms = terms
 
     async def references(self, script: str, unimported: Iterable[str]) -> tuple[Reference, ...] | Raised | Stopped:
-        """Returns which tools the script names, instead of running it; with these names also without an import."""
+        """Return which tools the script names, instead of running it; with these names also without an import."""
         self.is_reusable = False
         asked = encode_references(script, unimported)
         answer = await self._enter("references", asked, 0, self._terms.limits.wall_seconds)
         return read_references(answer, self._terms.limits)
 
     async def start(self, script: str, filename: str, manifest: Mapping[str, Any], seconds: float) -> Step:
-        """Begins the script; the guest has `seconds` until it must have returned."""
+        """Begin the script; the guest has `seconds` until it must have returned."""
         return await self._step("start", encode_start(script, filename, manifest, self._terms), 0, seconds)
 
     async def resume(self, completions: Iterable[str], now_ns: int, seconds: float) -> Step:
-        """Hands in encoded completions at `now_ns` of the run's clock."""
+        """Hand in encoded completions at `now_ns` of the run's clock."""
         return await self._step("resume", encode_resume(completions), now_ns, seconds)
 
     @abstractmethod
     def close(self) -> None:
-        """Frees the instance."""
+        """Free the instance."""
 
     async def _step(self, export: str, message: str, now_ns: int, seconds: float) -> Step:
         self.is_reusable = False
@@ -78,4 +78,4 @@ class Isolate(ABC):
 
     @abstractmethod
     async def _enter(self, export: str, argument: str, now_ns: int, seconds: float) -> str | Raised | Stopped:
-        """Enters an export of the guest at `now_ns` of the run's clock; returns its answer, or what ended the guest."""
+        """Enter an export of the guest at `now_ns` of the run's clock; return its answer, or what ended the guest."""

@@ -73,16 +73,16 @@ class Journal(Protocol):
         """
 
     def stepped(self, entered: PastStep, returned: Step, printed: Sequence[Printed]) -> None:
-        """A step is over; none of its calls has been made yet."""
+        """Note that a step is over; none of its calls has been made yet."""
 
     def answered(self, call_id: int, completion: str) -> None:
-        """A call has been answered, with this encoded completion; the script has not seen it yet."""
+        """Note that a call has been answered, with this encoded completion; the script has not seen it yet."""
 
     def retraced(self, number: int, returned: Step, printed: Sequence[Printed]) -> None:
-        """Step `number` of the past, from 0, was taken again. Raises if the journal holds a different step."""
+        """Note that step `number` of the past, from 0, was taken again; raise if the journal holds a different one."""
 
     def ended(self, outcome: Outcome, printed: Sequence[Printed]) -> None:
-        """The run has ended; `printed` came from a step that did not return."""
+        """Note that the run has ended; `printed` came from a step that did not return."""
 
 
 class NoJournal:
@@ -92,13 +92,13 @@ class NoJournal:
     is_full = False
 
     def stepped(self, entered: PastStep, returned: Step, printed: Sequence[Printed]) -> None:
-        """Does nothing."""
+        """Do nothing."""
 
     def answered(self, call_id: int, completion: str) -> None:
-        """Does nothing."""
+        """Do nothing."""
 
     def retraced(self, number: int, returned: Step, printed: Sequence[Printed]) -> None:
-        """Does nothing."""
+        """Do nothing."""
 
     def ended(self, outcome: Outcome, printed: Sequence[Printed]) -> None:
-        """Does nothing."""
+        """Do nothing."""

@@ -24,7 +24,7 @@ def has_more_values(text: str, most: int) -> bool:
 
 
 def decoded_bytes(text: str) -> int:
-    """Returns about the most memory that JSON takes once it is decoded."""
+    """Return about the most memory that JSON takes once it is decoded."""
     # Commas within texts count for nothing where that matters and is found fast: in few texts, and so long ones.
     is_of_long_texts = text.count('"') * _LONG < len(text)
     return len(text) + VALUE_BYTES * (_weight_outside(text) if is_of_long_texts else _weight(text))
@@ -45,7 +45,7 @@ def is_within_depth(text: str, max_depth: int) -> bool:
 
 
 def outside_of_strings(data: bytes, wanted: bytes) -> bytes:
-    """Returns which of the wanted characters JSON has outside of its strings.
+    """Return which of the wanted characters JSON has outside of its strings.
 
     Each pass is one of C over the whole text; a pattern for strings would stop at each of a million, and keep what lies
     between them.
@@ -69,7 +69,7 @@ def _openings(text: str) -> int:
 
 
 def _brackets(text: str) -> bytes:
-    """Returns the brackets of JSON outside its strings, all as those of lists."""
+    """Return the brackets of JSON outside its strings, all as those of lists."""
     return outside_of_strings(_encoded(text), b"[]{}").translate(_AS_LISTS)
 
 

@@ -33,7 +33,7 @@ class Kernel:
     """
 
     def __init__(self, isolate: Isolate, limits: Limits, seed: int) -> None:
-        """Takes an isolate that belongs to no run yet."""
+        """Take an isolate that belongs to no run yet."""
         self._isolate = isolate
         self._limits = limits
         self._seed = seed
@@ -59,7 +59,7 @@ class Kernel:
         on_output: Callable[[str, str], None] | None = None,
         stopwatch: Stopwatch | None = None,
     ) -> RunResult:
-        """Runs a script to its outcome, after those that are running or waiting for their turn.
+        """Run a script to its outcome, after those that are running or waiting for their turn.
 
         Args:
             script: Python source, as in `Sandbox.run`; so are the return value and what is not said here.
@@ -100,11 +100,11 @@ class Kernel:
             return result
 
     def end(self) -> None:
-        """Marks it as gone for whoever still holds it after its block."""
+        """Mark it as gone for whoever still holds it after its block."""
         self._gone = self._gone or "its `async with` block has ended"
 
     def _terms(self, limits: Limits) -> Terms:
-        """Returns the terms of the next script, whose clocks go on from the last one's."""
+        """Return the terms of the next script, whose clocks go on from the last one's."""
         if self._wall_ns:
             shown = self._wall_ns + self._isolate.elapsed_ns
             now = max(time.time_ns(), shown)

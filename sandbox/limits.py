@@ -45,7 +45,7 @@ class Limits:
     steps: int = 100_000
 
     def __post_init__(self) -> None:
-        """Checks every field."""
+        """Check every field."""
         for field in dataclasses.fields(self):
             value = getattr(self, field.name)
             whole = field.type == "int"
@@ -68,7 +68,7 @@ class Limits:
 
 
 def check_limits(given: object) -> None:
-    """Refuses a value that is not `Limits`, before anything is started.
+    """Refuse a value that is not `Limits`, before anything is started.
 
     Raises:
         ValueError: It is neither limits nor None.

@@ -23,18 +23,18 @@ class Wheel:
     sha256: str
 
     def __str__(self) -> str:
-        """Returns the line of the lock, which pip reads as well."""
+        """Return the line of the lock, which pip reads as well."""
         return f"{self.name}=={self.version} --hash=sha256:{self.sha256}"
 
 
 def format_lock(wheels: Sequence[Wheel], asked: Sequence[str]) -> str:
-    """Returns a lock: a file that pip can read, sorted."""
+    """Return a lock: a file that pip can read, sorted."""
     head = "# Made by `codemode image build`. The same image again: codemode image build --lock THIS-FILE\n"
     return head + f"# Asked for: {' '.join(asked)}\n" + "".join(f"{wheel}\n" for wheel in wheels)
 
 
 def read_lock(text: str) -> tuple[Wheel, ...]:
-    """Reads a lock.
+    """Read a lock.
 
     Raises:
         ImageError: A line is not one package with version and hash.

@@ -19,7 +19,7 @@ if sys.platform != "win32":
 
 
 def nameless_file(label: str, content: bytes, *, is_written: bool = False) -> IO[bytes]:
-    """Makes one that holds `content`, and on Linux can hold nothing else, whoever has a descriptor of it.
+    """Make one that holds `content`, and on Linux can hold nothing else, whoever has a descriptor of it.
 
     Args:
         label: What the system's lists of open files call it.

@@ -37,7 +37,7 @@ class Output:
     """The printed text of one run. Made on the event loop's thread; `add` may be called on any."""
 
     def __init__(self, on_output: Callable[[str, str], None] | None, *, already_seen: int = 0) -> None:
-        """Passes text on to `on_output`, without the characters that whoever watches has seen already."""
+        """Pass text on to `on_output`, without the characters that whoever watches has seen already."""
         self._scope = None if on_output is None else anyio.CancelScope()
         self._pieces: list[Printed] = []
         self._joined = 0
@@ -56,7 +56,7 @@ class Output:
         return self._scope or contextlib.nullcontext()
 
     def add(self, output: int, text: str) -> None:
-        """Takes a piece of text for output 1 or 2."""
+        """Take a piece of text for output 1 or 2."""
         piece = Printed("stdout" if output == 1 else "stderr", inert_text(text))
         self._pieces.append(piece)
         if len(self._pieces) - self._joined > MOST_PIECES:
@@ -71,7 +71,7 @@ class Output:
                 self._wake()
 
     def take_new(self) -> list[Printed]:
-        """Returns what came since the last time."""
+        """Return what came since the last time."""
         new, self._pieces, self._joined, self._turns = self._pieces, [], 0, 0
         if len(new) > MOST_IN_TURN:
             new = _merged(new)
@@ -81,7 +81,7 @@ class Output:
         return new
 
     def finish(self) -> tuple[str, str]:
-        """Passes on what is left; returns all of stdout and of stderr.
+        """Pass on what is left; return all of stdout and of stderr.
 
         Raises:
             BaseException: What the watcher raised.
@@ -93,7 +93,7 @@ class Output:
         return "".join(self._taken["stdout"]), "".join(self._taken["stderr"])
 
     def _join(self) -> None:
-        """Joins pieces of one stream that follow each other, for scripts that print a character at a time."""
+        """Join pieces of one stream that follow each other, for scripts that print a character at a time."""
         recent = self._pieces[self._joined :]
         if self._turns > MOST_IN_TURN:
             recent.sort(key=_stream)

@@ -17,7 +17,7 @@ class Pace:
     """The turn of a script whose steps are quick and whose calls are answered without waiting."""
 
     def __init__(self) -> None:
-        """Begins a turn."""
+        """Begin a turn."""
         self._began = time.monotonic()
 
     @property
@@ -26,13 +26,13 @@ class Pace:
         return time.monotonic() - self._began >= QUICK_SECONDS
 
     async def keep(self) -> None:
-        """Gives way where that is due; raises a cancellation in any case."""
+        """Give way where that is due; raise a cancellation in any case."""
         if self.is_due:
             await self.give_way()
         else:
             await anyio.lowlevel.checkpoint_if_cancelled()
 
     async def give_way(self) -> None:
-        """Lets everybody else have a turn, and is where a cancellation is raised."""
+        """Let everybody else have a turn; a cancellation is raised here."""
         await anyio.lowlevel.checkpoint()
         self._began = time.monotonic()

@@ -22,7 +22,7 @@ _AT_ONCE = getattr(os, "RWF_NOWAIT", 0)
 
 
 def read_in(path: Path) -> None:
-    """Reads a file from one end to the other, unless it is in memory or the system does not say whether it is."""
+    """Read a file from one end to the other, unless it is in memory or the system does not say whether it is."""
     with contextlib.suppress(OSError), path.open("rb", buffering=0) as file:
         if not is_in_memory(file.fileno()):
             piece = bytearray(PIECE)
@@ -31,7 +31,7 @@ def read_in(path: Path) -> None:
 
 
 def is_in_memory(descriptor: int, step: int = PIECE) -> bool:
-    """Returns whether a file is, by one byte of every `step`; also where the system does not say.
+    """Return whether a file is, by one byte of every `step`; also where the system does not say.
 
     Raises:
         OSError: The file can't be read.

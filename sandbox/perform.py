@@ -24,12 +24,12 @@ MAX_SCRIPT_CHARACTERS = 2 * 1024 * 1024
 
 
 async def refuse_every_call(call: Call) -> Completion:
-    """Refuses every call, as a sandbox without tools does."""
+    """Refuse every call, as a sandbox without tools does."""
     return Failed("ToolRefusedError", f"{call.function} was refused: no tools are connected")
 
 
 def check_script(script: str) -> None:
-    """Refuses a script that is too long, or not text.
+    """Refuse a script that is too long, or not text.
 
     Raises:
         ValueError: It has more than `MAX_SCRIPT_CHARACTERS`, or is not a `str`.
@@ -54,7 +54,7 @@ async def perform(  # noqa: PLR0913  # a run's conditions
     journal: Journal | None = None,
     past: Past | None = None,
 ) -> RunResult:
-    """Runs a script to its outcome; arguments as in `Sandbox.run`."""
+    """Run a script to its outcome; arguments as in `Sandbox.run`."""
     stopwatch = stopwatch or Stopwatch()
     past = past or Past()
     output = Output(on_output, already_seen=past.printed_characters)

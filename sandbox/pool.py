@@ -58,7 +58,7 @@ class Pool:
     idle_seconds: float = 60.0
 
     def __post_init__(self) -> None:
-        """Checks every field."""
+        """Check every field."""
         size: object = self.size
         if isinstance(size, bool) or not isinstance(size, int) or size < 1:
             raise ValueError(f"size must be an integer of at least 1, not {size!r}: pool=None means no pool")
@@ -71,7 +71,7 @@ class Spares:
     """The instances of one process."""
 
     def __init__(self, image: Image, pool: Pool | None, *, most_unfreed_seconds: float = MOST_UNFREED_SECONDS) -> None:
-        """Starts the thread, if there is a pool. The first spares are made after the first run."""
+        """Start the thread, if there is a pool. The first spares are made after the first run."""
         self._image = image
         self._size = 0 if pool is None else pool.size
         self._idle_seconds = None if pool is None else pool.idle_seconds
@@ -95,7 +95,7 @@ class Spares:
         return len(self._ready)
 
     def take(self) -> Instance:
-        """Returns an instance for a run: the newest spare, which caches still hold, or a new one if none is ready.
+        """Return an instance for a run: the newest spare, which caches still hold, or a new one if none is ready.
 
         Making one takes as long as a step may; on a thread, whose caches are cold, it would take half as long again.
 
@@ -118,7 +118,7 @@ class Spares:
             raise
 
     def put(self, instance: Instance) -> None:
-        """Keeps an instance that has never been used."""
+        """Keep an instance that has never been used."""
         with self._lock:
             if not self._is_closed and len(self._ready) < self._size:
                 self._ready.append(instance)
@@ -126,7 +126,7 @@ class Spares:
         instance.close()
 
     def free(self, instance: Instance) -> None:
-        """Leaves a used instance to the thread to free; frees it at once if there is no thread, or too many wait."""
+        """Leave a used instance to the thread to free; free it at once if there is no thread, or too many wait."""
         if self._thread is None:
             instance.close()
             return
@@ -142,7 +142,7 @@ class Spares:
         instance.close()
 
     def close(self) -> None:
-        """Gives up all spares, and waits milliseconds until the thread has ended, because it holds the image."""
+        """Give up all spares, and wait milliseconds until the thread has ended, because it holds the image."""
         with self._lock:
             self._is_closed = True
             self._give_up()
@@ -162,7 +162,7 @@ class Spares:
                     self._is_wanted = False  # the next run meets it again, and says so
 
     def _wait(self) -> bool:
-        """Waits until there is work and it is due; False once closed. Gives up spares that stay idle."""
+        """Wait until there is work and it is due; False once closed. Give up spares that stay idle."""
         with self._lock:
             while not self._is_closed:
                 if self._used or self._lacks_one():
@@ -177,7 +177,7 @@ class Spares:
             return not self._is_closed
 
     def _due(self) -> float:
-        """Returns when the thread may work.
+        """Return when the thread may work.
 
         Runs that come while no spare is ready do not put it off, and a run that goes on does not keep it from freeing
         much memory that others have filled.

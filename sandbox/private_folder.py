@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def make_private_folder(folder: Path) -> None:
-    """Makes a folder, and each one above it that is missing, with mode 0700; one that is there is left as it is.
+    """Make a folder, and each one above it that is missing, with mode 0700; one that is there is left as it is.
 
     Raises:
         OSError: It cannot be made.
@@ -31,7 +31,7 @@ def make_private_folder(folder: Path) -> None:
 
 
 def trouble_with(folder: Path, what: str, variable: str, *, is_written: bool) -> str:
-    """Makes a folder that only this user can enter; returns why it can't be used, or nothing.
+    """Make a folder that only this user can enter; return why it can't be used, or nothing.
 
     Args:
         folder: Where.

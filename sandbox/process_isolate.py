@@ -57,7 +57,7 @@ class ProcessIsolate(Isolate):
     output_bytes = 0
 
     def __init__(self, workers: Workers) -> None:
-        """Takes the workers; the first step finds a place in one."""
+        """Take the workers; the first step finds a place in one."""
         super().__init__()
         self._workers = workers
         self._on_output: Callable[[int, str], None] = drop_output
@@ -69,7 +69,7 @@ class ProcessIsolate(Isolate):
         self._to_skip = 0
 
     def take_on(self, terms: Terms, on_output: Callable[[int, str], None]) -> None:
-        """Makes it the guest of a run; arguments as in `Instance.take_on`."""
+        """Make it the guest of a run; arguments as in `Instance.take_on`."""
         super().take_on(terms, on_output)
         self.elapsed_ns = 0
         self.cpu_seconds = 0.0
@@ -81,13 +81,13 @@ class ProcessIsolate(Isolate):
             worker.take_on(seat, terms)
 
     def close(self) -> None:
-        """Frees the instance."""
+        """Free the instance."""
         if self._place is not None:
             self._workers.release(*self._place)
             self._place = None
 
     async def _enter(self, export: str, argument: str, now_ns: int, seconds: float) -> str | Raised | Stopped:
-        """Takes a step; goes on in another worker if this one is lost through no fault of the run."""
+        """Take a step; go on in another worker if this one is lost through no fault of the run."""
         ends = time.monotonic() + seconds
         while True:
             try:
@@ -106,7 +106,7 @@ class ProcessIsolate(Isolate):
             return answer
 
     async def _take_place(self, ends: float) -> Raised | Stopped | None:
-        """Brings a new instance to where the run is; returns how the run ends if that can't be done."""
+        """Bring a new instance to where the run is; return how the run ends if that can't be done."""
         if self._record_size > MAX_RECORD:
             return _LOST
         self.close()
@@ -143,7 +143,7 @@ class ProcessIsolate(Isolate):
             return protocol_failure(str(error))
 
     def _use(self, answered: Frame, seat: Seat) -> Reading:
-        """Notes what the run has used so far, and in this step."""
+        """Note what the run has used so far, and in this step."""
         reading = decode_reading(answered.payload)
         seat.step_seconds = reading.cpu_seconds - self.cpu_seconds
         self.elapsed_ns, self.cpu_seconds = reading.elapsed_ns, reading.cpu_seconds
@@ -160,14 +160,14 @@ class ProcessIsolate(Isolate):
         return reading.text
 
     def _stopped(self, limit: str) -> Stopped:
-        """Returns the limit with its amount, which is the host's own and not the worker's word."""
+        """Return the limit with its amount, which is the host's own and not the worker's word."""
         amounts = {**asdict(self._terms.limits), "stack": MAX_WASM_STACK, "values": MAX_VALUES}
         if limit not in amounts:
             raise ProtocolError("the worker sent a limit that there is not")
         return Stopped(limit, amounts[limit])
 
     def _blamed(self, ends: float) -> Stopped | None:
-        """Returns how the run ends if it caused the loss of its worker, or has lost too many."""
+        """Return how the run ends if it caused the loss of its worker, or has lost too many."""
         self._replays += 1
         if self._place is not None:
             worker, seat = self._place
@@ -184,7 +184,7 @@ class ProcessIsolate(Isolate):
         self._record.append(_Exchange(export, argument, now_ns, _digest(answer)))
 
     def _print(self, output: int, text: str) -> None:
-        """Passes on what was not passed on before the worker was lost."""
+        """Pass on what was not passed on before the worker was lost."""
         skipped, self._to_skip = min(self._to_skip, len(text)), max(self._to_skip - len(text), 0)
         text = text[skipped:]
         if text:

@@ -62,7 +62,7 @@ class Run:
         journal: Journal,
         take_printed: Callable[[], Sequence[Printed]],
     ) -> None:
-        """Takes what the run needs; `outcome` starts it.
+        """Take what the run needs; `outcome` starts it.
 
         `answer` returns None for a call that has no answer for now. `take_printed` returns what was printed since it
         was last called.
@@ -88,7 +88,7 @@ class Run:
         self._outcome: Outcome | None = None
 
     async def outcome(self, script: str, filename: str, manifest: Mapping[str, Any], past: Past) -> Outcome:
-        """Runs the script to its end, from where its past ends. Calls still open then are cancelled."""
+        """Run the script to its end, from where its past ends. Calls still open then are cancelled."""
         try:
             with anyio.CancelScope(deadline=self._deadline()) as scope:
                 self._stopwatch.on_change(partial(self._set_deadline, scope))
@@ -103,7 +103,7 @@ class Run:
         scope.deadline = self._deadline()
 
     def _deadline(self) -> float:
-        """Returns when the run must be over, by the event loop's clock."""
+        """Return when the run must be over, by the event loop's clock."""
         return math.inf if self._stopwatch.is_paused else anyio.current_time() + self._remaining()
 
     def _remaining(self) -> float:
@@ -120,7 +120,7 @@ class Run:
         await self._go_on(step, None)
 
     async def _go_on(self, step: Step, tasks: TaskGroup | None) -> None:
-        """Hands in what the script waits for until it ends; opens a task group once it waits for more than one call."""
+        """Hand in what the script waits for until it ends; open a task group once it waits for more than one call."""
         while step.outcome is None:
             is_single = len(step.calls) == 1 and step.timer is None and not self._is_expecting
             if tasks is None and not is_single:
@@ -162,13 +162,13 @@ class Run:
             raise group.exceptions[0] from None
 
     async def _end_calls(self) -> None:
-        """Waits for the answers that are under way, so that they are kept."""
+        """Wait for the answers that are under way, so that they are kept."""
         while any(self._in_flight.values()):
             self._news = anyio.Event()
             await self._news.wait()
 
     def _withdraw(self, call_ids: Sequence[int]) -> None:
-        """Ends calls that the script no longer waits for."""
+        """End calls that the script no longer waits for."""
         for call_id in call_ids:
             self._unanswered.discard(call_id)
             self._lines.pop(call_id, None)
@@ -188,7 +188,7 @@ class Run:
         return bool(self._in_flight or self._finished)
 
     async def _retrace(self, start: Callable[[float], Awaitable[Step]], past: Past) -> Step:
-        """Takes the steps of the past again while time stands still; returns the last step, with all open calls."""
+        """Take the steps of the past again while time stands still; return the last step, with all open calls."""
         calls: dict[int, Call] = {}
         step = Step()
         with self._stopwatch.paused():
@@ -211,7 +211,7 @@ class Run:
         return step._replace(calls=still_open, cancelled=())
 
     async def _enter(self, entered: PastStep, step: Callable[[float], Awaitable[Step]]) -> Step:
-        """Lets the guest compute until it returns, then waits for as long as it slept."""
+        """Let the guest compute until it returns, then wait for as long as it slept."""
         if self.steps >= self._limits.steps:
             return Step(outcome=Stopped("steps", self._limits.steps, self._waits_at))
         self._waits_at = None
@@ -222,13 +222,13 @@ class Run:
         return self._counted(made)
 
     async def _catch_up(self) -> None:
-        """Waits until real time has caught up with `time.sleep`, which moved the run's clock at once."""
+        """Wait until real time has caught up with `time.sleep`, which moved the run's clock at once."""
         ahead = self._isolate.elapsed_ns / 1e9 - self._stopwatch.elapsed
         if ahead > CLOCK_SLACK_SECONDS:
             await self._stopwatch.wait(ahead)
 
     def _followed(self, step: Step) -> Step:
-        """Ends the run at a step whose call ids do not rise, because no journal holds two calls of one id."""
+        """End the run at a step whose call ids do not rise, because no journal holds two calls of one id."""
         for call in step.calls:
             if call.id <= self._last_id:
                 return Step(outcome=protocol_failure("a call's id does not follow the ones before it"))
@@ -236,7 +236,7 @@ class Run:
         return step
 
     def _counted(self, step: Step) -> Step:
-        """Counts a step and what it asks for; one that asks for too much ends the run."""
+        """Count a step and what it asks for; one that asks for too much ends the run."""
         self.steps += 1
         exceeded = None if step.outcome is not None else self._exceeded(step)
         return step if exceeded is None else Step(outcome=exceeded)
@@ -282,7 +282,7 @@ class Run:
             self._let_go(call.id)
 
     def _begin(self, calls: Sequence[Call], tasks: TaskGroup) -> None:
-        """Queues calls and starts enough tasks to perform them; a task for each would cost more than most calls."""
+        """Queue calls and start enough tasks to perform them; a task for each would cost more than most calls."""
         for call in calls:
             self._in_flight[call.id] = None
             self._queued[call.id] = call
@@ -291,7 +291,7 @@ class Run:
             tasks.start_soon(self._perform_queued)
 
     async def _perform_queued(self) -> None:
-        """Performs the calls that are queued. A call that the script withdraws ends with its scope."""
+        """Perform the calls that are queued. A call that the script withdraws ends with its scope."""
         while self._may_call():
             with anyio.CancelScope() as scope:
                 while self._may_call() and not scope.cancel_called:
@@ -309,7 +309,7 @@ class Run:
         self._news.set()
 
     async def _wait(self, timer: float | None) -> None:
-        """Waits for an answer, or until `timer` on the run's clock; or until there is nothing left to wait for."""
+        """Wait for an answer, or until `timer` on the run's clock; or until there is nothing left to wait for."""
         self._news = anyio.Event()
         if self._finished:
             return

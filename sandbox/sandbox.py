@@ -66,7 +66,7 @@ class Sandbox:
         isolation: Isolation = "process",
         pool: Pool | None = DEFAULT_POOL,
     ) -> None:
-        """Takes the settings; entering loads the image.
+        """Take the settings; entering loads the image.
 
         Args:
             limits: Bounds of a run that brings none of its own.
@@ -101,7 +101,7 @@ class Sandbox:
         self._threads = WasmThreads(max(4, 2 * (os.cpu_count() or 1)))
 
     async def __aenter__(self) -> Self:
-        """Loads the image, unless others have entered and not left yet: they share it.
+        """Load the image, unless others have entered and not left yet: they share it.
 
         Raises:
             ImageError: It is missing, damaged or can't be compiled.
@@ -117,7 +117,7 @@ class Sandbox:
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        """Ends the threads and processes when the last one leaves; runs must have ended before."""
+        """End the threads and processes when the last one leaves; runs must have ended before."""
         with anyio.CancelScope(shield=True):
             async with self._changing:
                 self._users -= 1
@@ -160,7 +160,7 @@ class Sandbox:
         journal: Journal | None = None,
         past: Past | None = None,
     ) -> RunResult:
-        """Runs one script to its outcome.
+        """Run one script to its outcome.
 
         Args:
             script: Python source. Top-level `await` and `return` work.
@@ -204,7 +204,7 @@ class Sandbox:
 
     @contextlib.asynccontextmanager
     async def kernel(self, *, limits: Limits | None = None, seed: int | None = None) -> AsyncIterator[Kernel]:
-        """Keeps one instance for the whole block: each script finds what those before it have defined.
+        """Keep one instance for the whole block: each script finds what those before it have defined.
 
         Args:
             limits: Bounds of each script that brings none of its own; default are the sandbox's.
@@ -230,7 +230,7 @@ class Sandbox:
     async def references(
         self, script: str, *, unimported: Iterable[str] = ()
     ) -> tuple[Reference, ...] | Raised | Stopped:
-        """Returns which tools a script names, parsed inside a guest: the host never parses a script.
+        """Return which tools a script names, parsed inside a guest: the host never parses a script.
 
         Args:
             script: Python source.

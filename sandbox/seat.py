@@ -32,7 +32,7 @@ class Seat:
     """
 
     def __init__(self, number: int, on_output: Callable[[int, str], None]) -> None:
-        """Starts with no step taken."""
+        """Start with no step taken."""
         self.number = number
         self.answer: Frame | None = None
         self.news = anyio.Event()
@@ -42,12 +42,12 @@ class Seat:
         self._answer_bytes = 0
 
     def take_on(self, limits: Limits) -> None:
-        """Says how much may come for a run that begins."""
+        """Say how much may come for a run that begins."""
         self._printable_bytes = limits.output_bytes
         self._answer_bytes = BYTES_A_CHARACTER * (limits.step_bytes + 1) + READING_BYTES
 
     def allowed(self, kind: Kind) -> int:
-        """Returns how long a frame of this kind may be.
+        """Return how long a frame of this kind may be.
 
         Raises:
             ProtocolError: None may come.
@@ -66,7 +66,7 @@ class Seat:
         raise ProtocolError("the worker sent a frame that may not come now")
 
     def take(self, frame: Frame) -> None:
-        """Takes a frame from the worker.
+        """Take a frame from the worker.
 
         Raises:
             ProtocolError: The worker may not send it now.

@@ -34,7 +34,7 @@ worker.main(int(sys.argv[3]), int(sys.argv[4]), *sys.argv[5:])
 def spawn_worker(
     connection: int, page: int, compiled: CompiledFile, pool: Pool | None = None
 ) -> subprocess.Popen[bytes]:
-    """Starts a worker that gets two descriptors, and that of `compiled` if it has no name, and maps it.
+    """Start a worker that gets two descriptors, and that of `compiled` if it has no name, and map it.
 
     Raises:
         OSError: The system does not start it.
@@ -56,6 +56,6 @@ def spawn_worker(
 
 
 def shared_page() -> int:
-    """Returns a file for `COMPUTING` that a worker can write and, on Linux, not cut short. It is read, never mapped."""
+    """Return a file for `COMPUTING` that a worker can write and, on Linux, not cut short. It is read, never mapped."""
     with nameless_file("computing", bytes(COMPUTING.size), is_written=True) as file:
         return os.dup(file.fileno())

@@ -27,14 +27,14 @@ _ENDED = '{"outcome":{'
 
 
 async def step_of(answer: str | Raised | Stopped, terms: Terms) -> Step:
-    """Returns a guest's answer, or what ended it, as a step."""
+    """Return a guest's answer, or what ended it, as a step."""
     if isinstance(answer, str) and len(answer) > LONG_CHARACTERS:
         return await anyio.to_thread.run_sync(read_step, answer, terms)
     return read_step(answer, terms)
 
 
 def read_step(answer: str | Raised | Stopped, terms: Terms) -> Step:
-    """Reads a guest's answer, or what ended it, as a step; the timer of the step counts from the start of the run."""
+    """Read a guest's answer, or what ended it, as a step; the timer of the step counts from the start of the run."""
     if isinstance(answer, Raised | Stopped):
         return Step(outcome=answer)
     try:
@@ -61,7 +61,7 @@ def is_reusable(answer: str | Raised | Stopped, step: Step) -> bool:
 
 
 def read_references(answer: str | Raised | Stopped, limits: Limits) -> tuple[Reference, ...] | Raised | Stopped:
-    """Reads the answer of a guest that was asked for references, or what ended it."""
+    """Read the answer of a guest that was asked for references, or what ended it."""
     if isinstance(answer, Raised | Stopped):
         return answer
     try:

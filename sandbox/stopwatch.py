@@ -20,7 +20,7 @@ class Stopwatch:
     """Whether waiting takes no real time."""
 
     def __init__(self, elapsed_seconds: float = 0.0) -> None:
-        """Starts at zero, or at the time that a resumed run had used."""
+        """Start at zero, or at the time that a resumed run had used."""
         self._began = time.monotonic() - elapsed_seconds
         self._paused_at: float | None = None
         self._pauses = 0
@@ -37,12 +37,12 @@ class Stopwatch:
         return self._pauses > 0
 
     def on_change(self, listener: Callable[[], object] | None) -> None:
-        """Calls `listener`, instead of the one before, whenever the time stops or goes on; None calls nobody."""
+        """Call `listener`, instead of the one before, whenever the time stops or goes on; nobody for None."""
         self._listener = listener
 
     @contextlib.contextmanager
     def paused(self) -> Iterator[None]:
-        """Stands still inside the block."""
+        """Stand still inside the block."""
         self._pauses += 1
         if self._pauses == 1:
             self._paused_at = time.monotonic()
@@ -57,7 +57,7 @@ class Stopwatch:
                 self._tell()
 
     async def wait(self, seconds: float) -> None:
-        """Waits for that many seconds."""
+        """Wait for that many seconds."""
         await anyio.sleep(seconds)
 
     def _tell(self) -> None:
@@ -77,7 +77,7 @@ class SkippingStopwatch(Stopwatch):
         return self._elapsed
 
     async def wait(self, seconds: float) -> None:
-        """Adds that many seconds at once."""
+        """Add that many seconds at once."""
         self._elapsed += max(seconds, 0.0)
         self._tell()
         await anyio.lowlevel.checkpoint()

@@ -18,7 +18,7 @@ _FEW_FILES = 256
 
 
 def check_address_space() -> None:
-    """Makes sure that an instance fits, before anything is mapped: short of address space, libraries end the process.
+    """Make sure that an instance fits, before anything is mapped: short of address space, libraries end the process.
 
     Raises:
         SystemLimitError: It does not.
@@ -32,7 +32,7 @@ def check_address_space() -> None:
 
 
 def tight_limits() -> str:
-    """Returns the limits that are low enough to be in the way; empty where none is."""
+    """Return the limits that are low enough to be in the way; empty where none is."""
     space, processes, files = _limit("RLIMIT_AS"), _limit("RLIMIT_NPROC"), _limit("RLIMIT_NOFILE")
     said = []
     if space is not None:
@@ -45,7 +45,7 @@ def tight_limits() -> str:
 
 
 def _limit(name: str) -> int | None:
-    """Returns a limit; None where there is none."""
+    """Return a limit; None where there is none."""
     if sys.platform == "win32":
         return None
     import resource  # noqa: PLC0415  # not there on Windows

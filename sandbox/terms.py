@@ -35,19 +35,19 @@ class Terms:
     is_kernel: bool = False
 
     def encode(self) -> bytes:
-        """Writes them for a worker."""
+        """Write them for a worker."""
         return b"%d %d %d %d %b" % (self.seed, self.wall_ns, self.origin_ns, self.is_kernel, _written(self.limits))
 
     @classmethod
     def decode(cls, payload: bytes) -> Self:
-        """Reads what `encode` wrote; a worker trusts its host."""
+        """Read what `encode` wrote; a worker trusts its host."""
         seed, wall_ns, origin_ns, is_kernel, limits = payload.split(b" ", 4)
         return cls(_read(limits), int(seed), int(wall_ns), int(origin_ns), is_kernel == b"1")
 
 
 @lru_cache
 def _written(limits: Limits) -> bytes:
-    """Returns limits as JSON, cached, because most runs have those of the run before."""
+    """Return limits as JSON, cached, because most runs have those of the run before."""
     return json.dumps({name: getattr(limits, name) for name in limits.__slots__}).encode()
 
 
@@ -61,4 +61,4 @@ BEFORE_ANY_RUN = Terms(Limits(), seed=0, wall_ns=0)
 
 
 def drop_output(_output: int, _text: str) -> None:
-    """Drops what a guest prints that no run has taken."""
+    """Drop what a guest prints that no run has taken."""

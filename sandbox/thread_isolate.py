@@ -27,7 +27,7 @@ class ThreadIsolate(Isolate):
     """
 
     def __init__(self, instance: Instance, threads: WasmThreads, spares: Spares) -> None:
-        """Wraps an instance that belongs to no run yet; `spares` frees it."""
+        """Wrap an instance that belongs to no run yet; `spares` frees it."""
         super().__init__()
         self._instance = instance
         self._threads = threads
@@ -51,12 +51,12 @@ class ThreadIsolate(Isolate):
         return self._instance.output_bytes
 
     def take_on(self, terms: Terms, on_output: Callable[[int, str], None]) -> None:
-        """Makes it the guest of a run; arguments as in `Instance.take_on`."""
+        """Make it the guest of a run; arguments as in `Instance.take_on`."""
         super().take_on(terms, on_output)
         self._instance.take_on(terms, on_output)
 
     def close(self) -> None:
-        """Frees the instance."""
+        """Free the instance."""
         self._spares.free(self._instance)
 
     async def _enter(self, export: str, argument: str, now_ns: int, seconds: float) -> str | Raised | Stopped:

@@ -29,7 +29,7 @@ class WasmThreads:
     """A bounded set of threads, started when first needed; each runs one step at a time."""
 
     def __init__(self, count: int) -> None:
-        """Allows `count` threads; further jobs wait."""
+        """Allow `count` threads; further jobs wait."""
         self._count = count
         self._threads: list[_Thread] = []
         self._idle: list[_Thread] = []
@@ -37,7 +37,7 @@ class WasmThreads:
         self._lock = threading.Lock()
 
     async def run(self, function: Callable[[], T], interrupt: Callable[[], None] | None = None) -> T:
-        """Runs `function` on one of the threads, to its end even when the caller is cancelled.
+        """Run `function` on one of the threads, to its end even when the caller is cancelled.
 
         Args:
             function: What to run; again, perhaps on another thread, as often as it returns `AGAIN`.
@@ -59,7 +59,7 @@ class WasmThreads:
         return job.result()
 
     def close(self) -> None:
-        """Lets every thread end after the step it is in; the next job gets new ones."""
+        """Let every thread end after the step it is in; the next job gets new ones."""
         with self._lock:
             for thread in self._threads:
                 thread.jobs.put(None)
@@ -67,7 +67,7 @@ class WasmThreads:
             self._idle.clear()
 
     def next_job(self, thread: _Thread, unfinished: _Job[Any] | None) -> _Job[Any] | None:
-        """Returns a job that waits for a thread, else the unfinished one; without one, notes that `thread` is idle."""
+        """Return a job that waits for a thread, else the unfinished one; without one, note that `thread` is idle."""
         with self._lock:
             if unfinished is not None:
                 self._backlog.append(unfinished)
@@ -90,7 +90,7 @@ class WasmThreads:
 
 
 async def run_aside(function: Callable[[], T]) -> T:
-    """Runs `function` on a thread of its own. A cancelled caller does not wait for it, nor does the end of the process.
+    """Run `function` on a thread of its own. A cancelled caller does not wait for it, nor does the end of the process.
 
     Raises:
         BaseException: What `function` raised.
@@ -135,7 +135,7 @@ class _Job(Generic[T]):
         self._error: BaseException | None = None
 
     def perform(self) -> bool:
-        """Returns whether the function has nothing more to do."""
+        """Return whether the function has nothing more to do."""
         try:
             self._value = self._function()
         except BaseException as error:  # noqa: BLE001  # handed to the task that waits
@@ -153,7 +153,7 @@ class _Job(Generic[T]):
 
 
 def waker(callback: Callable[[], object]) -> Callable[[], object]:
-    """Returns a function that runs `callback` on the current event loop, from any thread."""
+    """Return a function that runs `callback` on the current event loop, from any thread."""
     native = anyio.lowlevel.current_token().native_token
     schedule = getattr(native, "call_soon_threadsafe", None) or native.run_sync_soon  # type: ignore[attr-defined]
     return lambda: schedule(callback)

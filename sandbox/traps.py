@@ -29,7 +29,7 @@ _ABSENT = {
 
 
 def trapped(text: str, memory_bytes: int) -> Raised | Stopped:
-    """Returns how a run ended, given wasmtime's text of the trap and how much memory the run could have."""
+    """Return how a run ended, given wasmtime's text of the trap and how much memory the run could have."""
     if "call stack exhausted" in text:
         return Stopped("stack", MAX_WASM_STACK)
     if _NO_MEMORY.search(text):

@@ -59,7 +59,7 @@ _ANY = (
 
 
 def resolve(requirements: Sequence[str], scratch: Path) -> tuple[Wheel, ...]:
-    """Chooses wheels for requirements and all that they need: only pure ones if that is possible.
+    """Choose wheels for requirements and all that they need: only pure ones if that is possible.
 
     Args:
         requirements: As pip takes them: a name, perhaps with extras and bounds of its version. No addresses or files.
@@ -93,7 +93,7 @@ def resolve(requirements: Sequence[str], scratch: Path) -> tuple[Wheel, ...]:
 
 
 def unpack(wheels: Sequence[Wheel], folder: Path, scratch: Path) -> tuple[str, ...]:
-    """Puts the wheels' modules into `folder`; returns the compiled parts that were left out.
+    """Put the wheels' modules into `folder`; return the compiled parts that were left out.
 
     Raises:
         ImageError: A wheel can't be fetched any more, is not the one that was locked, or is too large.
@@ -127,7 +127,7 @@ def _pip(scratch: Path, tags: Sequence[str], choice: Sequence[str]) -> subproces
 
 
 def _check_sizes(folder: Path) -> None:
-    """Refuses wheels that unpack to too much, before any is; no more comes out of a wheel than it announces."""
+    """Refuse wheels that unpack to too much, before any is; no more comes out of a wheel than it announces."""
     sizes = {}
     for path in folder.iterdir():
         with zipfile.ZipFile(path) as wheel:
@@ -161,7 +161,7 @@ def _nothing_fits(finished: subprocess.CompletedProcess[str], scratch: Path) -> 
 
 
 def _tidy(folder: Path) -> tuple[str, ...]:
-    """Removes what an image has no use for, and what differs from one install to the next."""
+    """Remove what an image has no use for, and what differs from one install to the next."""
     compiled = sorted(path for path in folder.rglob("*") if path.suffix in _COMPILED or path.name.endswith(".so"))
     left_out = tuple(path.relative_to(folder).as_posix() for path in compiled)
     needless = [path for info in folder.glob("*.dist-info") for path in map(info.joinpath, _NEEDLESS) if path.exists()]

@@ -49,7 +49,7 @@ if TYPE_CHECKING:
 
 
 def main(socket_number: int, page_number: int, compiled: str, pool: str) -> None:
-    """Becomes a worker; returns when the host closes its end."""
+    """Become a worker; return when the host closes its end."""
     connection = socket.socket(fileno=socket_number)
     page = mmap.mmap(page_number, COMPUTING.size)
     os.close(page_number)
@@ -69,7 +69,7 @@ def main(socket_number: int, page_number: int, compiled: str, pool: str) -> None
 
 
 def _spares(image: Image, pool: str) -> Spares:
-    """Makes a first instance, so that what wasmtime and Python do a first time is done before the doors close."""
+    """Make a first instance, so that what wasmtime and Python do a first time is done before the doors close."""
     settings = json.loads(pool)
     spares = Spares(image, Pool(**settings) if settings else None, most_unfreed_seconds=math.inf)
     spares.put(Instance(image))
@@ -92,11 +92,11 @@ class _Run:
         self.entry = self.instance.enter(entering.export, entering.argument, entering.seconds)
 
     def advance(self) -> bool:
-        """Lets the guest compute for a tick; returns whether it has returned."""
+        """Let the guest compute for a tick; return whether it has returned."""
         return self.entry is None or self.entry.advance()
 
     def frames(self, number: int, *, is_over: bool) -> bytes:
-        """Returns what was printed in this tick, and how the step ended if it has."""
+        """Return what was printed in this tick, and how the step ended if it has."""
         parts = [_printed(number, output, text) for output, text in _joined(self.printed)]
         self.printed.clear()
         if is_over and self.entry is not None:
@@ -117,7 +117,7 @@ class _Run:
 
 
 def _joined(printed: list[tuple[int, str]]) -> Iterator[tuple[int, str]]:
-    """Makes one of pieces for one output that follow each other: a frame costs the host more than its text."""
+    """Make one of pieces for one output that follow each other: a frame costs the host more than its text."""
     for output, pieces in groupby(printed, itemgetter(0)):
         texts = [text for _, text in pieces]
         # Joined, a return and a newline of two pieces would be one end of a line.
@@ -148,7 +148,7 @@ class _Worker:
                 self._take_turn(self._computing.popleft())
 
     def _receive(self) -> bool:
-        """Handles what has come; waits for it only if there is nothing to compute. False once the host is gone."""
+        """Handle what has come; wait for it only if there is nothing to compute. False once the host is gone."""
         data = self._at_once() if self._computing else self._polling.poll(self._at_once)
         if data is None and self._computing:
             return True
@@ -159,7 +159,7 @@ class _Worker:
         return bool(data)
 
     def _at_once(self) -> bytes | None:
-        """Returns what has come, no bytes if the host is gone; None if nothing has."""
+        """Return what has come, no bytes if the host is gone; None if nothing has."""
         try:
             return self._connection.recv(RECEIVE_BYTES, socket.MSG_DONTWAIT)
         except BlockingIOError:

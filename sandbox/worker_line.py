@@ -36,7 +36,7 @@ class WorkerLine:
     """Our end of the socket to a worker."""
 
     def __init__(self, end: socket.socket, on_break: Callable[[], None]) -> None:
-        """Takes the socket, and what is done when the worker has hung up or sent what may not come: it calls `end`."""
+        """Take the socket, and what is done when the worker has hung up or sent what may not come: it calls `end`."""
         self.open_steps: dict[int, Seat] = {}
         """The seats that may be spoken for, by number."""
         self._socket = end
@@ -54,18 +54,18 @@ class WorkerLine:
         self._poll.register(self._socket, select.POLLIN)
 
     def end(self) -> None:
-        """Ends it for all who wait: the worker is lost."""
+        """End it for all who wait: the worker is lost."""
         self._is_ended = True
         self._close_socket()
         for seat in list(self._waiting.values()):
             self._wake(seat)
 
     def queue(self, frame: bytes) -> None:
-        """Sends a frame with the next one that is posted."""
+        """Send a frame with the next one that is posted."""
         self._outgoing += frame
 
     def post(self, frame: bytes) -> None:
-        """Sends a frame, as much of it as goes, after those that are still on their way.
+        """Send a frame, as much of it as goes, after those that are still on their way.
 
         Raises:
             WorkerLostError: The worker has ended.
@@ -76,9 +76,9 @@ class WorkerLine:
         self._flush()
 
     def answer_at_once(self, seat: Seat) -> Frame | None:
-        """Waits for a moment without the event loop: most steps take less than going round through it does.
+        """Wait for a moment without the event loop: most steps take less than going round through it does.
 
-        Waits awake for a step that comes after a brief one (the calls of a loop are alike), if the worker is awake too:
+        Wait awake for a step that comes after a brief one (the calls of a loop are alike), if the worker is awake too:
         one that must be waked up may have to come to this core.
         """
         if self._has_listener or self._outgoing or (seat.step_seconds or 0) >= QUICK_SECONDS:
@@ -94,12 +94,12 @@ class WorkerLine:
         return seat.answer
 
     def look(self) -> None:
-        """Receives what has come, unless somebody is listening anyway."""
+        """Receive what has come, unless somebody is listening anyway."""
         if not self._has_listener:
             self._receive()
 
     async def exchange(self, seat: Seat) -> Frame:
-        """Sends what is left while it waits for the answer: a worker that is not listened to does not read either.
+        """Send what is left while it waits for the answer: a worker that is not listened to does not read either.
 
         Raises:
             WorkerLostError: The worker has ended.
@@ -116,7 +116,7 @@ class WorkerLine:
         return seat.answer
 
     async def hear(self, seat: Seat) -> Frame:
-        """Waits for a seat's answer. Whoever leaves sees that another listens: it may itself have been the one to.
+        """Wait for a seat's answer. Whoever leaves sees that another listens: it may itself have been the one to.
 
         Raises:
             WorkerLostError: The worker has ended.
@@ -138,7 +138,7 @@ class WorkerLine:
                 self._wake(next(iter(self._waiting.values())))
 
     async def _listen(self, seat: Seat) -> None:
-        """Receives for all whose step is open, until `seat` has its answer."""
+        """Receive for all whose step is open, until `seat` has its answer."""
         self._has_listener = True
         try:
             while seat.answer is None and not self._is_ended:
@@ -179,7 +179,7 @@ class WorkerLine:
         return seat.allowed(kind)
 
     async def _send(self) -> None:
-        """Sends what is left; cancelled, it goes with the next frame."""
+        """Send what is left; cancelled, it goes with the next frame."""
         try:
             async with self._sending:
                 while self._outgoing and not self._is_ended:
@@ -198,6 +198,6 @@ class WorkerLine:
             self._on_break()
 
     def _close_socket(self) -> None:
-        """Closes it once the line has ended and nobody waits: who does wakes by the end of the stream alone."""
+        """Close it once the line has ended and nobody waits: who does wakes by the end of the stream alone."""
         if self._is_ended and not self._has_listener and not self._sending.locked():
             self._socket.close()

@@ -42,7 +42,7 @@ IN_PROCESS = 'use Sandbox(isolation="thread") where the system allows no child p
 
 
 def what_to_do() -> str:
-    """Returns the advice to somebody for whom no worker can be started."""
+    """Return the advice to somebody for whom no worker can be started."""
     tight = tight_limits()
     return f"raise the limits of this process, which are {tight}" if tight else IN_PROCESS
 
@@ -51,7 +51,7 @@ class WorkerProcess:
     """A process, the seats in it and the line to it."""
 
     def __init__(self, compiled: CompiledFile, pool: Pool | None = None) -> None:
-        """Starts the process; `ready` waits until it can take runs.
+        """Start the process; `ready` waits until it can take runs.
 
         Raises:
             WorkerError: The process can't be started.
@@ -101,7 +101,7 @@ class WorkerProcess:
         return (resident - shared) * os.sysconf("SC_PAGE_SIZE")
 
     async def ready(self) -> None:
-        """Waits until the worker has confined itself.
+        """Wait until the worker has confined itself.
 
         Raises:
             WorkerError: It has ended instead, or takes too long.
@@ -125,25 +125,25 @@ class WorkerProcess:
         return self.confinement is not None and not self.is_lost
 
     def open(self, on_output: Callable[[int, str], None]) -> Seat:
-        """Gives an instance a place."""
+        """Give an instance a place."""
         self._last_seat += 1
         seat = Seat(self._last_seat, on_output)
         self.seats[seat.number] = seat
         return seat
 
     def take_on(self, seat: Seat, terms: Terms) -> None:
-        """Makes an instance that of a run; the worker learns it with the first step."""
+        """Make an instance that of a run; the worker learns it with the first step."""
         self.started_runs += 1
         seat.take_on(terms.limits)
         self._line.queue(encode_frame(Kind.OPEN, seat.number, terms.encode()))
 
     def close_seat(self, seat: Seat) -> None:
-        """Frees a run's instance. Its step must have ended."""
+        """Free a run's instance. Its step must have ended."""
         if self.seats.pop(seat.number, None) is not None and not self.is_lost:
             self._line.post(encode_frame(Kind.CLOSE, seat.number))
 
     async def step(self, seat: Seat, frame: bytes, seconds: float) -> Frame:
-        """Sends the frame that begins a step and returns the one that ends it. Cancelled, it ends the guest first.
+        """Send the frame that begins a step and return the one that ends it. Cancelled, it ends the guest first.
 
         Raises:
             WorkerLostError: The worker has ended, perhaps because it was killed for being late.
@@ -168,7 +168,7 @@ class WorkerProcess:
         raise WorkerLostError
 
     def kill(self, *, is_late: bool = False) -> None:
-        """Ends the process at once and notes which run it was computing, to which all others owe their delay."""
+        """End the process at once and note which run it was computing, to which all others owe their delay."""
         if self.is_lost:
             return
         self.is_lost = True
@@ -184,7 +184,7 @@ class WorkerProcess:
         self._line.end()
 
     async def _interrupt(self, seat: Seat) -> None:
-        """Ends the guest of a cancelled step, with its worker if it must be."""
+        """End the guest of a cancelled step, with its worker if it must be."""
         with anyio.CancelScope(shield=True):
             if not self.is_lost and seat.answer is None:
                 with anyio.move_on_after(GRACE_SECONDS), contextlib.suppress(WorkerLostError):
@@ -202,7 +202,7 @@ class WorkerProcess:
 
 
 def _open_statm(pid: int) -> int | None:
-    """Opens what the system says of a process's memory; opening it for each run costs more than reading it."""
+    """Open what the system says of a process's memory; opening it for each run costs more than reading it."""
     try:
         return os.open(f"/proc/{pid}/statm", os.O_RDONLY)
     except OSError:

@@ -41,7 +41,7 @@ class Workers:
     def __init__(
         self, compiled: CompiledFile, pool: Pool | None, reload: Callable[[], Awaitable[CompiledFile]]
     ) -> None:
-        """Takes what to map, what each keeps ready, and how to get it again when the file is not the same any more."""
+        """Take what to map, what each keeps ready, and how to get it again when the file is not the same any more."""
         self._compiled = compiled
         self._pool = pool
         self._reload = reload
@@ -52,7 +52,7 @@ class Workers:
         self._first_bytes: dict[WorkerProcess, int] = {}
 
     async def start(self) -> None:
-        """Starts the first process and waits until it is ready.
+        """Start the first process and wait until it is ready.
 
         Raises:
             WorkerError: None can be started.
@@ -65,7 +65,7 @@ class Workers:
             raise
 
     async def close(self) -> None:
-        """Ends all processes; runs must have ended before. Not to be cancelled."""
+        """End all processes; runs must have ended before. Not to be cancelled."""
         await anyio.to_thread.run_sync(self._kill_all)
 
     @property
@@ -79,7 +79,7 @@ class Workers:
         return next((worker.confinement for worker in self._workers if worker.confinement is not None), None)
 
     async def open(self, on_output: Callable[[int, str], None]) -> tuple[WorkerProcess, Seat]:
-        """Gives an instance a place in the worker with the fewest of them.
+        """Give an instance a place in the worker with the fewest of them.
 
         Raises:
             WorkerError: Workers end as fast as they are started.
@@ -92,7 +92,7 @@ class Workers:
         raise WorkerError("worker processes end as fast as they are started: is memory short?")
 
     def release(self, worker: WorkerProcess, seat: Seat) -> None:
-        """Ends an instance's stay; a worker that has served its time ends with its last run."""
+        """End an instance's stay; a worker that has served its time ends with its last run."""
         worker.close_seat(seat)
         if worker.is_lost:
             return
@@ -133,7 +133,7 @@ class Workers:
         return all(worker.is_retired for worker in self._workers)
 
     async def _put_in_place(self) -> None:
-        """Gets the image again for workers to come: somebody has emptied the cache, or compiled it anew."""
+        """Get the image again for workers to come: somebody has emptied the cache, or compiled it anew."""
         async with self._reloading:
             if not self._compiled.is_unchanged():
                 self._compiled = await self._reload()
@@ -154,7 +154,7 @@ class Workers:
 
 
 async def confinement_here(compiled: CompiledFile) -> Confinement:
-    """Starts a worker only to learn what confines it on this machine.
+    """Start a worker only to learn what confines it on this machine.
 
     Raises:
         WorkerError: None can be started.

@@ -7,7 +7,7 @@ server = MCPServer("local")
 
 @server.tool()
 def echo(text: str) -> str:
-    """Returns the text."""
+    """Return the text."""
     return text
 
 

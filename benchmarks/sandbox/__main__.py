@@ -30,7 +30,7 @@ COLUMNS = ("thread", "process", "python3", *PEERS)
 
 
 def measure_all(repeats: int, suspended: int, peers_python: str | None) -> dict[str, dict[str, float] | str]:
-    """Returns the rows of every column, or why a column has none."""
+    """Return the rows of every column, or why a column has none."""
     found: dict[str, dict[str, float] | str] = {
         "thread": anyio.run(measure, "thread", repeats, suspended),
         "process": anyio.run(measure, "process", repeats, suspended),
@@ -42,7 +42,7 @@ def measure_all(repeats: int, suspended: int, peers_python: str | None) -> dict[
 
 
 def table_of(found: dict[str, dict[str, float] | str]) -> Table:
-    """Returns the table; what misses its goal is red."""
+    """Return the table; what misses its goal is red."""
     table = Table("what", *COLUMNS, "goal", title=f"{platform.machine()}, {os.cpu_count()} cores")
     for row in ROWS:
         cells = [_cell(row, column, found.get(column, {})) for column in COLUMNS]
@@ -61,7 +61,7 @@ def _cell(row: Row, column: str, values: dict[str, float] | str) -> str:
 
 
 def machine() -> dict[str, Any]:
-    """Returns what the figures hold for."""
+    """Return what the figures hold for."""
     return {
         "machine": platform.machine(),
         "cores": os.cpu_count(),

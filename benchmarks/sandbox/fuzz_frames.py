@@ -41,7 +41,7 @@ RAW = [
 
 
 def make_text(draw: random.Random) -> str:
-    """Returns the text of an answer: mostly a step with a few fields replaced."""
+    """Return the text of an answer: mostly a step with a few fields replaced."""
     if draw.random() < 0.1:  # noqa: PLR2004  # a tenth is no JSON of ours at all
         return draw.choice(RAW)
     message: dict[str, Any] = dict(STEP)
@@ -57,7 +57,7 @@ def make_text(draw: random.Random) -> str:
 
 
 def make_frame(draw: random.Random) -> bytes:
-    """Returns the bytes of one frame, or of something like it."""
+    """Return the bytes of one frame, or of something like it."""
     reading = struct.pack(">dQ", draw.choice([0.0] * 9 + [-1.0, float("nan"), float("inf")]), draw.getrandbits(64))
     payload = reading + make_text(draw).encode("utf-8", "surrogatepass")
     kind = draw.choice([*Kind, *[Kind.ANSWER] * 30, Kind.RAISED])
@@ -68,7 +68,7 @@ def make_frame(draw: random.Random) -> bytes:
 
 
 def feed(data: bytes) -> bool:
-    """Takes a frame the way the host does; returns whether it was accepted."""
+    """Take a frame the way the host does; return whether it was accepted."""
     seat = Seat(1, lambda _output, _text: None)
     seat.take_on(LIMITS)
 
@@ -90,7 +90,7 @@ def feed(data: bytes) -> bool:
 
 
 def fuzz(count: int, seed: int) -> dict[str, float]:
-    """Feeds `count` frames; returns how many were accepted, the slowest in milliseconds, and the growth in KiB."""
+    """Feed `count` frames; return how many were accepted, the slowest in milliseconds, and the growth in KiB."""
     draw = random.Random(seed)  # noqa: S311  # a finding must come again
     accepted, slowest = 0, 0.0
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss

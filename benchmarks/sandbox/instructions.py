@@ -50,7 +50,7 @@ def _counting() -> wasmtime.Config:
 
 
 async def measure() -> dict[str, float]:
-    """Returns the instructions of each row."""
+    """Return the instructions of each row."""
     sandbox.engine.configuration = _counting
     wasmtime.Store = _Fuelled  # type: ignore[misc, assignment]  # each instance makes one
     # Not the user's cache: code that counts is other code.
@@ -90,7 +90,7 @@ async def _answer(call: Call) -> Returned:
 
 
 def main() -> None:
-    """Counts and prints."""
+    """Count and print."""
     argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter).parse_args()
     table = Table("what", "thousand instructions")
     for what, count in anyio.run(measure).items():

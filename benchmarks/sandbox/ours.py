@@ -32,7 +32,7 @@ LIMITS = Limits(calls=10_000, wall_seconds=300, cpu_seconds=300)
 
 
 async def measure(isolation: Literal["thread", "process"], repeats: int, suspended: int) -> dict[str, float]:
-    """Returns every row's value, in its unit."""
+    """Return every row's value, in its unit."""
     values: dict[str, float] = {}
     async with Sandbox(isolation=isolation) as sandbox:
         await _run(sandbox, "print(1)")
@@ -77,7 +77,7 @@ async def _run(sandbox: Sandbox, script: str) -> None:
 
 
 async def _burst(sandbox: Sandbox, repeats: int) -> float:
-    """Returns the median time of small scripts that come one after the other, the first left out."""
+    """Return the median time of small scripts that come one after the other, the first left out."""
     await anyio.sleep(FILL_SECONDS)
     await _run(sandbox, "print(1)")
     return await median_seconds(repeats, partial(_run, sandbox, "print(1)"))
@@ -94,7 +94,7 @@ async def _two(sandbox: Sandbox) -> None:
 
 
 async def _suspended_bytes(sandbox: Sandbox, scripts: int) -> int:
-    """Returns the private memory of scripts that wait for a call."""
+    """Return the private memory of scripts that wait for a call."""
     release, waiting = anyio.Event(), anyio.Event()
     arrived = 0
 

@@ -18,7 +18,7 @@ BIG = 300_000
 
 
 def median(repeats: int, measured: Callable[[], object], pause: float = 0) -> float:
-    """Returns the median time of a call."""
+    """Return the median time of a call."""
     times = []
     for _ in range(repeats):
         time.sleep(pause)
@@ -29,7 +29,7 @@ def median(repeats: int, measured: Callable[[], object], pause: float = 0) -> fl
 
 
 def pooled(pool: Any) -> None:
-    """Runs a script on an instance from the pool."""
+    """Run a script on an instance from the pool."""
     with pool.acquire() as sandbox:
         sandbox.execute("print(1)")
 
@@ -39,7 +39,7 @@ big = {"name": "big", "fn": lambda: "x" * BIG, "description": ""}
 
 
 def timed(script: str) -> float:
-    """Returns the time of a script on a sandbox of its own."""
+    """Return the time of a script on a sandbox of its own."""
     return median(REPEATS, lambda: eryx.Sandbox(callbacks=[echo, big]).execute(script))
 
 

@@ -22,7 +22,7 @@ LOOKUP = {"echo": lambda value: value, "big": lambda: "x" * BIG}
 
 
 def median(repeats: int, measured: Callable[[], object]) -> float:
-    """Returns the median time of a call."""
+    """Return the median time of a call."""
     times = []
     for _ in range(repeats):
         began = time.perf_counter()
@@ -34,12 +34,12 @@ def median(repeats: int, measured: Callable[[], object]) -> float:
 with pydantic_monty.Monty() as pool:
 
     def run(script: str) -> None:
-        """Runs a script in a session of its own."""
+        """Run a script in a session of its own."""
         with pool.checkout() as session:
             session.feed_run(script, external_lookup=LOOKUP, print_callback=pydantic_monty.CollectString())
 
     def timed(script: str) -> float:
-        """Returns the time of a script."""
+        """Return the time of a script."""
         return median(REPEATS, lambda: run(script))
 
     run("print(1)")

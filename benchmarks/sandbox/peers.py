@@ -21,7 +21,7 @@ PROGRAM_SECONDS = 900
 
 
 def measure_native(repeats: int) -> dict[str, float]:
-    """Returns the rows that a bare `python3` process has."""
+    """Return the rows that a bare `python3` process has."""
     python = shutil.which("python3", path=str(Path(sys.base_prefix, "bin"))) or sys.executable
 
     def timed(script: str) -> float:
@@ -44,7 +44,7 @@ def measure_native(repeats: int) -> dict[str, float]:
 
 
 def _two_over_one(python: str, repeats: int) -> float:
-    """Returns how much longer two processes that compute take than one: a control for what two cores give."""
+    """Return how much longer two processes that compute take than one: a control for what two cores give."""
 
     def seconds(count: int) -> float:
         began = time.perf_counter()
@@ -57,7 +57,7 @@ def _two_over_one(python: str, repeats: int) -> float:
 
 
 def _round_trip_seconds(python: str, repeats: int) -> float:
-    """Returns the time of a byte to a process that sleeps and back: a control for what crosses processes."""
+    """Return the time of a byte to a process that sleeps and back: a control for what crosses processes."""
     echo = "import os\nwhile os.read(0, 1): os.write(1, b'.')"
     times = []
     with subprocess.Popen(
@@ -75,7 +75,7 @@ def _round_trip_seconds(python: str, repeats: int) -> float:
 
 
 def _slowed_by_a_pause(repeats: int) -> float:
-    """Returns how many times longer ordinary Python code takes when its caches are cold: a control for what pauses."""
+    """Return how many times longer ordinary Python code takes when its caches are cold: a control for what pauses."""
 
     def timed(pause: float) -> float:
         times = []
@@ -92,7 +92,7 @@ def _slowed_by_a_pause(repeats: int) -> float:
 
 
 def _some_python() -> None:
-    """Takes some 0.2 ms, spread over code and data of the standard library as a run is over the host's."""
+    """Take some 0.2 ms, spread over code and data of the standard library as a run is over the host's."""
     parser = argparse.ArgumentParser(prog="control")
     for number in range(6):
         parser.add_argument(f"--option-{number}", type=int, help="a number")
@@ -101,7 +101,7 @@ def _some_python() -> None:
 
 
 def measure_peer(name: str, repeats: int, interpreter: str) -> dict[str, float] | str:
-    """Returns a peer's rows, or why there are none. uv installs it into an environment that is thrown away."""
+    """Return a peer's rows, or why there are none. uv installs it into an environment that is thrown away."""
     requirement, program = PEERS[name]
     uv = os.environ.get("UV") or shutil.which("uv")  # `uv run` says where it is itself
     if uv is None:

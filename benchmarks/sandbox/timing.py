@@ -18,7 +18,7 @@ PAUSE_SECONDS = 0.03
 
 
 async def median_seconds(repeats: int, measured: Callable[[], Awaitable[object]], *, pause: float = 0) -> float:
-    """Returns the median time that awaiting takes, with a pause before each time."""
+    """Return the median time that awaiting takes, with a pause before each time."""
     times = []
     for _ in range(repeats):
         if pause:
@@ -30,7 +30,7 @@ async def median_seconds(repeats: int, measured: Callable[[], Awaitable[object]]
 
 
 def private_bytes() -> int:
-    """Returns the memory that this process and its children share with nobody (Linux)."""
+    """Return the memory that this process and its children share with nobody (Linux)."""
     children = Path("/proc/self/task").glob("*/children")
     processes = ["self", *(pid for path in children for pid in path.read_text("ascii").split())]
     return sum(_private_bytes(process) for process in processes)

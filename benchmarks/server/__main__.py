@@ -45,14 +45,14 @@ def desk() -> MCPServer:
 
     @server.tool()
     async def add(a: int, b: int) -> int:
-        """Adds two numbers."""
+        """Add two numbers."""
         return a + b
 
     return server
 
 
 async def add(a: int, b: int) -> int:
-    """Adds two numbers."""
+    """Add two numbers."""
     return a + b
 
 
@@ -110,7 +110,7 @@ def report(what: str, goal: str, found: str) -> None:
 
 
 async def stub_calls() -> None:
-    """A stub call beside `Client.call_tool`, both to a server of this process."""
+    """Measure a stub call beside `Client.call_tool`, both to a server of this process."""
     for isolation in ISOLATIONS:
         await _stub_calls(isolation, None, "nothing written")
         with tempfile.TemporaryDirectory() as folder, Store(Path(folder) / "broker.sqlite3") as store:
@@ -143,7 +143,7 @@ async def _stub_calls(isolation: Literal["thread", "process"], store: Store | No
 
 
 async def stdio_script() -> None:
-    """A script of fifty calls to a stdio server, beside the same calls made by the SDK."""
+    """Measure a script of fifty calls to a stdio server, beside the same calls made by the SDK."""
     direct_server = StdioServerParameters(command=sys.executable, args=[str(STUB_SERVER)])
     config = Config(servers={"desk": ServerConfig(command=sys.executable, args=(str(STUB_SERVER),))})
     for isolation in ISOLATIONS:
@@ -171,7 +171,7 @@ async def stdio_script() -> None:
 
 
 async def over_mcp() -> None:
-    """The tool `execute_code` over MCP in memory: the scripts that fastmcp's code mode is measured with."""
+    """Measure the tool `execute_code` over MCP in memory: the scripts that fastmcp's code mode is measured with."""
     for isolation in ISOLATIONS:
         async with Broker(servers={"desk": [add]}, sandbox=Sandbox(isolation=isolation)) as broker:
             server = BrokerServer(broker, make_session=partial(_allowed, broker))
@@ -222,7 +222,7 @@ async def many_runs() -> None:
 
 
 async def idle_sessions() -> None:
-    """The memory of a thousand sessions that have run something and do nothing now."""
+    """Measure the memory of a thousand sessions that have run something and do nothing now."""
     async with Broker(servers={"desk": desk()}) as broker, Client(BrokerServer(broker).mcp) as client:
         await client.call_tool("execute_code", {"code": "1", "session": "new"})
         before = resident_bytes()

@@ -9,7 +9,7 @@ server = MCPServer("desk", log_level="CRITICAL")
 
 @server.tool()
 async def add(a: int, b: int) -> int:
-    """Adds two numbers."""
+    """Add two numbers."""
     return a + b
 
 

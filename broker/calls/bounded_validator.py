@@ -200,7 +200,7 @@ def _looked_up(check: Callable[..., Any]) -> Callable[..., Iterator[ValidationEr
 
 
 def _compared(check: Callable[..., Any]) -> Callable[..., Iterator[ValidationError]]:
-    """Objects and lists are compared item by item, and slowly."""
+    """Take the work of a comparison: objects and lists are compared item by item, and slowly."""
 
     def checked(validator: Any, value: Any, instance: Any, schema: Any) -> Iterator[ValidationError]:
         for choice in value if isinstance(value, list) else [value]:

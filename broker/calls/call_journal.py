@@ -37,24 +37,24 @@ class CallJournal(Protocol):
         """Whether the run can be resumed from what is kept."""
 
     def asked(self, call_id: int) -> None:
-        """A person is about to be asked."""
+        """Note that a person is about to be asked."""
 
     def decided(
         self, by: str, calls: Sequence[CallAnswer], *, grants: Sequence[Held] = (), denials: Sequence[Denial] = ()
     ) -> None:
-        """A person has answered."""
+        """Note that a person has answered."""
 
     def revoked(self, grant_id: str) -> None:
-        """A grant was taken back."""
+        """Note that a grant was taken back."""
 
     def denied(self, call_id: int, by: str) -> None:
-        """The call was refused."""
+        """Note that the call was refused."""
 
     def sent(self, call_id: int, *, server: str, tool: str, digest: str, by: str, grant_id: str = "") -> None:
-        """The call was allowed and is about to be sent."""
+        """Note that the call was allowed and is about to be sent."""
 
     def kept(self, call_id: int, blocks: Mapping[str, Any]) -> None:
-        """Content blocks of the answer are kept for the script, by the ids of their handles."""
+        """Note that content blocks of the answer are kept for the script, by the ids of their handles."""
 
 
 class NoCallJournal:

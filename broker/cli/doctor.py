@@ -110,7 +110,7 @@ def _cache_finding(image: Image) -> Finding:
 
 
 async def _workers_finding(image: Image) -> Finding:
-    """What confines the processes that scripts run in: a platform that lacks a part is named, and not wrong."""
+    """Return what confines the processes that scripts run in: a platform that lacks a part is named, and not wrong."""
     try:
         confinement = await confinement_here(image.file)
     except WorkerError as error:
@@ -144,7 +144,7 @@ def _sandbox_finding(settings: SandboxSettings) -> Finding:
 
 
 async def _server_findings(config: Config) -> AsyncIterator[Finding]:
-    """The state of each server, or what of the config is found out when it is used."""
+    """Return the state of each server, or what of the config is found out when it is used."""
     try:
         async with open_broker(config) as broker:
             statuses = broker.server_statuses()

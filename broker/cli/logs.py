@@ -46,7 +46,7 @@ def _for_people() -> structlog.dev.ConsoleRenderer:
 
 
 def _make_inert(_logger: WrappedLogger, _method: str, event: EventDict) -> EventDict:
-    """Values may hold text that a server chose."""
+    """Make the values inert: they may hold text that a server chose."""
     return {
         key: one_line(value, _VALUE_CHARACTERS) if isinstance(value, str) and key != "exception" else value
         for key, value in event.items()

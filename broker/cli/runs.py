@@ -111,7 +111,7 @@ async def _ask_again(call: UnknownCall) -> bool:
 
 
 def _waiting(recording: Recording) -> list[str]:
-    """What an open run waits for, as sentences."""
+    """Return what an open run waits for, as sentences."""
     open_calls = [story for story in recording.calls.values() if not story.is_over]
     said = [f"{_name(recording, story)}: {_state(story)}" for story in open_calls[:_MOST_CALLS]]
     more = len(open_calls) - len(said)

@@ -131,7 +131,7 @@ def _read(data: bytes) -> RecordingFile:
 
 
 def _beginning(lines: list[bytes]) -> bytes:
-    """The first line that is an event: values that the first event names come before it."""
+    """Return the first line that is an event: values that the first event names come before it."""
     return next((line[:200] for line in lines if not line.startswith(b'{"event":"value"')), b"")
 
 

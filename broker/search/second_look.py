@@ -115,7 +115,7 @@ class _Table:
         return [number for number, document in self._documents.items() if pair in document.head]
 
     def _most(self, group: Sequence[str], worth: Mapping[str, float]) -> Iterable[tuple[int, float]]:
-        """What documents say of words that mean the very same: who says two of them says no more."""
+        """Return what documents say of words that mean the very same: who says two of them says no more."""
         if len(group) == 1:
             return [(number, worth[group[0]] * impact) for number, impact in self._impacts[group[0]]]
         most: dict[int, float] = {}
@@ -125,7 +125,7 @@ class _Table:
         return most.items()
 
     def _in_other_words(self, form: Form, others: Sequence[Form]) -> Iterable[tuple[int, float]]:
-        """What documents say of the other forms, beyond what they say of this one: who says two says no more."""
+        """Return what documents say of the other forms, beyond what they say of this one: who says two says no more."""
         rarity = self._rarity
         said: dict[int, float] = defaultdict(float)
         for word in form:
@@ -150,7 +150,7 @@ class _Table:
         return {number: amount * shares[number] for number, amount in amounts.items()}
 
     def _naming(self, weights: Mapping[str, float]) -> Iterable[tuple[int, float]]:
-        """What of each name was asked for, times the share of the name that it is."""
+        """Return what of each name was asked for, times the share of the name that it is."""
         rarity: dict[int, float] = defaultdict(float)
         asked: dict[int, float] = defaultdict(float)
         for word, weight in weights.items():
@@ -175,7 +175,7 @@ class _Fit:
         self._ranking = ranking
 
     def factor(self, document: Document) -> float:
-        """What to multiply the score of a tool by."""
+        """Return what to multiply the score of a tool by."""
         done = document.action
         agrees = self._action.verb in document.name_stems or self._action.kinds_agree(done)
         named = self._named(done.thing)
@@ -217,7 +217,7 @@ class _Needs:
         self._ranking = ranking
 
     def factor(self, document: Document) -> float:
-        """What to multiply a tool's score by: what it requires and the query names, and what it takes and is given."""
+        """Return what to multiply a tool's score by: more if the query names what it requires, or has values for it."""
         needs = document.needs
         met = 1 - sum(map(self._words.isdisjoint, needs)) / len(needs) if needs else 1.0
         if self._values:
@@ -229,7 +229,7 @@ class _Needs:
 
 
 def _groups(words: Iterable[str], terms: Terms) -> Iterable[list[str]]:
-    """The words of a query, each with those that stand for it."""
+    """Return the words of a query, each with those that stand for it."""
     groups: dict[str, list[str]] = defaultdict(list)
     for word in words:
         groups[word if word in terms.weights else terms.stands_for.get(word, word)].append(word)

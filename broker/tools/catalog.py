@@ -124,7 +124,7 @@ class Catalog:
         return self._sorted
 
     def of_server(self, server: str) -> tuple[CatalogEntry, ...]:
-        """The tools of one server, in the order of its listing."""
+        """Return the tools of one server, in the order of its listing."""
         return tuple(self._by_server.get(server, {}).values())
 
     def replace(

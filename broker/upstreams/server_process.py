@@ -63,7 +63,7 @@ class ServerProcess:
 
 
 async def start_process(config: ServerConfig) -> ServerProcess:
-    """Starts the server of a config.
+    """Start the server of a config.
 
     Raises:
         OSError: The program cannot be started, or would leave this process too few files for a run.
@@ -100,7 +100,7 @@ async def _open(config: ServerConfig, stdin: int) -> Process:
 
 
 async def end_process(server: ServerProcess) -> None:
-    """Ends a process that nobody came to speak to, with all that it started, and waits a second for its end."""
+    """End a process that nobody came to speak to, with all that it started, and wait a second for its end."""
     from broker.upstreams.process_tree import ProcessTree  # noqa: PLC0415  # psutil is not waited for to start servers
 
     with anyio.move_on_after(_END_SECONDS, shield=True):

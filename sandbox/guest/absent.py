@@ -37,7 +37,7 @@ _CLIENTS = frozenset({"aiohttp", "httpx", "requests", "urllib3"})
 
 
 def install() -> None:
-    """Replaces the functions that could only fail by ones that say why."""
+    """Replace the functions that could only fail by ones that say why."""
     for module in (builtins, io):
         module.open = _open
     for name in ("open", "listdir", "scandir", "walk", "mkdir", "makedirs", "remove", "unlink", "rename", "rmdir"):
@@ -131,7 +131,7 @@ def _open(file, mode="r", buffering=-1, encoding=None, errors=None, newline=None
 
 
 def _in_memory(connect):
-    """Keeps in memory what SQLite would sort in a file, and says why it opens none."""
+    """Keep in memory what SQLite would sort in a file, and say why it opens none."""
 
     @functools.wraps(connect)
     def connect_in_memory(*args, **kwargs):

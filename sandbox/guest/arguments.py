@@ -12,7 +12,7 @@ from . import protocol, tool_errors
 
 
 def converted(path: str, parameter: str, value: object) -> object:
-    """Returns an argument as JSON can carry it.
+    """Return an argument as JSON can carry it.
 
     Raises:
         ToolArgumentsError: It can't; the message says what to write.
@@ -28,7 +28,7 @@ def converted(path: str, parameter: str, value: object) -> object:
 
 
 def _instead_of(found):
-    """What this is, and what a script may have meant by it."""
+    """Return what this is, and what a script may have meant by it."""
     if inspect.isawaitable(found):
         return "a call that was not awaited: write `await ...` around it"
     if isinstance(found, collections.abc.AsyncIterable):

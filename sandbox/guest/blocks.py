@@ -24,14 +24,14 @@ _bridge = None
 
 
 def install(bridge) -> None:
-    """Makes the three functions builtins, for the run that this bridge belongs to."""
+    """Make the three functions builtins, for the run that this bridge belongs to."""
     global _bridge
     _bridge = bridge
     builtins.__dict__.update(FUNCTIONS)
 
 
 def display(*values, mime_type=None):
-    """Shows values to whoever reads the result: images, audio and resources as such, anything else as printed."""
+    """Show values to whoever reads the result: images, audio and resources as such, anything else as printed."""
     for value in values:
         _display(value, mime_type)
 
@@ -59,7 +59,7 @@ def _display(value, mime_type):
 
 
 def read_bytes(block):
-    """Returns, once awaited, the bytes of an image, audio or resource that a tool returned."""
+    """Return, once awaited, the bytes of an image, audio or resource that a tool returned."""
     if carried := _carried(block):
         return _decoded(carried[1])
     if not _is_handle(block):
@@ -76,7 +76,7 @@ async def _decoded(data):
 
 
 def extract(value, expected, instructions=""):
-    """Returns, once awaited, what a model reads out of a value, as a value of the expected type."""
+    """Return, once awaited, what a model reads out of a value, as a value of the expected type."""
     schema = expected_types.schema_of(expected)
     given = value if isinstance(value, str) else repr(value)
     arguments = {"value": given, "schema": schema, "instructions": instructions}
@@ -99,7 +99,7 @@ def _is_block(value):
 
 
 def _carried(value):
-    """The kind and the base64 text of what a block carries as MCP writes it, in objects that servers return."""
+    """Return the kind and the base64 text of what a block carries as MCP writes it, in objects that servers return."""
     if not _is_block(value) or value["type"] not in _KINDS:
         return None
     kind, data = value.get("mimeType"), value.get("data")

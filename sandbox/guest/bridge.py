@@ -19,7 +19,7 @@ class Bridge:
         self.open()
 
     def open(self) -> None:
-        """Begins with nothing asked for; what a script before has left open is forgotten."""
+        """Begin with nothing asked for; what a script before has left open is forgotten."""
         self._last_id = 0
         self._waiting = {}
         self._outgoing = {}
@@ -29,7 +29,7 @@ class Bridge:
         self._closed = False
 
     def call(self, function: str, arguments: dict):
-        """Returns the coroutine that makes this call once it is awaited."""
+        """Return the coroutine that makes this call once it is awaited."""
         caller = sys._getframe(2)
         call = {"id": 0, "function": function, "line": caller.f_lineno, "arguments": arguments}
         self._never_awaited[id(call)] = call, caller.f_code
@@ -38,7 +38,7 @@ class Bridge:
         return coroutine
 
     def post(self, function: str, arguments: dict) -> None:
-        """Makes a call whose answer nobody waits for; the script does not end before the host has it."""
+        """Make a call whose answer nobody waits for; the script does not end before the host has it."""
         if self._closed:
             return
         call_id = self._next_id()
@@ -66,12 +66,12 @@ class Bridge:
         return self._last_id
 
     def _withdraw(self, call_id):
-        """The script no longer waits: a call not handed over yet is dropped, one in flight is cancelled."""
+        """Drop a call that the script no longer waits for, or cancel it if it was handed over."""
         if self._outgoing.pop(call_id, None) is None:
             self._cancelled.append(call_id)
 
     def complete(self, completions: list) -> None:
-        """Hands answers to the coroutines that wait for them."""
+        """Hand answers to the coroutines that wait for them."""
         for completion in completions:
             future = self._waiting.pop(completion["id"], None)
             if future is None:
@@ -85,13 +85,13 @@ class Bridge:
                 future.set_result(completion["value"])
 
     def take(self) -> tuple[list, list]:
-        """Returns the calls made and the calls withdrawn since the last time."""
+        """Return the calls made and the calls withdrawn since the last time."""
         calls, self._outgoing = list(self._outgoing.values()), {}
         cancelled, self._cancelled = self._cancelled, []
         return calls, cancelled
 
     def put_back(self, calls: list) -> None:
-        """Takes back calls that did not fit into the message; they go first next time."""
+        """Take back calls that did not fit into the message; they go first next time."""
         self._outgoing = {call["id"]: call for call in calls}
 
     def waits(self) -> bool:
@@ -107,7 +107,7 @@ class Bridge:
         return bool(self._posted)
 
     def unsent(self) -> list:
-        """Returns every call that a task has made and that the host has not been told of, as `close` does."""
+        """Return every call that a task has made and that the host has not been told of, as `close` does."""
         return [
             (call["function"], call["line"], "")
             for call_id, call in self._outgoing.items()
@@ -115,7 +115,7 @@ class Bridge:
         ]
 
     def close(self) -> list:
-        """Refuses further calls; returns those that were written but never awaited.
+        """Refuse further calls; return those that were written but never awaited.
 
         Each as (function, line, plain function of the script around it, "lambda" or "").
         """
@@ -124,7 +124,7 @@ class Bridge:
 
 
 def _plain_function(code):
-    """The name of the function that code is of, or "lambda", if that cannot await; empty for any other code."""
+    """Return the name of the function that code is of, or "lambda", if that cannot await; empty for any other code."""
     if code.co_name == "<lambda>":
         return "lambda"
     return "" if code.co_flags & inspect.CO_COROUTINE or not code.co_name.isidentifier() else code.co_name

@@ -28,7 +28,7 @@ _NONE_IN_PART = ("'NoneType' object is not subscriptable", "'NoneType' object do
 
 
 def explain(errors: list, filenames: set) -> None:
-    """Adds to errors what a script could not see of them; nothing where one was not raised by the script's own code."""
+    """Add to errors what a script could not see of them; nothing where one was not raised by the script's own code."""
     parse = functools.cache(ast.parse)  # those of a group are often of the same script
     for error in errors:
         failures.add_notes(error, [_note(error, filenames, parse)])
@@ -45,7 +45,7 @@ def _note(error, filenames, parse):
 
 
 def _of_key(error, expression):
-    """A key that is not there."""
+    """Say which keys there are."""
     node, key = expression.node(ast.Subscript) or expression.owner_of("pop"), error.args[0]
     if node is None or type(key) not in _KEY_KINDS:
         return None
@@ -105,18 +105,18 @@ class _Expression:
         self._end = (end, end_column)
 
     def node(self, kind):
-        """The node of this kind that ends there; where a method of several lines begins, Python says otherwise."""
+        """Return the node of this kind that ends there; Python begins methods of several lines elsewhere."""
         return next((one for one in ast.walk(self._tree) if type(one) is kind and _end(one) == self._end), None)
 
     def owner_of(self, method):
-        """The attribute that is called there, if it has this name."""
+        """Return the attribute that is called there, if it has this name."""
         match self.node(ast.Call):
             case ast.Call(ast.Attribute(_, name) as function) if name == method:
                 return function
         return None
 
     def looped_over(self):
-        """What a loop there runs over."""
+        """Return what a loop there runs over."""
         loops = [one for one in ast.walk(self._tree) if isinstance(one, (ast.For, ast.comprehension))]
         return next((one.iter for one in loops if (_begin(one.iter), _end(one.iter)) == self._place), None)
 
@@ -129,7 +129,7 @@ class _Expression:
         return f"{name} is None" if name else None
 
     def of_loop(self, node):
-        """What a loop runs over whose variable is text."""
+        """Return what a loop runs over whose variable is text."""
         for loop in self._loops(node, (*_COMPREHENSIONS, ast.For)):
             held = self.first(loop.iter, lambda value: type(value) in (dict, str))
             if type(held) is dict:
@@ -139,7 +139,7 @@ class _Expression:
         return None
 
     def first(self, node, fits):
-        """The first value that an expression may have had and that fits."""
+        """Return the first value that an expression may have had and that fits."""
         return next(filter(fits, itertools.islice(self._values(node), MOST_VALUES)), None)
 
     def _values(self, node):
@@ -167,7 +167,7 @@ class _Expression:
                             yield held[at]
 
     def _loops(self, node, kinds):
-        """The loops around a name that give it its values, the innermost first."""
+        """Return the loops around a name that give it its values, the innermost first."""
         around = [one for one in ast.walk(self._tree) if isinstance(one, kinds) and _is_inside(node, one)]
         for one in reversed(around):
             for loop in getattr(one, "generators", [one]):
@@ -176,7 +176,7 @@ class _Expression:
 
 
 def _field(held, name):
-    """The attribute of an object, if it is one that the object itself keeps."""
+    """Return the attribute of an object, if it is one that the object itself keeps."""
     fields = object.__getattribute__(held, "__dict__") if hasattr(type(held), "__dict__") else None
     if type(fields) is dict and name in fields:
         yield fields[name]
@@ -201,7 +201,7 @@ def _is_inside(node, outer):
 
 
 def _shape(value, wanted=None):
-    """What there is in a dict or list; the keys most like the wanted one come first."""
+    """Return what there is in a dict or list; the keys most like the wanted one come first."""
     if type(value) is dict:
         return f"has the {_keys(value, wanted)}" if value else "is an empty dict"
     if not value:

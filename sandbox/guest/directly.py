@@ -32,7 +32,7 @@ as long as compiling a small script."""
 
 
 def compiled(source: str, filename: str) -> list | None:
-    """Returns code objects to run in turn, the last one giving the script's value; None for what needs its tree."""
+    """Return code objects to run in turn, the last one giving the script's value; None for what needs its tree."""
     if _needs_tree(source):
         return None
     filters, warnings.filters = warnings.filters, _ALL_ARE_ERRORS
@@ -45,7 +45,7 @@ def compiled(source: str, filename: str) -> list | None:
 
 
 def _needs_tree(source):
-    """A pattern takes a tenth of what compiling does: it is asked of few scripts."""
+    """Tell whether the tree is needed. Few scripts get to the pattern, which takes a tenth of what compiling does."""
     return any(map(source.__contains__, _NEED_TREE)) or ("run" in source and _RUN.search(source) is not None)
 
 
@@ -57,7 +57,7 @@ def _pieces(source, filename):
 
 
 def _modules(source, whole, filename):
-    """Compiles modules that are the source up to `whole`, one after the other."""
+    """Compile modules that are the source up to `whole`, one after the other."""
     size = whole if any(map(source.__contains__, _NEED_WHOLE)) else max(PART, whole // MOST_PARTS)
     modules, begin, part = [], 0, size
     while begin < whole:
@@ -75,7 +75,7 @@ def _modules(source, whole, filename):
 
 
 def _last_expression(source, filename):
-    """Returns where the last statement begins and its code, None if it is no expression."""
+    """Return where the last statement begins and its code, None if it is no expression."""
     begin = len(source)
     for _ in range(MOST_ATTEMPTS):
         begin = _line_before(source, begin)
@@ -97,7 +97,7 @@ def _no_value(last):
 
 
 def _line_before(source, end):
-    """Returns where the last line before `end` begins that may be the first one of a statement."""
+    """Return where the last line before `end` begins that may be the first one of a statement."""
     while end > 0:
         end = source.rfind("\n", 0, end - 1) + 1
         if source[end] not in _NEVER_FIRST:
@@ -114,7 +114,7 @@ def _last_statement(source):
 
 
 def _placed(source, begin, end):
-    """A part of the source, on its own lines."""
+    """Return a part of the source, on its own lines."""
     return "\n" * source.count("\n", 0, begin) + source[begin:end]
 
 

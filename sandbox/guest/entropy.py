@@ -19,13 +19,13 @@ _value = 0
 
 
 def quiet_snapshot() -> None:
-    """Makes `random.seed` do nothing until the run's own seed arrives."""
+    """Make `random.seed` do nothing until the run's own seed arrives."""
     _hide()
     random.seed = lambda *_, **__: None
 
 
 def seed(value: int) -> None:
-    """Seeds `random`, `os.urandom`, and with it `secrets`, `uuid` and `tempfile`."""
+    """Seed `random`, `os.urandom`, and with it `secrets`, `uuid` and `tempfile`."""
     global _value
     _value = value
     random.__dict__.pop("seed", None)
@@ -53,7 +53,7 @@ def _show(name):
 
 
 def _seed_from_run(self, a=None, version=2):
-    """Seeds a generator as `Random.seed` does, but without a seed from the run's instead of through a host function."""
+    """Seed a generator as `Random.seed` does, but without a seed from the run's instead of through a host function."""
     _seed_generator(self, int.from_bytes(os.urandom(32)) if a is None else a, version)
 
 
@@ -66,7 +66,7 @@ class _Stream:
         self._pieces = 0
 
     def read(self, size: int, /) -> bytes:
-        """Returns `size` bytes, as `os.urandom` does."""
+        """Return `size` bytes, as `os.urandom` does."""
         if size < 0:
             raise ValueError("negative argument not allowed")
         if size <= PIECE:

@@ -25,7 +25,7 @@ _DEPTH = 20
 
 
 def schema_of(expected, depth=0) -> dict:
-    """Returns the JSON Schema of a type.
+    """Return the JSON Schema of a type.
 
     Raises:
         TypeError: The type is none of those that fit.
@@ -72,7 +72,7 @@ def schema_of(expected, depth=0) -> dict:
 
 
 def build(value, expected):
-    """Returns JSON data that fits the schema of a type as a value of it: dataclasses and enums are made."""
+    """Return JSON data that fits the schema of a type as a value of it: dataclasses and enums are made."""
     origin, arguments = typing.get_origin(expected), typing.get_args(expected)
     if origin in (typing.Annotated, typing.Required, typing.NotRequired, typing.ReadOnly):
         return build(value, arguments[0])
@@ -96,7 +96,7 @@ def build(value, expected):
 
 
 def _first(value, kinds):
-    """A value of the first type of a union that it is of; `None` and plain types are told by their own."""
+    """Return a value of the first type of a union that it is of; `None` and plain types are told by their own."""
     for kind in kinds:
         if kind in (None, type(None)):
             if value is None:
@@ -113,7 +113,7 @@ def _first(value, kinds):
 
 
 def _fields(expected):
-    """The fields of a `TypedDict` or dataclass: name to type and whether it is needed."""
+    """Return the fields of a `TypedDict` or dataclass: name to type and whether it is needed."""
     if typing.is_typeddict(expected):
         hints = typing.get_type_hints(expected)
         return {name: (kind, name in expected.__required_keys__) for name, kind in hints.items()}

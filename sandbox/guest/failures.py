@@ -39,7 +39,7 @@ _qualname = type.__dict__["__qualname__"].__get__
 
 
 def install() -> None:
-    """Leaves our own lines out of the tracebacks that a script prints."""
+    """Leave our own lines out of the tracebacks that a script prints."""
     shown = traceback.StackSummary.format_frame_summary
 
     def format_frame_summary(self, frame, **options):
@@ -49,7 +49,7 @@ def install() -> None:
 
 
 def keep_source(filename: str, source: str) -> None:
-    """Has tracebacks show the lines of a script, which end where Python's do: a form feed ends none."""
+    """Have tracebacks show the lines of a script, which end where Python's do: a form feed ends none."""
     linecache.cache[filename] = (len(source), None, io.StringIO(source, newline=None).readlines(), filename)
 
 
@@ -62,7 +62,7 @@ def is_good_exit(error: BaseException) -> bool:
 
 
 def innermost(error: BaseException) -> types.TracebackType | None:
-    """Returns the place in a traceback at which an exception was raised."""
+    """Return the place in a traceback at which an exception was raised."""
     place = _traceback(error)
     while place is not None and place.tb_next is not None:
         place = place.tb_next
@@ -70,7 +70,7 @@ def innermost(error: BaseException) -> types.TracebackType | None:
 
 
 def first_leaves(error: BaseException) -> list:
-    """Returns an exception, or of a group the first ones that are in it, however deep."""
+    """Return an exception, or of a group the first ones that are in it, however deep."""
     return list(itertools.islice(_leaves(error), MOST_LEAVES))
 
 
@@ -83,7 +83,7 @@ def _leaves(error):
 
 
 def add_notes(error: BaseException, notes: list) -> None:
-    """Adds what is there to be said to an exception that takes notes."""
+    """Add what is there to be said to an exception that takes notes."""
     for note in notes:
         if note:
             try:
@@ -93,7 +93,7 @@ def add_notes(error: BaseException, notes: list) -> None:
 
 
 def text_of(value: object, convert=str) -> str:
-    """Returns the text of a value, at most as long as a message."""
+    """Return the text of a value, at most as long as a message."""
     try:
         return _shortened(convert(value), MAX_MESSAGE)
     except Exception as error:
@@ -101,7 +101,7 @@ def text_of(value: object, convert=str) -> str:
 
 
 def describe(error: BaseException, filenames: set) -> dict:
-    """Turns an exception into type, message and a traceback of the lines of these scripts alone."""
+    """Turn an exception into type, message and a traceback of the lines of these scripts alone."""
     try:
         return _described(error, filenames)
     except MemoryError:
@@ -126,7 +126,7 @@ def _described(error, filenames):
 
 
 def _as_far_as_known(error, failure, filenames):
-    """Tells of an exception without asking it: where it comes from, and what it raised when it was asked."""
+    """Tell of an exception without asking it: where it comes from, and what it raised when it was asked."""
     kind = _qualname(type(error))
     message = f"its message can't be read: reading it raised {_qualname(type(failure))}"
     lines, place = [], _traceback(error)
@@ -146,7 +146,7 @@ def _shortened(text, most):
 
 
 def _pruned(group):
-    """A group with its first `MAX_GROUP` exceptions: making a traceback of a hundred thousand takes minutes."""
+    """Return a group with its first `MAX_GROUP` exceptions: making a traceback of a hundred thousand takes minutes."""
     room = MAX_GROUP
 
     def prune(node):
@@ -170,7 +170,7 @@ def _pruned(group):
 
 @contextlib.contextmanager
 def _short_chains(error):
-    """Has one exception stand for all that came long before: making a traceback of ten thousand takes seconds."""
+    """Have one exception stand for all that came long before: making a traceback of ten thousand takes seconds."""
     waiting, seen, parted = collections.deque([error]), set(), []
     try:
         while waiting:
@@ -220,7 +220,7 @@ def _is_of_library(told, filenames):
 
 
 def _tell_once(group):
-    """Has one exception of a group stand for all that are told in the same words."""
+    """Have one exception of a group stand for all that are told in the same words."""
     alike = collections.defaultdict(list)
     for one in group.exceptions:
         alike["".join(one.format())].append(one)
@@ -242,7 +242,7 @@ def _with_short_line(frame):
 
 
 def _show_source(told):
-    """Gives a `SyntaxError` its line, which one that is found after parsing lacks, and not too much of it."""
+    """Give a `SyntaxError` its line, which one that is found after parsing lacks, and not too much of it."""
     if told.text is None and told.lineno is not None:
         told.text = linecache.getline(told.filename, int(told.lineno)) or None
     if told.text is not None and len(told.text) > MAX_LINE:
@@ -262,7 +262,7 @@ def _qualified(cls):
 
 
 def _message(told):
-    """The exception's own line without its type, so that Python's suggestions ("Did you mean") stay in it."""
+    """Return the exception's own line without its type, so that Python's suggestions ("Did you mean") stay in it."""
     lines = list(told.format_exception_only())
     notes, told.__notes__ = told.__notes__, None
     own = list(told.format_exception_only())

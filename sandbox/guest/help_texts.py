@@ -5,12 +5,12 @@ import pydoc
 
 
 def install() -> None:
-    """Replaces the builtin, which would begin a conversation."""
+    """Replace the builtin, which would begin a conversation."""
     builtins.help = show
 
 
 def show(*values) -> None:
-    """Prints what is known of these values: help(tool) its stub, help(server) its tools."""
+    """Print what is known of these values: help(tool) its stub, help(server) its tools."""
     if not values:
         print("help(tool) shows a tool's stub, help(server) its tools, help(value) the documentation of a value")
     for value in values:

@@ -11,7 +11,7 @@ import types
 
 
 def make_immortal() -> None:
-    """Does so for everything that can be reached; what scripts make later is counted as ever."""
+    """Do so for everything that can be reached; what scripts make later is counted as ever."""
     found = _reachable()
     sys.immortal = found
     # It does its work when it is initialised, and is no module that Python would keep.

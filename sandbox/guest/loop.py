@@ -43,7 +43,7 @@ class SansIOLoop(asyncio.AbstractEventLoop):
         self._asyncgens = []
 
     def run_until_blocked(self) -> None:
-        """Runs callbacks until none is ready, at the time the clock shows meanwhile."""
+        """Run callbacks until none is ready, at the time the clock shows meanwhile."""
         asyncio._set_running_loop(self)
         try:
             while True:
@@ -67,12 +67,12 @@ class SansIOLoop(asyncio.AbstractEventLoop):
             asyncio._set_running_loop(None)
 
     def clear(self) -> None:
-        """Forgets what is still to be done."""
+        """Forget what is still to be done."""
         self._ready.clear()
         self._timers.clear()
 
     def next_timer(self) -> float | None:
-        """The monotonic time of the next timer, in seconds, or None; one that is infinitely far away never comes."""
+        """Return the monotonic time of the next timer, in seconds; None where none comes, or only infinitely late."""
         while self._timers and self._timers[0].cancelled():
             heapq.heappop(self._timers)._scheduled = False
         when = self._timers[0].when() if self._timers else math.inf
@@ -187,7 +187,7 @@ class SansIOLoop(asyncio.AbstractEventLoop):
 
 
 def _run_timer(timer):
-    """Runs what a timer is for, in its own context, unless it was cancelled after its time had come."""
+    """Run what a timer is for, in its own context, unless it was cancelled after its time had come."""
     if not timer.cancelled():
         timer._run()
 

@@ -46,7 +46,7 @@ class WitWorld(wit_world.WitWorld):
     """The component's exports. None of them lets an exception through: it would be a trap."""
 
     def warm(self, _nothing: str) -> str:
-        """Runs trivial scripts as real ones are run, so that the first of these finds pages and caches in place."""
+        """Run trivial scripts as real ones are run, so that the first of these finds pages and caches in place."""
         global _run
         for start in WARM_UPS:
             step = self.start(start)
@@ -54,7 +54,7 @@ class WitWorld(wit_world.WitWorld):
         return step
 
     def references(self, message: str) -> str:
-        """Returns the tools a script names, or how it fails to parse."""
+        """Return the tools a script names, or how it fails to parse."""
         try:
             asked = protocol.decode(message)
             return protocol.encode({"references": references.find(asked["script"], "script.py", asked["unimported"])})
@@ -62,7 +62,7 @@ class WitWorld(wit_world.WitWorld):
             return protocol.encode({"raised": failures.describe(error, {"script.py"})})
 
     def start(self, message: str) -> str:
-        """Begins a run; in a kernel, with what the run before has left."""
+        """Begin a run; in a kernel, with what the run before has left."""
         global _run
         try:
             keep_reserve()
@@ -73,7 +73,7 @@ class WitWorld(wit_world.WitWorld):
             return _last_resort(error)
 
     def resume(self, message: str) -> str:
-        """Continues the run."""
+        """Continue the run."""
         try:
             return _run.step(protocol.decode(message)["completions"])
         except BaseException as error:
@@ -86,7 +86,7 @@ interpreter needs, so it is not known how it ended","traceback":""}}}"""
 
 
 def _last_resort(error):
-    """Answers for a run that could not even tell how it ended, with a text that is ready made."""
+    """Answer for a run that could not even tell how it ended, with a text that is ready made."""
     give_up_reserve()
     return _STOPPED if isinstance(error, MemoryError) else _RAISED
 

@@ -40,10 +40,10 @@ class Stream(io.TextIOBase):
         raise io.UnsupportedOperation("a script's output has no file descriptor")
 
     def close(self):
-        """Stays open: there is nothing behind it to release."""
+        """Stay open: there is nothing behind it to release."""
 
     def reconfigure(self, **_):
-        """Takes any setting; text is handed over as UTF-8 at once in every case."""
+        """Take any setting; text is handed over as UTF-8 at once in every case."""
 
 
 def _pieces(text):
@@ -51,7 +51,7 @@ def _pieces(text):
 
 
 def _whole(piece):
-    """A text without halves of surrogate pairs, which can't be handed over."""
+    """Return a text without halves of surrogate pairs, which can't be handed over."""
     return piece.encode("utf-8", "backslashreplace").decode("utf-8")
 
 
@@ -82,7 +82,7 @@ class NoInput(io.TextIOBase):
 
 
 def print_at_once(*values, sep=" ", end="\n", file=None, flush=False):
-    """Prints like the builtin, but with one write: each one is a crossing into the host."""
+    """Print like the builtin, but with one write: each one is a crossing into the host."""
     sep = " " if sep is None else sep
     end = "\n" if end is None else end
     if not isinstance(sep, str) or not isinstance(end, str):
@@ -96,7 +96,7 @@ def print_at_once(*values, sep=" ", end="\n", file=None, flush=False):
 
 
 def install(write) -> None:
-    """Gives the script its standard streams."""
+    """Give the script its standard streams."""
     sys.stdout = sys.__stdout__ = Stream("<stdout>", 1, write)
     sys.stderr = sys.__stderr__ = Stream("<stderr>", 2, write)
     sys.stdin = sys.__stdin__ = NoInput()

@@ -31,12 +31,12 @@ _data = {}
 
 
 def read_data(path) -> bytes | None:
-    """Returns a data file of a package, or None."""
+    """Return a data file of a package, or None."""
     return _data.get(os.fspath(path)) if isinstance(path, (str, os.PathLike)) else None
 
 
 def load() -> None:
-    """Imports what is there; a package that can't be imported fails the build."""
+    """Import what is there; a package that can't be imported fails the build."""
     sys.path.append(FOLDER)
     for found in pkgutil.iter_modules([FOLDER]):
         if found.name in LEFT_OUT:

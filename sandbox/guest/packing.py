@@ -17,7 +17,7 @@ _fillers = []
 
 
 def fill_holes() -> None:
-    """Allocates from the largest size to the smallest, each until nothing but the end of the heap is left for it."""
+    """Allocate from the largest size to the smallest, each until nothing but the end of the heap is left for it."""
     end = id(bytes(_BEYOND_HOLES))
     size = LARGEST
     while size >= SMALLEST:

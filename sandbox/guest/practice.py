@@ -54,7 +54,7 @@ _SCRIPTS = ("print('text', 1, end='')\n1 + 1", _CALLS, _REFUSED, _FAILING)
 
 
 def practise(component) -> None:
-    """Runs every script several times through the component's own exports, as a host would."""
+    """Run every script several times through the component's own exports, as a host would."""
     for seed in range(ROUNDS):
         for text in _SCRIPTS:
             component.references(json.dumps({"script": text, "unimported": ["practice"]}))
@@ -70,7 +70,7 @@ def practise(component) -> None:
 
 
 def start_of(script: str, manifest: dict, seed: int = 0) -> str:
-    """Returns the message that begins a run, as a host writes it."""
+    """Return the message that begins a run, as a host writes it."""
     message = {"script": script, "filename": "script.py", "seed": seed, "manifest": manifest, "kernel": False}
     return json.dumps(message) + json.dumps({"rest": {"doc": "", "functions": {}}})
 

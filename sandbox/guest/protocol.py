@@ -63,23 +63,23 @@ class NotJsonError(ValueError):
 
 
 def decode(message: str) -> dict:
-    """Reads a message of the host's, which begins with its object."""
+    """Read a message of the host's, which begins with its object."""
     return _read(message)[0]
 
 
 def decode_start(message: str) -> tuple[dict, str]:
-    """Reads the message that begins a run; returns it and the text of what else may be called."""
+    """Read the message that begins a run; return it and the text of what else may be called."""
     start, end = _read(message)
     return start, message[end:]
 
 
 def encode(message: dict | list) -> str:
-    """Writes a message whose values have been through `to_json`."""
+    """Write a message whose values have been through `to_json`."""
     return "".join(_write(message, 0))
 
 
 def encode_batch(step: dict, outgoing: list) -> tuple[str, list]:
-    """Writes a step with as many of the calls as one message may hold; returns it and the calls left over."""
+    """Write a step with as many of the calls as one message may hold; return it and the calls left over."""
     if not outgoing:
         return encode(step), []
     if len(outgoing) == 1:
@@ -116,7 +116,7 @@ def is_plain(value: object) -> bool:
 
 
 def to_json(value: object, unknown: collections.abc.Callable[[object], object]) -> object:
-    """Turns a Python value into one that JSON can carry.
+    """Turn a Python value into one that JSON can carry.
 
     Sequences, sets and iterators become lists, dataclasses and mappings objects with string keys, dates ISO 8601
     strings, `bytes` base64, `Decimal`, `Fraction`, `UUID` and paths strings, enums their values. NaN and the

@@ -20,7 +20,7 @@ _STAR_IMPORT = re.compile(r"\bimport\s*\(?\s*\*")
 
 
 def find(source: str, filename: str, unimported: list) -> list[dict]:
-    """Returns `{"namespace", "function" or None, "line"}` for each distinct reference, in order of appearance.
+    """Return `{"namespace", "function" or None, "line"}` for each distinct reference, in order of appearance.
 
     Raises:
         SyntaxError: The script is not Python.
@@ -48,7 +48,7 @@ def find(source: str, filename: str, unimported: list) -> list[dict]:
 
 
 def _lines_with(names, source):
-    """The lines on which one of these names may stand: a tree in Python takes longer to go through than to make.
+    """Return the lines on which one of these names may stand: a tree in Python takes longer to go through than to make.
 
     Not by a pattern, which takes longer to compile than a small script.
     """
@@ -93,7 +93,7 @@ def _is_on(statement, lines):
 
 
 def _called(call):
-    """What a call names that is of a tool in another program's spelling: its function, or its first argument."""
+    """Return what a call names that is of a tool in another program's spelling: its function, or its first argument."""
     match call:
         case ast.Call(func=ast.Name("call_tool"), args=[ast.Constant(str(name)), *_]):
             namespace, _, function = name.partition(".")
@@ -134,7 +134,7 @@ def _path(module, importable):
 
 
 def _bound(node):
-    """The names that a node gives a value, in whatever scope."""
+    """Return the names that a node gives a value, in whatever scope."""
     match node:
         case ast.Name(id=name, ctx=ast.Store() | ast.Del()):
             return (name,)

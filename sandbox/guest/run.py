@@ -25,14 +25,14 @@ _reserve = None
 
 
 def keep_reserve() -> None:
-    """Keeps memory back, for as long as there is some."""
+    """Keep memory back, for as long as there is some."""
     global _reserve
     if _reserve is None:
         _reserve = bytearray(RESERVE)
 
 
 def give_up_reserve() -> None:
-    """Makes room for telling how a script ended."""
+    """Make room for telling how a script ended."""
     global _reserve
     _reserve = None
 
@@ -79,7 +79,7 @@ class Run:
             self._task = self._loop.create_task(self._script.run(), name="script")
 
     def step(self, completions: list) -> str:
-        """Runs until every coroutine waits, and says what for."""
+        """Run until every coroutine waits, and say what for."""
         self._bridge.complete(completions)
         if self._outcome is None:
             error = self._advance()
@@ -106,7 +106,7 @@ class Run:
         return text
 
     def _advance(self):
-        """Runs the loop; returns what went through it: `SystemExit` and the like end a script from any task."""
+        """Run the loop; return what went through it: `SystemExit` and the like end a script from any task."""
         try:
             self._loop.run_until_blocked()
         except BaseException as error:
@@ -165,7 +165,7 @@ class Run:
         return {"raised": failures.describe(error, self.kept.filenames)}
 
     def _make_room(self, error):
-        """Gives back what the script held: telling how it ended needs memory too."""
+        """Give back what the script held: telling how it ended needs memory too."""
         give_up_reserve()
         traceback.clear_frames(error.__traceback__)
         if not self._is_kernel:
@@ -191,7 +191,7 @@ class Run:
 
 
 def _notes_on(forgotten, has_tasks):
-    """The lines of calls that were not awaited, and what to write; calls of one place have one note."""
+    """Return the lines of calls that were not awaited, and what to write; calls of one place have one note."""
     if not forgotten:
         return []
     return [(place[1], _note_on(place, count, has_tasks)) for place, count in collections.Counter(forgotten).items()]
@@ -213,7 +213,7 @@ def _note_on(place, count, has_tasks):
 
 
 def _unknown_value(value):
-    """What a value that JSON can't carry is told as: like a notebook, by its `repr`."""
+    """Return what a value that JSON can't carry is told as: like a notebook, by its `repr`."""
     if inspect.isawaitable(value):
         raise TypeError("the script's value is a call that was not awaited: write `await` before it")
     if isinstance(value, collections.abc.AsyncIterator):
@@ -222,7 +222,7 @@ def _unknown_value(value):
 
 
 def _report_unhandled(context):
-    """A task failed and nobody looked: said on stderr, as asyncio does, without the loop's own frames."""
+    """Say on stderr that a task failed and nobody looked, as asyncio does, without the loop's own frames."""
     error = context.get("exception")
     if error is not None and not isinstance(error, asyncio.CancelledError):
         print(f"{context['message']}: {type(error).__qualname__}: {failures.text_of(error)}", file=sys.stderr)

@@ -16,7 +16,7 @@ _SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)
 
 
 def new_namespace() -> dict:
-    """The names that a script finds: those of the module `__main__`, where Python looks for what its classes name."""
+    """Return the names that a script finds: those of `__main__`, where Python looks for what its classes name."""
     module = sys.modules["__main__"] = types.ModuleType("__main__")
     module.__builtins__ = __builtins__
     return vars(module)
@@ -34,7 +34,7 @@ class Script:
         self._functions = [types.FunctionType(code, self.namespace, "<module>") for code in compiled]
 
     async def run(self) -> object:
-        """Runs the script; returns its `return` value or that of its last expression."""
+        """Run the script; return its `return` value or that of its last expression."""
         result = None
         for function in self._functions:
             result = function()
@@ -43,13 +43,13 @@ class Script:
         return self.namespace.pop(VALUE, result)
 
     def never_used(self) -> list[str]:
-        """Returns what the script defines and leaves unused, if it is what the script was for."""
+        """Return what the script defines and leaves unused, if it is what the script was for."""
         if len(self.namespace) == self._names_before:
             return []
         return unused.notes([function.__code__ for function in self._functions], self.namespace, self.filename)
 
     def line_of(self, coroutine) -> int | None:
-        """The script's line at which a suspended coroutine waits, as deep as its own code goes."""
+        """Return the script's line at which a suspended coroutine waits, as deep as its own code goes."""
         line = None
         while (frame := getattr(coroutine, "cr_frame", None)) is not None:
             if frame.f_code.co_filename == self.filename:
@@ -59,7 +59,7 @@ class Script:
 
 
 def _through_its_tree(source, filename):
-    """Compiles any script; going through the tree takes as long again as making it."""
+    """Compile any script; going through the tree takes as long again as making it."""
     with warnings.catch_warnings(record=True) as caught:
         tree = ast.parse(source, filename)
         if "run" in source:
@@ -143,7 +143,7 @@ class _OwnScope(ast.NodeTransformer):
     visit_FunctionDef = visit_AsyncFunctionDef = visit_ClassDef = visit_Lambda = _skip
 
     def visit_GeneratorExp(self, node):
-        """What it runs over is evaluated outside of it."""
+        """Visit what it runs over, which is evaluated outside of it."""
         node.generators[0].iter = self.visit(node.generators[0].iter)
         return node
 
@@ -166,7 +166,7 @@ class _AsInModule(_OwnScope):
         return ast.copy_location(ast.Expr(_call("exec", ast.Constant(ast.unparse(node)), _call("globals"))), node)
 
     def visit_Call(self, node):
-        """The names of the scope are those of the module."""
+        """Let `locals()` and the like mean the module: the names of the scope are its own."""
         self.generic_visit(node)
         match node:
             case ast.Call(ast.Name("locals" | "vars"), [], []):

@@ -39,7 +39,7 @@ PACKAGES = (
 
 
 def load() -> None:
-    """Imports every module that this CPython can import."""
+    """Import every module that this CPython can import."""
     with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
         for name in sorted(sys.stdlib_module_names - LEFT_OUT):
             _import(name)

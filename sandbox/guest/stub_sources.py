@@ -23,14 +23,14 @@ _LEFT_OUT = _LeftOut()
 
 
 def text_of(entry: dict) -> str | None:
-    """Returns the documentation of a tool: its stub, or what is known of one that is only listed."""
+    """Return the documentation of a tool: its stub, or what is known of one that is only listed."""
     if entry.get("described"):
         return entry.get("source") or entry.get("doc")
     return f"{entry.get('doc', '')}\nNot described yet: {entry['fetch']}".strip()
 
 
 def signature_of(entry: dict, function: str, module: str) -> inspect.Signature:
-    """Returns the signature of a tool, with types where its text is there."""
+    """Return the signature of a tool, with types where its text is there."""
     if not entry.get("described"):
         return inspect.Signature([inspect.Parameter("arguments", inspect.Parameter.VAR_KEYWORD)])
     if "source" in entry:
@@ -47,7 +47,7 @@ def signature_of(entry: dict, function: str, module: str) -> inspect.Signature:
 
 
 def type_named(name: str, entries, module: str) -> type:
-    """Returns a type that one of these tools uses; without its text it has no keys."""
+    """Return a type that one of these tools uses; without its text it has no keys."""
     for entry in entries:
         if name in entry.get("types", ()) and "source" in entry:
             return _defined(entry["source"], module)[name]

@@ -29,12 +29,12 @@ _unimported = set()
 
 
 def prepare() -> None:
-    """Has `import tools.git` find a server whose module nothing has asked for yet."""
+    """Have `import tools.git` find a server whose module nothing has asked for yet."""
     sys.meta_path.insert(0, _Servers)
 
 
 def install(manifest: dict, rest: str, bridge) -> None:
-    """Makes `tools` and `tools.<namespace>` importable, with the `ToolError` tree beside them.
+    """Make `tools` and `tools.<namespace>` importable, with the `ToolError` tree beside them.
 
     `tools` and the tree are builtins too: a script that imports its servers alone still catches `tools.ToolError`.
     In a kernel the modules of earlier scripts learn what has been described since.
@@ -78,7 +78,7 @@ class _Tools(types.ModuleType):
             self.__make__(name)
 
     def __renew__(self):
-        """Has the modules of a kernel's earlier scripts hold what this one may call."""
+        """Have the modules of a kernel's earlier scripts hold what this one may call."""
         servers = self.__servers__()
         for name, namespace in list(self.__made__.items()):
             if name in servers:
@@ -146,7 +146,7 @@ class _Servers:
 
     @staticmethod
     def exec_module(module):
-        """Its attributes are made when they are asked for."""
+        """Do nothing: its attributes are made when they are asked for."""
 
 
 class _Namespace(types.ModuleType):
@@ -203,7 +203,7 @@ class _Namespace(types.ModuleType):
 
 
 def import_hint(error: BaseException) -> str | None:
-    """What to import instead, when a script imports a server or tool that does not exist."""
+    """Return what to import instead, when a script imports a server or tool that does not exist."""
     if not isinstance(error, ImportError) or not (error.name or "").startswith("tools"):
         return None
     module, wanted = error.name, error.name_from
@@ -217,7 +217,7 @@ def import_hint(error: BaseException) -> str | None:
 
 
 def _refuse_dunder(module, name):
-    """Attributes that Python itself looks for get Python's own answer."""
+    """Give Python's own answer for attributes that it looks for itself."""
     if name.startswith("__"):
         raise AttributeError(f"module {module.__name__!r} has no attribute {name!r}", name=name, obj=module)
 
@@ -293,7 +293,7 @@ class _Described(_Stub):
         return self._bridge.call(self._path, given_by_key)
 
     def _by_name(self, positional, given):
-        """The call as it is probably meant, where its values are short; how any call is written where they are not."""
+        """Return the call as it is probably meant if its values are short, else how any call is written."""
         if len(positional) == 1 and type(positional[0]) is dict and not given:
             return f"await {self._path}(**arguments)"
         names = [parameter for parameter in self._keys if parameter not in given]

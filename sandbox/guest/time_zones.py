@@ -7,7 +7,7 @@ import zoneinfo._common
 
 
 def load() -> None:
-    """Keeps the data of every zone in memory and makes `zoneinfo` read it from there."""
+    """Keep the data of every zone in memory and make `zoneinfo` read it from there."""
     root = importlib.resources.files("tzdata")
     names = root.joinpath("zones").read_text("utf-8").split()
     data = {name: root.joinpath("zoneinfo", *name.split("/")).read_bytes() for name in names}

@@ -77,7 +77,7 @@ TREE = {cls.__name__: cls for cls in (ToolError, *ToolError.__subclasses__())}
 
 
 def from_completion(error: dict) -> ToolError:
-    """Builds the exception that a failed completion stands for."""
+    """Build the exception that a failed completion stands for."""
     cls = TREE.get(error["kind"], ToolError)
     details = error["details"]
     return cls(

@@ -20,7 +20,7 @@ _FLAG_BITS = {opmap["LOAD_NAME"]: 0, opmap["LOAD_GLOBAL"]: 1, opmap["LOAD_FROM_D
 
 
 def notes(modules: list, namespace: dict, filename: str) -> list[str]:
-    """Returns a line for each definition that nothing uses.
+    """Return a line for each definition that nothing uses.
 
     A script that uses some of its definitions may have others: of these only `main` is told.
     """
@@ -48,7 +48,7 @@ def notes(modules: list, namespace: dict, filename: str) -> list[str]:
 
 
 def _line_of(value, filename):
-    """The line at which a definition of this script begins; None for a decorated one, which may be kept elsewhere."""
+    """Return the line at which a definition of this script begins; None if decorated, as it may be kept elsewhere."""
     if isinstance(value, type):
         return getattr(value, "__firstlineno__", None) if value.__module__ == "__main__" else None
     if value.__code__.co_filename != filename:
@@ -58,7 +58,7 @@ def _line_of(value, filename):
 
 
 def _read(code, defined, loaded, inside):
-    """Sorts the names that code loads: into those of a definition's own code, and those of all other."""
+    """Sort the names that code loads: into those of a definition's own code, and those of all other."""
     loaded.update(loaded_names(code))
     for part in code.co_consts:
         if not isinstance(part, types.CodeType) or part.co_name == _BY_PYTHON:
@@ -71,7 +71,7 @@ def _read(code, defined, loaded, inside):
 
 
 def loaded_names(code):
-    """Yields the names that code loads, its functions left out; `dis` takes a millisecond for as much."""
+    """Yield the names that code loads, its functions left out; `dis` takes a millisecond for as much."""
     octets, high = code.co_code, 0
     for opcode, low in zip(octets[::2], octets[1::2], strict=True):
         if opcode in _FLAG_BITS:

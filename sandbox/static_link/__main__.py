@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 
 def link(data: bytes) -> bytes:
-    """Returns the component with its libraries linked.
+    """Return the component with its libraries linked.
 
     Raises:
         UnsupportedComponentError: It is made in a way that is not known here; so do the modules beside this one.
@@ -79,7 +79,7 @@ def link(data: bytes) -> bytes:
 
 
 def _used_by(roots: Iterable[Definition], inside: set[Definition]) -> dict[Definition, None]:
-    """Returns all that these use, themselves included; not what lies inside of the libraries."""
+    """Return all that these use, themselves included; not what lies inside of the libraries."""
     found: dict[Definition, None] = {}
     waiting = list(roots)
     while waiting:

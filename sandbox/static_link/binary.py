@@ -14,7 +14,7 @@ class Reader:
     """Reads one value after the other."""
 
     def __init__(self, data: bytes) -> None:
-        """Begins at the start of `data`."""
+        """Begin at the start of `data`."""
         self.data = data
         self.position = 0
 
@@ -23,12 +23,12 @@ class Reader:
         return self.position >= len(self.data)
 
     def byte(self) -> int:
-        """Reads one byte."""
+        """Read one byte."""
         self.position += 1
         return self.data[self.position - 1]
 
     def number(self) -> int:
-        """Reads an unsigned number."""
+        """Read an unsigned number."""
         value = shift = 0
         while True:
             byte = self.byte()
@@ -38,32 +38,32 @@ class Reader:
                 return value
 
     def signed(self) -> int:
-        """Reads a signed number."""
+        """Read a signed number."""
         begin = self.position
         value = self.number()
         bits = 7 * (self.position - begin)
         return value - (1 << bits) if value >> (bits - 1) else value
 
     def take(self, size: int) -> bytes:
-        """Reads so many bytes."""
+        """Read so many bytes."""
         self.position += size
         return self.data[self.position - size : self.position]
 
     def block(self) -> bytes:
-        """Reads bytes that their number stands before."""
+        """Read bytes that their number stands before."""
         return self.take(self.number())
 
     def name(self) -> str:
-        """Reads a name."""
+        """Read a name."""
         return self.block().decode()
 
     def times(self) -> range:
-        """Reads how long a vector is."""
+        """Read how long a vector is."""
         return range(self.number())
 
 
 def number(value: int) -> bytes:
-    """Writes an unsigned number."""
+    """Write an unsigned number."""
     written = bytearray()
     while value >= 0x80:  # noqa: PLR2004  # more than fits into the last byte
         written.append(value & 0x7F | 0x80)
@@ -73,7 +73,7 @@ def number(value: int) -> bytes:
 
 
 def signed(value: int) -> bytes:
-    """Writes a signed number."""
+    """Write a signed number."""
     written = bytearray()
     while not -0x40 <= value < 0x40:  # noqa: PLR2004  # more than fits into the last byte
         written.append(value & 0x7F | 0x80)
@@ -83,23 +83,23 @@ def signed(value: int) -> bytes:
 
 
 def block(data: bytes) -> bytes:
-    """Writes bytes with their number before them."""
+    """Write bytes with their number before them."""
     return number(len(data)) + data
 
 
 def name(text: str) -> bytes:
-    """Writes a name."""
+    """Write a name."""
     return block(text.encode())
 
 
 def vector(items: Iterable[bytes]) -> bytes:
-    """Writes items with their number before them."""
+    """Write items with their number before them."""
     listed = list(items)
     return number(len(listed)) + b"".join(listed)
 
 
 def sections(data: bytes) -> Iterator[tuple[int, bytes]]:
-    """Returns the sections of a module or a component, each with its id."""
+    """Return the sections of a module or a component, each with its id."""
     reader = Reader(data)
     reader.take(HEADER_BYTES)
     while not reader.is_at_end():
@@ -107,5 +107,5 @@ def sections(data: bytes) -> Iterator[tuple[int, bytes]]:
 
 
 def section(kind: int, content: bytes) -> bytes:
-    """Writes a section."""
+    """Write a section."""
     return bytes([kind]) + block(content)

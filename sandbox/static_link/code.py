@@ -51,7 +51,7 @@ class Use:
 
 
 def uses(body: bytes) -> list[Use]:
-    """Returns what a function body, its locals included, names of its module.
+    """Return what a function body, its locals included, names of its module.
 
     Raises:
         UnknownCodeError: It holds an instruction that is not known here.

@@ -54,12 +54,12 @@ class Definition:
     name: str = ""
 
     def used(self) -> list[Definition]:
-        """Returns the definitions that this one uses."""
+        """Return the definitions that this one uses."""
         return [part for part in self.parts if isinstance(part, Definition)]
 
 
 def read_component(data: bytes) -> list[Definition]:
-    """Reads a component; names of its definitions are left out.
+    """Read a component; names of its definitions are left out.
 
     Raises:
         UnsupportedComponentError: It is made in a way that is not known here.
@@ -78,7 +78,7 @@ def read_component(data: bytes) -> list[Definition]:
 
 
 def write_component(header: bytes, definitions: Iterable[Definition]) -> bytes:
-    """Writes a component; each definition stands after all that it uses."""
+    """Write a component; each definition stands after all that it uses."""
     indices: dict[Definition, int] = {}
     counts: defaultdict[int, int] = defaultdict(int)
     written = [header[:HEADER_BYTES]]
@@ -96,13 +96,13 @@ def write_component(header: bytes, definitions: Iterable[Definition]) -> bytes:
 
 
 def taken_out(sort: int, instance: Definition, name: str) -> Definition:
-    """Returns what takes a function, a memory or the like out of an instance."""
+    """Return what takes a function, a memory or the like out of an instance."""
     parts: list[bytes | Definition] = [bytes([_CORE, sort, _OF_CORE_INSTANCE]), instance, binary.name(name)]
     return Definition(ALIAS, parts, sort, of=instance, name=name)
 
 
 def instance_of(module: Definition, arguments: dict[str, Definition]) -> Definition:
-    """Returns an instance of a module."""
+    """Return an instance of a module."""
     parts: list[bytes | Definition] = [b"\0", module, binary.number(len(arguments))]
     for name, instance in arguments.items():
         parts += [binary.name(name) + bytes([INSTANCE]), instance]
@@ -110,7 +110,7 @@ def instance_of(module: Definition, arguments: dict[str, Definition]) -> Definit
 
 
 def instance_from(exports: dict[str, Definition]) -> Definition:
-    """Returns an instance that is made of other definitions."""
+    """Return an instance that is made of other definitions."""
     parts: list[bytes | Definition] = [b"\1" + binary.number(len(exports))]
     for name, one in exports.items():
         parts += [binary.name(name) + bytes([one.sort or 0]), one]

@@ -55,7 +55,7 @@ class Linking:
     """Links parts, the first of which holds memory and table. What they use of other modules is imported."""
 
     def __init__(self, parts: list[Part]) -> None:
-        """Finds out what is used by what."""
+        """Find out what is used by what."""
         self._parts = parts
         self._of_instance = {part.instance: number for number, part in enumerate(parts)}
         self._table = self._entries()
@@ -67,19 +67,19 @@ class Linking:
         self._types: dict[bytes, int] = {}
 
     def export(self, name: str, taken: Definition) -> None:
-        """Exports, as `name`, a function that is taken out of one of the parts."""
+        """Export, as `name`, a function that is taken out of one of the parts."""
         if taken.of is None or taken.sort != FUNCTION:
             raise UnsupportedModuleError(f"{taken.name} is taken out of a library")
         self._exported[name] = self._exported_by(taken.of, taken.name, FUNCTION)
 
     def check_shared(self, taken: Definition) -> None:
-        """Refuses a global of the first part that other modules use too and somebody may change: each has its own."""
+        """Refuse a global of the first part that other modules use too and somebody may change: each has its own."""
         found = self._found(0, GLOBAL, self._parts[0].module.exports[taken.name][1])
         if isinstance(found, Definition) or self._parts[found.part].module.globals[found.index].is_mutable:
             raise UnsupportedModuleError(f"{taken.name}, which may change, is used outside of the libraries")
 
     def linked(self, needed_entries: Iterable[int]) -> tuple[bytes, list[Definition]]:
-        """Returns the module and the functions it imports; `needed_entries` are put into the old table as well."""
+        """Return the module and the functions it imports; `needed_entries` are put into the old table as well."""
         self._reach()
         own = sorted(self._functions, key=lambda one: (one.part, one.index))
         self._functions = {one: len(self._imports) + number for number, one in enumerate(own)}
@@ -104,7 +104,7 @@ class Linking:
         return _HEADER + b"".join(sections), list(self._imports)
 
     def entry_of(self, taken: Definition) -> int:
-        """Returns the entry of the table that a function of the first part calls through."""
+        """Return the entry of the table that a function of the first part calls through."""
         found = self._found(0, FUNCTION, self._parts[0].module.exports[taken.name][1])
         entry = self._entry_behind(found)
         if entry is None:
@@ -112,7 +112,7 @@ class Linking:
         return entry
 
     def _reach(self) -> None:
-        """Finds every function that can be called, and every global that one of them changes."""
+        """Find every function that can be called, and every global that one of them changes."""
         waiting = [*self._exported.values(), *self._table.values()]
         while waiting:
             found = waiting.pop()
@@ -157,7 +157,7 @@ class Linking:
         raise UnsupportedModuleError("a global of another module")
 
     def _found(self, part: int, kind: int, index: int, *, is_followed: bool = False) -> Found:
-        """Returns who defines something that a part names, beyond tables too if `is_followed`."""
+        """Return who defines something that a part names, beyond tables too if `is_followed`."""
         imports = self._parts[part].module.imports[kind]
         if index < len(imports):
             wanted = imports[index]
@@ -168,7 +168,7 @@ class Linking:
         return found if entry is None else self._table[entry]
 
     def _entry_behind(self, found: Found) -> int | None:
-        """Returns the entry of the table that a function of the first part calls through, if it does nothing else."""
+        """Return the entry of the table that a function of the first part calls through, if it does nothing else."""
         through = _THROUGH_TABLE.fullmatch(self._body(found)) if isinstance(found, Own) and found.part == 0 else None
         if through is None or isinstance(found, Definition):
             return None
@@ -191,7 +191,7 @@ class Linking:
         return given
 
     def _entries(self) -> dict[int, Found]:
-        """Returns the table, once all parts have put their functions into it."""
+        """Return the table, once all parts have put their functions into it."""
         filled = [
             (self._sum(number, elements.begin) + place, number, index)
             for number, part in enumerate(self._parts)
@@ -241,7 +241,7 @@ class Linking:
         return binary.vector([*functions, *shared])
 
     def _import_types(self) -> dict[Definition, bytes]:
-        """Returns the types of imported functions, as the parts say that import them."""
+        """Return the types of imported functions, as the parts say that import them."""
         found: dict[Definition, bytes] = {}
         for number, part in enumerate(self._parts):
             for index, wanted in enumerate(part.module.imports[FUNCTION]):
@@ -257,7 +257,7 @@ class Linking:
         return binary.name(name) + bytes([FUNCTION]) + binary.number(self._number(self._exported[name]))
 
     def _own_elements(self) -> Iterable[bytes]:
-        """Writes the table, a run of entries at a time."""
+        """Write the table, a run of entries at a time."""
         entries = sorted(self._table)
         begin = 0
         for place in range(1, len(entries) + 1):
@@ -275,7 +275,7 @@ class Linking:
         return bytes([2, table]) + place + bytes([0]) + numbers
 
     def _names(self) -> bytes:
-        """Writes the functions' names: what a trap means is told by them."""
+        """Write the functions' names: what a trap means is told by them."""
         named = []
         for one, number in self._functions.items():
             module = self._parts[one.part].module

@@ -82,12 +82,12 @@ class Module:
         return not placed.isdisjoint(_OF_LIBRARIES)
 
     def name_of(self, kind: int) -> str:
-        """Returns the name by which it exports its one table or memory."""
+        """Return the name by which it exports its one table or memory."""
         return next(name for name, (exported, _) in self.exports.items() if exported == kind)
 
 
 def read_module(data: bytes) -> Module:
-    """Reads a module.
+    """Read a module.
 
     Raises:
         UnsupportedModuleError: It is made in a way that is not known here.

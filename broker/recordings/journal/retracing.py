@@ -72,7 +72,7 @@ def is_same_step(
 
 
 def _normal(step: Stepped) -> tuple[Any, ...]:
-    """What makes two steps the same: not when they were taken, and not the lines of calls, which older images lack."""
+    """Return what makes two steps the same: not their times, and not the lines of calls, which older images lack."""
     calls = [(call.id, call.function, call.arguments) for call in step.calls]
     entered = (step.number, step.now_ns, step.completions)
     return *entered, calls, step.cancelled, step.timer, step.printed, step.outcome

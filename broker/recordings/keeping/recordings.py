@@ -59,7 +59,7 @@ class Recordings:
         """Whether runs that are interrupted now are so because this process is about to end."""
 
     def close(self) -> None:
-        """What this process still has running counts as interrupted from now on. The store is left open."""
+        """Let what this process still has running count as interrupted from now on. The store is left open."""
         if self._owner is not None:
             self._owner.close()
             self._owner = None
@@ -342,7 +342,7 @@ class Recordings:
         return self._is_own(owner) or lives(self._owners, owner)
 
     def _hint(self, principal: str | None) -> str:
-        """What to do where a principal, or the operator, finds no recording."""
+        """Return what to do where a principal, or the operator, finds no recording."""
         if self.settings.mode == "off":
             return "recordings are off, as they are without a store"
         if principal is None and self.store.path in {None, user_store()}:

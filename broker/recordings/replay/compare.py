@@ -168,7 +168,7 @@ def _changed(one: _Made | None, other: _Made | None, ignored: Collection[str]) -
 
 
 def _pairs(old: Sequence[_Made], new: Sequence[_Made]) -> list[tuple[_Made | None, _Made | None]]:
-    """Calls of the same function in the same place have other arguments; the rest came or went.
+    """Pair calls: those of one function in one place have other arguments; the rest came or went.
 
     Equal calls are among them only where there were too many to look for each in its order.
     """

@@ -160,7 +160,7 @@ class _Comparison(NoJournal):
         return Difference(f"what step {number} waits for", line, pretty(then), pretty(now))
 
     def _line_before(self, number: int) -> int:
-        """The line of the last call made before a step."""
+        """Return the line of the last call made before a step."""
         lines = [story.line for story in self._recording.calls.values() if story.step < number]
         return lines[-1] if lines else 0
 
