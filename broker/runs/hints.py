@@ -1,7 +1,7 @@
 """Hints that follow the error of a failed script: what it may have meant, for the mistakes that models make most.
 
-Above: execution.py, preparation.py. Below: the catalog. Pure. A script is searched by patterns alone, and a hint that
-is wrong costs whoever wrote it a line.
+Above: execution.py, preparation.py. Below: hint_texts.py, the catalog. Pure. A script is searched by
+patterns alone, and a hint that is wrong costs whoever wrote it a line.
 """
 
 from __future__ import annotations
@@ -11,9 +11,9 @@ from dataclasses import replace
 from datetime import datetime
 from typing import TYPE_CHECKING
 
-from broker.calls import call_texts
 from broker.calls.call_failures import text_for
 from broker.errors import WITHDRAWN
+from broker.runs import hint_texts
 from broker.tools.spellings import STAND_INS
 from codegen.undefined_names import nowhere_hint, python_hint
 from sandbox import Raised
@@ -31,96 +31,96 @@ _MODULE_WITHOUT = re.compile(r"module '(\w+)' has no attribute '(\w+)'")
 _NO_SYNTAX = frozenset({"SyntaxError", "IndentationError", "TabError"})
 _MARKDOWN = re.compile(r"(?m)^[ \t]*(?:```|~~~)")
 _UNREAD = (
-    (re.compile(r"(?m)^[ \t]*(?:>>> |In \[\d+\]:)"), call_texts.WITHOUT_PROMPTS),
-    (re.compile(r"(?m)^[ \t]*[%!][A-Za-z]"), call_texts.NO_NOTEBOOK),
-    (re.compile(r"(?m)^[ \t]*(?:</?\w+>|<!\[CDATA\[)"), call_texts.WITHOUT_MARKUP),
-    (re.compile(r"&(?:lt|gt|amp|quot|#39);"), call_texts.NO_ENTITIES),
-    (re.compile(r"(?m)^[ \t]*(?:const|let|var) [\w{\[][^=\n]*=|\bconsole\.log\("), call_texts.PYTHON_ALONE),
-    (re.compile(r"invalid (?:non-printable )?character"), call_texts.PLAIN_CHARACTERS),
-    (re.compile(r"'await' outside|outside of an asynchronous function"), call_texts.ASYNC_DEF),
+    (re.compile(r"(?m)^[ \t]*(?:>>> |In \[\d+\]:)"), hint_texts.WITHOUT_PROMPTS),
+    (re.compile(r"(?m)^[ \t]*[%!][A-Za-z]"), hint_texts.NO_NOTEBOOK),
+    (re.compile(r"(?m)^[ \t]*(?:</?\w+>|<!\[CDATA\[)"), hint_texts.WITHOUT_MARKUP),
+    (re.compile(r"&(?:lt|gt|amp|quot|#39);"), hint_texts.NO_ENTITIES),
+    (re.compile(r"(?m)^[ \t]*(?:const|let|var) [\w{\[][^=\n]*=|\bconsole\.log\("), hint_texts.PYTHON_ALONE),
+    (re.compile(r"invalid (?:non-printable )?character"), hint_texts.PLAIN_CHARACTERS),
+    (re.compile(r"'await' outside|outside of an asynchronous function"), hint_texts.ASYNC_DEF),
 )
 """In the error of a script that does not parse, which shows the line at which Python gave up."""
 
 _RESULT_TAKEN_WRONG = (
     (re.compile(r"has the keys? .*: a loop over it gives "), ""),  # which says it all
-    (re.compile(r"TypeError: the JSON object must be str, .* not (?:dict|list)"), call_texts.RESULTS_ARE_VALUES),
+    (re.compile(r"TypeError: the JSON object must be str, .* not (?:dict|list)"), hint_texts.RESULTS_ARE_VALUES),
     (
         re.compile(
             r"KeyError: '(?:data|blob|base64|mimeType)'"
             r"|AttributeError: 'dict' object has no attribute '(?:data|blob|base64|mime_?[tT]ype)'"
             r"|TypeError: argument should be a bytes-like object or ASCII string, not 'NoneType'"
         ),
-        call_texts.NO_DATA,
+        hint_texts.NO_DATA,
     ),
     (
         re.compile(
             r"AttributeError: '(?:str|list)' object has no attribute '(?:content|text|data|structured\w*)'"
             r"|AttributeError: 'dict' object has no attribute '(?:content|structured\w*)'"
         ),
-        call_texts.RESULTS_HAVE_NO_PARTS,
+        hint_texts.RESULTS_HAVE_NO_PARTS,
     ),
-    (re.compile(r"AttributeError: 'dict' object has no attribute "), call_texts.RESULTS_ARE_DICTS),
+    (re.compile(r"AttributeError: 'dict' object has no attribute "), hint_texts.RESULTS_ARE_DICTS),
     (
         re.compile(
             r"TypeError: list indices must be integers or slices, not str"
             r"|AttributeError: 'list' object has no attribute "
         ),
-        call_texts.RESULT_IS_A_LIST,
+        hint_texts.RESULT_IS_A_LIST,
     ),
     (
         re.compile(r"(?:Attribute|Type)Error: .*\bbuiltin_function_or_method\b"),
-        call_texts.RESULTS_ARE_DICTS,  # `page.items` is a method
+        hint_texts.RESULTS_ARE_DICTS,  # `page.items` is a method
     ),
     (
         re.compile(r"TypeError: .*(?:must be str|expected str|a bytes-like object).* '?(?:dict|list)\b"),
-        call_texts.TAKE_THE_TEXT,
+        hint_texts.TAKE_THE_TEXT,
     ),
     (
         re.compile(
             r"TypeError: string indices must be integers|AttributeError: 'str' object has no attribute "
             r"|TypeError: .*'(?:(?:int|float)' and 'str|str' and '(?:int|float))'"
         ),
-        call_texts.TEXT_IS_NOT_PARSED,
+        hint_texts.TEXT_IS_NOT_PARSED,
     ),
     (
         re.compile(
             r"TypeError: .*'(?:datetime\.date(?:time)?' and 'str|str' and 'datetime\.date(?:time)?)'"
             r"|TypeError: can't (?:subtract|compare) offset-naive and offset-aware"
         ),
-        call_texts.DATES_ARE_TEXT,
+        hint_texts.DATES_ARE_TEXT,
     ),
-    (re.compile(r"json\.decoder\.JSONDecodeError: Expecting property name enclosed in"), call_texts.PYTHON_TEXT),
-    (re.compile(r"json\.decoder\.JSONDecodeError: "), call_texts.LOOK_AT_THE_TEXT),
+    (re.compile(r"json\.decoder\.JSONDecodeError: Expecting property name enclosed in"), hint_texts.PYTHON_TEXT),
+    (re.compile(r"json\.decoder\.JSONDecodeError: "), hint_texts.LOOK_AT_THE_TEXT),
 )
 """In the error of a script that has called."""
 
 _ANYWHERE = (
     (
         re.compile(r"(?:Type|Attribute)Error: '(?:guest\.stubs\.)?_(?:Tools|Namespace|Described|Listed)' object "),
-        call_texts.HOW_TO_CALL,
+        hint_texts.HOW_TO_CALL,
     ),
-    (re.compile(r"was expected, got _(?:Described|Listed)"), call_texts.HELP_SHOWS),
-    (re.compile(r"TypeError: '(?:list|tuple|set|dict|generator)' object can't be awaited"), call_texts.GATHER_THEM),
+    (re.compile(r"was expected, got _(?:Described|Listed)"), hint_texts.HELP_SHOWS),
+    (re.compile(r"TypeError: '(?:list|tuple|set|dict|generator)' object can't be awaited"), hint_texts.GATHER_THEM),
     (
         re.compile(r"TypeError: 'async_generator' object (?:is not (?:iterable|an iterator)|can't be awaited)"),
-        call_texts.MAKE_A_LIST,
+        hint_texts.MAKE_A_LIST,
     ),
-    (re.compile(r"TypeError: .*'coroutine'"), call_texts.CALL_AND_AWAIT),
-    (re.compile(r"TypeError: '(?:NoneType|bool|bytes|float|int|str)' object can't be awaited"), call_texts.NOT_AWAITED),
-    (re.compile(r"TypeError: 'Tool\w+' object is not "), call_texts.ERRORS_AMONG_RESULTS),
-    (re.compile(r"AttributeError: 'Tool\w+' object has no attribute "), call_texts.PARTS_OF_ERRORS),
-    (re.compile(r"RuntimeError: await wasn't used with future"), call_texts.AWAIT_IT),
-    (re.compile(r"(?:Type|Attribute)Error: '[\w.]*(?:Task|Future)' object "), call_texts.TASKS_HAVE_RESULTS),
-    (re.compile(r"TypeError: Passing coroutines is forbidden"), call_texts.GATHER_THEM),
-    (re.compile(r"RuntimeError: coroutine raised StopIteration"), call_texts.NEXT_FOUND_NOTHING),
-    (re.compile(r"TypeError: '[<>]=?' not supported between instances of .*'NoneType'"), call_texts.NONE_HAS_NO_ORDER),
-    (re.compile(r"TypeError: unsupported format string passed to \w+\.__format__"), call_texts.FORMAT_AS_TEXT),
-    (re.compile(r"\ATimeoutError: \Z"), call_texts.TIME_WAS_UP),
+    (re.compile(r"TypeError: .*'coroutine'"), hint_texts.CALL_AND_AWAIT),
+    (re.compile(r"TypeError: '(?:NoneType|bool|bytes|float|int|str)' object can't be awaited"), hint_texts.NOT_AWAITED),
+    (re.compile(r"TypeError: 'Tool\w+' object is not "), hint_texts.ERRORS_AMONG_RESULTS),
+    (re.compile(r"AttributeError: 'Tool\w+' object has no attribute "), hint_texts.PARTS_OF_ERRORS),
+    (re.compile(r"RuntimeError: await wasn't used with future"), hint_texts.AWAIT_IT),
+    (re.compile(r"(?:Type|Attribute)Error: '[\w.]*(?:Task|Future)' object "), hint_texts.TASKS_HAVE_RESULTS),
+    (re.compile(r"TypeError: Passing coroutines is forbidden"), hint_texts.GATHER_THEM),
+    (re.compile(r"RuntimeError: coroutine raised StopIteration"), hint_texts.NEXT_FOUND_NOTHING),
+    (re.compile(r"TypeError: '[<>]=?' not supported between instances of .*'NoneType'"), hint_texts.NONE_HAS_NO_ORDER),
+    (re.compile(r"TypeError: unsupported format string passed to \w+\.__format__"), hint_texts.FORMAT_AS_TEXT),
+    (re.compile(r"\ATimeoutError: \Z"), hint_texts.TIME_WAS_UP),
 )
 _AT_A_LINE = (
     (
         re.compile(r"\bgather\((?:.*\n){1,12}TypeError: (?:cannot use '\w+' as a dict key|An asyncio\.Future, )"),
-        call_texts.GATHER_TAKES_CALLS,
+        hint_texts.GATHER_TAKES_CALLS,
     ),
 )
 """In the end of a traceback, with the lines of the script."""
@@ -182,7 +182,7 @@ def _hint(raised: Raised, script: str, catalog: Catalog, *, has_called: bool) ->
 
 def _undefined(name: str, script: str, catalog: Catalog) -> str:
     if name == "__file__":
-        return call_texts.NO_FILE
+        return hint_texts.NO_FILE
     if hint := _tool_hint(name, catalog) or python_hint(name, script) or _near_hint(name, script, catalog):
         return hint
     return nowhere_hint(name, script, catalog.namespaces.values())
@@ -190,39 +190,39 @@ def _undefined(name: str, script: str, catalog: Catalog) -> str:
 
 def _missing_in_module(module: str, name: str, catalog: Catalog) -> str:
     if catalog.by_python_name(f"{module}.{name}") is not None:
-        return call_texts.import_beside(module)
-    return call_texts.CLASS_IN_MODULE if module == "datetime" and hasattr(datetime, name) else ""
+        return hint_texts.import_beside(module)
+    return hint_texts.CLASS_IN_MODULE if module == "datetime" and hasattr(datetime, name) else ""
 
 
 def _tool_hint(name: str, catalog: Catalog) -> str:
     """Return how a script gets at the server or the tool of a name that it has not imported; empty if there is none."""
     if catalog.server_of(name) is not None:
-        return call_texts.import_it(name)
+        return hint_texts.import_it(name)
     if (home := _home(name, catalog)) is not None:
-        return call_texts.import_server(home, name)
+        return hint_texts.import_server(home, name)
     if (meant := catalog.meant(name)) is not None:
-        return call_texts.import_server(meant.namespace, meant.function)
+        return hint_texts.import_server(meant.namespace, meant.function)
     if name in _BESIDE:
-        return call_texts.BESIDE_SCRIPTS
-    return call_texts.HOW_TO_CALL if name in _OF_CLIENTS else ""
+        return hint_texts.BESIDE_SCRIPTS
+    return hint_texts.HOW_TO_CALL if name in _OF_CLIENTS else ""
 
 
 def _near_hint(name: str, script: str, catalog: Catalog) -> str:
     """Return which tool a script means where it first uses a name, if the tool's server is called much like it."""
     used = re.search(rf"\b{name}\.(\w+)", script)
     meant = catalog.of_near_server(name, used[1]) if used is not None else None
-    return call_texts.import_server(meant.namespace, meant.function) if meant is not None else ""
+    return hint_texts.import_server(meant.namespace, meant.function) if meant is not None else ""
 
 
 def _sent_wrong(raised: Raised, script: str, catalog: Catalog) -> str:
     """Return what is wrong with the form of a script that does not parse; in linear time, whatever it holds."""
     if _MARKDOWN.search(script):
-        return call_texts.WITHOUT_MARKDOWN
+        return hint_texts.WITHOUT_MARKDOWN
     if found := text_for(raised.traceback, _UNREAD):
         return found
     is_one_line = "\n" not in script.strip()
     if is_one_line and r"\n" in script:
-        return call_texts.REAL_LINE_ENDS
+        return hint_texts.REAL_LINE_ENDS
     imported = set(re.findall(r"\bimport ([\w.-]{1,100})", script))
     spelt = [(server, name) for server, name in catalog.namespaces.items() if server != name and server in imported]
-    return call_texts.import_as(*spelt[0]) if spelt else ""
+    return hint_texts.import_as(*spelt[0]) if spelt else ""

@@ -22,13 +22,14 @@ from broker.authorization.waiting import nobody_answers
 from broker.calls import call_texts
 from broker.calls.attempts import CallRecord, Status
 from broker.disclosure.tool_details import ToolDetails
+from broker.runs import hint_texts
 from broker.runs.envelope import StoppedBy
 from broker.surface import run_texts, texts
 from broker.surface.texts import MESSAGE_CHARACTERS
 from codegen.plain_text import one_line
 from codegen.undefined_names import nowhere_hint
 
-MODULES = (texts, run_texts, call_texts)
+MODULES = (texts, run_texts, call_texts, hint_texts)
 SNAPSHOT = Path(__file__).with_name("surface_texts.txt")
 LONG = "x" * 5_000
 HOSTILE = f"\x1b[31m\n\n{LONG}\u202e"
@@ -146,10 +147,10 @@ CALLS = {
     "lost_answer": lambda name: call_texts.lost_answer("git", "it closed the connection"),  # noqa: ARG005
     "lost_answer_too_large": lambda name: call_texts.lost_answer("git", "it said too much", is_too_large=True),  # noqa: ARG005
     "bad_answer": lambda name: call_texts.bad_answer("git"),  # noqa: ARG005
-    "import_it": call_texts.import_it,
-    "import_beside": lambda name: call_texts.import_beside(name[:64]),
-    "import_server": lambda name: call_texts.import_server("git", name[:64]),
-    "import_as": lambda name: call_texts.import_as(name, "side_desk"),
+    "import_it": hint_texts.import_it,
+    "import_beside": lambda name: hint_texts.import_beside(name[:64]),
+    "import_server": lambda name: hint_texts.import_server("git", name[:64]),
+    "import_as": lambda name: hint_texts.import_as(name, "side_desk"),
     "nowhere_hint": lambda name: nowhere_hint("jira", "await jira.search()", [name] * 20),
     "nowhere_hint of no server": lambda name: nowhere_hint("rows", "rows()", [name]),
     "of_a_server": lambda name: call_texts.of_a_server(name[:64]),

@@ -8,7 +8,7 @@ import pytest
 from mcp.server.mcpserver import Image
 
 from broker import Broker, Grant
-from broker.calls import call_texts
+from broker.runs import hint_texts
 from broker.surface.sent_code import plain_code
 
 pytestmark = pytest.mark.anyio
@@ -315,7 +315,7 @@ async def test_a_loop_over_the_keys_of_a_result_is_not_taken_for_text(session, u
 
 async def test_the_hint_is_the_message_of_an_error_that_has_none(session):
     result = await session.execute_code("import asyncio\nawait asyncio.wait_for(asyncio.sleep(5), 0.01)")
-    assert (result.error.type, result.error.message) == ("TimeoutError", call_texts.TIME_WAS_UP)
+    assert (result.error.type, result.error.message) == ("TimeoutError", hint_texts.TIME_WAS_UP)
 
 
 async def test_tools_and_its_errors_need_no_import(session):
@@ -556,11 +556,11 @@ async def test_an_error_of_any_length_gets_its_hint_in_no_time(session):
     longer = "import sys\nsys.modules['guest.failures'].MAX_MESSAGE = 100_000\n"
     begin = f"{longer}from tools import desk\nawait desk.add(a=1)\n"
     text = "TypeError: a bytes-like object is required, not "
-    assert call_texts.TAKE_THE_TEXT not in await told(session, f"{begin}raise TypeError('{text}' * 410)")
-    assert call_texts.TAKE_THE_TEXT not in await told(
+    assert hint_texts.TAKE_THE_TEXT not in await told(session, f"{begin}raise TypeError('{text}' * 410)")
+    assert hint_texts.TAKE_THE_TEXT not in await told(
         session, f"{begin}raise TypeError('x' * 1_000 + \"{text}'dict'\")"
     )
-    assert call_texts.TAKE_THE_TEXT in await told(session, f"{begin}raise TypeError(\"{text}'dict'\" + ' ' * 19_000)")
+    assert hint_texts.TAKE_THE_TEXT in await told(session, f"{begin}raise TypeError(\"{text}'dict'\" + ' ' * 19_000)")
 
 
 async def test_code_indented_by_any_number_of_spaces_is_taken_back():
