@@ -87,7 +87,7 @@ class RecordedRuns:
 
     def lines(self, run: str) -> Iterator[str]:
         """Return the lines of the file that `export` writes, each with its newline."""
-        return export_lines(self._recordings.lines(self.find(run).id), self._recordings.value)
+        return export_lines(self._recordings.content.lines(self.find(run).id), self._recordings.content.value)
 
     def export(self, run: str, path: Path | str) -> Path:
         """Write the recording of a run to a file, whole or not at all; in a folder, it is named by the run.

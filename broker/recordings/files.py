@@ -19,7 +19,7 @@ from broker.named_file import read_named
 from broker.recordings.events import FORMAT, LINE, Ended, Kept, KeptValue, Sealed, Stepped
 from broker.recordings.lines import explain
 from broker.recordings.parts import ByDigest
-from broker.recordings.recording import Recording
+from broker.recordings.reading import recording_of_lines
 from broker.value_count import values_in
 
 if TYPE_CHECKING:
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
     from broker.recordings.events import Event
     from broker.recordings.parts import Stored
+    from broker.recordings.recording import Recording
 
 MAX_FILE_BYTES = 1024 * 1024 * 1024
 MAX_LINE_BYTES = 64 * 1024 * 1024
@@ -106,7 +107,7 @@ def recording_of(file: RecordingFile, path: Path) -> Recording:
         RecordingError: What it says makes no sense.
     """
     try:
-        recording = Recording.read(file.lines, file.values.get, is_imported=True)
+        recording = recording_of_lines(file.lines, file.values.get, is_imported=True)
     except RecordingError as error:
         raise RecordingError(f"{path}: {error}") from None
     recording.cut = file.cut

@@ -1,31 +1,16 @@
-"""One recording, read and checked: what the run depends on, its steps, its calls, how it ended.
+"""One recording: what the run depends on, its steps, its calls, how it ended.
 
-Above: replay, resume, show. Below: events.py, call_story.py. A recording may come from anywhere, so each line is
-validated, and the lines are checked against each other before anything relies on them.
+Above: reading.py, which makes it of lines that fit together; replay, resume, show. Below: events.py, call_story.py. It
+may come from anywhere, so a value that it names is checked when it is loaded.
 """
 
 from __future__ import annotations
 
 from collections import Counter
 from dataclasses import asdict, dataclass, field
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any
 
 from broker.errors import RecordingError
-from broker.recordings.call_story import CallStory
-from broker.recordings.events import (
-    Answered,
-    Asked,
-    Begun,
-    Decided,
-    Denied,
-    Ended,
-    Kept,
-    Resumed,
-    Revoked,
-    Sent,
-    Stepped,
-)
-from broker.recordings.lines import read_events
 from broker.recordings.parts import Omitted, load_stored
 from broker.recordings.writing import outcome_of, state_of
 from codegen.checking.script_text import lines_of
@@ -36,7 +21,8 @@ from sandbox.perform import check_script
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
-    from broker.recordings.events import Event, State
+    from broker.recordings.call_story import CallStory
+    from broker.recordings.events import Begun, Ended, State, Stepped
     from broker.recordings.parts import RecordedDenial, RecordedGrant, RecordedText, Stored
     from sandbox import Outcome
 
@@ -91,25 +77,6 @@ class Recording:
     line_count: int = 0
     cut: str = ""
     """Where a file was cut short; empty where it was not."""
-
-    @classmethod
-    def read(cls, lines: Iterable[str], value: Callable[[str], str | None], **more: Any) -> Self:
-        """Read the lines of a recording.
-
-        Raises:
-            RecordingError: A line is not one of ours, or does not fit the ones before; the text names it.
-        """
-        events = read_events(lines)
-        first = beginning_of(events)
-        recording = cls(first, value, line_count=1, last_at=first.at, **more)
-        recording.grants += first.grants
-        recording.denials += first.denials
-        for event in events:
-            recording.line_count += 1
-            problem = recording._add(event)
-            if problem:
-                raise RecordingError(f"line {recording.line_count}: {problem}")
-        return recording
 
     def __repr__(self) -> str:
         """Name the run; all that the recording says would be long."""
@@ -267,88 +234,3 @@ class Recording:
             return outcome_of(self.load(stored))
         except ValueError as error:
             raise RecordingError(str(error)) from None
-
-    def _add(self, event: Event) -> str:
-        """Take one more line; returns what is wrong with it."""
-        problem = self._take(event)
-        if not isinstance(event, Revoked):  # also written while nothing goes on
-            self.last_at = max(self.last_at, event.at)
-        return problem
-
-    def _take(self, event: Event) -> str:
-        match event:
-            case Begun():
-                return "it begins twice"
-            case Stepped():
-                return self._step(event)
-            case Asked() | Denied() | Sent() | Kept() | Answered():
-                return self._tell(event)
-            case Decided():
-                return self._decide(event)
-            case Revoked():
-                self.revoked.add(event.grant)
-            case Ended():
-                self.ended = event
-            case Resumed():
-                self.ended = None
-                self.grants += event.grants
-                self.gaps.append((self.last_at, event.at))
-        return ""
-
-    def _step(self, step: Stepped) -> str:
-        if step.number != len(self.steps):
-            return f"step {step.number} follows step {len(self.steps) - 1}"
-        for call in step.completions:
-            if call not in self.calls or self.calls[call].answered is None:
-                return f"call {call} was handed in without an answer"
-        for call in step.cancelled:
-            if call in self.calls:
-                self.calls[call].cancelled = step.at
-        for made in step.calls:
-            if made.id in self.calls:
-                return f"call {made.id} is made twice"
-            self.calls[made.id] = CallStory(made, self.value, step.number, step.at)
-        self.steps.append(step)
-        return ""
-
-    def _decide(self, event: Decided) -> str:
-        self.grants += event.grants
-        self.denials += event.denials
-        for said in event.calls:
-            if said.call not in self.calls:
-                return f"call {said.call} was never made"
-            self.calls[said.call].said = said
-        return ""
-
-    def _tell(self, event: Asked | Denied | Sent | Kept | Answered) -> str:
-        story = self.calls.get(event.call)
-        if story is None:
-            return f"call {event.call} was never made"
-        match event:
-            case Asked():
-                story.asked = event.at
-            case Denied():
-                story.denied = event
-            case Sent():
-                story.sent = event
-                if event.grant is not None:
-                    self.uses[event.grant] += 1
-            case Kept():
-                story.kept = event
-            case Answered():
-                if story.answered is not None:
-                    return f"call {event.call} is answered twice"
-                story.answered = event
-        return ""
-
-
-def beginning_of(events: Iterator[Event]) -> Begun:
-    """Take the first line of a recording.
-
-    Raises:
-        RecordingError: It does not begin a recording.
-    """
-    first = next(events, None)
-    if not isinstance(first, Begun):
-        raise RecordingError("it does not begin as a recording does")
-    return first

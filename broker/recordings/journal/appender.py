@@ -31,9 +31,9 @@ class Appender:
         self._recording = recording
         self._before = before
         self._number = 0 if before is None else before.line_count
-        self.size = 0 if before is None else recordings.size(recording)
+        self.size = 0 if before is None else recordings.content.size(recording)
         """What the recording holds, and what waits to be written, in characters."""
-        self._values = set() if before is None else set(recordings.digests(recording))
+        self._values = set() if before is None else set(recordings.content.digests(recording))
         self._first_at = self._last_at = 0
         self._waiting: list[Callable[[], object]] = []
         self._beside: list[Callable[[], object]] = []
@@ -106,7 +106,7 @@ class Appender:
         values = values or {}
         self.size += len(text) + sum(len(values[digest]) for digest in values.keys() - self._values)
         self._values |= values.keys()
-        return partial(self._recordings.append, self._recording, number, text, values)
+        return partial(self._recordings.content.append, self._recording, number, text, values)
 
     def _times(self) -> Times:
         """Return the times of the run's lines, as they are read out of them."""

@@ -116,7 +116,7 @@ class Recorder:
         """
         entry = self.recordings.claim(recording.begun.run_id)
         try:
-            if (entry.id, self.recordings.line_count(entry.id)) != (recording.entry_id, recording.line_count):
+            if (entry.id, self.recordings.content.line_count(entry.id)) != (recording.entry_id, recording.line_count):
                 # Before it was claimed, another process had resumed it.
                 recording = self._resumable(entry, image)
             return self._resumed(recording, desk)

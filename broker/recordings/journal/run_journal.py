@@ -212,5 +212,5 @@ class RunJournal:
 
 
 def _without_id(completion: str) -> str:
-    """`{"id":7,"value":1}` as `{"value":1}`: equal answers are kept once."""
+    """Return `{"id":7,"value":1}` as `{"value":1}`: equal answers are kept once."""
     return "{" + completion[completion.index(",") + 1 :].lstrip()

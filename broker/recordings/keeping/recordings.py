@@ -1,6 +1,7 @@
-"""The recordings of this user: begun, appended to, listed, removed. Their content is read by recording.py.
+"""The recordings of this user: begun, settled, claimed, found, listed, removed.
 
-Above: run_journal.py, the command line. Below: store.py. Several processes write at once, each to its own runs.
+Above: run_journal.py, the command line. Below: content.py, store.py. Several processes write
+at once, each to its own runs.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Self, get_args
 
 from broker.errors import RecordingError, StoreError
 from broker.recordings.events import State
+from broker.recordings.keeping.content import RecordedContent
 from broker.recordings.keeping.entries import SELECT, SHUTDOWN, read_entry, seen_by
 from broker.recordings.keeping.owners import Owner, lives
 from broker.recordings.keeping.tables import TABLES
@@ -22,7 +24,7 @@ from codegen.plain_text import one_line
 from sandbox.limits import MIB
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Mapping, Sequence
+    from collections.abc import Collection, Sequence
     from contextlib import AbstractContextManager
     from pathlib import Path
 
@@ -40,6 +42,7 @@ class Recordings:
 
     Attributes:
         store: The store.
+        content: What is in them.
         settings: How runs are recorded.
     """
 
@@ -52,6 +55,7 @@ class Recordings:
         self.settings = settings or RecordingSettings()
         self.store = store
         store.prepare(TABLES)
+        self.content = RecordedContent(store)
         self._owner: Owner | None = None
         self._cut_off: dict[int, tuple[int, Times | None]] = {}
         """Runs of which nothing more could be written, with their calls and times."""
@@ -100,19 +104,6 @@ class Recordings:
         """Let what is written in a block, also by others to the same store, take effect together."""
         return self.store.transaction()
 
-    def append(self, recording: int, number: int, line: str, values: Mapping[str, str]) -> None:
-        """Write a line, and the values that it names. They are on disk, for all that a process can do, afterwards."""
-        if not values:
-            self.store.execute("INSERT INTO recording_line VALUES (?, ?, ?)", (recording, number, line))
-            return
-        with self.store.transaction():
-            for sha256, text in values.items():
-                self.store.execute("INSERT INTO recording_value VALUES (?, ?) ON CONFLICT DO NOTHING", (sha256, text))
-                self.store.execute(
-                    "INSERT INTO recording_value_use VALUES (?, ?) ON CONFLICT DO NOTHING", (recording, sha256)
-                )
-            self.store.execute("INSERT INTO recording_line VALUES (?, ?, ?)", (recording, number, line))
-
     def settle(self, recording: int, state: State, calls: int, times: Times | None = None) -> None:
         """Note how a run stands that this process does not carry on; `times` are those of its lines."""
         self._settle(recording, state, calls, times, has_crashed=state == "interrupted" and self.is_shutting_down)
@@ -134,7 +125,7 @@ class Recordings:
         self.store.execute(
             "UPDATE recording SET state = ?, calls = ?, ended = ?, ran = ?, began = coalesce(?, began), owner = ?, "
             "bytes = ? WHERE id = ?",
-            (state, calls, ended, ran, began, owner, self.size(recording), recording),
+            (state, calls, ended, ran, began, owner, self.content.size(recording), recording),
         )
 
     def claim(self, run_id: str) -> RecordingEntry:
@@ -267,38 +258,6 @@ class Recordings:
     def runs_elsewhere(self, entry: RecordingEntry) -> bool:
         """Tell whether another process carries a run on."""
         return entry.state == "running" and not self._is_own(entry.owner)
-
-    def lines(self, recording: int, *, most: int = -1) -> Iterator[str]:
-        """Return the lines of a recording in order, the first `most` of them if that is not negative."""
-        rows = self.store.execute(
-            "SELECT line FROM recording_line WHERE recording = ? ORDER BY number LIMIT ?", (recording, most)
-        )
-        return (line for (line,) in rows)
-
-    def line_count(self, recording: int) -> int:
-        """Return how many lines a recording has."""
-        [[last]] = self.store.execute("SELECT max(number) FROM recording_line WHERE recording = ?", (recording,))
-        return 0 if last is None else int(last) + 1
-
-    def size(self, recording: int) -> int:
-        """Return how many characters a recording has, with the values that it names."""
-        [[size]] = self.store.execute(
-            "SELECT (SELECT coalesce(sum(length(line)), 0) FROM recording_line WHERE recording = ?) + "
-            "(SELECT coalesce(sum(length(text)), 0) FROM recording_value_use JOIN recording_value USING (sha256) "
-            "WHERE recording = ?)",
-            (recording, recording),
-        )
-        return int(size)
-
-    def value(self, sha256: str) -> str | None:
-        """Return the JSON text of a value that is kept by digest."""
-        rows = self.store.execute("SELECT text FROM recording_value WHERE sha256 = ?", (sha256,))
-        return str(rows[0][0]) if rows else None
-
-    def digests(self, recording: int) -> list[str]:
-        """Return the digests of the values that a recording names."""
-        rows = self.store.execute("SELECT sha256 FROM recording_value_use WHERE recording = ?", (recording,))
-        return [str(digest) for (digest,) in rows]
 
     def remove(self, recordings: Sequence[int]) -> None:
         """Remove recordings, and the values that no other one uses."""

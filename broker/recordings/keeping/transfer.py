@@ -12,7 +12,7 @@ from broker.errors import RecordingError
 from broker.recordings.files import export_lines, read_file, recording_of
 from broker.recordings.keeping.entries import Times
 from broker.recordings.lines import read_events
-from broker.recordings.recording import Recording, beginning_of
+from broker.recordings.reading import beginning_of, recording_of_lines
 from broker.whole_file import write_whole
 
 if TYPE_CHECKING:
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from broker.recordings.events import Begun
     from broker.recordings.keeping.entries import RecordingEntry
     from broker.recordings.keeping.recordings import Recordings
+    from broker.recordings.recording import Recording
 
 
 def load(recordings: Recordings, entry: RecordingEntry) -> Recording:
@@ -30,7 +31,7 @@ def load(recordings: Recordings, entry: RecordingEntry) -> Recording:
     Raises:
         RecordingError: It makes no sense.
     """
-    return _load(recordings, entry, recordings.value)
+    return _load(recordings, entry, recordings.content.value)
 
 
 def load_whole(recordings: Recordings, entry: RecordingEntry) -> Recording:
@@ -39,13 +40,14 @@ def load_whole(recordings: Recordings, entry: RecordingEntry) -> Recording:
     Raises:
         RecordingError: It makes no sense.
     """
-    return _load(recordings, entry, {digest: recordings.value(digest) for digest in recordings.digests(entry.id)}.get)
+    content = recordings.content
+    return _load(recordings, entry, {digest: content.value(digest) for digest in content.digests(entry.id)}.get)
 
 
 def _load(recordings: Recordings, entry: RecordingEntry, value: Callable[[str], str | None]) -> Recording:
     with _named(entry.run_id):
-        lines = recordings.lines(entry.id)
-        return Recording.read(lines, value, entry_id=entry.id, is_imported=entry.is_imported, listed=entry.state)
+        lines = recordings.content.lines(entry.id)
+        return recording_of_lines(lines, value, entry_id=entry.id, is_imported=entry.is_imported, listed=entry.state)
 
 
 def load_beginning(recordings: Recordings, entry: RecordingEntry) -> Begun:
@@ -55,7 +57,7 @@ def load_beginning(recordings: Recordings, entry: RecordingEntry) -> Begun:
         RecordingError: It makes no sense.
     """
     with _named(entry.run_id):
-        return beginning_of(read_events(recordings.lines(entry.id, most=1)))
+        return beginning_of(read_events(recordings.content.lines(entry.id, most=1)))
 
 
 def export(recordings: Recordings, entry: RecordingEntry, path: Path) -> None:
@@ -64,7 +66,7 @@ def export(recordings: Recordings, entry: RecordingEntry, path: Path) -> None:
     Raises:
         RecordingError: The file cannot be written.
     """
-    lines = export_lines(recordings.lines(entry.id), recordings.value)
+    lines = export_lines(recordings.content.lines(entry.id), recordings.content.value)
     try:
         if path.exists() and not path.is_file():  # the name of a device, which a file must not take
             with path.open("w", encoding="utf-8", newline="\n") as device:
@@ -93,7 +95,7 @@ def import_file(recordings: Recordings, path: Path) -> Recording:
     try:
         for index, line in enumerate(file.lines):
             values = file.values if index == 0 else {}
-            recordings.append(number, index, line, values)
+            recordings.content.append(number, index, line, values)
     except BaseException:
         recordings.remove([number])
         raise

@@ -10,7 +10,7 @@ from pathlib import Path
 from hypothesis import given
 from hypothesis import strategies as st
 
-from broker.recordings.recording import Recording
+from broker.recordings.reading import recording_of_lines
 from broker.recordings.replay import alignment, text_diff
 from broker.recordings.replay.alignment import Alignment
 from broker.recordings.replay.compare import Change, compare_recordings, fields
@@ -35,7 +35,7 @@ def recording(calls):
         json.dumps({"event": "answered", "at": 2, "call": number, "result": {"value": {"value": result}}})
         for number, (_, _, result) in enumerate(calls, start=1)
     ]
-    return Recording.read(lines, lambda _: None)
+    return recording_of_lines(lines, lambda _: None)
 
 
 def changed(old, new):

@@ -279,9 +279,9 @@ async def test_that_a_grant_was_taken_back_is_written_into_a_run_that_waits_and_
     run, crash, recordings = world("run", "crash", "recordings")
     await run(LOOP, "desk.add")
     entry = recordings.find("last")
-    before = list(recordings.lines(entry.id))
+    before = list(recordings.content.lines(entry.id))
     recordings.append_revoked(entry, [0])
-    assert list(recordings.lines(entry.id)) == before
+    assert list(recordings.content.lines(entry.id)) == before
     crash("answered", 2)
     recordings.append_revoked(entry, [0])
     assert load(recordings, entry).revoked == {0}
@@ -428,7 +428,7 @@ async def test_a_secret_in_a_grant_is_not_written_down(world):
         script = "from tools import desk\nawait desk.echo(text='hunter2hunter2'), await desk.echo(text='x')"
         assert (await session.execute_code(script, describe_references=True)).is_refused
     found = recordings.find("last")
-    lines = "".join(recordings.lines(found.id))
+    lines = "".join(recordings.content.lines(found.id))
     assert "hunter2" not in lines
     assert "[redacted]" in lines
     assert list(grants_given_back(load(recordings, found))) == [], "it may hold for more without it"

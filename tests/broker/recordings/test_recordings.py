@@ -99,7 +99,7 @@ async def test_a_run_took_as_long_in_the_list_as_in_its_picture(world):
     [entry] = recordings.entries()
     assert (entry.began, entry.ended) == (recorded().begun.at, recorded().last_at)
     assert entry.ran / 1e9 == picture_of(recorded()).seconds
-    before = [json.loads(line)["at"] for line in recordings.lines(entry.id)]
+    before = [json.loads(line)["at"] for line in recordings.content.lines(entry.id)]
     cut(4)
     year = 365 * 86_400 * 10**9  # it lay for so long
     store.execute("UPDATE recording_line SET line = json_set(line, '$.at', json_extract(line, '$.at') - ?)", (year,))
@@ -137,7 +137,7 @@ async def test_a_large_outcome_is_written_out_once(run, recordings, recorded, mo
     await run("list(range(50_000))")
     assert sum(size > 200_000 for size in sizes) == 1
     assert recorded().outcome == Completed(list(range(50_000)))
-    stepped, ended = [json.loads(line) for line in recordings.lines(recordings.find("last").id)][-2:]
+    stepped, ended = [json.loads(line) for line in recordings.content.lines(recordings.find("last").id)][-2:]
     assert stepped["outcome"] == ended["outcome"]
 
 
@@ -374,7 +374,7 @@ async def test_a_run_of_which_too_much_is_recorded_is_stopped_and_loses_no_answe
         assert (result.stopped.limit, result.stopped.amount, result.stopped.line) == ("recording_bytes", 1048576, 3)
         [entry] = recordings.entries()
         most = 1048576 + 200_100 * Limits().calls_in_flight
-        assert 1048576 <= entry.characters == recordings.size(entry.id) < most
+        assert 1048576 <= entry.characters == recordings.content.size(entry.id) < most
         sent = [story for story in load(recordings, entry).calls.values() if story.sent is not None]
         assert len(calls) == len(sent) == sum(story.answered is not None for story in sent) < 100
         assert (await broker.replay(load(recordings, entry))).difference is None

@@ -176,7 +176,7 @@ def leave_waiting(store, recordings):
         entry = recordings.find(run)
         [(request,)] = store.execute("SELECT request FROM recording WHERE id = ?", (entry.id,))
         request = begun.setdefault(entry.id, request)
-        lines = list(recordings.lines(entry.id))
+        lines = list(recordings.content.lines(entry.id))
         places = [number for number, line in enumerate(lines) if line.startswith(f'{{"event":"{event}"')]
         store.execute("DELETE FROM recording_line WHERE recording = ? AND number > ?", (entry.id, places[count - 1]))
         store.execute(
@@ -316,7 +316,7 @@ async def test_a_client_whose_run_went_on_elsewhere_is_told_once_that_it_has_end
 async def test_a_client_is_told_once_that_its_run_cannot_go_on(again, leave_waiting, store, recordings):
     await again()
     run = leave_waiting()
-    image = next(recordings.lines(recordings.find(run).id)).partition('"image":"')[2].partition('"')[0]
+    image = next(recordings.content.lines(recordings.find(run).id)).partition('"image":"')[2].partition('"')[0]
     store.execute("UPDATE recording_line SET line = replace(line, ?, ?)", (image, "0" * len(image)))
     refused, made = await again()
     assert (refused.is_error, "cannot be resumed" in refused.content[0].text, made) == (True, True, [])

@@ -363,12 +363,12 @@ async def test_a_parked_run_that_cannot_be_resumed_stays_parked(opened, recordin
     async with opened() as broker:
         session = broker.session(parks=True)
         parked = await session.execute_code("from tools import desk\nawait desk.add(a=1)", describe_references=True)
-        before = recordings.find(parked.run_id), list(recordings.lines(1))
+        before = recordings.find(parked.run_id), list(recordings.content.lines(1))
         monkeypatch.setattr("broker.recordings.journal.recorder.past_of", broken)
         with pytest.raises(RecordingError, match="it makes no sense"):
             await session.resume(parked.run_id)
     assert before[0].state == "parked"
-    assert (recordings.find(parked.run_id), list(recordings.lines(1))) == before
+    assert (recordings.find(parked.run_id), list(recordings.content.lines(1))) == before
 
 
 @pytest.mark.parametrize("state", ["interrupted", "parked", "completed"])
