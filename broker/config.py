@@ -26,7 +26,7 @@ from broker.config_problems import (
     validation_problems,
 )
 from broker.config_text import TOO_DEEP, TOO_LONG, decoded, missing, read_text
-from broker.disclosure.disclosure_config import DisclosureConfig
+from broker.disclosure.settings import DisclosureSettings
 from broker.errors import ConfigError
 from broker.recordings.settings import RecordingSettings
 from broker.sandbox_settings import SandboxSettings
@@ -64,7 +64,7 @@ class Config(BaseModel):
     sandbox: SandboxSettings = SandboxSettings()
     recordings: RecordingSettings = RecordingSettings()
     serve: ServeSettings = ServeSettings()
-    disclosure: DisclosureConfig = DisclosureConfig()
+    disclosure: DisclosureSettings = DisclosureSettings()
     policy: PolicyConfig = PolicyConfig()
     audit: AuditSettings = AuditSettings()
     _resolved: frozenset[str] = PrivateAttr(default=frozenset())

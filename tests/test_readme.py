@@ -20,7 +20,7 @@ from broker import Config, ServerConfig
 from broker.audit_settings import AuditSettings
 from broker.authorization.policy_config import PolicyConfig
 from broker.cli.app import app
-from broker.disclosure.disclosure_config import DisclosureConfig
+from broker.disclosure.settings import DisclosureSettings
 from broker.recordings.settings import RecordingSettings
 from broker.sandbox_settings import SandboxSettings
 from broker.server.settings import OAuthSettings, ServeSettings
@@ -137,7 +137,7 @@ def test_the_keys_of_serve_have_their_defaults_beside_them():
         ("config.md", Config),
         ("serving.md", ServeSettings),
         ("serving.md", OAuthSettings),
-        ("disclosure.md", DisclosureConfig),
+        ("disclosure.md", DisclosureSettings),
         ("recordings.md", RecordingSettings),
         ("authorization.md", PolicyConfig),
     ],

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import anyio
 
-from broker.disclosure.disclosure_config import load_embedder
+from broker.disclosure.settings import load_embedder
 from broker.logging import logger
 from broker.redaction import redacted_definition
 from broker.search import Mode, ToolSearch, VectorStore

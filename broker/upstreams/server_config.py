@@ -12,7 +12,7 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 from pydantic_core import PydanticCustomError
 
 from broker.authorization.policy_config import Label  # noqa: TC001  # pydantic reads it
-from broker.disclosure.disclosure_config import ToolPattern  # noqa: TC001  # pydantic reads it
+from broker.disclosure.settings import ToolPattern  # noqa: TC001  # pydantic reads it
 from broker.upstreams.carried_text import (  # noqa: TC001  # pydantic reads them
     HeaderName,
     HeaderValue,

@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from broker.disclosure.disclosure import Disclosure, FetchRate
+from broker.disclosure.disclosure import Disclosure
+from broker.disclosure.fetch_rate import FetchRate
 from broker.disclosure.tool_details import definition
 from broker.redaction import Redactor
 from broker.search import SearchRequest

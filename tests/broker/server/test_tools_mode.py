@@ -17,7 +17,7 @@ from mcp import types as t
 from mcp.server import MCPServer
 
 from broker import Broker, Config, Grant
-from broker.disclosure.disclosure_config import DisclosureConfig
+from broker.disclosure.settings import DisclosureSettings
 from broker.server import BrokerServer, ServeSettings
 
 pytestmark = pytest.mark.anyio
@@ -229,19 +229,19 @@ async def test_wrong_arguments_of_the_head_are_said(offered, name, arguments):
 
 
 async def test_with_auto_all_tools_are_described_from_the_start_while_they_fit(offered):
-    async with offered(disclosure=DisclosureConfig(describe="auto")) as client:
+    async with offered(disclosure=DisclosureSettings(describe="auto")) as client:
         listed = {tool.name: tool for tool in (await client.list_tools()).tools}
         assert listed["add"].input_schema["required"] == ["a"]
         assert (await client.call_tool("add", {"a": 1})).structured_content == {"result": 3}
         assert "all tools are described from the start" in client.instructions
-    small = DisclosureConfig(describe="auto", context_share=0.01, context_tokens=1_000)
+    small = DisclosureSettings(describe="auto", context_share=0.01, context_tokens=1_000)
     async with offered(disclosure=small) as client:
         assert (await client.call_tool("add", {"a": 1})).is_error
         assert (await client.list_tools()).tools[3].input_schema == {"type": "object", "properties": {}}
 
 
 async def test_fetches_beyond_the_rate_are_refused_with_the_time_to_wait(offered):
-    async with offered(disclosure=DisclosureConfig(fetches_per_minute=2)) as client:
+    async with offered(disclosure=DisclosureSettings(fetches_per_minute=2)) as client:
         assert "add" in await read(client, "add")
         assert "fail" in await read(client, "fail")
         error = (await read(client, "wait"))["error"]

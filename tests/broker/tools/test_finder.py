@@ -12,7 +12,7 @@ from mcp import types as t
 from mcp.server import MCPServer
 
 from broker import Broker, Config, Grant, ServerConfig
-from broker.disclosure.disclosure_config import DisclosureConfig
+from broker.disclosure.settings import DisclosureSettings
 from broker.errors import ConfigError, SearchError
 from broker.search import Detail, Filters, Mode, SearchRequest
 from broker.tiers import Tier, token_counter
@@ -168,7 +168,7 @@ async def test_what_cannot_be_searched_for_is_a_clear_error(desk, wrong):
 async def test_categories_come_from_the_config_then_groups_then_names(desk, faulty):
     config = Config(
         servers={"parrot": faulty("plain", group="birds"), "other": faulty("plain")},
-        disclosure=DisclosureConfig(categories={"sums": ("desk.a*",), "words": ("desk.note", "*.echo2")}),
+        disclosure=DisclosureSettings(categories={"sums": ("desk.a*",), "words": ("desk.note", "*.echo2")}),
     )
     async with Broker(config, servers={"desk": desk}) as broker:
         members = {name: [e.qualified_name for e in found] for name, found in broker.categories.members().items()}
@@ -192,11 +192,11 @@ class Letters:
 
 
 async def test_the_config_may_name_an_embedder(desk):
-    config = Config(disclosure=DisclosureConfig(embedder=f"{__name__}:Letters", search="hybrid"))
+    config = Config(disclosure=DisclosureSettings(embedder=f"{__name__}:Letters", search="hybrid"))
     async with Broker(config, servers={"desk": desk}) as broker:
         page = await broker.session().search(SearchRequest(query="numerals"))
         assert {spec.name for spec in page.tools} == {"add", "note"}
-    keyword = Config(disclosure=DisclosureConfig(embedder="no.such:Thing", search="keyword"))
+    keyword = Config(disclosure=DisclosureSettings(embedder="no.such:Thing", search="keyword"))
     async with Broker(keyword, servers={"desk": desk}) as broker:
         assert not (await broker.session().search(SearchRequest(query="qqq"))).tools
 
@@ -210,7 +210,7 @@ async def test_the_config_may_name_an_embedder(desk):
 )
 async def test_an_embedder_that_cannot_be_had_is_an_error_of_the_config(settings, said):
     with pytest.raises(ConfigError) as caught:
-        Broker(Config(disclosure=DisclosureConfig(**settings)))
+        Broker(Config(disclosure=DisclosureSettings(**settings)))
     assert str(caught.value).startswith(said)
 
 

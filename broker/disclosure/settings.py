@@ -19,7 +19,7 @@ CategoryName = Annotated[str, Field(min_length=1, max_length=80)]
 ToolPattern = Annotated[str, Field(min_length=1, max_length=256)]
 
 
-class DisclosureConfig(BaseModel):
+class DisclosureSettings(BaseModel):
     """How much of the tools is shown when.
 
     Attributes:
@@ -44,7 +44,7 @@ class DisclosureConfig(BaseModel):
     fetches_per_minute: int = Field(default=120, ge=1, le=1_000_000)
 
 
-def load_embedder(config: DisclosureConfig) -> Embedder | None:
+def load_embedder(config: DisclosureSettings) -> Embedder | None:
     """Return the embedder that a config names, or None.
 
     Raises:
