@@ -192,8 +192,9 @@ class GrantBook:
     ) -> Held:
         """Add a grant that somebody gave in a run, or that was given beforehand."""
         self._number += 1
+        held_id = grant_id or f"g{self._number}"
         held = Held(
-            id=grant_id or f"g{self._number}",
+            id=held_id,
             grant=grant,
             run=run,
             sequence=self.definitions.sequence,
@@ -201,7 +202,7 @@ class GrantBook:
             expires=grant.expires_at.timestamp() if grant.expires_at else math.inf,
             calls_left=grant.calls if grant.calls is not None else math.inf,
             by=by,
-            title=f"{grant_id or f'g{self._number}'} {grant}",
+            title=f"{held_id} {grant}",
             stands_for=stands_for,
         )
         self._held[held.id] = held

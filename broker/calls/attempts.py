@@ -104,9 +104,10 @@ class Attempt:
         return "" if self._basis is None else f"{self._basis.kind}: {self._basis.name}"
 
     def decided(self, decision: Allow | Deny) -> None:
-        """Note what decided it."""
-        self._basis = decision.basis
+        """Note the decision, and what decided it."""
         self.allowance = None if isinstance(decision, Deny) else decision
+        self.record.decision = "denied" if self.allowance is None else "allowed"
+        self._basis = decision.basis
         held = None if self.allowance is None else self.allowance.held
         self.grant_id = "" if held is None else held.id
 

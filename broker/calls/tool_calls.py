@@ -193,10 +193,8 @@ class ToolCalls:
         attempt.decided(decision)
         match decision:
             case Allow():
-                attempt.record.decision = "allowed"
                 return None
             case Deny(reason):
-                attempt.record.decision = "denied"
                 self._journal.denied(call.id, reason)
                 return refused(entry, reason)
         assert_never(decision)
