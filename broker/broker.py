@@ -394,7 +394,7 @@ class Broker:
         check_script(script)
         return await rerun(await self._sandbox.opened(), recording, script)
 
-    def shuts_down(self) -> None:
+    def note_shutdown(self) -> None:
         """Say that this process is about to end: runs that are interrupted from now on are treated as crashed."""
         self._recordings.is_shutting_down = True
 

@@ -1,6 +1,6 @@
 """What is wrong with a config, in sentences that name server and key and say what to write instead.
 
-Above: config.py. Below: pydantic, value_faults.py, and `authorization/faults.py` for the policy. No sentence holds a
+Above: config.py. Below: pydantic, value_faults.py, and policy_problems.py for the policy. No sentence holds a
 value: those of `env` and `headers` are secrets.
 """
 
@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any, get_args
 from pydantic import ValidationError
 
 from broker import other_forms
-from broker.authorization.faults import policy_problems
 from broker.authorization.policy_config import PolicyConfig
+from broker.authorization.policy_problems import policy_problems
 from broker.server.settings import OAuthSettings
 from broker.upstreams import carried_text, oauth_settings
 from broker.upstreams.server_config import ServerConfig

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 from broker.errors import StoreError
-from broker.store_connection import name_of, open_to_read, open_to_write, trouble_of
+from broker.store_connection import name_of, open_to_read, open_to_write, problem_of
 from broker.store_files import has_no_room, identity_of, is_there, state_of, user_store
 
 if TYPE_CHECKING:
@@ -138,10 +138,10 @@ class Store:
                 if not self._close.alive:
                     raise StoreError(f"{self._name}: it is closed; close it after the brokers that use it.") from None
                 self._check_unchanged()
-                trouble = trouble_of(error, self.path)
-                if trouble is None:
+                problem = problem_of(error, self.path)
+                if problem is None:
                     raise  # a wrong statement of ours
-                raise trouble from error
+                raise problem from error
             except UnicodeEncodeError:
                 raise StoreError(f"{self._name}: a text that is not Unicode is not in it and cannot be kept.") from None
             self._check_unchanged()

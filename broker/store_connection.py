@@ -22,7 +22,7 @@ BUSY_SECONDS = 5.0
 
 _RETRY_SECONDS = 0.02
 # By the primary code of SQLite's result; the low byte of the extended one.
-_TROUBLE = {
+_PROBLEMS = {
     sqlite3.SQLITE_FULL: "the disk is full; free some space",
     sqlite3.SQLITE_READONLY: "it cannot be written to; make the file and its folder writable",
     sqlite3.SQLITE_CANTOPEN: "it cannot be opened; check that its folder exists and is writable",
@@ -78,16 +78,16 @@ def name_of(path: Path | None) -> str:
     return "the store in memory" if path is None else str(path)
 
 
-def trouble_of(error: sqlite3.Error, path: Path | None) -> StoreError | None:
+def problem_of(error: sqlite3.Error, path: Path | None) -> StoreError | None:
     """Return what went wrong with the file, in words; None where it is something else."""
     code = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_ERROR) & 0xFF
     if code in _NO_ROOM and has_no_room(path):
         code = sqlite3.SQLITE_FULL  # SQLite says so only of some of its files
-    trouble = _TROUBLE.get(code)
-    if trouble is None:
+    words = _PROBLEMS.get(code)
+    if words is None:
         return None
     return StoreError(
-        f"{name_of(path)}: {trouble}.",
+        f"{name_of(path)}: {words}.",
         is_busy=code in {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED},
         is_read_only=code in {sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN},
         is_damaged=code in {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB},
@@ -141,11 +141,11 @@ def _try_log(connection: sqlite3.Connection, _path: Path | None) -> None:
 
 @contextmanager
 def _in_words(path: Path | None) -> Iterator[None]:
-    """Raise what goes wrong with the file in a block as `trouble_of` says it."""
+    """Raise what goes wrong with the file in a block as `problem_of` says it."""
     try:
         yield
     except sqlite3.Error as error:
-        trouble = trouble_of(error, path)
-        if trouble is None:
+        problem = problem_of(error, path)
+        if problem is None:
             raise
-        raise trouble from error
+        raise problem from error

@@ -89,7 +89,7 @@ def _string(matches: Callable[[str], object]) -> Check:
 
 
 def _path(glob: str) -> Check:
-    """`**` crosses segments, `*` and `?` do not; what could climb out matches nothing."""
+    """Return a test by path: `**` crosses segments, `*` and `?` do not; what could climb out matches nothing."""
     import re2  # type: ignore[import-untyped]  # noqa: PLC0415  # publishes no types; few policies need it
 
     pieces = (_PATH_PIECES.get(piece) or re.escape(piece) for piece in re.split(r"(\*\*|\*|\?)", glob))

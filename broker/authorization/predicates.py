@@ -16,8 +16,8 @@ from pydantic import BaseModel, ConfigDict, Field, JsonValue, StrictFloat, Stric
 from pydantic_core import PydanticCustomError
 
 from broker.authorization.argument_checks import ABSENT, all_of, compile_test
-from broker.authorization.faults import first_fault
 from broker.authorization.patterns import matcher
+from broker.authorization.policy_problems import predicate_problem
 from broker.errors import PatternError
 from codegen.tool_spec import canonical_json
 
@@ -114,7 +114,7 @@ class Predicate:
         try:
             return cls(_Tests.model_validate({"arguments": tests}).arguments)
         except ValidationError as error:
-            raise PatternError(first_fault(error)) from None
+            raise PatternError(predicate_problem(error)) from None
 
     def __eq__(self, other: object) -> bool:
         """Compare what is tested."""

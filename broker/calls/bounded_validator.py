@@ -222,7 +222,7 @@ def _nothing(_validator: Any, _value: Any, _instance: Any, _schema: Any) -> Iter
 
 
 def _without_patterns(check: Callable[..., Any]) -> Callable[..., Iterator[ValidationError]]:
-    """Which properties are additional depends on patterns; where there are any, nothing is said."""
+    """Say nothing where there are patterns: which properties are additional depends on them."""
 
     def checked(validator: Any, value: Any, instance: Any, schema: Any) -> Iterator[ValidationError]:
         if "patternProperties" not in schema:

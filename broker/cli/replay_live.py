@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 from pydantic import ValidationError
 from rich.text import Text
 
-from broker.authorization.faults import policy_problems
 from broker.authorization.policy import Policy
 from broker.authorization.policy_config import PolicyConfig
+from broker.authorization.policy_problems import policy_problems
 from broker.cli.compile_progress import compile_progress
 from broker.cli.configured import load_config, open_broker, report_servers
 from broker.cli.consent import TerminalAnswerer

@@ -159,8 +159,8 @@ class KeywordIndex:
             return [(word.upper(), self._ranking.acronym)]
         near = self._vocabulary.spelt(word)
         if near:
-            return [(stem, self._ranking.spelt * min(1.0, len(word) / _SURE_LETTERS)) for stem in near]
-        return [(stem, self._ranking.guessed) for stem in self._vocabulary.pieces(word)]
+            return [(one, self._ranking.spelt * min(1.0, len(word) / _SURE_LETTERS)) for one in near]
+        return [(piece, self._ranking.guessed) for piece in self._vocabulary.pieces(word)]
 
 
 def _best(scores: Mapping[int, float], count: int) -> list[int]:

@@ -139,7 +139,7 @@ class _Table:
         return most.items()
 
     def _saying(self, form: Form) -> Mapping[int, float]:
-        """How much documents say of all these words, between 0 and 1; twice as much of each word counts twice."""
+        """Return how much documents say of all these words, between 0 and 1; twice as much of each counts twice."""
         whole = sum(map(self._rarity.__getitem__, form))
         amounts: dict[int, float] = defaultdict(float)
         shares: dict[int, float] = defaultdict(float)
@@ -194,7 +194,7 @@ class _Fit:
         return bool(head and word) and (word in self._near[head] or word.endswith(head))
 
     def _named(self, thing: frozenset[str]) -> float:
-        """How much of the thing asked for is in a name, times how much of the name it is."""
+        """Return how much of the thing asked for is in a name, times how much of the name it is."""
         both = thing & self._nearly
         if not both or not self._asked:
             return 0.0

@@ -1,7 +1,7 @@
 """The MCP server itself: requests of a downstream client to the surface, in both protocol eras.
 
 Above: stdio.py and http.py, which carry it, and in-memory clients. Below: identity.py, asking.py, runs.py,
-resources.py, faults.py, and `broker.surface`, where everything that a model reads is made.
+resources.py, unforeseen.py, and `broker.surface`, where everything that a model reads is made.
 """
 
 from __future__ import annotations
@@ -24,7 +24,6 @@ from broker.host_arguments import check_told
 from broker.server.agents import definitions_for, wants_structured
 from broker.server.announcing import Announcer
 from broker.server.asking import Asking
-from broker.server.faults import told_without_details
 from broker.server.identity import NoSessionError, SessionKeeper, handle_in
 from broker.server.log_levels import LogLevels
 from broker.server.notices import Notices
@@ -32,6 +31,7 @@ from broker.server.resources import Resources
 from broker.server.runs import DrainingError, NoRoomError, Runs
 from broker.server.settings import ServeSettings
 from broker.server.tools_mode import CALL, SESSION_KEY, ToolsMode, for_older_clients
+from broker.server.unforeseen import told_without_details
 from broker.surface import KeptOutputs, Reply, Surface, texts, tool_definitions
 from broker.surface.definitions import DETAILS, EXECUTE, INPUT_SCHEMAS, SEARCH
 from sandbox.limits import check_limits
@@ -108,7 +108,7 @@ class BrokerServer:
 
     async def drain(self) -> None:
         """Take no more runs in, and end those that there are; the next server can resume them."""
-        self.broker.shuts_down()
+        self.broker.note_shutdown()
         await self.runs.drain(self.settings.grace_seconds)
 
     def _make_mcp(self) -> _Server:

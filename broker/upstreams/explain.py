@@ -36,7 +36,7 @@ _ACCOUNT = "Correct client_id, client_secret and issuer of its 'oauth'."
 
 
 @dataclass(frozen=True, slots=True)
-class Trouble:
+class Explanation:
     """What is wrong, as a sentence without its full stop, and what to do about it."""
 
     problem: str
@@ -50,7 +50,7 @@ def explain(
     error: Exception | None,
     *,
     timed_out: bool,
-) -> Trouble:
+) -> Explanation:
     """Put the end of a connection, or of an attempt at one, into words."""
     trail = connection.trail
     if trail.refused is not None and trail.missing_metadata:
@@ -60,7 +60,7 @@ def explain(
         seconds = f"{settings.connect_timeout_seconds:g}"
         words = f"; its last words: {connection.last_words}" if connection.last_words else ""
         late = f"it did not become ready within {seconds} s{words}"
-        return Trouble(late, f"{see}, or raise connect_timeout_seconds.")
+        return Explanation(late, f"{see}, or raise connect_timeout_seconds.")
     causes = list(_causes(error)) if error is not None else []
     known = next(filter(None, (_known(name, settings, cause) for cause in causes)), None)
     if known is not None:
@@ -69,38 +69,42 @@ def explain(
         return _refused(name, settings, trail)
     look = "Run its command by hand" if settings.url is None else "See what the server's log says"
     if reason := trail.unread or connection.reason:
-        return Trouble(reason, f"{look} to see why." if settings.url is None else f"{look}.")
-    return unreachable(error) or Trouble(_unforeseen(causes, connection.redact), f"{look}, or ask the server's author.")
+        return Explanation(reason, f"{look} to see why." if settings.url is None else f"{look}.")
+    return unreachable(error) or Explanation(
+        _unforeseen(causes, connection.redact), f"{look}, or ask the server's author."
+    )
 
 
-def unreachable(error: BaseException | None) -> Trouble | None:
+def unreachable(error: BaseException | None) -> Explanation | None:
     """Put into words why a server cannot be reached over HTTP; None if something else went wrong."""
     causes = _causes(error) if error is not None else ()
     return next((_unreachable(cause) for cause in causes if isinstance(cause, _HTTP_ERRORS)), None)
 
 
-def _known(name: str, settings: ServerConfig, cause: Exception) -> Trouble | None:  # noqa: PLR0911  # a table of faults
+def _known(name: str, settings: ServerConfig, cause: Exception) -> Explanation | None:  # noqa: PLR0911  # a table
     command = settings.command or ""
     match cause:
         case FileNotFoundError() | NotADirectoryError():
             if settings.cwd is not None and not settings.cwd.is_dir():
-                return Trouble("its working directory does not exist", "Correct 'cwd'.")
+                return Explanation("its working directory does not exist", "Correct 'cwd'.")
             remedy = "Install it, or give its full path as 'command'."
             if " " in command:
                 remedy = "'command' takes only the program: put the rest into 'args'."
-            return Trouble(f"the command {command!r} was not found", remedy)
+            return Explanation(f"the command {command!r} was not found", remedy)
         case PermissionError():
-            return Trouble(f"the command {command!r} may not be run", "Make the file executable, or correct 'command'.")
+            return Explanation(
+                f"the command {command!r} may not be run", "Make the file executable, or correct 'command'."
+            )
         case OSError() if missing := shortage(cause):
-            return Trouble(f"the system gives it no more {missing}, so it was not started", raise_limits())
+            return Explanation(f"the system gives it no more {missing}, so it was not started", raise_limits())
         case OSError() if not isinstance(cause, ConnectionError):
-            return Trouble(f"the command {command!r} cannot be started", "Correct 'command'.")
+            return Explanation(f"the command {command!r} cannot be started", "Correct 'command'.")
         case LoginError():
-            return Trouble(str(cause), _ACCOUNT if _has_account(settings) else f"Log in with {_login(name)}.")
+            return Explanation(str(cause), _ACCOUNT if _has_account(settings) else f"Log in with {_login(name)}.")
         case ReplyError() | UnreadError():
-            return Trouble(str(cause).rstrip("."), "This is a fault of the server.")
+            return Explanation(str(cause).rstrip("."), "This is a fault of the server.")
     if _is_about_versions(cause):
-        return Trouble("it supports no protocol version that codemode supports", "Update the server.")
+        return Explanation("it supports no protocol version that codemode supports", "Update the server.")
     return None
 
 
@@ -118,19 +122,19 @@ def token_refused(status: int) -> str:
     )
 
 
-def _refused(name: str, settings: ServerConfig, trail: HttpTrail) -> Trouble:
+def _refused(name: str, settings: ServerConfig, trail: HttpTrail) -> Explanation:
     """Put a refusal over HTTP into words."""
     missing = trail.missing_metadata
     problem = f"it answered HTTP {trail.refused}{f', and {missing}' if missing else ''}"
     if _has_account(settings):
-        return Trouble(problem, f"See whether its authorization server runs. {_ACCOUNT}" if missing else _ACCOUNT)
+        return Explanation(problem, f"See whether its authorization server runs. {_ACCOUNT}" if missing else _ACCOUNT)
     if settings.oauth is not None:
         when = " when that address answers" if missing else ""
-        return Trouble(problem, f"Log in with {_login(name)}{when}, or give it a token in 'headers'.")
+        return Explanation(problem, f"Log in with {_login(name)}{when}, or give it a token in 'headers'.")
     if settings.headers:
-        return Trouble(problem, "Correct the credentials in its 'headers'.")
+        return Explanation(problem, "Correct the credentials in its 'headers'.")
     header = '"headers": {"Authorization": "Bearer …"}'
-    return Trouble(problem, f'Add {header} to its entry, or add "oauth": {{}} and log in with {_login(name)}.')
+    return Explanation(problem, f'Add {header} to its entry, or add "oauth": {{}} and log in with {_login(name)}.')
 
 
 def _has_account(settings: ServerConfig) -> bool:
@@ -141,20 +145,20 @@ def _login(name: str) -> str:
     return f"`codemode mcp login {shlex.quote(name)}`"
 
 
-def _unreachable(error: httpx2.HTTPError | httpx2.InvalidURL) -> Trouble:
+def _unreachable(error: httpx2.HTTPError | httpx2.InvalidURL) -> Explanation:
     if isinstance(error, httpx2.InvalidURL):
-        return Trouble("its 'url' is not a usable URL", "Correct 'url'.")
+        return Explanation("its 'url' is not a usable URL", "Correct 'url'.")
     for cause in _chain(error):
         match cause:
             case socket.gaierror():
-                return Trouble("the host name of its URL is not known", "Correct 'url'.")
+                return Explanation("the host name of its URL is not known", "Correct 'url'.")
             case ssl.SSLCertVerificationError():
-                return Trouble("its certificate is not trusted", "Have it reissued, or correct 'url'.")
+                return Explanation("its certificate is not trusted", "Have it reissued, or correct 'url'.")
             case ssl.SSLError():
-                return Trouble("it does not speak TLS", "Correct 'url': is it http instead of https?")
+                return Explanation("it does not speak TLS", "Correct 'url': is it http instead of https?")
     if isinstance(error, httpx2.ConnectError):
-        return Trouble(UNREACHED, "Start the server or correct 'url'.")
-    return Trouble(BROKEN_OFF, "See what the server's log says, or correct 'url'.")
+        return Explanation(UNREACHED, "Start the server or correct 'url'.")
+    return Explanation(BROKEN_OFF, "See what the server's log says, or correct 'url'.")
 
 
 def _chain(error: BaseException | None) -> Iterator[BaseException]:

@@ -108,7 +108,7 @@ def _data_of(events: bytes) -> Iterator[bytes]:
 
 
 @dataclass(slots=True)
-class Pace:
+class StreamInterval:
     """Bounds how often a stream is opened again that its server keeps ending."""
 
     _opened_at: float = -math.inf

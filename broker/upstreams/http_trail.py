@@ -19,7 +19,7 @@ import mcp.types as t
 from broker.authorization.shown import shown_name
 from broker.errors import LoginError
 from broker.upstreams.child_messages import OVER_BOUND
-from broker.upstreams.http_answers import BROKEN_OFF, LATE, STREAM, UNREACHED, BoundedBody, Pace, UnreadError
+from broker.upstreams.http_answers import BROKEN_OFF, LATE, STREAM, UNREACHED, BoundedBody, StreamInterval, UnreadError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -53,7 +53,7 @@ class SentCall:
         unread: Why that answer was not read to its end, or did not come.
         has_failed: Whether a request of it met an error, of the network or of the login.
         is_over: Whether nobody waits for an answer any more.
-        pace: How often its stream may be opened again.
+        interval: How often its stream may be opened again.
     """
 
     refused: int | None = None
@@ -61,7 +61,7 @@ class SentCall:
     unread: str = ""
     has_failed: bool = False
     is_over: bool = False
-    pace: Pace = field(default_factory=Pace)
+    interval: StreamInterval = field(default_factory=StreamInterval)
     _request: httpx2.Request | None = None
 
     @property
@@ -186,7 +186,7 @@ class HttpTrail:
             sent = self._sent()
             if sent.is_over:
                 raise UnreadError(LATE)
-            await sent.pace.wait()
+            await sent.interval.wait()
         elif _is_for_server(request) and (sent := self._sent()) is not self._beside_calls:
             sent.begin(request)
 

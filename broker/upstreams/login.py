@@ -183,8 +183,8 @@ async def _register(oauth: OAuthClient, storage: KeptTokens) -> None:
 
 def _reason(error: BaseException) -> str:
     """Return what is inside exception groups: our own words, or the kind of what is somebody else's."""
-    if trouble := unreachable(error):
-        return f"{trouble.problem}. {trouble.what_to_do.rstrip('.')}"
+    if explanation := unreachable(error):
+        return f"{explanation.problem}. {explanation.what_to_do.rstrip('.')}"
     while isinstance(error, BaseExceptionGroup):
         error = error.exceptions[0]
     return str(error) if isinstance(error, LoginError) else type(error).__name__

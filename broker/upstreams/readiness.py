@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import anyio
 
 if TYPE_CHECKING:
-    from broker.upstreams.explain import Trouble
+    from broker.upstreams.explain import Explanation
     from broker.upstreams.server_status import State
 
 RETRY_SECONDS = 5.0
@@ -24,13 +24,13 @@ class Readiness:
 
     Attributes:
         state: What it can be used for now.
-        trouble: What ended the last connection or attempt; None once it is connected, or no longer needed.
+        explanation: What ended the last connection or attempt; None once it is connected, or no longer needed.
     """
 
     def __init__(self, *, is_disabled: bool, is_lazy: bool) -> None:
         """Begin before the first attempt to connect."""
         self.state: State = "disabled" if is_disabled else "asleep" if is_lazy else "connecting"
-        self.trouble: Trouble | None = None
+        self.explanation: Explanation | None = None
         self._is_disabled = is_disabled
         self._is_lazy = is_lazy
         self._failed_at = -math.inf
@@ -65,16 +65,16 @@ class Readiness:
 
     def become_ready(self) -> None:
         """Say that it is connected and its tools are listed."""
-        self.state, self.trouble = "ready", None
+        self.state, self.explanation = "ready", None
         self._settled.set()
 
     def lose(self) -> None:
         """Say that its connection has ended: who needs it waits for the next one."""
         self._unsettle()
 
-    def fail(self, trouble: Trouble, *, was_ready: bool) -> None:
+    def fail(self, explanation: Explanation, *, was_ready: bool) -> None:
         """Say why a connection, or an attempt at one, has ended."""
-        self.trouble = trouble
+        self.explanation = explanation
         if not was_ready:
             self.state = "down"
             self._settled.set()
@@ -83,14 +83,14 @@ class Readiness:
         """Say that a lazy server is not needed now."""
         self._wanted = anyio.Event()
 
-    def sleeps(self, *, was_ready: bool) -> bool:
-        """Tell whether it is a lazy server that has been disconnected and waits to be needed again."""
+    def fall_asleep(self, *, was_ready: bool) -> bool:
+        """Let a lazy server that has been disconnected sleep until it is needed again; return whether it does."""
         if not self._is_lazy:
             return False
         if not was_ready:
             self._failed_at, self._wanted = anyio.current_time(), anyio.Event()
         elif not self._wanted.is_set():
-            self.state, self.trouble = "asleep", None
+            self.state, self.explanation = "asleep", None
             self._settled.set()
         return not self._wanted.is_set()
 

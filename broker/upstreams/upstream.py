@@ -92,15 +92,15 @@ class Upstream:
         """How the server is doing now."""
         version = self._protocol_version
         state = self._readiness.state
-        trouble = self._readiness.trouble if state in {"down", "connecting"} else None
+        explanation = self._readiness.explanation if state in {"down", "connecting"} else None
         return ServerStatus(
             name=self.name,
             state=state,
             protocol_version=version,
             era=None if version is None else "2026" if version in MODERN_PROTOCOL_VERSIONS else "2025",
             tool_count=len(self._tools.listing.tools),
-            problem=trouble.problem if trouble else None,
-            what_to_do=trouble.what_to_do if trouble else None,
+            problem=explanation.problem if explanation else None,
+            what_to_do=explanation.what_to_do if explanation else None,
             warnings=self._tools.listing.problems,
             is_lazy=self.settings.lazy,
             about=self.settings.about,
@@ -136,7 +136,7 @@ class Upstream:
                 await self._readiness.begin()
                 began = anyio.current_time()
                 was_ready = await self._attempt()
-                if self._readiness.sleeps(was_ready=was_ready):
+                if self._readiness.fall_asleep(was_ready=was_ready):
                     delay = FIRST_DELAY_SECONDS
                     continue
                 steady = was_ready and anyio.current_time() - began >= _STEADY_SECONDS
@@ -173,12 +173,12 @@ class Upstream:
             finally:
                 self._lose_connection()
         timed_out = scope.cancelled_caught and not ready
-        trouble = explain(self.name, self.settings, connection, error, timed_out=timed_out)
-        trouble = replace(trouble, problem=self._redact(trouble.problem))
+        explanation = explain(self.name, self.settings, connection, error, timed_out=timed_out)
+        explanation = replace(explanation, problem=self._redact(explanation.problem))
         self._protocol_version = None
         if self._readiness.is_wanted:
-            logger().warning("server is down", server=self.name, problem=trouble.problem)
-        self._readiness.fail(trouble, was_ready=ready)
+            logger().warning("server is down", server=self.name, problem=explanation.problem)
+        self._readiness.fail(explanation, was_ready=ready)
         return ready
 
     def _lose_connection(self) -> None:
@@ -271,6 +271,6 @@ class Upstream:
         return connection
 
     def _why_unavailable(self) -> str:
-        trouble = self._readiness.trouble
-        problem = trouble.problem if trouble else f"it is {self._readiness.state}"
+        explanation = self._readiness.explanation
+        problem = explanation.problem if explanation else f"it is {self._readiness.state}"
         return call_texts.unavailable(self.name, problem)

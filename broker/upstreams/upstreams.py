@@ -96,7 +96,7 @@ class Upstreams:
         return frozenset(name for name, upstream in self.by_name.items() if upstream.settings.lazy)
 
     def statuses(self) -> list[ServerStatus]:
-        """How each server is doing now, in the order of the config."""
+        """Return how each server is doing now, in the order of the config."""
         return [upstream.status for upstream in self.by_name.values()]
 
     async def settled(self, timeout_seconds: float | None) -> bool:

@@ -13,7 +13,7 @@ from mcp import Client, MCPError
 
 from broker import Broker, BrokerServer, Grant
 from broker.runs.envelope import ExecutionResult
-from broker.server.faults import UNFORESEEN
+from broker.server.unforeseen import UNFORESEEN
 from broker.surface import texts, tool_definitions
 
 pytestmark = pytest.mark.anyio

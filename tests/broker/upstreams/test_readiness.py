@@ -6,12 +6,12 @@ import anyio
 import pytest
 
 from broker.upstreams import readiness
-from broker.upstreams.explain import Trouble
+from broker.upstreams.explain import Explanation
 from broker.upstreams.readiness import Readiness
 
 pytestmark = [pytest.mark.anyio, pytest.mark.usefixtures("deadline")]
 
-DOWN = Trouble("it exited", "look at its log")
+DOWN = Explanation("it exited", "look at its log")
 
 
 def lazy() -> Readiness:
@@ -56,16 +56,16 @@ async def test_whoever_needs_a_sleeping_server_waits_until_it_is_ready():
 async def test_whoever_needs_a_server_that_fails_is_told_so_at_once_and_for_a_while(monkeypatch):
     one = lazy()
     assert await wait_for(one, lambda: one.fail(DOWN, was_ready=False)) == "down"
-    assert one.sleeps(was_ready=False)
+    assert one.fall_asleep(was_ready=False)
     one.want()
     await one.settled()
-    assert (one.state, one.trouble, one.is_wanted) == ("down", DOWN, False)
+    assert (one.state, one.explanation, one.is_wanted) == ("down", DOWN, False)
     monkeypatch.setattr(readiness, "RETRY_SECONDS", 0)
     assert await wait_for(one, one.become_ready) == "ready"
-    assert one.trouble is None
+    assert one.explanation is None
 
 
-async def test_a_server_that_rests_sleeps_without_trouble_unless_it_is_needed_meanwhile():
+async def test_a_server_that_rests_sleeps_without_an_explanation_unless_it_is_needed_meanwhile():
     for is_needed in (False, True):
         one = lazy()
         await wait_for(one, one.become_ready)
@@ -74,14 +74,14 @@ async def test_a_server_that_rests_sleeps_without_trouble_unless_it_is_needed_me
         one.fail(DOWN, was_ready=True)
         if is_needed:
             assert await wait_for(one, one.become_ready) == "ready"
-        assert one.sleeps(was_ready=True) != is_needed
-        assert one.trouble is None
+        assert one.fall_asleep(was_ready=True) != is_needed
+        assert one.explanation is None
 
 
 async def test_a_server_that_is_not_lazy_never_sleeps():
     one = Readiness(is_disabled=False, is_lazy=False)
     one.fail(DOWN, was_ready=False)
-    assert not one.sleeps(was_ready=False)
+    assert not one.fall_asleep(was_ready=False)
     assert one.is_wanted
 
 

@@ -31,8 +31,8 @@ def policy_problems(error: ValidationError, document: Any, model: type[BaseModel
             yield sentence
 
 
-def first_fault(error: ValidationError) -> str:
-    """Return what is wrong with a predicate."""
+def predicate_problem(error: ValidationError) -> str:
+    """Return the first fault of a predicate as a sentence."""
     fault = error.errors(include_url=False, include_input=False)[0]
     return f"{_place(fault['loc'], None)}{_sentence(fault, None)}"
 
