@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from broker.broker import Broker
     from broker.calls.attempts import CallRecord
     from broker.calls.script_functions import Extraction
-    from broker.config import Config
+    from broker.config.config import Config
     from broker.disclosure.tool_details import ToolDetails
     from broker.errors import (
         BrokerError,
@@ -82,7 +82,7 @@ _MODULES = {
     "CheckMode": "runs.script_check",
     "CheckedScript": "runs.script_check",
     "Comparison": "recordings.replay.compare",
-    "Config": "config",
+    "Config": "config.config",
     "ConfigError": "errors",
     "Denial": "authorization.grants",
     "Difference": "recordings.replay.replay",

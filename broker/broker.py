@@ -14,13 +14,13 @@ from typing import TYPE_CHECKING, Any, Self
 import anyio
 import anyio.lowlevel
 
-from broker.audit import AuditLog
+from broker.audit.log import AuditLog
 from broker.authorization.desk import ConsentDesk
 from broker.authorization.kept_grants import KeptGrants, server_identity
 from broker.authorization.policy import Policy
 from broker.authorization.quotas import Quotas
-from broker.config import Config
-from broker.config_problems import name_problems
+from broker.config.config import Config
+from broker.config.problems import name_problems
 from broker.errors import ConfigError
 from broker.host_arguments import (
     check_answerer,

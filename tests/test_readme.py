@@ -17,12 +17,12 @@ from pydantic import BaseModel
 from typer.main import get_command
 
 from broker import Config, ServerConfig
-from broker.audit_settings import AuditSettings
+from broker.audit.settings import AuditSettings
 from broker.authorization.policy_config import PolicyConfig
 from broker.cli.app import app
+from broker.config.sandbox_settings import SandboxSettings
 from broker.disclosure.settings import DisclosureSettings
 from broker.recordings.settings import RecordingSettings
-from broker.sandbox_settings import SandboxSettings
 from broker.server.settings import OAuthSettings, ServeSettings
 from broker.upstreams.oauth_settings import OAuthClient
 from sandbox import Limits

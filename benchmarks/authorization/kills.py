@@ -23,7 +23,7 @@ from pathlib import Path
 import anyio
 
 from broker import Broker, Config, Grant, ServerConfig
-from broker.audit_chain import entries, verify
+from broker.audit.chain import entries, verify
 from broker.store import Store
 from sandbox import Limits
 

@@ -27,7 +27,7 @@ from broker.logging import logger
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-    from broker.audit import AuditLog
+    from broker.audit.log import AuditLog
     from broker.authorization.grants import Grant, Held
     from broker.authorization.outlook import Outlook
     from broker.authorization.questions import Answerer

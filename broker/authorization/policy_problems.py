@@ -1,6 +1,6 @@
 """Words the faults that pydantic finds in a policy, in sentences that name rule and field.
 
-Above: config_problems.py and predicates.py. Below: pydantic, value_faults.py. No sentence holds a value: one may come
+Above: config/problems.py and predicates.py. Below: pydantic, value_faults.py. No sentence holds a value: one may come
 from a variable.
 """
 
@@ -9,7 +9,7 @@ from __future__ import annotations
 import difflib
 from typing import TYPE_CHECKING, Any
 
-from broker.value_faults import words_for
+from broker.config.value_faults import words_for
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

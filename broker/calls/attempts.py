@@ -1,6 +1,6 @@
 """One attempt of a script to call a tool, from call to answer: its records for the envelope and the audit.
 
-Above: tool_calls.py, which carries it along. Below: audit.py. The audit is written before the call is sent; a call
+Above: tool_calls.py, which carries it along. Below: audit/log.py. The audit is written before the call is sent; a call
 that cannot be written down is not made.
 """
 
@@ -22,7 +22,7 @@ from sandbox import Completion, Failed, Returned
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from broker.audit import AuditLog
+    from broker.audit.log import AuditLog
     from broker.authorization.calls import PendingCall
     from broker.authorization.decision import Allow, Basis
     from broker.calls.call_journal import CallJournal

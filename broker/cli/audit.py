@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
-from broker.audit_chain import Entry, entries, prune, verify
+from broker.audit.chain import Entry, entries, prune, verify
 from broker.authorization.decision import basis_name
 from broker.authorization.grants import BEFOREHAND
 from broker.authorization.shown import shown_name, shown_text

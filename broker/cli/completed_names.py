@@ -58,8 +58,8 @@ def complete_grant() -> Offered:
 def complete_server(context: typer.Context) -> Offered:
     """Return the servers of the config that the command line names so far, or else of the user's own."""
     from broker.cli.config_file import find_config
-    from broker.config_problems import name_problems
-    from broker.config_text import decoded, read_text
+    from broker.config.problems import name_problems
+    from broker.config.text import decoded, read_text
     from broker.errors import ConfigError
 
     named = context.params.get("config") or os.environ.get(CONFIG_VARIABLE)  # `audit` takes none, and reads none

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from broker import Config, ServerStatus
-    from broker.sandbox_settings import SandboxSettings
+    from broker.config.sandbox_settings import SandboxSettings
     from sandbox import Confinement
     from sandbox.image import Image
 

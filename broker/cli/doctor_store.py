@@ -13,7 +13,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from broker import audit_chain
+from broker.audit import chain
 from broker.authorization import kept_grants
 from broker.cli.findings import Finding
 from broker.errors import StoreError
@@ -32,7 +32,7 @@ CHECK_SECONDS = 5.0
 LEAST_MIB = 100
 """A run may write some megabytes; the log of what is written may become 16."""
 
-_TABLES = (recordings.TABLES, audit_chain.TABLES, kept_grants.TABLES)
+_TABLES = (recordings.TABLES, chain.TABLES, kept_grants.TABLES)
 _OTHERS_WRITE = stat.S_IWGRP | stat.S_IWOTH
 _ELSEWHERE = f"or set {VARIABLE} to a file elsewhere"
 

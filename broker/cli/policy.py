@@ -7,7 +7,7 @@ import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from broker.audit_chain import entries
+from broker.audit.chain import entries
 from broker.authorization.calls import Caller, PendingCall, ToolFacts
 from broker.authorization.decision import Allow, Ask, Decision, Deny, authorize, basis_name
 from broker.authorization.flow import FlowState

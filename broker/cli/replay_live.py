@@ -22,7 +22,7 @@ from broker.cli.given_grants import grants_of, report_idle, report_unlisted
 from broker.cli.script_file import read_script
 from broker.cli.stored import open_recordings
 from broker.cli.terminal import Problem, can_ask, note, notes, print_table, write_result
-from broker.config_text import decoded, read_text
+from broker.config.text import decoded, read_text
 from broker.errors import ConfigError
 from broker.recordings.replay.compare import compare_recordings
 from broker.recordings.replay.policy_replay import judge_recording

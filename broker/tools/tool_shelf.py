@@ -24,7 +24,7 @@ from codegen.plain_text import one_line
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from broker.config import Config
+    from broker.config.config import Config
     from broker.redaction import Redactor
     from broker.search import Embedder, Ranker
     from broker.store import Store

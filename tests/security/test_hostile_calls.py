@@ -18,7 +18,7 @@ from mcp.server import MCPServer
 from mcp.server.mcpserver.exceptions import ToolError
 
 from broker import Broker, Config, PolicyConfig
-from broker.audit_chain import entries, verify
+from broker.audit.chain import entries, verify
 from broker.store import Store
 from sandbox import Limits
 

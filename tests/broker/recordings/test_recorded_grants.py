@@ -9,7 +9,7 @@ import anyio.lowlevel
 import pytest
 
 from broker import Denial, Grant, PolicyConfig, Verdict
-from broker.audit_chain import entries
+from broker.audit.chain import entries
 from broker.authorization.choices import Choice, answers_of
 from broker.authorization.kept_grants import KeptGrants
 from broker.authorization.predicates import Predicate

@@ -9,8 +9,8 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any
 
+from broker.config.other_forms import of_variable
 from broker.keyrings import KeyringError, password
-from broker.other_forms import of_variable
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

@@ -1,6 +1,6 @@
 """The `mcpServers` JSON that people already have, read into checked models.
 
-Above: the broker and the command line. Below: pydantic, variables.py for `${VAR}`, config_problems.py, and a model for
+Above: the broker and the command line. Below: pydantic, variables.py for `${VAR}`, problems.py, and a model for
 each section. A config is wholly right or it is one `ConfigError` that lists every problem.
 """
 
@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import BaseModel, ConfigDict, Field, PrivateAttr, ValidationError
 
-from broker import other_forms
-from broker.audit_settings import AuditSettings
+from broker.audit.settings import AuditSettings
 from broker.authorization.policy_config import PolicyConfig
-from broker.config_problems import (
+from broker.config import other_forms
+from broker.config.problems import (
     data_problems,
     name_problems,
     place,
@@ -25,14 +25,14 @@ from broker.config_problems import (
     top_problems,
     validation_problems,
 )
-from broker.config_text import TOO_DEEP, TOO_LONG, decoded, missing, read_text
+from broker.config.sandbox_settings import SandboxSettings
+from broker.config.text import TOO_DEEP, TOO_LONG, decoded, missing, read_text
+from broker.config.variables import Expansion
 from broker.disclosure.settings import DisclosureSettings
 from broker.errors import ConfigError
 from broker.recordings.settings import RecordingSettings
-from broker.sandbox_settings import SandboxSettings
 from broker.server.settings import ServeSettings
 from broker.upstreams.server_config import ServerConfig  # noqa: TC001  # pydantic reads it
-from broker.variables import Expansion
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping

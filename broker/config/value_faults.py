@@ -1,6 +1,6 @@
 """What pydantic found wrong with one value, in words that follow its place: `must be a whole number`.
 
-Above: config_problems.py and policy_problems.py, which name the place. Below: pydantic. No words hold a value:
+Above: problems.py and policy_problems.py, which name the place. Below: pydantic. No words hold a value:
 one may be a secret, or come from a variable.
 """
 

@@ -1,6 +1,6 @@
 """What was attempted, decided and done: one record for each attempt of a script to call a tool, before it is sent.
 
-Above: attempts.py writes, the command line reads. Below: audit_chain.py, which chains the records.
+Above: attempts.py writes, the command line reads. Below: chain.py, which chains the records.
 """
 
 from __future__ import annotations
@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
 
-from broker.audit_chain import TABLES, append, prune
-from broker.audit_settings import AuditSettings
+from broker.audit.chain import TABLES, append, prune
+from broker.audit.settings import AuditSettings
 from codegen.tool_spec import canonical_json
 
 if TYPE_CHECKING:

@@ -11,12 +11,12 @@ from typing import Annotated, Any
 import pytest
 from pydantic import Field, TypeAdapter, ValidationError
 
-from broker.audit_settings import AuditSettings
-from broker.config import Config
+from broker.audit.settings import AuditSettings
+from broker.config.config import Config
+from broker.config.value_faults import words_for
 from broker.errors import ConfigError
 from broker.server.settings import ServeSettings
 from broker.upstreams.server_config import ServerConfig
-from broker.value_faults import words_for
 
 FOLDER = Path("/etc/codemode")
 SECRET = "s3cr3t-v4lue"  # noqa: S105  # made up

@@ -15,15 +15,15 @@ from mcp.server import MCPServer
 
 from benchmarks.authorization import kills
 from broker import Broker, Config, Grant
-from broker.audit import AuditLog, audit_json_schema
-from broker.audit_chain import FIRST, entries, prune, verify
-from broker.audit_settings import AuditSettings
+from broker.audit.chain import FIRST, entries, prune, verify
+from broker.audit.log import AuditLog, audit_json_schema
+from broker.audit.settings import AuditSettings
 from broker.authorization.calls import PendingCall
 from broker.errors import RunInterruptedError, StoreError
 from broker.redaction import Redactor
 from broker.store import Store
 
-SCHEMA_FILE = Path(__file__).parents[2] / "docs" / "audit.schema.json"
+SCHEMA_FILE = Path(__file__).parents[3] / "docs" / "audit.schema.json"
 SECRET = "k3y-of-the-desk"  # noqa: S105  # what must not be seen
 CONFIG = '{"mcpServers": {}, "policy": {"rules": [{"tools": "desk.drop", "effect": "deny", "reason": "${REASON}"}]}}'
 

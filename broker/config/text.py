@@ -11,7 +11,7 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
-from broker import other_forms
+from broker.config import other_forms
 from broker.errors import ConfigError
 from broker.named_file import read_named
 from sandbox.json_bounds import is_within_depth

@@ -1,6 +1,6 @@
 """Records chained by hashes: appended, read, verified, and pruned from the beginning.
 
-Above: audit.py, which says what is in them, and `codemode audit`. Below: store.py. Each record holds the hash of the
+Above: log.py, which says what is in them, and `codemode audit`. Below: store.py. Each record holds the hash of the
 one before, so that a change, a gap or an insertion shows. A cut at the end does not: keep the last hash somewhere else
 to see that. What is pruned leaves a record behind that names the last hash of it, from which the rest goes on.
 """

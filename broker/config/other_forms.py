@@ -1,6 +1,6 @@
 """Recognises the config forms of other programs, and says what to write here instead: most configs are copied.
 
-Above: config.py, config_problems.py, variables.py. Below: nothing.
+Above: config.py, problems.py, variables.py. Below: nothing.
 """
 
 from __future__ import annotations

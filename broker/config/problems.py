@@ -14,13 +14,13 @@ from typing import TYPE_CHECKING, Any, get_args
 
 from pydantic import ValidationError
 
-from broker import other_forms
 from broker.authorization.policy_config import PolicyConfig
 from broker.authorization.policy_problems import policy_problems
+from broker.config import other_forms
+from broker.config.value_faults import words_for
 from broker.server.settings import OAuthSettings
 from broker.upstreams import carried_text, oauth_settings
 from broker.upstreams.server_config import ServerConfig
-from broker.value_faults import words_for
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping

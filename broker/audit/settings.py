@@ -1,6 +1,6 @@
 """How long the audit is kept: the `audit` section of a config.
 
-Above: config.py, audit.py. Below: pydantic.
+Above: config.py, log.py. Below: pydantic.
 """
 
 from __future__ import annotations
