@@ -78,7 +78,7 @@ def _remove(folder: Path) -> None:
 
 
 def _is_left_behind(folder: Path) -> bool:
-    """Whether a folder is one that a process of this user held which has ended; of Windows nothing is known."""
+    """Tell whether a folder is one that a process of this user held which has ended; of Windows nothing is known."""
     if sys.platform != "win32":
         with suppress(OSError):
             found = folder.lstat()

@@ -30,7 +30,7 @@ from sandbox.engine import engine
 from sandbox.errors import ImageError
 from sandbox.nameless_file import nameless_file
 from sandbox.page_cache import read_in
-from sandbox.private_folder import trouble_with
+from sandbox.private_folder import prepare_folder
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -71,7 +71,7 @@ class CompiledFile:
         return CompiledFile(Path(path), identity, descriptor)
 
     def is_unchanged(self) -> bool:
-        """Whether it is still that very file."""
+        """Tell whether it is still that very file."""
         return self.descriptor is not None or identity(self.path) == self.identity
 
 
@@ -100,10 +100,10 @@ class CompiledImage:
         self._lock = proofs / f"{name}.lock"
         self.use = proofs / f"{name}.use"
 
-    def trouble(self, *, is_written: bool = False) -> str:
-        """Return why the two folders can't be used, or written to; empty where they can."""
+    def prepare(self, *, is_written: bool = False) -> str:
+        """Make the two folders; return why they cannot be used, or written to, or nothing."""
         folders = ((self.path.parent, "image cache", "XDG_CACHE_HOME"), (self.proofs, "data folder", "XDG_DATA_HOME"))
-        return "; ".join(filter(None, (trouble_with(*folder, is_written=is_written) for folder in folders)))
+        return "; ".join(filter(None, (prepare_folder(*folder, is_written=is_written) for folder in folders)))
 
     def map(self) -> tuple[wasm.Component, CompiledFile] | None:
         """Return the code and its file, or None for a file that is not there or not proven."""
@@ -120,7 +120,7 @@ class CompiledImage:
         A file that is there and has these bytes stays: processes with other data folders may start workers on it.
 
         Raises:
-            ImageError: One of the two can't be written.
+            ImageError: One of the two cannot be written.
         """
         self._prove(Proof(hashlib.sha256(code).hexdigest(), ""))
         found = identity(self.path)
@@ -192,7 +192,7 @@ def map_apart(code: bytes) -> tuple[wasm.Component, CompiledFile]:
     """Map code that was just compiled from a file without a name.
 
     Raises:
-        ImageError: It can't be mapped.
+        ImageError: It cannot be mapped.
         OSError: There is no room for it.
     """
     with contextlib.ExitStack() as stack:
@@ -203,14 +203,14 @@ def map_apart(code: bytes) -> tuple[wasm.Component, CompiledFile]:
         if component is not None:
             weakref.finalize(component, stack.pop_all().close)
             return component, file
-    raise ImageError("the image just compiled can't be loaded")
+    raise ImageError("the image just compiled cannot be loaded")
 
 
 def write_private(path: Path, data: bytes) -> None:
     """Write a file beside its place and rename it, so that readers and other writers only ever see whole ones.
 
     Raises:
-        ImageError: It can't be written.
+        ImageError: It cannot be written.
     """
     with _writing:
         partial = None
@@ -223,4 +223,4 @@ def write_private(path: Path, data: bytes) -> None:
             if partial is not None:
                 with contextlib.suppress(OSError):
                     os.unlink(partial)  # noqa: PTH108
-            raise ImageError(f"{path.name} can't be written to {path.parent}: {error.strerror}") from None
+            raise ImageError(f"{path.name} cannot be written to {path.parent}: {error.strerror}") from None

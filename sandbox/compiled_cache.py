@@ -53,7 +53,7 @@ class CachedImage:
     wasmtime: str
 
     def is_given_up(self, now: float) -> bool:
-        """Whether it has been unused for so long that it is removed."""
+        """Tell whether it has been unused for so long that it is removed."""
         is_other = self.wasmtime not in {"", WASMTIME}
         return now - self.used > (KEPT_FROM_OTHERS_SECONDS if is_other else KEPT_SECONDS)
 
@@ -118,7 +118,7 @@ def remove_cached(key: str, cache: Path | None = None, proofs: Path | None = Non
                 raise ImageError(f"the compiled image {key} is in use: end what runs scripts on it first")
             image.remove()
     except OSError as error:
-        raise ImageError(f"the compiled image {key} can't be removed: {error.strerror}") from None
+        raise ImageError(f"the compiled image {key} cannot be removed: {error.strerror}") from None
 
 
 def prune(cache: Path | None = None, proofs: Path | None = None) -> None:

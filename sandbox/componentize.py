@@ -167,14 +167,14 @@ def _run(staging: Path, made: Path, program: str, preload: dict[str, str]) -> su
 
 
 def _linked(staging: Path, made: Path) -> Path:
-    """Link the component's libraries; as a process, because a build environment can't import this package."""
+    """Link the component's libraries; as a process, because a build environment cannot import this package."""
     shutil.copytree(LINKER, staging / LINKER.name, ignore=shutil.ignore_patterns("__pycache__"))
     linked = staging / "linked.wasm"
     # -P: nothing of the folder that the build was started in is imported.
     command = [sys.executable, "-P", "-m", LINKER.name, str(made), str(linked)]
     finished = run_program(command, staging, {"PYTHONPATH": str(staging)})
     if finished.returncode != 0:
-        raise ComponentizeError(f"the component's libraries can't be linked:\n{finished.stderr}")
+        raise ComponentizeError(f"the component's libraries cannot be linked:\n{finished.stderr}")
     return linked
 
 

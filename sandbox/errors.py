@@ -1,7 +1,7 @@
 """What the sandbox raises: faults on the host's side only. What a script causes is an `Outcome`.
 
 SandboxError
-├── ImageError            the guest image is missing, does not fit or can't be compiled
+├── ImageError            the guest image is missing, does not fit or cannot be compiled
 ├── KernelGoneError       a kernel was used after one of its scripts was stopped or broke it
 ├── ProtocolError         the guest sent something that is not a step
 ├── SandboxClosedError    used before it was entered or after it was left
@@ -17,7 +17,7 @@ class SandboxError(Exception):
 
 
 class ImageError(SandboxError):
-    """The guest image is missing, does not fit this wasmtime or can't be compiled; the text says what to do."""
+    """The guest image is missing, does not fit this wasmtime or cannot be compiled; the text says what to do."""
 
 
 class KernelGoneError(SandboxError):

@@ -217,7 +217,7 @@ def _may_hold_surrogates(text: str) -> bool:
 
 
 def _is_unicode(value: Any) -> bool:
-    """Whether every string in JSON data can be written as UTF-8."""
+    """Tell whether every string in JSON data can be written as UTF-8."""
     if isinstance(value, str):
         return _SURROGATE.search(value) is None
     if isinstance(value, list):

@@ -61,7 +61,7 @@ def encode_completion(call_id: int, completion: Completion, limits: Limits) -> s
             body = _ENCODER.encode(completion.value)
             field = "value"
     except (TypeError, ValueError, RecursionError):
-        return _result_error(call_id, "the answer can't be written as JSON")
+        return _result_error(call_id, "the answer cannot be written as JSON")
     if len(body) > limits.completion_bytes:
         return _result_error(
             call_id,

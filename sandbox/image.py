@@ -71,18 +71,18 @@ def load_image(
         cache: Folder for compiled images, made if missing; default is the user's cache folder.
         proofs: Folder for the proofs of compiled images, made if missing; default is in the user's data folder.
         compiling: A context manager entered while the image is compiled, to show progress; gets the reason why the
-            compiled image can't be kept, or an empty text.
+            compiled image cannot be kept, or an empty text.
 
     Raises:
         ImageError: The component is missing or damaged, or there is no place for the compiled image.
     """
     digest = component_digest(component)
     compiled = CompiledImage(compiled_path(digest, cache), proofs_folder(proofs))
-    unkept = compiled.trouble()
+    unkept = compiled.prepare()
     use = None if unkept else Use(compiled)
     mapped = None if unkept else compiled.map()
     if mapped is None:
-        unkept = unkept or compiled.trouble(is_written=True)
+        unkept = unkept or compiled.prepare(is_written=True)
         with compiling(unkept):
             mapped = _compiled_apart(component, digest, unkept) if unkept else _compiled(compiled, component, digest)
     code, file = mapped
@@ -99,7 +99,7 @@ def _compiled(compiled: CompiledImage, component: Path, digest: str) -> tuple[wa
             compiled.write(_compile(component, digest))
             mapped = compiled.map()
     if mapped is None:
-        raise ImageError(f"the image just compiled can't be loaded from {compiled.path.parent}: is the disk full?")
+        raise ImageError(f"the image just compiled cannot be loaded from {compiled.path.parent}: is the disk full?")
     return mapped
 
 
@@ -154,4 +154,4 @@ def _compile(component: Path, digest: str) -> bytes:
     try:
         return bytes(wasm.Component(engine(), source).serialize())
     except wasmtime.WasmtimeError:
-        raise ImageError(f"wasmtime {WASMTIME} can't compile the guest image: {_remedy(component)}") from None
+        raise ImageError(f"wasmtime {WASMTIME} cannot compile the guest image: {_remedy(component)}") from None

@@ -12,7 +12,7 @@ from sandbox.componentize import ComponentizeError, build_component, programs_en
 from sandbox.errors import ImageError
 from sandbox.images import COMPONENT_NAME, LOCK_NAME, BuiltImage, image_folder, read_lock_file
 from sandbox.locks import format_lock, read_lock
-from sandbox.private_folder import trouble_with
+from sandbox.private_folder import prepare_folder
 from sandbox.wheels import EXTRA, resolve, unpack
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 TAKEN = ("guest", "tools", "wit_world")
 """Modules of the image itself: a package that brings one could not be used."""
 
-_FAILED = re.compile(r"can't be imported: (\S+): (.*)")
+_FAILED = re.compile(r"cannot be imported: (\S+): (.*)")
 
 
 def build_image(
@@ -75,22 +75,22 @@ def build_image(
 
 
 def _make(folder: Path) -> None:
-    trouble = trouble_with(folder, "image folder", "XDG_DATA_HOME", is_written=True)
-    if trouble:
-        raise ImageError(trouble)
+    problem = prepare_folder(folder, "image folder", "XDG_DATA_HOME", is_written=True)
+    if problem:
+        raise ImageError(problem)
 
 
 def _check_modules(packages: Path) -> None:
     for name in TAKEN:
         if (packages / name).exists() or (packages / f"{name}.py").exists():
-            raise ImageError(f"a package brings a module {name!r}, which every image has already: it can't be used")
+            raise ImageError(f"a package brings a module {name!r}, which every image has already: it cannot be used")
 
 
 def _import_failure(said: str, left_out: Sequence[str]) -> str:
     found = _FAILED.search(said)
     if found is None:
-        return f"the image can't be built: {said[-1_000:]}"
+        return f"the image cannot be built: {said[-1_000:]}"
     module, reason = found.groups()
     if any(path.partition("/")[0].partition(".")[0] == module for path in left_out):
-        return f"{module} has compiled parts and does not work without them in WebAssembly, so it can't be in an image"
-    return f"{module} can't be imported in the guest ({reason[:300]}), so it can't be in an image"
+        return f"{module} has compiled parts and does not work without them in WebAssembly, so it cannot be in an image"
+    return f"{module} cannot be imported in the guest ({reason[:300]}), so it cannot be in an image"

@@ -86,7 +86,7 @@ async def load_selected(
     the caller's.
 
     Raises:
-        ImageError: There is no such image, or it can't be used.
+        ImageError: There is no such image, or it cannot be used.
     """
     with contextlib.ExitStack() as shown:
 
@@ -138,13 +138,13 @@ def read_lock_file(lock: Path) -> str:
     """Return the text of a lock.
 
     Raises:
-        ImageError: It can't be read.
+        ImageError: It cannot be read.
     """
     try:
         return lock.read_text("utf-8")
     except (OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
-        raise ImageError(f"the lock {lock} can't be read: {reason}") from None
+        raise ImageError(f"the lock {lock} cannot be read: {reason}") from None
 
 
 def _folder(folder: Path | None) -> Path:

@@ -53,7 +53,7 @@ def inert_value(value: Any) -> Any:
 
 
 def is_inert_json(text: str) -> bool:
-    """Whether a look at JSON text shows that every string in it is inert; false where it would take more than that."""
+    """Tell whether a look at JSON text shows that every string in it is inert; false where that takes more."""
     return ("\\" not in text or not any(escape in text for escape in _ESCAPES)) and _is_inert(text)
 
 

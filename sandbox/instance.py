@@ -1,7 +1,7 @@
 """One Store with one instance of the guest, and the work of entering it.
 
 This module enforces what ends a guest while it computes (time, printed text, interruption) and turns every trap into an
-outcome. After a trap the instance can't be entered again.
+outcome. After a trap the instance cannot be entered again.
 """
 
 from __future__ import annotations
@@ -135,7 +135,7 @@ class Instance:
         self.computed_seconds += spent
 
     def may_go_on(self) -> bool:
-        """Asked at each tick, on the guest's thread."""
+        """Tell whether the guest may go on; asked at each tick, on its thread."""
         if self._stopped is None:
             if self.is_interrupted or time.monotonic() >= self._deadline:
                 self._stopped = Stopped("wall_seconds", self.limits.wall_seconds)
@@ -144,7 +144,7 @@ class Instance:
         return self._stopped is None
 
     def has_had_its_turn(self) -> bool:
-        """Asked at a tick, if it may go on: whether it has computed so long that others have to come first."""
+        """Tell, at a tick at which it may go on, whether it has computed so long that others have to come first."""
         return time.monotonic() - self._turn_began >= QUICK_SECONDS
 
     def _warm(self) -> None:
@@ -152,7 +152,7 @@ class Instance:
         while not entry.advance():
             pass
         if isinstance(entry.answer, Raised | Stopped):
-            raise ImageError(f"the guest image can't run a script: {entry.answer}")
+            raise ImageError(f"the guest image cannot run a script: {entry.answer}")
 
     def _stop(self, stopped: Raised | Stopped) -> None:
         self._stopped = stopped

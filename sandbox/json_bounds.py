@@ -18,7 +18,7 @@ _LONG = 100
 
 
 def has_more_values(text: str, most: int) -> bool:
-    """Whether JSON holds more than `most` values; a list or an object counts as four."""
+    """Tell whether JSON holds more than `most` values; a list or an object counts as four."""
     # No character counts for more than four: a short text needs no look at it.
     return 4 * len(text) > most and _weight(text) > most and _weight_outside(text) > most
 
@@ -31,7 +31,7 @@ def decoded_bytes(text: str) -> int:
 
 
 def is_within_depth(text: str, max_depth: int) -> bool:
-    """Whether JSON is nested at most `max_depth` levels deep; for text that is not JSON, the answer may be either."""
+    """Tell whether JSON is nested at most `max_depth` levels deep; of text that is not JSON, either may be told."""
     if _openings(text) <= max_depth:
         return True
     brackets = _brackets(text)

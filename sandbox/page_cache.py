@@ -34,7 +34,7 @@ def is_in_memory(descriptor: int, step: int = PIECE) -> bool:
     """Return whether a file is, by one byte of every `step`; also where the system does not say.
 
     Raises:
-        OSError: The file can't be read.
+        OSError: The file cannot be read.
     """
     if sys.platform == "win32" or not _AT_ONCE:
         return True

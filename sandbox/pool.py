@@ -91,7 +91,7 @@ class Spares:
             self._thread.start()
 
     def __len__(self) -> int:
-        """How many are ready."""
+        """Return how many are ready."""
         return len(self._ready)
 
     def take(self) -> Instance:

@@ -30,8 +30,8 @@ def make_private_folder(folder: Path) -> None:
         folder.mkdir(mode=0o700, exist_ok=True)
 
 
-def trouble_with(folder: Path, what: str, variable: str, *, is_written: bool) -> str:
-    """Make a folder that only this user can enter; return why it can't be used, or nothing.
+def prepare_folder(folder: Path, what: str, variable: str, *, is_written: bool) -> str:
+    """Make a folder that only this user can enter; return why it cannot be used, or nothing.
 
     Args:
         folder: Where.
@@ -48,7 +48,7 @@ def trouble_with(folder: Path, what: str, variable: str, *, is_written: bool) ->
         if sys.platform != "win32" and stat.S_IMODE(found.st_mode) & 0o077:
             folder.chmod(0o700)
     except OSError as error:
-        return f"the {what} {folder} can't be used ({error.strerror}): {elsewhere}"
+        return f"the {what} {folder} cannot be used ({error.strerror}): {elsewhere}"
     if is_written and not os.access(folder, os.W_OK | os.X_OK):
-        return f"the {what} {folder} can't be written to: {elsewhere}"
+        return f"the {what} {folder} cannot be written to: {elsewhere}"
     return ""

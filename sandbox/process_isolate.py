@@ -106,7 +106,7 @@ class ProcessIsolate(Isolate):
             return answer
 
     async def _take_place(self, ends: float) -> Raised | Stopped | None:
-        """Bring a new instance to where the run is; return how the run ends if that can't be done."""
+        """Bring a new instance to where the run is; return how the run ends if that cannot be done."""
         if self._record_size > MAX_RECORD:
             return _LOST
         self.close()

@@ -74,8 +74,8 @@ class Sandbox:
                 installed one if not given.
             cache: Folder for compiled images; default is the user's cache folder.
             compiling: Makes a context manager that shows progress; it is entered, on a thread, while the image is
-                compiled (5 to 15 s, once a machine). Gets the reason why the compiled image can't be kept, so that each
-                entering compiles it, or an empty text. Left on the event loop's thread if entering the sandbox is
+                compiled (5 to 15 s, once a machine). Gets the reason why the compiled image cannot be kept, so that
+                each entering compiles it, or an empty text. Left on the event loop's thread if entering the sandbox is
                 cancelled, which does not wait for the compiler.
             isolation: `"process"` runs guests in confined worker processes, at most one for each core; `"thread"` in
                 this one, where a flaw in wasmtime gives a script what this process has.
@@ -104,7 +104,7 @@ class Sandbox:
         """Load the image, unless others have entered and not left yet: they share it.
 
         Raises:
-            ImageError: It is missing, damaged or can't be compiled.
+            ImageError: It is missing, damaged or cannot be compiled.
             SystemLimitError: An interpreter does not fit into the address space.
             WorkerError: No worker process can be started.
         """

@@ -47,7 +47,7 @@ def read_step(answer: str | Raised | Stopped, terms: Terms) -> Step:
 
 
 def is_reusable(answer: str | Raised | Stopped, step: Step) -> bool:
-    """Whether the guest has ended its script by itself, and so can run another one."""
+    """Tell whether the guest has ended its script by itself, and so can run another one."""
     if isinstance(answer, Raised | Stopped):
         return False
     match step.outcome:

@@ -96,7 +96,7 @@ def unpack(wheels: Sequence[Wheel], folder: Path, scratch: Path) -> tuple[str, .
     """Put the wheels' modules into `folder`; return the compiled parts that were left out.
 
     Raises:
-        ImageError: A wheel can't be fetched any more, is not the one that was locked, or is too large.
+        ImageError: A wheel cannot be fetched any more, is not the one that was locked, or is too large.
     """
     fetched = scratch / "wheels"
     lock = scratch / "requirements.txt"
@@ -147,7 +147,7 @@ def _nothing_fits(finished: subprocess.CompletedProcess[str], scratch: Path) -> 
     found = _MISSING.search(said)
     if found is None:
         errors = [line.removeprefix("ERROR: ") for line in said.splitlines() if line.startswith("ERROR: ")]
-        return f"the packages can't be had: {(errors or ['pip failed'])[-1][:500]}"
+        return f"the packages cannot be had: {(errors or ['pip failed'])[-1][:500]}"
     requirement = found[1]
     name = re.match(_NAME, requirement)
     command = [sys.executable, "-m", "pip", "index", "versions", "--disable-pip-version-check", name[0] if name else ""]

@@ -54,7 +54,7 @@ class WorkerProcess:
         """Start the process; `ready` waits until it can take runs.
 
         Raises:
-            WorkerError: The process can't be started.
+            WorkerError: The process cannot be started.
         """
         self.confinement: Confinement | None = None
         self.is_lost = False
@@ -116,7 +116,7 @@ class WorkerProcess:
                 raise WorkerError(f"a worker process ended while it started: {what_to_do()}")
 
     def is_ready(self) -> bool:
-        """Whether the worker can take runs."""
+        """Tell whether the worker can take runs."""
         if self.confinement is None and not self.is_lost:
             if self._hello.answer is None:
                 self._line.look()

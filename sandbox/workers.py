@@ -83,7 +83,7 @@ class Workers:
 
         Raises:
             WorkerError: Workers end as fast as they are started.
-            ImageError: The compiled image is gone from the cache, and can't be made again.
+            ImageError: The compiled image is gone from the cache, and cannot be made again.
         """
         for _ in range(MAX_ATTEMPTS):
             with contextlib.suppress(WorkerLostError, WorkerError):

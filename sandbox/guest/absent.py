@@ -27,7 +27,7 @@ from .loop import SansIOLoop
 
 _FILES = "a script has no files: keep data in variables, and use a server's tools to read or write files"
 _NETWORK = "a script has no network: call a server's tools instead"
-_PROCESSES = "a script can't start processes: call a server's tools instead"
+_PROCESSES = "a script cannot start processes: call a server's tools instead"
 _DEBUGGER = "nobody sits at a debugger here: print what you want to see"
 _ENVIRONMENT = "a script has no environment: servers have their own credentials, so none are needed here"
 _THREADS = "a script has no threads: use asyncio.gather or asyncio.TaskGroup to do things at the same time"
@@ -64,7 +64,7 @@ def install() -> None:
     concurrent.futures.process.ProcessPoolExecutor.__init__ = _refuse(_PROCESSES)
     threading.Thread.start = _refuse(_THREADS)
     sqlite3.connect = sqlite3.dbapi2.connect = _in_memory(sqlite3.connect)
-    tempfile.tempdir = "/tmp"  # noqa: S108  # not looked for, so that opening a file there says why it can't be
+    tempfile.tempdir = "/tmp"  # noqa: S108  # not looked for, so that opening a file there says why it cannot be
     for name in ("create_connection", "create_server", "create_datagram_endpoint", "getaddrinfo", "getnameinfo"):
         setattr(SansIOLoop, name, _refuse(_NETWORK))
     for name in ("subprocess_exec", "subprocess_shell"):
@@ -76,7 +76,7 @@ def install() -> None:
 
 
 def import_hint(error: BaseException) -> str | None:
-    """Why a module can't be imported, for one that is nothing the script wrote."""
+    """Return why a module cannot be imported, for one that is nothing the script wrote."""
     if not isinstance(error, ModuleNotFoundError) or not error.name or error.name.startswith("tools"):
         return None
     root = error.name.partition(".")[0]

@@ -15,7 +15,7 @@ def converted(path: str, parameter: str, value: object) -> object:
     """Return an argument as JSON can carry it.
 
     Raises:
-        ToolArgumentsError: It can't; the message says what to write.
+        ToolArgumentsError: It cannot; the message says what to write.
     """
 
     def unknown(found):
@@ -36,11 +36,11 @@ def _instead_of(found):
     if found is ...:
         return "`...`, which stands in a stub for a parameter that is not given: leave it out"
     if isinstance(found, (io.StringIO, io.BytesIO)):
-        return f"a {_kind(found)}, which JSON can't carry: pass its `.getvalue()`"
+        return f"a {_kind(found)}, which JSON cannot carry: pass its `.getvalue()`"
     if isinstance(found, re.Match):
-        return "a Match, which JSON can't carry: pass its `.group()`"
+        return "a Match, which JSON cannot carry: pass its `.group()`"
     if inspect.isroutine(found) or isinstance(found, type):
-        return f"{found.__name__} itself, which JSON can't carry: call it, or pass its name as text"
+        return f"{found.__name__} itself, which JSON cannot carry: call it, or pass its name as text"
     has_text = type(found).__str__ is not object.__str__
     made = (
         "`str(...)` of it"
@@ -49,7 +49,7 @@ def _instead_of(found):
         if hasattr(found, "__dict__")
         else "plain values made of it"
     )
-    return f"a value of type {_kind(found)}, which JSON can't carry: pass {made}"
+    return f"a value of type {_kind(found)}, which JSON cannot carry: pass {made}"
 
 
 def _kind(found):

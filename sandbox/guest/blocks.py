@@ -110,7 +110,7 @@ def _carried(value):
 
 
 def _holds_blocks(value):
-    """Whether this is a list of which a part is more than text."""
+    """Tell whether this is a list of which a part is more than text."""
     return isinstance(value, list) and any(_is_handle(one) or _carried(one) is not None for one in value)
 
 

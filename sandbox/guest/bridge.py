@@ -95,15 +95,15 @@ class Bridge:
         self._outgoing = {call["id"]: call for call in calls}
 
     def waits(self) -> bool:
-        """Whether the host still owes an answer."""
+        """Tell whether the host still owes an answer."""
         return bool(self._waiting or self._posted)
 
     def was_used(self) -> bool:
-        """Whether the script has called anything."""
+        """Tell whether the script has called anything."""
         return self._last_id > 0
 
     def is_owed(self) -> bool:
-        """Whether the host has yet to take what was posted."""
+        """Tell whether the host has yet to take what was posted."""
         return bool(self._posted)
 
     def unsent(self) -> list:

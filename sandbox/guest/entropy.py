@@ -44,7 +44,7 @@ def _hide():
 
 
 def _show(name):
-    """Asked by Python for what is not in `random`."""
+    """Return what is not in `random` itself, for Python, which asks."""
     if name not in _shared:
         raise AttributeError(f"module 'random' has no attribute {name!r}", name=name, obj=random)
     random.__dict__.update(_shared)

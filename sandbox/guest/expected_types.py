@@ -31,7 +31,7 @@ def schema_of(expected, depth=0) -> dict:
         TypeError: The type is none of those that fit.
     """
     if depth > _DEPTH:
-        raise TypeError(f"extract() can't expect a type that is nested more than {_DEPTH} deep, or in itself")
+        raise TypeError(f"extract() cannot expect a type that is nested more than {_DEPTH} deep, or in itself")
     try:
         plain = _PLAIN.get(expected)
     except TypeError:
@@ -128,5 +128,5 @@ def _fields(expected):
             if field.init
         }
     raise TypeError(
-        f"extract() can't expect {expected!r}: use a TypedDict, a dataclass, list[...], Literal[...] or a plain type"
+        f"extract() cannot expect {expected!r}: use a TypedDict, a dataclass, list[...], Literal[...] or a plain type"
     )

@@ -54,7 +54,7 @@ def keep_source(filename: str, source: str) -> None:
 
 
 def is_good_exit(error: BaseException) -> bool:
-    """Whether this is `sys.exit()` without a complaint; `isinstance` would believe what an exception says it is."""
+    """Tell whether this is `sys.exit()` without a complaint; `isinstance` would believe what it says it is."""
     if not issubclass(type(error), SystemExit):
         return False
     code = _exit_code(error)
@@ -128,7 +128,7 @@ def _described(error, filenames):
 def _as_far_as_known(error, failure, filenames):
     """Tell of an exception without asking it: where it comes from, and what it raised when it was asked."""
     kind = _qualname(type(error))
-    message = f"its message can't be read: reading it raised {_qualname(type(failure))}"
+    message = f"its message cannot be read: reading it raised {_qualname(type(failure))}"
     lines, place = [], _traceback(error)
     while place is not None:
         if place.tb_frame.f_code.co_filename in filenames:
@@ -215,7 +215,7 @@ def _keep_own_lines(told, filenames):
 
 
 def _is_of_library(told, filenames):
-    """Whether an exception was raised and caught without the script: `CancelledError` in a timeout of asyncio."""
+    """Tell whether an exception was raised and caught without the script: `CancelledError` in a timeout of asyncio."""
     return told is not None and bool(told.stack) and all(frame.filename not in filenames for frame in told.stack)
 
 

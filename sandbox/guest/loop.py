@@ -126,7 +126,7 @@ class SansIOLoop(asyncio.AbstractEventLoop):
         return self._task_factory
 
     def run_in_executor(self, executor, func, *args):
-        """There are no threads: the function runs here and now, and the future it returns is done."""
+        """Run the function here and now, since there are no threads; the future that is returned is done."""
         future = self.create_future()
         try:
             future.set_result(func(*args))
@@ -154,7 +154,7 @@ class SansIOLoop(asyncio.AbstractEventLoop):
     run_forever = run_until_complete
 
     def stop(self):
-        raise RuntimeError("the script's event loop can't be stopped: `return` ends the script")
+        raise RuntimeError("the script's event loop cannot be stopped: `return` ends the script")
 
     def close(self):
         pass

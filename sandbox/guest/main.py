@@ -105,7 +105,7 @@ warnings.simplefilter("default")
 warnings.simplefilter("ignore", ResourceWarning)  # what is not closed is gone with its script
 # The bridge says it itself, with the function's name.
 warnings.filterwarnings("ignore", r"coroutine 'tools\..*' was never awaited", RuntimeWarning)
-output.install(lambda _number, _text: None)  # the host can't be called while the snapshot is taken
+output.install(lambda _number, _text: None)  # the host cannot be called while the snapshot is taken
 _run = None
 practice.practise(WitWorld())
 output.install(wit_world.write)

@@ -51,7 +51,7 @@ def _pieces(text):
 
 
 def _whole(piece):
-    """Return a text without halves of surrogate pairs, which can't be handed over."""
+    """Return a text without halves of surrogate pairs, which cannot be handed over."""
     return piece.encode("utf-8", "backslashreplace").decode("utf-8")
 
 

@@ -16,7 +16,7 @@ FOLDER = "/1/packages"
 
 LEFT_OUT = {"__main__", "conftest", "setup", "test", "tests"}
 
-MARK = "can't be imported: "
+MARK = "cannot be imported: "
 """Begins the line of standard error that says which module failed and why."""
 
 SHADOWS = "a module of Python's standard library has this name"
@@ -36,7 +36,7 @@ def read_data(path) -> bytes | None:
 
 
 def load() -> None:
-    """Import what is there; a package that can't be imported fails the build."""
+    """Import what is there; a package that cannot be imported fails the build."""
     sys.path.append(FOLDER)
     for found in pkgutil.iter_modules([FOLDER]):
         if found.name in LEFT_OUT:

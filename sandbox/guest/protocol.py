@@ -59,7 +59,7 @@ _write = json.encoder.c_make_encoder(
 
 
 class NotJsonError(ValueError):
-    """A value that can't be written as JSON, whatever it is for."""
+    """A value that cannot be written as JSON, whatever it is for."""
 
 
 def decode(message: str) -> dict:
@@ -106,7 +106,7 @@ def encode_batch(step: dict, outgoing: list) -> tuple[str, list]:
 
 
 def is_plain(value: object) -> bool:
-    """Whether `to_unicode_json` returns this value as it is: said of most arguments, without making a converter."""
+    """Tell whether `to_unicode_json` returns this value as it is: most arguments need no converter."""
     kind = type(value)
     if kind is str:
         return value.isascii()
@@ -163,7 +163,7 @@ class _Converter:
 
     def _container(self, value):
         if id(value) in self._open:
-            raise NotJsonError("the value contains itself, so it can't be written as JSON")
+            raise NotJsonError("the value contains itself, so it cannot be written as JSON")
         self._open.add(id(value))
         try:
             if isinstance(value, collections.abc.Mapping):
@@ -186,7 +186,7 @@ class _Converter:
                 value.encode()
             except UnicodeEncodeError as error:
                 raise NotJsonError(
-                    f"character {error.start} is half of a surrogate pair, which can't be written as UTF-8"
+                    f"character {error.start} is half of a surrogate pair, which cannot be written as UTF-8"
                 ) from None
         return value
 
@@ -223,7 +223,7 @@ class _Converter:
 
     def _nested(self, owner, fields):
         if id(owner) in self._open:
-            raise NotJsonError("the value contains itself, so it can't be written as JSON")
+            raise NotJsonError("the value contains itself, so it cannot be written as JSON")
         self._open.add(id(owner))
         try:
             return self.convert(fields)

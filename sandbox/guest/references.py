@@ -160,7 +160,7 @@ def _bound(node):
 
 
 def _dotted(node):
-    """`a.b.c` as a list of names; the first one is empty where the base is no plain name."""
+    """Return `a.b.c` as a list of names; the first one is empty where the base is no plain name."""
     names = []
     while isinstance(node, ast.Attribute):
         names.append(node.attr)

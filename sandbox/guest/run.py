@@ -175,7 +175,7 @@ class Run:
             error.args = ("the script needs more memory than its run may have: keep less of it at a time",)
 
     def _cancel_the_rest(self):
-        """As `asyncio.run` does: tasks that outlive the script are cancelled and get to clean up; tells of any."""
+        """Cancel tasks that outlive the script and let them clean up, as `asyncio.run` does; return whether any did."""
         tasks = asyncio.all_tasks(self._loop)
         for task in tasks:
             task.cancel()
@@ -213,7 +213,7 @@ def _note_on(place, count, has_tasks):
 
 
 def _unknown_value(value):
-    """Return what a value that JSON can't carry is told as: like a notebook, by its `repr`."""
+    """Return what a value that JSON cannot carry is told as: like a notebook, by its `repr`."""
     if inspect.isawaitable(value):
         raise TypeError("the script's value is a call that was not awaited: write `await` before it")
     if isinstance(value, collections.abc.AsyncIterator):

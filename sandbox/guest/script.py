@@ -88,7 +88,7 @@ def _top_level(tree):
 
 
 def _as_module(tree, filename):
-    """Python's own top-level await; the value of a last expression is kept in the namespace."""
+    """Compile for Python's own top-level await; the value of a last expression is kept in the namespace."""
     if tree.body and isinstance(tree.body[-1], ast.Expr):
         last = tree.body[-1]
         target = ast.copy_location(ast.Name(VALUE, ast.Store()), last)
@@ -121,7 +121,7 @@ def _function_code(wrapped, filename, flags):
 
 
 def _without_future_imports(tree):
-    """`from __future__` has to open a module; in a function its flags are passed to the compiler instead."""
+    """Take out `from __future__`, which has to open a module; in a function the compiler gets its flags instead."""
     flags = 0
     kept = []
     for statement in tree.body:
@@ -152,7 +152,7 @@ class _AsInModule(_OwnScope):
     """What Python takes in another way, or not at all, in a function, as it is in a module."""
 
     def visit_AnnAssign(self, node):
-        """`x: int = 1` becomes `x = 1`, because a global name can't be annotated inside a function."""
+        """`x: int = 1` becomes `x = 1`, because a global name cannot be annotated inside a function."""
         if not isinstance(node.target, ast.Name):
             return node
         if node.value is None:

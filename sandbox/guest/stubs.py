@@ -315,7 +315,7 @@ class _Described(_Stub):
 class _Listed(_Stub):
     async def __call__(self, *_, **__):
         raise tool_errors.ToolDescriptionRequired(
-            f"{self._path} has not been described yet, so it can't be called. Fetch it first: {self._entry['fetch']}",
+            f"{self._path} has not been described yet, so it cannot be called. Fetch it first: {self._entry['fetch']}",
             server=self.__module__.partition(".")[2],
             tool=self.__name__,
         )

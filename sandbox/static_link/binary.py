@@ -19,7 +19,7 @@ class Reader:
         self.position = 0
 
     def is_at_end(self) -> bool:
-        """Whether nothing is left."""
+        """Tell whether nothing is left."""
         return self.position >= len(self.data)
 
     def byte(self) -> int:

@@ -34,8 +34,8 @@ def test_a_failure_is_written_with_kind_message_and_details():
 @pytest.mark.parametrize(
     ("value", "message"),
     [
-        (float("nan"), "the answer can't be written as JSON"),
-        (object(), "the answer can't be written as JSON"),
+        (float("nan"), "the answer cannot be written as JSON"),
+        (object(), "the answer cannot be written as JSON"),
         ("x" * 99, "the answer has 101 bytes as JSON, and 100 are allowed: ask for less"),
         ([[[[[]]]]], "the answer is nested deeper than 4 levels"),
     ],

@@ -255,15 +255,15 @@ def test_a_damaged_image_is_not_compiled(component, cache, proofs):
 def test_an_image_that_is_no_component_says_that_it_can_not_be_compiled(component, cache, proofs):
     component.write_bytes(b"\x00asm\x01\x00\x00\x00")
     note(component)
-    with pytest.raises(ImageError, match=r"^wasmtime [0-9.]+ can't compile the guest image: build it"):
+    with pytest.raises(ImageError, match=r"^wasmtime [0-9.]+ cannot compile the guest image: build it"):
         load_image(component, cache=cache, proofs=proofs)
 
 
 @pytest.mark.parametrize(
     ("spoiled", "said"),
     [
-        ({"cache"}, "the image cache .* can't be used .*: set XDG_CACHE_HOME elsewhere"),
-        ({"proofs"}, "the data folder .* can't be used .*: set XDG_DATA_HOME elsewhere"),
+        ({"cache"}, "the image cache .* cannot be used .*: set XDG_CACHE_HOME elsewhere"),
+        ({"proofs"}, "the data folder .* cannot be used .*: set XDG_DATA_HOME elsewhere"),
         (
             {"cache", "proofs"},
             "the image cache .*: set XDG_CACHE_HOME elsewhere; the data .*: set XDG_DATA_HOME elsewhere",

@@ -225,9 +225,12 @@ def test_an_image_of_another_version_says_how_to_build_it_again(folder, monkeypa
     ("requirement", "said"),
     [
         ("compiled-only", "compiled_only has compiled parts and does not work without them in WebAssembly"),
-        ("unfit", "unfit can't be imported in the guest (gaierror: "),
+        ("unfit", "unfit cannot be imported in the guest (gaierror: "),
         ("taking", "a package brings a module 'tools', which every image has already"),
-        ("shadowing", "encodings can't be imported in the guest (a module of Python's standard library has this name)"),
+        (
+            "shadowing",
+            "encodings cannot be imported in the guest (a module of Python's standard library has this name)",
+        ),
         ("source-only", "'source-only' has no wheel for CPython 3.14, only sources: those would run their own build"),
         ("not-there", "there is no package 'not-there': look for its name on PyPI"),
         ("greeting>=2", "'greeting>=2' has no wheel for CPython 3.14"),

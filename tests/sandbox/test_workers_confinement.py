@@ -1,4 +1,4 @@
-"""What a worker process can't do, shown in the real worker at the moment it would take its first run.
+"""What a worker process cannot do, shown in the real worker at the moment it would take its first run.
 
 The attack is the worker's own code, as if a guest had escaped into it; the control is the same without the wall.
 """
@@ -148,7 +148,7 @@ async def test_landlock_alone_denies_files_and_connections(attack):
     chosen = ["read a file", "write a file", "list a folder", "remove a file", "connect", "open a socket"]
     found = await attack(chosen, NO_SECCOMP + NO_RLIMITS)
     denied = dict.fromkeys(chosen, errno.EACCES)
-    assert found == denied | {"open a socket": 0}  # but it can't be connected
+    assert found == denied | {"open a socket": 0}  # but it cannot be connected
 
 
 async def test_resource_limits_alone_leave_no_room_for_a_descriptor(attack):

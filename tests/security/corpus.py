@@ -1,9 +1,9 @@
 """The hostile scripts, with what they expect around them: an adapter `H` and the tools of four servers.
 
 The corpus calls tools as `H.call(server, tool, args)` and waits for the answer. A guest that returns to its host at
-each call can't wait in a plain function, so every `H.call(...)` and `H.raw(...)` outside of plain functions and lambdas
-gets an `await`; nothing else in a script is changed. `H.raw` puts a message of the script's own making into the bridge,
-which is the lowest level a script can reach: whatever fields it has arrive at the host.
+each call cannot wait in a plain function, so every `H.call(...)` and `H.raw(...)` outside of plain functions and
+lambdas gets an `await`; nothing else in a script is changed. `H.raw` puts a message of the script's own making into the
+bridge, which is the lowest level a script can reach: whatever fields it has arrive at the host.
 """
 
 from __future__ import annotations

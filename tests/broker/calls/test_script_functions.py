@@ -149,10 +149,10 @@ async def test_more_than_the_bound_is_left_out_and_said(running):
         ("await read_bytes({'type': 'image', 'id': 'block_9'})", "read_bytes() knows no such block"),
         ("await read_bytes('x')", "read_bytes() takes a block that a tool returned"),
         ("await extract('x', int)", "extract() is not available: this broker has no model for it."),
-        ("await extract('x', print)", "extract() can't expect"),
+        ("await extract('x', print)", "extract() cannot expect"),
         (
             "from typing import TypedDict\nclass Node(TypedDict):\n    below: list[Node]\nawait extract('x', Node)",
-            "extract() can't expect a type that is nested more than 20 deep, or in itself",
+            "extract() cannot expect a type that is nested more than 20 deep, or in itself",
         ),
     ],
 )

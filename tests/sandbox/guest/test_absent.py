@@ -10,7 +10,7 @@ pytestmark = pytest.mark.anyio
 
 FILES = "a script has no files: keep data in variables, and use a server's tools to read or write files"
 NETWORK = "a script has no network: call a server's tools instead"
-PROCESSES = "a script can't start processes: call a server's tools instead"
+PROCESSES = "a script cannot start processes: call a server's tools instead"
 THREADS = "a script has no threads: use asyncio.gather or asyncio.TaskGroup to do things at the same time"
 ENVIRONMENT = "a script has no environment: servers have their own credentials, so none are needed here"
 OWN_LOOP = "a script can `await` at its top level, in asyncio's event loop"

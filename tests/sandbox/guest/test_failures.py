@@ -38,8 +38,8 @@ FORGOTTEN = "from tools import good\ngood.echo(text='x')\n"
     ("script", "kind", "message"),
     [
         (LIES, "E", "x"),
-        (NO_ATTRIBUTES, "E", "its message can't be read: reading it raised SystemExit"),
-        (NO_EXCEPTIONS, "G", "its message can't be read: reading it raised TypeError"),
+        (NO_ATTRIBUTES, "E", "its message cannot be read: reading it raised SystemExit"),
+        (NO_EXCEPTIONS, "G", "its message cannot be read: reading it raised TypeError"),
         (NO_CODE, "E", "3"),
         ("class M(MemoryError):\n    args = property(lambda _: 1 / 0)\nraise M('m')", "M", "m"),
         ("e = ValueError('m')\ne.__notes__ = 5\nraise e", "ValueError", "m\n5"),

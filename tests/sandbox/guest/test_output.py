@@ -1,4 +1,4 @@
-"""What a script prints arrives at once, in order, and can't act on a terminal."""
+"""What a script prints arrives at once, in order, and cannot act on a terminal."""
 
 from __future__ import annotations
 

@@ -122,7 +122,7 @@ async def test_a_value_that_contains_itself_is_an_error(raised):
     outcome = await raised("x = []\nx.append(x)\nx")
     assert (outcome.type, outcome.message) == (
         "ValueError",
-        "the value contains itself, so it can't be written as JSON",
+        "the value contains itself, so it cannot be written as JSON",
     )
 
 

@@ -120,17 +120,17 @@ async def test_a_call_carries_the_tools_own_keys_and_omits_what_was_not_given(ru
         (
             "good.echo(text=object())",
             "ToolArgumentsError",
-            "good.echo(): text holds a value of type object, which JSON can't carry: pass plain values made of it",
+            "good.echo(): text holds a value of type object, which JSON cannot carry: pass plain values made of it",
         ),
         (
             "import types\ngood.echo(text=types.SimpleNamespace(a=1))",
             "ToolArgumentsError",
-            "good.echo(): text holds a value of type SimpleNamespace, which JSON can't carry: pass `vars(...)` of it",
+            "good.echo(): text holds a value of type SimpleNamespace, which JSON cannot carry: pass `vars(...)` of it",
         ),
         (
             "import zoneinfo\ngood.echo(text=zoneinfo.ZoneInfo('UTC'))",
             "ToolArgumentsError",
-            "good.echo(): text holds a value of type ZoneInfo, which JSON can't carry: pass `str(...)` of it",
+            "good.echo(): text holds a value of type ZoneInfo, which JSON cannot carry: pass `str(...)` of it",
         ),
         (
             "good.echo(text=...)",
@@ -148,17 +148,17 @@ async def test_a_call_carries_the_tools_own_keys_and_omits_what_was_not_given(ru
         (
             "good.echo(text=print)",
             "ToolArgumentsError",
-            "good.echo(): text holds print itself, which JSON can't carry: call it, or pass its name as text",
+            "good.echo(): text holds print itself, which JSON cannot carry: call it, or pass its name as text",
         ),
         (
             "import io\ngood.echo(text=io.StringIO('a'))",
             "ToolArgumentsError",
-            "good.echo(): text holds a StringIO, which JSON can't carry: pass its `.getvalue()`",
+            "good.echo(): text holds a StringIO, which JSON cannot carry: pass its `.getvalue()`",
         ),
         (
             "import re\ngood.echo(text=[re.match('a', 'a')])",
             "ToolArgumentsError",
-            "good.echo(): text holds a Match, which JSON can't carry: pass its `.group()`",
+            "good.echo(): text holds a Match, which JSON cannot carry: pass its `.group()`",
         ),
         (
             "good.echo(text=[good.echo(text='b')])",
@@ -168,12 +168,12 @@ async def test_a_call_carries_the_tools_own_keys_and_omits_what_was_not_given(ru
         (
             "good.echo(text=['a\\ud800'])",
             "ToolArgumentsError",
-            "good.echo(): text: character 1 is half of a surrogate pair, which can't be written as UTF-8",
+            "good.echo(): text: character 1 is half of a surrogate pair, which cannot be written as UTF-8",
         ),
         (
             "x = []\nx.append(x)\nawait good.echo(text=x)",
             "ToolArgumentsError",
-            "good.echo(): text: the value contains itself, so it can't be written as JSON",
+            "good.echo(): text: the value contains itself, so it cannot be written as JSON",
         ),
         ("good.ecko(text='a')", "ToolNotFoundError", "there is no tool 'ecko' in tools.good. Did you mean echo?"),
         ("import tools\ntools.god", "ToolNotFoundError", "there is no server 'god' in tools. Did you mean good?"),
@@ -181,7 +181,7 @@ async def test_a_call_carries_the_tools_own_keys_and_omits_what_was_not_given(ru
             "await good.hidden(a=1)",
             "ToolDescriptionRequired",
             (
-                "good.hidden has not been described yet, so it can't be called. "
+                "good.hidden has not been described yet, so it cannot be called. "
                 'Fetch it first: get_tool_details(["good.hidden"])'
             ),
         ),
