@@ -181,7 +181,7 @@ def _counted(check: Callable[..., Any]) -> Callable[..., Iterator[ValidationErro
 
 
 def _exclusive(check: Callable[..., Any], bound: str) -> Callable[..., Iterator[ValidationError]]:
-    """True says that the bound beside it is excluded itself."""
+    """Return a check of a bound that the keyword, where it is true, excludes itself."""
 
     def checked(validator: Any, value: Any, instance: Any, schema: Any) -> Iterator[ValidationError]:
         limit = schema.get(bound) if value is True else None if value is False else value

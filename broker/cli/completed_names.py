@@ -72,7 +72,7 @@ def complete_server(context: typer.Context) -> Offered:
 
 def complete_client() -> Offered:
     """Return the other MCP clients that have a config here."""
-    from broker.client_configs.known_clients import CLIENTS, file_of
+    from broker.config.clients.known_clients import CLIENTS, file_of
 
     return [(client, "") for client in CLIENTS if file_of(client) is not None]
 

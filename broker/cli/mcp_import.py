@@ -16,18 +16,18 @@ from broker.cli.exit_codes import ExitCode
 from broker.cli.mcp_servers import open_config, save_config
 from broker.cli.next_command import whole
 from broker.cli.terminal import Problem, note, write_table
-from broker.client_configs.client_file import servers_of
-from broker.client_configs.entries import Folders, NotTakenError, converted
-from broker.client_configs.known_clients import CLIENTS, file_of
-from broker.config_edit import entry_problems
-from broker.config_problems import name_problems
+from broker.config.clients.client_file import servers_of
+from broker.config.clients.entries import Folders, NotTakenError, converted
+from broker.config.clients.known_clients import CLIENTS, file_of
+from broker.config.edit import entry_problems
+from broker.config.problems import name_problems
 from broker.errors import ConfigError
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
     from typing import Any
 
-    from broker.config_edit import ConfigEdit
+    from broker.config.edit import ConfigEdit
 
 _NOTE_CHARACTERS = 300
 _NAME_CHARACTERS = 60

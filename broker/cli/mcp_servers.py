@@ -13,7 +13,7 @@ from broker.cli.config_file import user_config
 from broker.cli.exit_codes import ExitCode
 from broker.cli.next_command import whole
 from broker.cli.terminal import Problem, note
-from broker.config_edit import ConfigEdit, entry_problems
+from broker.config.edit import ConfigEdit, entry_problems
 from broker.errors import ConfigError
 
 if TYPE_CHECKING:

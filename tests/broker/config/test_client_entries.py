@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from broker.client_configs.entries import Folders, NotTakenError, converted
-from broker.config_edit import entry_problems
+from broker.config.clients.entries import Folders, NotTakenError, converted
+from broker.config.edit import entry_problems
 
 HOME = Folders(Path("/home/me"), Path("/home/me"))
 PROJECT = Folders(Path("/home/me"), Path("/src/app/.vscode"), Path("/src/app"))

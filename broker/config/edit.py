@@ -13,12 +13,12 @@ import stat
 from pathlib import Path
 from typing import Any
 
-from broker.config import Config
-from broker.config_problems import data_problems
-from broker.config_text import decoded, read_text
+from broker.config.config import Config
+from broker.config.other_forms import with_servers_named
+from broker.config.problems import data_problems
+from broker.config.text import decoded, read_text
+from broker.config.variables import references
 from broker.errors import ConfigError
-from broker.other_forms import with_servers_named
-from broker.variables import references
 from broker.whole_file import PRIVATE, write_whole
 from sandbox.private_folder import make_private_folder
 

@@ -15,9 +15,9 @@ from typing import Annotated, Any
 
 from pydantic import AliasChoices, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
-from broker.other_forms import of_variable
+from broker.config.other_forms import of_variable
+from broker.config.value_faults import words_for
 from broker.upstreams.server_config import ServerConfig
-from broker.value_faults import words_for
 
 
 class NotTakenError(Exception):

@@ -13,9 +13,9 @@ from typing import Any
 
 import json5
 
-from broker.config_text import read_text
+from broker.config.other_forms import ALIASES
+from broker.config.text import read_text
 from broker.errors import ConfigError
-from broker.other_forms import ALIASES
 from sandbox.json_bounds import is_within_depth
 
 _MOST_COMMENTED = 256 * 1024

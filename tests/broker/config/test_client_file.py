@@ -7,8 +7,8 @@ import os
 
 import pytest
 
-from broker.client_configs.client_file import servers_of
-from broker.client_configs.known_clients import CLIENTS, client_files
+from broker.config.clients.client_file import servers_of
+from broker.config.clients.known_clients import CLIENTS, client_files
 from broker.errors import ConfigError
 
 SERVER = {"command": "x"}
