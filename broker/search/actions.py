@@ -70,12 +70,16 @@ _GREETINGS = _each("hello hey hi kindly lets ok okay")
 # "the details of a queue" are of one queue: these words stand for what follows them.
 _ABOUT = _each("all detail details info information list overview state status summary")
 _NOUN_ENDS = _each(
-    "about am and are as at between by called can could did do does for from had has have i in inside into is named of "
-    "on or should that to under using was we were where which will with within would"
+    "about am and are as at between by called can could did do does exist exists for from had has have i in inside "
+    "into is named of on or should that to under using was we were where which will with within would"
 )
 _DETERMINERS = _each("her his its my our that the their these this those your")
 _SEARCHES = _each("find lookup query search")
 _SEVERAL = re.compile(r"\b(?:all|every|lists?|multiple|several)\b", re.IGNORECASE)
+_MANNERS = _each("batch bulk double force hard quick soft")
+_CONJUNCTIONS = _each("and or")
+_EACH = re.compile(r"\b(?:each|every)\b", re.IGNORECASE)
+_ONE_OF = re.compile(r"\bone of\b", re.IGNORECASE)
 _BATCHES = _each("batch bulk many multi multiple")
 _AT_ONCE = re.compile(r"\b(?:batch|bulk|every|many|multiple|several|these|those|\d+ \w+s)\b", re.IGNORECASE)
 _VALUE = re.compile(r"<[^<>]{1,60}>|\"[^\"]{1,60}\"|'[^']{1,60}'")
@@ -147,7 +151,8 @@ def action_of_tool(name: str, description: str) -> Action:
     parts, said = words(name), words(description[:_SAID_CHARACTERS])
     verb = next((part for part in (*parts[:1], *parts[-1:], *parts[1:-1]) if stem(part) in _kinds()), None)
     thing, head = _with_head(_nouns([part for part in parts if part != verb]))
-    verbs = [word for word in (verb, *said[:1]) if word is not None]  # "plan_get: creates a plan"
+    begins = takewhile(lambda word: word in _CONJUNCTIONS or stem(word) in _kinds(), said)  # "create or update"
+    verbs = [word for word in (verb, *said[:1], *begins) if word is not None]  # "plan_get: creates a plan"
     kinds = frozenset[str]().union(*(_kinds().get(stem(word), ()) for word in verbs))
     if not kinds:
         return Action(thing=thing, head=head)
@@ -168,7 +173,7 @@ def _nouns(parts: list[str]) -> list[str]:
 
 
 def _is_known(word: str) -> bool:
-    return word in _GREETINGS or word in _QUESTIONS or stem(word) in stop_stems() or stem(word) in _asked_kinds()
+    return word in _GREETINGS | _QUESTIONS | _AMOUNTS or stem(word) in stop_stems() or stem(word) in _asked_kinds()
 
 
 def _is_polite(word: str) -> bool:
@@ -184,6 +189,8 @@ def _asked(clause: list[str], start: int) -> tuple[str, frozenset[str], list[str
     if start and clause[start - 1] in _DETERMINERS:  # "the scale set"
         return "", frozenset(), clause[start - 1 :]
     said = clause[start:]
+    if (said[0].endswith("ly") or said[0] in _MANNERS) and stem("".join(said[1:2])) in _asked_kinds():
+        said = said[1:]  # "permanently delete"
     if said[0] == "how" and said[1:2] and said[1] not in _AMOUNTS | _STATES:  # how do I create …
         at = next((at for at, word in enumerate(said[:_VERB_WITHIN]) if stem(word) in _asked_kinds()), 0)
         return stem(said[at]), _asked_kinds().get(stem(said[at]), frozenset()), said[at + 1 :]
@@ -198,7 +205,7 @@ def _first_thing(said: list[str]) -> list[str]:
     said = list(dropwhile(lambda word: stem(word) in _kinds(), said))  # "show or list"; later "run" is a noun
     for _ in range(_THINGS_TRIED):
         said = list(dropwhile(_is_before_noun, said))
-        thing = list(takewhile(lambda word: word not in _NOUN_ENDS, said))
+        thing = _noun(said)
         said = said[len(thing) :]
         while thing and thing[-1] in _ABOUT:
             thing.pop()
@@ -208,10 +215,26 @@ def _first_thing(said: list[str]) -> list[str]:
     return []
 
 
+def _noun(said: list[str]) -> list[str]:
+    """Return the words of the noun that a text begins with; "stored" ends it in "the rows stored in my table"."""
+    for at, word in enumerate(said):
+        if word in _NOUN_ENDS or (at and word.endswith(("ed", "ing")) and _is_participle(word, said[at + 1 :])):
+            return said[:at]
+    return said
+
+
+def _is_participle(word: str, rest: list[str]) -> bool:
+    """Tell "boxes holding my books" and "rows stored in it" from "load testing in it" and "a managed disk"."""
+    if word.endswith("ed"):
+        return not rest or rest[0] in _NOUN_ENDS | _DETERMINERS
+    return not _DETERMINERS.isdisjoint(rest[:1])
+
+
 def _names_many(thing: list[str], kinds: frozenset[str], text: str) -> bool | None:
     if len(thing[-1]) < _SHORTEST_PLURAL and thing[-1].endswith("s"):
         return None  # "vms" are many, "dns" is one
-    return _is_plural(thing[-1]) or ("read" not in kinds and _AT_ONCE.search(text[:_SAID_CHARACTERS]) is not None)
+    several = _EACH if "read" in kinds else _AT_ONCE
+    return _is_plural(thing[-1]) or several.search(text[:_SAID_CHARACTERS]) is not None
 
 
 def _is_before_noun(word: str) -> bool:
@@ -231,7 +254,7 @@ def _lists(parts: list[str], said: list[str], description: str) -> bool | None:
         return True
     thing = _first_thing(said)
     if thing and _is_plural(thing[-1]):
-        return True
+        return not _ONE_OF.search(description[:_SAID_CHARACTERS])
     return None if _SEVERAL.search(description[:_SAID_CHARACTERS]) else False
 
 

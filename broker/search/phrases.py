@@ -60,6 +60,8 @@ _PARTED = {
     "create": "set up, spin up, stand up",
     "convert": "turn into",
     "rename": "give name",
+    "resize": "make bigger, make larger, make smaller",
+    "speak": "read aloud, read out",
     "find": "look up, track down",
 }
 

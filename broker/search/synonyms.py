@@ -341,6 +341,7 @@ _NEAR = """
     bottleneck latency performance slow
     budget quota
     buffer cache memory
+    cache memcached redis valkey
     bug defect issue problem ticket
     build compile package
     bundle package
