@@ -81,7 +81,7 @@ class KeywordIndex:
         held = found if admits is None and not self._postings.removed else self._admitted(found, admits)
         top = _best(held, self._ranking.candidates)
         documents = {number: self._documents[number] for number in top}
-        known = KnownQuery(whole, [self._known(part) for part in read.parts], read.given)
+        known = KnownQuery(whole, [self._known(part) for part in read.parts], read.given, read.names)
         scores = look_again(known, documents, self._postings, self._ranking)
         ranked = sorted(scores, key=lambda document: (-scores[document], self._documents[document].spec.qualified_name))
         if count is None or count > len(ranked):

@@ -35,6 +35,7 @@ _BEFORE_CHARACTERS = 40
 _BOUNDARY = re.compile(r"(?<=[.!?;])\s+|\n+|,? and then |, then ")
 _VALUE = re.compile(r"<([^<>]{1,60})>|\B\"[^\"]{1,60}\"|\B'[^']{1,60}'\B")
 _CAPITALS = re.compile(r"\b[A-Z]{3,6}(?=s?\b)")
+_NAME = re.compile(r"(?<=[a-z,] )[A-Z]\w+")  # not the first word of a sentence
 _PREFIX = re.compile(r"(\w{2,})\*")
 
 
@@ -76,12 +77,14 @@ class Query:
         whole: All that it asks for.
         parts: What each of its sentences asks for.
         given: The stems of what it gives values for: "the queue 'orders'", "in <region>".
+        names: The stems of what it writes as names are written: "in GitHub".
     """
 
     text: str
     whole: Terms
     parts: tuple[Terms, ...]
     given: frozenset[str]
+    names: frozenset[str]
 
 
 def read_query(text: str, ranking: Ranking, respell: Callable[[str], str] = str) -> Query:
@@ -95,7 +98,7 @@ def read_query(text: str, ranking: Ranking, respell: Callable[[str], str] = str)
         for word in {*stems(written)} - whole.weights.keys() - stop_stems():
             whole.same.setdefault(word, ranking.same)
     asked = tuple(part for part in parts if part.weights)
-    return Query(text, whole, asked, _given(text))
+    return Query(text, whole, asked, _given(text), frozenset(stems(" ".join(_NAME.findall(written)))))
 
 
 def _terms(text: str, ranking: Ranking, respell: Callable[[str], str]) -> Terms:
@@ -117,7 +120,7 @@ def _terms(text: str, ranking: Ranking, respell: Callable[[str], str]) -> Terms:
     if len(weak) < len(terms.weights):
         terms.weights |= {word: ranking.weak * terms.weights[word] for word in weak}
     terms.forms = list(other_forms(stemmed))
-    terms.same |= dict.fromkeys(asked_for(text) - terms.weights.keys(), ranking.same)
+    terms.same |= dict.fromkeys(asked_for(text) - terms.weights.keys(), ranking.asked)
     for word, weight in terms.weights.items():
         for other in near_stems(word):
             terms.same[other] = max(terms.same.get(other, 0.0), ranking.same * weight)

@@ -7,10 +7,11 @@ from __future__ import annotations
 
 from collections import defaultdict
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
 from typing import TYPE_CHECKING
 
 from broker.search.synonyms import near_stems
+from broker.search.words import stems
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -41,11 +42,12 @@ class KnownTerms:
 
 @dataclass(frozen=True, slots=True)
 class KnownQuery:
-    """A query in words that the index knows, with what it gives values for."""
+    """A query in words that the index knows, with what it gives values for and what it writes as names."""
 
     whole: KnownTerms
     parts: Sequence[KnownTerms]
     given: frozenset[str]
+    names: frozenset[str]
 
 
 def look_again(
@@ -59,7 +61,12 @@ def look_again(
         for document, score in scores.items():
             scores[document] = (1 - ranking.part) * score + ranking.part * max(part[document] for part in best)
     needs = _Needs(query, postings, ranking)
-    fitting = {document: score * needs.factor(documents[document]) for document, score in scores.items()}
+    servers = {document.spec.server for document in documents.values()} if query.names else ()
+    named = {server: 1 + ranking.server_name * _share(query.names, server, postings) for server in servers}
+    fitting = {
+        number: score * needs.factor(documents[number]) * named.get(documents[number].spec.server, 1.0)
+        for number, score in scores.items()
+    }
     return _with_neighbours(fitting, documents, ranking.server)
 
 
@@ -226,6 +233,18 @@ class _Needs:
 
     def _sum(self, words: Iterable[str]) -> float:
         return sum(map(self._rarity.__getitem__, words))
+
+
+def _share(names: frozenset[str], server: str, postings: Postings) -> float:
+    """How much of a server's name is among these names."""
+    of_server = _server_stems(server)
+    both = sum(map(postings.rarity.__getitem__, of_server & names))
+    return both and both / sum(map(postings.rarity.__getitem__, of_server))
+
+
+@lru_cache(maxsize=4_096)
+def _server_stems(server: str) -> frozenset[str]:
+    return frozenset(stems(server))
 
 
 def _groups(words: Iterable[str], terms: Terms) -> Iterable[list[str]]:

@@ -46,6 +46,7 @@ class Ranking:
     Attributes:
         same: A word for a near thing to one of the query, against that word itself.
         alike: A word that means the very same.
+        asked: A word for what a question asks for: "how big" for a size.
         weak: A word that people put around what they want.
         joined: Two words of the query, written as one by the tool.
         spelt: A word of which one slip makes a word of the query that no tool says.
@@ -61,12 +62,14 @@ class Ranking:
         parameters: Requiring only what the query names, and taking what it gives a value for.
         part: The best sentence of the query, against the whole of it.
         server: The three best tools of the same server, against the tool itself.
+        server_name: Being of a server that the query names.
         candidates: How many tools the second pass looks at.
         postings: Once so many entries were read, the words that are left may only add to tools already found.
     """
 
     same: float = 0.2
     alike: float = 0.5
+    asked: float = 0.4
     weak: float = 0.7
     joined: float = 0.45
     spelt: float = 0.9
@@ -82,5 +85,6 @@ class Ranking:
     parameters: float = 0.1
     part: float = 0.7
     server: float = 0.4
+    server_name: float = 0.3
     candidates: int = 60
     postings: int = 2_000

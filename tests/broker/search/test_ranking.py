@@ -17,6 +17,7 @@ HOUSES = "Of a house."
 RAISED = [
     ("same", 0.0, "invoice", "x", "A bill."),
     ("alike", 0.0, "picture", "x", "A photo."),
+    ("asked", 0.0, "how big is it", "x", "A size."),
     ("joined", 0.0, "event grid", "eventgrid", "Of all."),
     ("spelt", 0.0, "forcast", "x", "A forecast."),
     ("guessed", 0.0, "forec", "x", "A forecast."),
@@ -30,6 +31,7 @@ RAISED = [
     ("head", 0.0, "create a house", "create_house", HOUSES),
     ("parameters", 0.0, "house", "x", HOUSES),
     ("server", 0.0, "house", "x", HOUSES),
+    ("server_name", 0.0, "the house of One", "x", HOUSES),
 ]
 LOWERED = [
     ("weak", 1.0, "good house", "x", "Good."),
@@ -92,6 +94,19 @@ def test_of_like_tools_that_which_takes_what_the_query_gives_is_first() -> None:
     index.replace("filling", [tool("filling", "nothing", "An age. A hue.")])
     assert [found.spec.name for found in index.rank('the house of hue "red"')][:2] == ["y", "x"]
     assert [found.spec.name for found in index.rank('the house of age "9"')][:2] == ["x", "y"]
+
+
+def test_a_server_is_named_by_a_word_that_is_written_as_a_name() -> None:
+    ranking = without("server_name", 0.0)
+    for query in ("the house of one", "One house"):
+        assert score(query, "x", HOUSES, Ranking()) == score(query, "x", HOUSES, ranking)
+
+
+def test_words_that_only_join_others_find_no_tool() -> None:
+    index = KeywordIndex()
+    index.replace("one", [tool("one", "x", HOUSES), tool("one", "y", "Now and always, across one or within.")])
+    assert [found.spec.name for found in index.rank("Is one house now within reach, though always across?")] == ["x"]
+    assert [found.spec.name for found in index.rank("across")] == ["y"]
 
 
 def test_a_slip_in_a_short_word_counts_less_than_one_in_a_long_word() -> None:
