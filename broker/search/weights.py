@@ -84,7 +84,7 @@ class Ranking:
     head: float = 0.05
     parameters: float = 0.1
     part: float = 0.7
-    server: float = 0.4
+    server: float = 0.3
     server_name: float = 0.3
     candidates: int = 60
     postings: int = 2_000
