@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from broker.search.weights import Ranking
 
 _BEST_OF_SERVER = 3
+_FIRST_OF_SERVER = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +68,7 @@ def look_again(
         number: score * needs.factor(documents[number]) * named.get(documents[number].spec.server, 1.0)
         for number, score in scores.items()
     }
-    return _with_neighbours(fitting, documents, ranking.server)
+    return _uncrowded(_with_neighbours(fitting, documents, ranking.server), documents, ranking.crowd)
 
 
 class _Table:
@@ -265,3 +266,16 @@ def _with_neighbours(scores: Mapping[int, float], documents: Mapping[int, Docume
         for server, found in of_server.items()
     }
     return {number: score + share * best[documents[number].spec.server] for number, score in scores.items()}
+
+
+def _uncrowded(scores: dict[int, float], documents: Mapping[int, Document], share: float) -> dict[int, float]:
+    """Lower tools that come after several of their server: among the first few, another server is seen too.
+
+    The tools of one server keep their order.
+    """
+    before: dict[str, int] = defaultdict(int)
+    for number in sorted(scores, key=lambda number: (-scores[number], documents[number].spec.qualified_name)):
+        server = documents[number].spec.server
+        scores[number] *= (1 - share) ** max(before[server] - _FIRST_OF_SERVER + 1, 0)
+        before[server] += 1
+    return scores

@@ -63,6 +63,7 @@ class Ranking:
         part: The best sentence of the query, against the whole of it.
         server: The three best tools of the same server, against the tool itself.
         server_name: Being of a server that the query names.
+        crowd: Each better tool of the same server after the first four; taken away.
         candidates: How many tools the second pass looks at.
         postings: Once so many entries were read, the words that are left may only add to tools already found.
     """
@@ -86,5 +87,6 @@ class Ranking:
     part: float = 0.7
     server: float = 0.3
     server_name: float = 0.3
+    crowd: float = 0.1
     candidates: int = 60
     postings: int = 2_000

@@ -67,7 +67,7 @@ def test_a_sign_that_a_tool_does_not_fit_lowers_its_score(
 
 
 def test_every_sign_is_among_these() -> None:
-    bounds = {"candidates", "postings"}
+    bounds = {"candidates", "postings", "crowd"}  # the last is a sign of several tools
     assert {case[0] for case in (*RAISED, *LOWERED)} == {field.name for field in fields(Ranking)} - bounds
 
 
@@ -76,6 +76,16 @@ def test_of_two_like_tools_that_of_the_server_with_more_that_fits_is_first() -> 
     index.replace("a", [tool("a", "x", HOUSES)])
     index.replace("b", [tool("b", "x", HOUSES), tool("b", "y", HOUSES)])
     assert [found.spec.qualified_name for found in index.rank("house")] == ["b.x", "b.y", "a.x"]
+
+
+@pytest.mark.parametrize(("crowd", "place"), [(0.0, 6), (Ranking().crowd, 4)])
+def test_after_four_tools_of_a_server_one_of_another_is_seen_that_fits_nearly_as_well(crowd: float, place: int) -> None:
+    index = KeywordIndex(ranking=replace(Ranking(), crowd=crowd))
+    index.replace("a", [tool("a", f"x{number}", HOUSES) for number in range(6)])
+    index.replace("b", [tool("b", "x", HOUSES), tool("b", "y", HOUSES)])
+    found = [one.spec.qualified_name for one in index.rank("house")]
+    assert found.index("b.x") == place
+    assert [name for name in found if name.startswith("a.")] == [f"a.x{number}" for number in range(6)]
 
 
 def test_of_like_tools_that_which_requires_only_what_the_query_names_is_first() -> None:
