@@ -5,7 +5,7 @@ from __future__ import annotations
 import gzip
 import hashlib
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -63,6 +63,7 @@ def suites() -> list[Suite]:
             for name, (s, catalog) in catalogs.items()
         ),
         Suite("Own, in a server", own, list(_own_tasks(own))),
+        Suite("Own, open", own, [replace(task, server=None) for task in _own_tasks(own)]),
     ]
 
 
