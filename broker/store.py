@@ -209,5 +209,5 @@ class Store:
             raise StoreError(f"{self._name}: it was moved or removed while in use; restart the program that uses it.")
 
     def _check_unchanged(self) -> None:
-        if self.path is not None and self._unchanged not in {None, state_of(self.path)}:
+        if self.path is not None and self._unchanged is not None and self._unchanged != state_of(self.path):
             raise StoreError(f"{self._name}: it was written to while it was read; try again, or read it where it is.")
