@@ -1,6 +1,6 @@
 """Writes a file that is there whole or not at all, whatever ends the process.
 
-Above: what people keep for themselves: configs, exported recordings. Below: the system.
+Above: what people keep for themselves: configs, exported recordings, tokens. Below: the system.
 """
 
 from __future__ import annotations

@@ -66,6 +66,7 @@ _QUESTIONS = _each("any are did does has have how is was were what whats when wh
 _STATES = _each("are did has have is was were")
 _AMOUNTS = _each("big far fast full great high large long many much often old")
 _GREETINGS = _each("hello hey hi kindly lets ok okay")
+_SAID_BESIDE = _GREETINGS | _QUESTIONS | _AMOUNTS
 
 # "the details of a queue" are of one queue: these words stand for what follows them.
 _ABOUT = _each("all detail details info information list overview state status summary")
@@ -173,7 +174,7 @@ def _nouns(parts: list[str]) -> list[str]:
 
 
 def _is_known(word: str) -> bool:
-    return word in _GREETINGS | _QUESTIONS | _AMOUNTS or stem(word) in stop_stems() or stem(word) in _asked_kinds()
+    return word in _SAID_BESIDE or stem(word) in stop_stems() or stem(word) in _asked_kinds()
 
 
 def _is_polite(word: str) -> bool:
@@ -226,7 +227,7 @@ def _noun(said: list[str]) -> list[str]:
 def _is_participle(word: str, rest: list[str]) -> bool:
     """Tell "boxes holding my books" and "rows stored in it" from "load testing in it" and "a managed disk"."""
     if word.endswith("ed"):
-        return not rest or rest[0] in _NOUN_ENDS | _DETERMINERS
+        return not rest or rest[0] in _NOUN_ENDS or rest[0] in _DETERMINERS
     return not _DETERMINERS.isdisjoint(rest[:1])
 
 

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 from contextlib import asynccontextmanager, suppress
 from typing import TYPE_CHECKING, TypeVar
 
@@ -20,6 +19,7 @@ from pydantic import BaseModel, ValidationError
 from broker import keyrings
 from broker.errors import LoginError
 from broker.upstreams.oauth_settings import OAuthClient
+from broker.whole_file import write_whole
 from sandbox.private_folder import make_private_folder
 
 if TYPE_CHECKING:
@@ -132,12 +132,7 @@ class KeptTokens:
             return
         path = self._file()
         make_private_folder(path.parent)
-        # Beside it and then in its place: a process that dies leaves the old one, and nobody reads half of it.
-        new = path.with_suffix(f".{os.getpid()}")
-        descriptor = os.open(new, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
-        with os.fdopen(descriptor, "w", encoding="utf-8") as file:
-            file.write(text)
-        new.replace(path)
+        write_whole(path, [text])
 
     def _file(self) -> Path:
         return tokens_folder() / f"{self._user}.json"

@@ -13,9 +13,9 @@ from dataclasses import dataclass
 from pathlib import Path, PurePath
 from typing import Annotated, Any
 
-from pydantic import AliasChoices, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, BeforeValidator, ConfigDict, ValidationError
 
-from broker.config.other_forms import of_variable
+from broker.config.other_forms import ALIASES, of_variable
 from broker.config.value_faults import words_for
 from broker.upstreams.server_config import ServerConfig
 
@@ -73,30 +73,32 @@ class _Named(BaseModel):
 
 
 class _Written(BaseModel):
-    """An entry, with all the keys that the clients of known_clients.py have for one thing."""
+    """An entry with our keys where we have one, and what the clients of known_clients.py have beside them."""
 
-    model_config = ConfigDict(extra="allow", populate_by_name=True)
+    model_config = ConfigDict(extra="allow")
 
-    type: str = Field("", validation_alias=AliasChoices("type", "transport"))
+    type: str = ""
     command: str | list[str] | _Program | None = None
     args: list[_Text] = []
-    env: dict[str, _Text] = Field({}, validation_alias=AliasChoices("env", "environment"))
+    env: dict[str, _Text] = {}
     env_vars: list[str | _Named] = []
-    cwd: str | None = Field(None, validation_alias=AliasChoices("cwd", "workingDirectory"))
-    url: str | None = Field(None, validation_alias=AliasChoices("httpUrl", "serverUrl", "url"))
-    headers: dict[str, _Text] = Field({}, validation_alias=AliasChoices("headers", "http_headers"))
+    cwd: str | None = None
+    url: str | None = None
+    headers: dict[str, _Text] = {}
     env_http_headers: dict[str, str] = {}
     bearer_token_env_var: str | None = None
     oauth: Any = None
     disabled: bool = False
     enabled: bool = True
-    allow_tools: list[str] | None = Field(None, validation_alias=AliasChoices("enabled_tools", "includeTools"))
-    hide_tools: list[str] = Field([], validation_alias=AliasChoices("disabled_tools", "excludeTools"))
+    allow_tools: list[str] | None = None
+    hide_tools: list[str] = []
     tools: Any = None
-    connect_timeout_seconds: int | float | None = Field(None, validation_alias="startup_timeout_sec")
-    call_timeout_seconds: int | float | None = Field(None, validation_alias="tool_timeout_sec")
+    connect_timeout_seconds: int | float | None = None
+    call_timeout_seconds: int | float | None = None
 
 
+_OF_EITHER_UNIT = frozenset({"timeout"})
+"""Keys that stand for seconds in one client and for milliseconds in another."""
 _OTHER_TRANSPORTS = frozenset({"sse", "ws", "websocket"})
 _OF_FOLDERS = {
     "userHome": "home",
@@ -120,7 +122,7 @@ def converted(given: object, folders: Folders) -> Converted:
     if not isinstance(given, Mapping):
         raise NotTakenError("is not an object")
     try:
-        written = _Written.model_validate({key: value for key, value in given.items() if value is not None})
+        written = _Written.model_validate(_renamed(given))
     except ValidationError as error:
         fault = error.errors(include_input=False, include_url=False)[0]
         raise NotTakenError(f"{fault['loc'][0]!r} {words_for(fault)}") from None
@@ -134,7 +136,13 @@ def converted(given: object, folders: Folders) -> Converted:
         entry |= _in_workspace(entry, folders.workspace)
     extra = written.model_extra or {}
     ours = {key: value for key, value in extra.items() if key in ServerConfig.model_fields}
-    return Converted(entry | ours | entry, tuple(key for key in extra if key not in ours))
+    return Converted(entry | ours, tuple(key for key in extra if key not in ours))
+
+
+def _renamed(given: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what is given under our keys; of two for one thing, the other client's is the one it means."""
+    ours = {key: key if key in _OF_EITHER_UNIT else ALIASES.get(key.lower(), key) for key in given}
+    return {ours[key]: given[key] for key in sorted(given, key=lambda key: ours[key] != key) if given[key] is not None}
 
 
 def _command(written: _Written) -> dict[str, Any]:
