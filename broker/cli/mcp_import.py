@@ -135,7 +135,7 @@ class _Taking:
         try:
             made = converted(written, self.folders)
         except NotTakenError as error:
-            return shown_name(name), "left out", str(error)
+            return shown_name(name), "left out", shown_text(str(error), _NOTE_CHARACTERS)
         if problems := entry_problems(new_name, made.entry):
             return shown_name(name), "left out", shown_text("; ".join(problems), _NOTE_CHARACTERS)
         before = self.edit.servers.get(new_name)
@@ -145,7 +145,7 @@ class _Taking:
             return new_name, "left out", "another server has this name; --replace puts this one in its place"
         self.edit.servers[new_name] = made.entry
         notes = [f"was {shown_text(name, _NOTE_CHARACTERS)!r}"] if new_name != name else []
-        notes += [f"set {', '.join(unset)}"] if (unset := self.edit.unset(new_name)) else []
+        notes += [f"set {', '.join(map(shown_name, unset))}"] if (unset := self.edit.unset(new_name)) else []
         notes += [f"without {', '.join(map(shown_name, made.ignored))}"] if made.ignored else []
         return new_name, "added" if before is None else "replaced", "; ".join(notes)
 

@@ -16,12 +16,14 @@ import json5
 from broker.config.other_forms import ALIASES
 from broker.config.text import read_text
 from broker.errors import ConfigError
+from codegen.plain_text import one_line
 from sandbox.json_bounds import is_within_depth
 
 _MOST_COMMENTED = 256 * 1024
 """Characters of a file with comments, which takes a second for every 40,000."""
 
 _MOST_LEVELS = 100
+_SAID_CHARACTERS = 200
 _JSON5_PLACE = re.compile(r"^<string>:(\d+) ")
 _SERVERS = frozenset({"mcpservers", *(alias for alias, key in ALIASES.items() if key == "mcpServers")})
 
@@ -58,7 +60,7 @@ def _decoded(text: str, path: Path) -> Any:
             return json5.loads(text)
     except (ValueError, RecursionError) as error:  # of the one that was tried last
         kind = "TOML" if path.suffix == ".toml" else "JSON"
-        said = _JSON5_PLACE.sub(r"line \1: ", str(error))
+        said = one_line(_JSON5_PLACE.sub(r"line \1: ", str(error)), _SAID_CHARACTERS)
         raise ConfigError(source, [f"is not {kind}: {said}"]) from None
 
 

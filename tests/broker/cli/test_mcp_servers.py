@@ -195,6 +195,15 @@ def test_tab_completes_the_clients_that_are_configured(at_home, tmp_path):
 
 def test_names_of_servers_cannot_steer_a_terminal(at_home, tmp_path):
     path = tmp_path / "other.json"
-    path.write_text(json.dumps({"mcpServers": {"\x1b[2J\u202e": {"command": "x"}, "\x1b]0;": []}}))
+    editor = {"command": "${command:\x1b[2J}"}
+    path.write_text(json.dumps({"mcpServers": {"\x1b[2J\u202e": {"command": "x"}, "\x1b]0;": [], "a": editor}}))
     taken = at_home("mcp", "import", "--from", str(path), "--config", os.fspath(tmp_path / "own.json"))
-    assert taken.stdout == "server_2J\tadded\twas '\\\\x1b[2J\\\\u202e'\n\\x1b]0;\tleft out\tis not an object\n"
+    assert taken.stdout == (
+        "server_2J\tadded\twas '\\\\x1b[2J\\\\u202e'\n"
+        "\\x1b]0;\tleft out\tis not an object\n"
+        "a\tleft out\tuses ${command:\\x1b[2J}, which only its client knows\n"
+    )
+    path.write_text("{\x1b[2J}")
+    refused = at_home("mcp", "import", "--from", str(path))
+    assert refused.returncode == 2
+    assert "\x1b" not in refused.stderr
