@@ -74,7 +74,7 @@ def encode_completion(call_id: int, completion: Completion, limits: Limits) -> s
 
 def encode_resume(completions: Iterable[str]) -> str:
     """Write the message that continues a run, from encoded completions."""
-    return f'{{"completions":[{",".join(completions)}]}}'
+    return f"[{','.join(completions)}]"
 
 
 def _result_error(call_id: int, message: str) -> str:

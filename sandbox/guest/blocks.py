@@ -64,7 +64,7 @@ def read_bytes(block):
         return _decoded(carried[1])
     if not _is_handle(block):
         raise TypeError("read_bytes() takes a block that a tool returned, a dict with type and id")
-    return _bytes(_bridge.call("read_bytes", {"id": block["id"]}))
+    return _bytes(_bridge.caller("read_bytes")({"id": block["id"]}))
 
 
 async def _bytes(call):
@@ -80,7 +80,7 @@ def extract(value, expected, instructions=""):
     schema = expected_types.schema_of(expected)
     given = value if isinstance(value, str) else repr(value)
     arguments = {"value": given, "schema": schema, "instructions": instructions}
-    return _extracted(_bridge.call("extract", arguments), expected)
+    return _extracted(_bridge.caller("extract")(arguments), expected)
 
 
 async def _extracted(call, expected):

@@ -1,12 +1,14 @@
 """Tool calls on their way out of the script and their answers on the way back in.
 
 The bridge collects what the script asks for until the guest next returns to the host. It knows nothing of
-namespaces or parameters (`stubs`), and nothing of JSON texts (`main`).
+namespaces or parameters (`stubs`), and nothing of JSON texts (`protocol`). A call is a list of its id, function, line
+and arguments; its id is 0 until it is awaited.
 """
 
 import asyncio
 import inspect
 import sys
+import types
 
 from . import tool_errors
 
@@ -16,6 +18,7 @@ class Bridge:
 
     def __init__(self, loop):
         self._loop = loop
+        self._made = []
         self.open()
 
     def open(self) -> None:
@@ -25,45 +28,37 @@ class Bridge:
         self._outgoing = {}
         self._cancelled = []
         self._posted = set()
-        self._never_awaited = {}
+        for call, _ in self._made:
+            call[2] = 0  # an earlier script of a kernel wrote it
+        self._made = []
+        self._most_made = 0
         self._closed = False
 
-    def call(self, function: str, arguments: dict):
-        """Return the coroutine that makes this call once it is awaited."""
-        caller = sys._getframe(2)
-        call = {"id": 0, "function": function, "line": caller.f_lineno, "arguments": arguments}
-        self._never_awaited[id(call)] = call, caller.f_code
-        coroutine = self._perform(call)
-        coroutine.__qualname__ = f"tools.{function}"
-        return coroutine
+    def caller(self, function: str):
+        """Return what takes arguments and returns the coroutine that makes the call once it is awaited.
+
+        It must be called by what the script calls.
+        """
+        # A function of its own for each: coroutines bear its name.
+        perform = types.FunctionType(_perform.__code__, _perform.__globals__, function.rpartition(".")[2])
+        perform.__qualname__ = f"tools.{function}"
+
+        def call(arguments):
+            frame = sys._getframe(2)
+            made = [0, function, frame.f_lineno or 0, arguments]
+            self._made.append((made, frame.f_code))
+            return perform(self, made)
+
+        return call
 
     def post(self, function: str, arguments: dict) -> None:
         """Make a call whose answer nobody waits for; the script does not end before the host has it."""
         if self._closed:
             return
-        call_id = self._next_id()
-        self._posted.add(call_id)
-        line = sys._getframe(3).f_lineno
-        self._outgoing[call_id] = {"id": call_id, "function": function, "line": line, "arguments": arguments}
-
-    async def _perform(self, call):
-        if self._never_awaited.pop(id(call), (None,))[0] is not call:
-            call["line"] = 0  # an earlier script of a kernel wrote it
-        if self._closed:
-            raise tool_errors.ToolError(f"{call['function']} was not called: the script has already ended")
-        call_id = call["id"] = self._next_id()
-        future = self._waiting[call_id] = asyncio.Future(loop=self._loop)
-        self._outgoing[call_id] = call
-        try:
-            return await future
-        finally:
-            if self._waiting.get(call_id) is future:
-                del self._waiting[call_id]
-                self._withdraw(call_id)
-
-    def _next_id(self):
         self._last_id += 1
-        return self._last_id
+        self._posted.add(self._last_id)
+        line = sys._getframe(3).f_lineno or 0
+        self._outgoing[self._last_id] = [self._last_id, function, line, arguments]
 
     def _withdraw(self, call_id):
         """Drop a call that the script no longer waits for, or cancel it if it was handed over."""
@@ -86,13 +81,20 @@ class Bridge:
 
     def take(self) -> tuple[list, list]:
         """Return the calls made and the calls withdrawn since the last time."""
-        calls, self._outgoing = list(self._outgoing.values()), {}
-        cancelled, self._cancelled = self._cancelled, []
+        calls, cancelled = [], []
+        if self._outgoing:
+            calls, self._outgoing = [*self._outgoing.values()], {}
+        if self._cancelled:
+            cancelled, self._cancelled = self._cancelled, []
+        if len(self._made) > self._most_made:
+            # As many again may be made before: to look at them is not to take longer than to make them.
+            self._made = [made for made in self._made if not made[0][0]]
+            self._most_made = 2 * len(self._made)
         return calls, cancelled
 
     def put_back(self, calls: list) -> None:
         """Take back calls that did not fit into the message; they go first next time."""
-        self._outgoing = {call["id"]: call for call in calls}
+        self._outgoing = {call[0]: call for call in calls}
 
     def waits(self) -> bool:
         """Tell whether the host still owes an answer."""
@@ -109,8 +111,8 @@ class Bridge:
     def unsent(self) -> list:
         """Return every call that a task has made and that the host has not been told of, as `close` does."""
         return [
-            (call["function"], call["line"], "")
-            for call_id, call in self._outgoing.items()
+            (function, line, "")
+            for call_id, function, line, _ in self._outgoing.values()
             if call_id not in self._posted
         ]
 
@@ -120,7 +122,27 @@ class Bridge:
         Each as (function, line, plain function of the script around it, "lambda" or "").
         """
         self._closed = True
-        return [(call["function"], call["line"], _plain_function(code)) for call, code in self._never_awaited.values()]
+        return [
+            (function, line, _plain_function(code)) for (call_id, function, line, _), code in self._made if not call_id
+        ]
+
+
+async def _perform(bridge, call):
+    if bridge._closed:
+        raise tool_errors.ToolError(f"{call[1]} was not called: the script has already ended")
+    made = bridge._made
+    if made and made[-1][0] is call:
+        made.pop()  # as nearly all are: awaited where they are written
+    bridge._last_id = call_id = call[0] = bridge._last_id + 1
+    future = bridge._waiting[call_id] = asyncio.Future(loop=bridge._loop)
+    bridge._outgoing[call_id] = call
+    try:
+        return await future
+    except BaseException:
+        if bridge._waiting.get(call_id) is future:
+            del bridge._waiting[call_id]
+            bridge._withdraw(call_id)
+        raise
 
 
 def _plain_function(code):

@@ -42,22 +42,26 @@ class SansIOLoop(asyncio.AbstractEventLoop):
         self._task_factory = None
         self._asyncgens = []
 
-    def run_until_blocked(self) -> None:
-        """Run callbacks until none is ready, at the time the clock shows meanwhile."""
+    def run_until_blocked(self) -> float | None:
+        """Run callbacks until none is ready, at the time the clock shows meanwhile; return what `next_timer` does."""
+        ready = self._ready
         asyncio._set_running_loop(self)
         try:
             while True:
                 if self._timers:
                     self._collect_due_timers()
-                if not self._ready:
-                    return
-                for _ in range(len(self._ready)):
-                    handle = self._ready.popleft()
+                if not ready:
+                    return self.next_timer() if self._timers else None
+                for _ in range(len(ready)):
+                    handle = ready.popleft()
                     if not handle:
                         continue
                     callback, args, context = handle
                     try:
-                        context.run(callback, *args)
+                        if len(args) == 1:  # as of nearly all: a tuple of them takes as long as the rest
+                            context.run(callback, args[0])
+                        else:
+                            context.run(callback, *args)
                     except (SystemExit, KeyboardInterrupt):
                         raise
                     except BaseException as error:

@@ -61,7 +61,7 @@ def practise(component) -> None:
             step = json.loads(component.start(start_of(text, _MANIFEST, seed)))
             while "outcome" not in step:
                 completions = [_answer(call) for call in step["calls"]]
-                step = json.loads(component.resume(json.dumps({"completions": completions})))
+                step = json.loads(component.resume(json.dumps(completions)))
             if ("completed" in step["outcome"]) is (text is _FAILING):
                 raise RuntimeError(f"practice went wrong: {step['outcome']}")
     linecache.clearcache()

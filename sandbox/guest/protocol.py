@@ -3,7 +3,7 @@
 Asked:   `{"script", "unimported"}`, which tools a script names; with these names also without an import
 Start:   `{"script", "filename", "seed", "manifest", "kernel"}`, and after it the manifest's namespaces that the script
          does not name, which are read if it needs them; in a kernel all scripts but the first ignore the seed
-Resume:  `{"completions": [{"id", "value"} | {"id", "error": {"kind", "message", "details"}}]}`
+Resume:  `[{"id", "value"} | {"id", "error": {"kind", "message", "details"}}]`
 Step:    `{"calls": [{"id", "function", "line", "arguments"}], "cancelled": [id], "timer": seconds,
          "outcome": {"completed": value} | {"raised": {"type", "message", "traceback"}} | {"stopped": "memory_bytes"}}`
 
@@ -37,18 +37,19 @@ MAX_DIGITS = 4_000
 MAX_ITEMS = 500_000
 """Values that are taken of an iterator, as many as one message may hold: it may have no end."""
 
-PLAIN_INTEGERS = 1 << 63
-"""Integers between this and its negative need no look at their digits."""
+_LEAST_PLAIN, _MOST_PLAIN = -(1 << 63), 1 << 63
+"""Integers between these need no look at their digits."""
 
 _ENCODER = json.JSONEncoder(separators=(",", ":"), allow_nan=False, check_circular=False)
 
 # Bound here, because a script may replace what is in `json`; and without the Python that its `decode` and `encode` have
 # around them, which takes longer than a small message.
-_read = json.JSONDecoder().raw_decode
+_read = json.decoder.scanner.c_make_scanner(json.JSONDecoder())
+_quote = json.encoder.c_encode_basestring_ascii
 _write = json.encoder.c_make_encoder(
     None,
     _ENCODER.default,
-    json.encoder.encode_basestring_ascii,
+    _quote,
     None,
     _ENCODER.key_separator,
     _ENCODER.item_separator,
@@ -62,14 +63,14 @@ class NotJsonError(ValueError):
     """A value that cannot be written as JSON, whatever it is for."""
 
 
-def decode(message: str) -> dict:
-    """Read a message of the host's, which begins with its object."""
-    return _read(message)[0]
+def decode(message: str) -> dict | list:
+    """Read a message of the host's, which begins with its object or list."""
+    return _read(message, 0)[0]
 
 
 def decode_start(message: str) -> tuple[dict, str]:
     """Read the message that begins a run; return it and the text of what else may be called."""
-    start, end = _read(message)
+    start, end = _read(message, 0)
     return start, message[end:]
 
 
@@ -82,15 +83,12 @@ def encode_batch(step: dict, outgoing: list) -> tuple[str, list]:
     """Write a step with as many of the calls as one message may hold; return it and the calls left over."""
     if not outgoing:
         return encode(step), []
-    if len(outgoing) == 1:
-        return encode({"calls": outgoing, **step}), []
-    texts, characters, count = [], 0, 0
-    most = min(len(outgoing), MAX_BATCH_CALLS)
-    while count < most:
-        # Twice as many each time: what is written in vain is never much more than what a message holds.
-        group = outgoing[count : min(2 * count + 1, most)]
+    if len(outgoing) == 1 and not step:
+        return f'{{"calls":[{_call(*outgoing[0])}]}}', []
+    texts, characters = [], 0
+    for call in outgoing[:MAX_BATCH_CALLS]:
         try:
-            text = encode(group)
+            text = _call(*call)
         except MemoryError:
             if not texts:
                 raise
@@ -98,21 +96,30 @@ def encode_batch(step: dict, outgoing: list) -> tuple[str, list]:
         characters += len(text)
         if texts and characters > MAX_BATCH:
             break
-        texts.append(text[1:-1])
-        count += len(group)
-    # With calls left over the host is asked to come back at once.
-    rest = encode(step if count == len(outgoing) else step | {"timer": 0})
-    return f'{{"calls":[{",".join(texts)}]{"," if len(rest) > 2 else ""}{rest[1:]}', outgoing[count:]
+        texts.append(text)
+    left_over = outgoing[len(texts) :]
+    if left_over:
+        step = step | {"timer": 0}  # the host is asked to come back at once
+    return f'{{"calls":[{",".join(texts)}]{f",{encode(step)[1:]}" if step else "}"}', left_over
 
 
-def is_plain(value: object) -> bool:
-    """Tell whether `to_unicode_json` returns this value as it is: most arguments need no converter."""
-    kind = type(value)
-    if kind is str:
-        return value.isascii()
-    if kind is int:
-        return -PLAIN_INTEGERS < value < PLAIN_INTEGERS
-    return kind is bool or value is None
+def _call(number, function, line, arguments):
+    return f'{{"id":{number},"function":{_quote(function)},"line":{line},"arguments":{"".join(_write(arguments, 0))}}}'
+
+
+def are_plain(values: collections.abc.Iterable[object]) -> bool:
+    """Tell whether `to_unicode_json` returns each of these as it is: most arguments need no converter."""
+    for value in values:
+        kind = type(value)
+        if kind is str:
+            if not value.isascii():
+                return False
+        elif kind is int:
+            if not _LEAST_PLAIN < value < _MOST_PLAIN:
+                return False
+        elif kind is not bool and value is not None:
+            return False
+    return True
 
 
 def to_json(value: object, unknown: collections.abc.Callable[[object], object]) -> object:

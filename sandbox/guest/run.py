@@ -81,18 +81,22 @@ class Run:
     def step(self, completions: list) -> str:
         """Run until every coroutine waits, and say what for."""
         self._bridge.complete(completions)
+        timer = None
         if self._outcome is None:
-            error = self._advance()
-            if self._task.done() or error is not None:
+            error = None
+            try:
+                timer = self._loop.run_until_blocked()
+            except BaseException as raised:  # `SystemExit` and the like end a script from any task
+                error = raised
+            if error is not None or self._task.done():
                 self._outcome = self._end(error)
         calls, cancelled = self._bridge.take()
-        timer = self._loop.next_timer()
         outcome = None
         if self._outcome is not None:
             # A script that has ended is told of when the host has all that it displayed.
             calls, timer = calls if self._bridge.is_owed() else [], None
             outcome = None if self._bridge.is_owed() else self._outcome
-        elif timer is None and not self._bridge.waits():
+        elif timer is None and not calls and not self._bridge.waits():
             outcome = self._outcome = {"raised": self._stuck()}
         step = {} if outcome is None else {"outcome": outcome}
         if cancelled:
@@ -102,16 +106,9 @@ class Run:
             if not self._bridge.waits():
                 step["line"] = self._script.line_of(self._task.get_coro())
         text, left_over = protocol.encode_batch(step, calls)
-        self._bridge.put_back(left_over)
+        if left_over:
+            self._bridge.put_back(left_over)
         return text
-
-    def _advance(self):
-        """Run the loop; return what went through it: `SystemExit` and the like end a script from any task."""
-        try:
-            self._loop.run_until_blocked()
-        except BaseException as error:
-            return error
-        return None
 
     def _end(self, error):
         forgotten, unsent = self._bridge.close(), self._bridge.unsent()
@@ -145,7 +142,7 @@ class Run:
         return error
 
     def _complete(self, value):
-        if protocol.is_plain(value):
+        if protocol.are_plain((value,)):
             return {"completed": value}
         try:
             return {"completed": protocol.to_json(value, _unknown_value)}
@@ -179,7 +176,8 @@ class Run:
         tasks = asyncio.all_tasks(self._loop)
         for task in tasks:
             task.cancel()
-        self._advance()
+        with contextlib.suppress(BaseException):
+            self._loop.run_until_blocked()
         return bool(tasks)
 
     def _stuck(self):

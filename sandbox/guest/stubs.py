@@ -270,27 +270,33 @@ class _Stub:
 class _Described(_Stub):
     def __init__(self, namespace, name, entry, bridge):
         super().__init__(namespace, name, entry)
-        self._bridge = bridge
+        self._call = bridge.caller(self._path)
         self._keys = {parameter: key for parameter, key, _ in entry["parameters"]}
         self._required = [parameter for parameter, _, needed in entry["parameters"] if needed]
+        self._own_keys = frozenset(parameter for parameter, key in self._keys.items() if parameter == key)
 
     def __call__(self, *positional, **given):
         if positional:
             raise tool_errors.ToolArgumentsError(
                 f"{self._path}() takes keyword arguments only: {self._by_name(positional, given)}"
             )
-        missing = [parameter for parameter in self._required if parameter not in given]
-        if missing:
-            raise tool_errors.ToolArgumentsError(
-                f"{self._path}() misses {', '.join(missing)}: {_usage(self._path, self._entry)}"
-            )
-        given_by_key = {
-            self._keys.get(parameter) or self._extra(parameter): value
-            if protocol.is_plain(value)
-            else arguments.converted(self._path, parameter, value)
+        for parameter in self._required:
+            if parameter not in given:
+                raise self._incomplete(given)
+        for parameter in given:
+            if parameter not in self._own_keys:
+                return self._call(self._converted(given))
+        return self._call(given if protocol.are_plain(given.values()) else self._converted(given))
+
+    def _incomplete(self, given):
+        missing = ", ".join(parameter for parameter in self._required if parameter not in given)
+        return tool_errors.ToolArgumentsError(f"{self._path}() misses {missing}: {_usage(self._path, self._entry)}")
+
+    def _converted(self, given):
+        return {
+            self._keys.get(parameter) or self._extra(parameter): arguments.converted(self._path, parameter, value)
             for parameter, value in given.items()
         }
-        return self._bridge.call(self._path, given_by_key)
 
     def _by_name(self, positional, given):
         """Return the call as it is probably meant if its values are short, else how any call is written."""

@@ -55,7 +55,7 @@ def test_an_answer_that_contains_itself_fails_its_call():
 def test_what_is_sent_to_the_guest_is_ascii_json(value):
     text = encode_resume([encode_completion(1, Returned(value), LIMITS)])
     assert text.isascii()
-    assert json.loads(text) == {"completions": [{"id": 1, "value": value}]}
+    assert json.loads(text) == [{"id": 1, "value": value}]
     start = encode_start("\ud800", "f.py", {"v": {"doc": value}}, BEFORE_ANY_RUN)
     assert start.isascii()
     _, end = json.JSONDecoder().raw_decode(start)

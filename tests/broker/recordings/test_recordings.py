@@ -64,7 +64,7 @@ import sys
 bridge = sys.modules["guest.main"]._run._bridge
 def forge(number, function):
     future = bridge._waiting[number] = bridge._loop.create_future()
-    bridge._outgoing[number] = {"id": number, "function": function, "line": 1, "arguments": {"a": 1}}
+    bridge._outgoing[number] = [number, function, 1, {"a": 1}]
     return future
 """
 
