@@ -1,7 +1,7 @@
 """Prepares a script to run: finds the tools that it names, checks its use of them, makes the guest's manifest.
 
 Above: execution.py. Below: the sandbox, which reads scripts, disclosure.py, manifest.py and script_check.py. The host
-never parses a script; what it names is found inside a guest.
+never parses a script; a guest does, where it does not name its tools in plain sight.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from broker.logging import logger
 from broker.runs.hints import sharpened
 from broker.runs.manifest import OF_EVERY_SCRIPT, manifest_of
 from broker.runs.not_described import NotDescribed
+from broker.runs.plain_references import plain_references
 from broker.runs.script_check import CheckedScript, diagnostics_of, stops, unreadable
 from broker.tools.spellings import STAND_INS
 from codegen import CheckerError
@@ -78,12 +79,7 @@ class Preparation:
         self, script: str, filename: str, *, describe_references: bool
     ) -> Sequence[Reference] | NotDescribed | Raised | Stopped:
         """Return what a script names if all of it is described, else why it cannot start."""
-        # Only what the text holds can be named; a name that is put together at run time is not found by reading.
-        unimported = self._unimported(script)
-        if "tools" not in script and not unimported:
-            return ()
-        sandbox = await self.sandbox.opened()
-        found = await sandbox.references(script, unimported=unimported)
+        found = await self._references(script)
         if isinstance(found, Raised | Stopped):
             return _with_filename(found, filename)
         await self.disclosure.settle(map(_written, found))
@@ -96,6 +92,26 @@ class Preparation:
             return self._not_described(undescribed, found, changed)
         await self.disclosure.describe(undescribed)
         return found
+
+    async def _references(self, script: str) -> Sequence[Reference] | Raised | Stopped:
+        """Return what a script names; a guest reads it, unless all it names are described tools in plain sight.
+
+        Only what the text holds can be named; a name that is put together at run time is not found by reading.
+        """
+        unimported = self._unimported(script)
+        if "tools" not in script and not unimported:
+            return ()
+        namespaces = set(self.catalog.namespaces.values())
+        if unimported <= namespaces:
+            found = plain_references(normalised("NFKC", script), namespaces, self._is_described)
+            if found is not None:
+                return found
+        sandbox = await self.sandbox.opened()
+        return await sandbox.references(script, unimported=unimported)
+
+    def _is_described(self, namespace: str, function: str) -> bool:
+        entry = self.catalog.by_python_name(f"{namespace}.{function}")
+        return entry is not None and self.disclosure.is_described(entry)
 
     def _meant(self, reference: Reference) -> CatalogEntry | None:
         """Return the tool that a script names, also in another program's spelling or with a server's name misspelt."""

@@ -31,11 +31,13 @@ class H:
     async def raw(text):
         import json
         message = json.loads(text)
-        bridge = _sys.modules["guest.main"]._run._bridge
-        call_id = bridge._next_id()
-        future = bridge._waiting[call_id] = bridge._loop.create_future()
+        bridge, protocol = _sys.modules["guest.main"]._run._bridge, _sys.modules["guest.protocol"]
+        bridge._last_id = call_id = bridge._last_id + 1
         names = {"function": message["server"] + "." + message["tool"], "arguments": message["args"]}
-        bridge._outgoing[call_id] = {**message, **names, "id": call_id}
+        forged, write = json.dumps({**message, **names, "id": call_id}), protocol._call
+        protocol._call = lambda number, *rest: forged if number == call_id else write(number, *rest)
+        future = bridge._waiting[call_id] = bridge._loop.create_future()
+        bridge._outgoing[call_id] = [call_id, names["function"], 0, message["args"]]
         return await future
 """
 

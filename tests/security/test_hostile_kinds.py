@@ -411,7 +411,7 @@ import builtins
 builtins.dict = builtins.list = builtins.str = builtins.isinstance = None
 5
 """,
-        "raised SandboxTrap",
+        "completed",
     ),
     "sys.modules emptied": (
         """

@@ -314,9 +314,9 @@ RAW = """
 import sys
 async def raw(function, arguments):
     bridge = sys.modules["guest.main"]._run._bridge
-    number = bridge._next_id()
+    bridge._last_id = number = bridge._last_id + 1
     future = bridge._waiting[number] = bridge._loop.create_future()
-    bridge._outgoing[number] = {"id": number, "function": function, "arguments": arguments}
+    bridge._outgoing[number] = [number, function, 0, arguments]
     return await future
 """
 

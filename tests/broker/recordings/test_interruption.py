@@ -171,7 +171,7 @@ async def test_a_run_for_which_there_is_no_worker_any_more_says_how_it_goes_on(o
         await session.get_tool_details(["desk.add", "desk.echo"])
         cut_off = await session.dispatch("execute_code", {"code": ADD_THEN_ECHO}, on_call=lose_it)
         assert "1 call had been answered. Nothing else was sent. Tell the user" in cut_off.text
-        refused = await session.dispatch("execute_code", {"code": "from tools import desk\nawait desk.add(a=2)"})
+        refused = await session.dispatch("execute_code", {"code": "from tools import desk as d\nawait d.add(a=2)"})
         assert refused.text.startswith("The script was not started: the broker cannot run scripts now.")
         monkeypatch.setattr(Workers, "open", opened_workers)
         assert (await broker.session().resume("last")).value == [3, 30_000]

@@ -1,0 +1,62 @@
+"""Which tools a script names, read off its text where it names them plainly; any other script is read in a guest.
+
+Above: preparation.py. Below: nothing. Plain are `from tools import git, fs` on a line of its own and `git.git_log`:
+each name as scripts are to write it, and a server's in no other place. What a guest finds in such a script is found
+here as well, and perhaps more: a name in a comment counts. The text is searched, never parsed.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from sandbox import Reference
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Container
+
+MOST_CHARACTERS = 10_000
+"""A longer script is read in a guest, which takes hardly longer then."""
+
+_IMPORT = re.compile(r"(?m)^[ \t]*from tools import (\w+(?:, ?\w+)*)[ \t]*$")
+_WORD = re.compile(r"\w+")
+_FUNCTION = re.compile(r"\.(\w+)")
+
+
+def plain_references(
+    text: str, namespaces: Container[str], is_tool: Callable[[str, str], bool]
+) -> tuple[Reference, ...] | None:
+    """Return what a script names, in order of appearance; None if it has to be read in a guest.
+
+    Args:
+        text: The script, in NFKC, as Python reads names.
+        namespaces: The names of servers in scripts.
+        is_tool: Tells whether a namespace has a tool of this name.
+    """
+    if len(text) > MOST_CHARACTERS:
+        return None
+    imported: dict[str, int] = {}
+    for line in _IMPORT.finditer(text):
+        imported |= {name.strip(): line.start(1) for name in line[1].split(",") if name.strip() not in imported}
+    if not all(name in namespaces for name in imported):
+        return None
+    named: dict[tuple[str, str], int] = {}
+    for word in _WORD.finditer(_IMPORT.sub(_blank, text)):
+        if word[0] == "tools":
+            return None
+        if word[0] in namespaces:
+            function = _FUNCTION.match(text, word.end())
+            if function is None or text[word.start() - 1 : word.start()] == "." or not is_tool(word[0], function[1]):
+                return None
+            named.setdefault((word[0], function[1]), word.start())
+    unused = imported.keys() - {namespace for namespace, _ in named}
+    places = [*named.items(), *(((namespace, None), imported[namespace]) for namespace in unused)]
+    return tuple(
+        Reference(namespace, function, 1 + text.count("\n", 0, place))
+        for (namespace, function), place in sorted(places, key=lambda found: found[1])
+    )
+
+
+def _blank(line: re.Match[str]) -> str:
+    """Return as much of nothing, so that all places stay the same."""
+    return " " * len(line[0])
