@@ -284,7 +284,14 @@ class Broker:
         return self._upstreams.statuses()
 
     async def need_all_servers(self, timeout_seconds: float | None = None) -> bool:
-        """Connect the lazy servers too and wait until each is ready or has failed; return whether all were in time."""
+        """Connect the lazy servers too and wait until each is ready or has failed; return whether all were in time.
+
+        Raises:
+            TypeError: The time is no number of seconds.
+            ValueError: The same for one that is negative or NaN.
+        """
+        if timeout_seconds is not None:
+            check_seconds(timeout_seconds=timeout_seconds)
         return await all_needed(self._upstreams.by_name.values(), timeout_seconds)
 
     def rest_lazy_servers(self) -> list[str]:
@@ -292,7 +299,14 @@ class Broker:
         return self._upstreams.rest()
 
     async def wait_until_settled(self, timeout_seconds: float | None = None) -> bool:
-        """Wait until each server is ready or has failed; return whether all were in time."""
+        """Wait until each server is ready or has failed; return whether all were in time.
+
+        Raises:
+            TypeError: The time is no number of seconds.
+            ValueError: The same for one that is negative or NaN.
+        """
+        if timeout_seconds is not None:
+            check_seconds(timeout_seconds=timeout_seconds)
         return await self._upstreams.settled(timeout_seconds)
 
     def session(
@@ -402,7 +416,13 @@ class Broker:
         """Return the recorded runs that a client can go on with by repeating its request.
 
         Details are in `UnfinishedRuns.requested`.
+
+        Raises:
+            TypeError: The request is no text, or the time no number of seconds.
         """
+        check_texts(request=request)
+        if within_seconds is not None:
+            check_seconds(within_seconds=within_seconds)
         return self._recorder.unfinished.requested(request, within_seconds)
 
     def resume_interrupted(self) -> int:

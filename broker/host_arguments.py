@@ -55,8 +55,7 @@ def check_store(given: object) -> None:
     Raises:
         TypeError: The text says how one is made.
     """
-    if not isinstance(given, Store):
-        raise TypeError(f"a store is a Store, as Store('broker.sqlite3'), not a {_kind(given)}")
+    check_kind(given, Store, "a store is a Store, as Store('broker.sqlite3')")
 
 
 def check_seconds(**given: object) -> None:
@@ -90,10 +89,17 @@ def check_recording(given: object) -> None:
     Raises:
         TypeError: The text says where recordings come from.
     """
-    if not isinstance(given, Recording):
-        raise TypeError(
-            f"a recording is what broker.recordings().get(run_id) or read_recording(path) returns, not a {_kind(given)}"
-        )
+    check_kind(given, Recording, "a recording is what broker.recordings().get(run_id) or read_recording(path) returns")
+
+
+def check_kind(given: object, kind: type, wanted: str) -> None:
+    """Refuse anything but an object of a class; `wanted` says what it is and where it comes from.
+
+    Raises:
+        TypeError: The text is `wanted` and what was given.
+    """
+    if not isinstance(given, kind):
+        raise TypeError(f"{wanted}, not a {_kind(given)}")
 
 
 def grants_of(given: object) -> list[Grant]:

@@ -6,6 +6,7 @@ decided as `Session.resume` decides it: those of one principal that began here, 
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
@@ -16,7 +17,7 @@ from broker.recordings.keeping.recordings import STATES, Recordings
 from broker.recordings.keeping.transfer import export, import_file, load_whole
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Sequence
+    from collections.abc import Iterator, Sequence
 
     from broker.recordings.events import State
     from broker.recordings.keeping.entries import RecordingEntry
@@ -64,8 +65,7 @@ class RecordedRuns:
             ValueError: A state is none of these, or the limit is no whole number from 0.
         """
         wanted = STATES if states is None else states
-        if isinstance(wanted, str) or not set(wanted) <= set(STATES):
-            raise ValueError(f"states are a collection of {', '.join(map(repr, STATES))}, not {wanted!r}")
+        _check_states(wanted)
         check_count(limit=limit)
         return self._recordings.entries(limit, states=wanted, principal=self._principal)
 
@@ -142,3 +142,9 @@ def seen(principal: str, *, any_principal: bool) -> str | None:
     if principal and any_principal:
         raise ValueError("any_principal=True is for the runs of all; leave the principal out")
     return None if any_principal else principal
+
+
+def _check_states(given: object) -> None:
+    if isinstance(given, Collection) and not isinstance(given, str) and all(one in STATES for one in given):
+        return
+    raise ValueError(f"states are a collection of {', '.join(map(repr, STATES))}, not {given!r}")

@@ -15,15 +15,16 @@ import anyio.to_thread
 from broker.authorization.question_box import QuestionBox
 from broker.calls.direct_calls import DirectCalls, DirectResult
 from broker.disclosure.disclosure import Disclosure
-from broker.host_arguments import check_arguments, check_asked, check_texts, names_of
+from broker.host_arguments import check_arguments, check_asked, check_kind, check_texts, names_of
 from broker.recordings.settings import UNKNOWN_OUTCOMES
 from broker.runs.execution import Execution
 from broker.runs.parking import Parking
 from broker.runs.preparation import Preparation
 from broker.runs.script_check import CHECK_MODES
 from broker.runs.watching import Watching
-from broker.search import SearchRequest
+from broker.search import SearchPage, SearchRequest
 from broker.surface import Surface
+from broker.tools.catalog import CatalogEntry
 from sandbox.limits import check_limits
 from sandbox.perform import check_script
 
@@ -46,10 +47,8 @@ if TYPE_CHECKING:
     from broker.runs.envelope import ExecutionResult
     from broker.runs.script_check import CheckedScript, CheckMode
     from broker.runs.shared_sandbox import SharedSandbox
-    from broker.search import SearchPage
     from broker.surface import Reply
     from broker.tiers import HeldStubs, TierPage
-    from broker.tools.catalog import CatalogEntry
     from broker.tools.tool_shelf import ToolShelf
     from broker.upstreams.upstream import Upstream
     from codegen import TypeChecker
@@ -108,7 +107,12 @@ class Session:
         return tuple(held.grant for held in self._desk.book.held)
 
     def is_described(self, entry: CatalogEntry) -> bool:
-        """Tell whether the current definition of a tool was described to this session."""
+        """Tell whether the current definition of a tool was described to this session.
+
+        Raises:
+            TypeError: It is no entry of the catalog.
+        """
+        check_kind(entry, CatalogEntry, "a tool is an entry of the catalog, as broker.catalog.lookup('git.git_log')")
         return self._disclosure.is_described(entry)
 
     @property
@@ -148,9 +152,11 @@ class Session:
         Raises:
             UnknownToolError: No tool has one of these names.
             SearchError: The cursor cannot be used.
-            TypeError: A name is no text.
+            TypeError: A name or the cursor is no text.
         """
         names = names_of(names)
+        if cursor is not None:
+            check_texts(cursor=cursor)
         await self._disclosure.settle(names)
         entries = [self._catalog.lookup(name) for name in names]
         page = self.tiers.full(entries, cursor)
@@ -163,8 +169,9 @@ class Session:
 
         Raises:
             UnknownToolError: No tool has one of these names.
+            TypeError: A name is no text.
         """
-        entries = await self._disclosure.completed([self._catalog.lookup(name) for name in names])
+        entries = await self._disclosure.completed([self._catalog.lookup(name) for name in names_of(names)])
         return await anyio.to_thread.run_sync(self.tiers.stubs, entries)
 
     async def search(self, request: SearchRequest | str) -> SearchPage:
@@ -184,7 +191,12 @@ class Session:
         return await self._finder.search(request)
 
     def summaries(self, page: SearchPage) -> TierPage:
-        """Return the summaries of the tools that a search found, as many as fit on a page."""
+        """Return the summaries of the tools that a search found, as many as fit on a page.
+
+        Raises:
+            TypeError: It is no page of a search.
+        """
+        check_kind(page, SearchPage, "a page is what `await session.search(...)` returns")
         entries = [self._catalog.lookup(spec.qualified_name) for spec in page.tools]
         return self.tiers.summaries_of(entries, page_size=max(len(entries), 1))
 

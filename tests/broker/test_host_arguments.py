@@ -290,6 +290,18 @@ USES: dict[str, tuple[str, tuple[Any, ...], str]] = {
         "the arguments of a call are a dict, as {'repo_path': '.'}, not a NoneType",
     ),
     "call with text": ("call_directly", ("sums.add", "{}"), "not a str"),
+    "ask whether a name is described": (
+        "is_described",
+        ("sums.add",),
+        "a tool is an entry of the catalog, as broker.catalog.lookup('git.git_log'), not a str",
+    ),
+    "summaries of names": (
+        "summaries",
+        (["sums.add"],),
+        "a page is what `await session.search(...)` returns, not a list",
+    ),
+    "stubs of a number": ("stubs_of_a_page", (5,), "not by a int"),
+    "read from a number on": ("read_in_full", ("sums.add", 5), "cursor is text, not a int"),
     "dispatch a number": ("dispatch", (5, {}), "name is text, not a int"),
 }
 
@@ -298,8 +310,9 @@ USES: dict[str, tuple[str, tuple[Any, ...], str]] = {
 async def test_what_a_session_cannot_be_asked_is_named(case):
     method, given, said = USES[case]
     async with Broker(servers={"sums": [add]}, opens_sandbox=False) as broker:
-        with pytest.raises(TypeError) as caught:
-            await getattr(broker.session(), method)(*given)
+        with pytest.raises(TypeError) as caught:  # noqa: PT012  # not all of them are coroutines
+            called = getattr(broker.session(), method)(*given)
+            await called
     assert said in str(caught.value)
 
 
@@ -338,6 +351,28 @@ def test_what_cannot_be_made_is_named(case):
     with pytest.raises(TypeError) as caught:
         make(**given)
     assert said in str(caught.value)
+
+
+@pytest.mark.parametrize("states", [5, True, "parked", ["lost"], [["parked"]]])
+def test_states_of_runs_are_some_of_them(states):
+    with pytest.raises(ValueError, match="states are a collection of 'running', "):
+        Broker().recordings().list(states=states)
+
+
+@pytest.mark.parametrize("method", ["need_all_servers", "wait_until_settled"])
+async def test_a_time_to_wait_for_servers_is_one(method):
+    async with Broker(opens_sandbox=False) as broker:
+        with pytest.raises(TypeError, match="timeout_seconds is a number of seconds, not a str"):
+            await getattr(broker, method)("5")
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [(("r", "5"), "within_seconds is a number of seconds, not a str"), ((5,), "request is text, not a int")],
+)
+def test_what_a_repeated_request_is_asked_for_with_is_named(given, said):
+    with pytest.raises(TypeError, match=said):
+        Broker().requested_runs(*given)
 
 
 @pytest.mark.parametrize("limit", ["all", -1, True, 2.0])
