@@ -35,6 +35,7 @@ ASYNC_DEF = (
 )
 GATHER_TAKES_CALLS = "asyncio.gather takes calls that are not awaited yet: leave out the `await` inside of it"
 GATHER_THEM = "to await several calls at once write `await asyncio.gather(*calls)`"
+SEVERAL_OR_NONE = f"{GATHER_THEM}; what calls have returned goes without `await`"
 MAKE_A_LIST = "this is an asynchronous generator: write a list, `[await ... for ...]`, or loop with `async for`"
 CALL_AND_AWAIT = (
     "a coroutine is an `async` call without `await`: write `await` before it, or `asyncio.gather` around several"

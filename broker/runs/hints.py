@@ -100,13 +100,16 @@ _ANYWHERE = (
         hint_texts.HOW_TO_CALL,
     ),
     (re.compile(r"was expected, got _(?:Described|Listed)"), hint_texts.HELP_SHOWS),
-    (re.compile(r"TypeError: '(?:list|tuple|set|dict|generator)' object can't be awaited"), hint_texts.GATHER_THEM),
+    (re.compile(r"TypeError: '(?:list|tuple|set|generator)' object can't be awaited"), hint_texts.SEVERAL_OR_NONE),
     (
         re.compile(r"TypeError: 'async_generator' object (?:is not (?:iterable|an iterator)|can't be awaited)"),
         hint_texts.MAKE_A_LIST,
     ),
     (re.compile(r"TypeError: .*'coroutine'"), hint_texts.CALL_AND_AWAIT),
-    (re.compile(r"TypeError: '(?:NoneType|bool|bytes|float|int|str)' object can't be awaited"), hint_texts.NOT_AWAITED),
+    (
+        re.compile(r"TypeError: '(?:NoneType|bool|bytes|dict|float|int|str)' object can't be awaited"),
+        hint_texts.NOT_AWAITED,
+    ),
     (re.compile(r"TypeError: 'Tool\w+' object is not "), hint_texts.ERRORS_AMONG_RESULTS),
     (re.compile(r"AttributeError: 'Tool\w+' object has no attribute "), hint_texts.PARTS_OF_ERRORS),
     (re.compile(r"RuntimeError: await wasn't used with future"), hint_texts.AWAIT_IT),

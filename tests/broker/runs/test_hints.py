@@ -199,6 +199,7 @@ MISTAKES = {
         "import asyncio\nfrom tools import desk\nawait asyncio.wait([desk.add(a=1), desk.add(a=2)])",
         "write `await asyncio.gather(*calls)`",
     ),
+    "an object that is awaited": ("import json\nawait json.loads('{}')", "and values go without it"),
     "results to be gathered": (
         "import asyncio\nfrom tools import desk\nawait asyncio.gather(*[await desk.boxed() for _ in 'ab'])",
         "leave out the `await` inside of it",
