@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 
 _NOTE_CHARACTERS = 300
 _NAME_CHARACTERS = 60
+_OF_ENV_FILE = 'write the variables of that file under "env", each as "NAME": "${NAME}", and set them'
 
 
 @dataclass(frozen=True)
@@ -147,6 +148,7 @@ class _Taking:
         notes = [f"was {shown_text(name, _NOTE_CHARACTERS)!r}"] if new_name != name else []
         notes += [f"set {', '.join(map(shown_name, unset))}"] if (unset := self.edit.unset(new_name)) else []
         notes += [f"without {', '.join(map(shown_name, made.ignored))}"] if made.ignored else []
+        notes += [_OF_ENV_FILE] if "envFile" in made.ignored else []
         return new_name, "added" if before is None else "replaced", "; ".join(notes)
 
 

@@ -172,6 +172,18 @@ def test_a_file_of_a_project_is_taken_only_when_it_is_named(at_home, own_config,
     assert written(own_config) == {"here": {"command": f"{tmp_path}/run.sh", "cwd": str(tmp_path)}}
 
 
+def test_what_to_write_for_a_file_of_variables_is_said(at_home, own_config, tmp_path):
+    (tmp_path / "mcp.json").write_text(
+        '{"servers": {"here": {"command": "run", "envFile": "${workspaceFolder}/.env"}}}'
+    )
+    taken = at_home("mcp", "import", "--from", "mcp.json")
+    assert taken.stdout == (
+        "here\tadded\twithout envFile; "
+        'write the variables of that file under "env", each as "NAME": "${NAME}", and set them\n'
+    )
+    assert written(own_config) == {"here": {"command": "run", "cwd": str(tmp_path)}}
+
+
 def test_a_server_of_a_name_that_is_taken_is_left_out_unless_it_replaces_the_other(at_home, write_config, tmp_path):
     own = write_config({"a_b": {"command": "mine"}})
     other = tmp_path / "other" / "mcp.json"
