@@ -12,9 +12,16 @@ import types
 
 from . import tool_errors
 
+MOST_KEPT = 50_000
+"""Characters of the answers of which the last one is kept: it is not to take memory from the script."""
+
 
 class Bridge:
-    """The calls of one run."""
+    """The calls of one run.
+
+    Attributes:
+        answered: The last call that the script got its answer to, and the value; None if that was large.
+    """
 
     def __init__(self, loop):
         self._loop = loop
@@ -33,6 +40,8 @@ class Bridge:
         self._made = []
         self._most_made = 0
         self._closed = False
+        self._keeps = False
+        self.answered = None
 
     def caller(self, function: str):
         """Return what takes arguments and returns the coroutine that makes the call once it is awaited.
@@ -65,8 +74,9 @@ class Bridge:
         if self._outgoing.pop(call_id, None) is None:
             self._cancelled.append(call_id)
 
-    def complete(self, completions: list) -> None:
-        """Hand answers to the coroutines that wait for them."""
+    def complete(self, completions: list, characters: int) -> None:
+        """Hand answers of so many characters to the coroutines that wait for them."""
+        self._keeps = characters <= MOST_KEPT
         for completion in completions:
             future = self._waiting.pop(completion["id"], None)
             if future is None:
@@ -137,12 +147,14 @@ async def _perform(bridge, call):
     future = bridge._waiting[call_id] = asyncio.Future(loop=bridge._loop)
     bridge._outgoing[call_id] = call
     try:
-        return await future
+        value = await future
     except BaseException:
         if bridge._waiting.get(call_id) is future:
             del bridge._waiting[call_id]
             bridge._withdraw(call_id)
         raise
+    bridge.answered = (call, value) if bridge._keeps else None
+    return value
 
 
 def _plain_function(code):

@@ -1,7 +1,7 @@
 """What explains an error of a script and is not in it: which keys a dict has, how long a list is, what was None.
 
-Above: `run`. Below: `failures`. The expression is read, not run again: values are those that variables hold, and parts
-of plain dicts and lists in them.
+Above: `run`. Below: `failures`. The expression is read, not run again: values are those that variables hold, what the
+last call returned, and parts of plain dicts and lists in them.
 """
 
 import ast
@@ -27,21 +27,24 @@ _COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
 _NONE_IN_PART = ("'NoneType' object is not subscriptable", "'NoneType' object does not support item assignment")
 
 
-def explain(errors: list, filenames: set) -> None:
-    """Add to errors what a script could not see of them; nothing where one was not raised by the script's own code."""
+def explain(errors: list, filenames: set, answered: tuple | None) -> None:
+    """Add to errors what a script could not see of them; nothing where one was not raised by the script's own code.
+
+    `answered` is the last call that was answered, and the value: no variable may hold it.
+    """
     parse = functools.cache(ast.parse)  # those of a group are often of the same script
     for error in errors:
-        failures.add_notes(error, [_note(error, filenames, parse)])
+        failures.add_notes(error, [_note(error, filenames, parse, answered)])
 
 
-def _note(error, filenames, parse):
+def _note(error, filenames, parse, answered):
     place = failures.innermost(error)
     if type(error) not in _FOUND or place is None or place.tb_frame.f_code.co_filename not in filenames:
         return None
     source = "".join(linecache.getlines(place.tb_frame.f_code.co_filename))
     if len(source) > MOST_SOURCE:
         return None
-    return _FOUND[type(error)](error, _Expression(source, parse(source), place))
+    return _FOUND[type(error)](error, _Expression(source, parse(source), place, answered))
 
 
 def _of_key(error, expression):
@@ -95,8 +98,9 @@ _FOUND = {KeyError: _of_key, IndexError: _of_index, AttributeError: _of_attribut
 class _Expression:
     """The part of a script that an exception was raised at, in its syntax tree."""
 
-    def __init__(self, source, tree, place):
+    def __init__(self, source, tree, place, answered):
         self._source = source
+        self._answered = answered
         self._frame = place.tb_frame
         self._tree = tree
         positions = place.tb_frame.f_code.co_positions()
@@ -146,17 +150,8 @@ class _Expression:
         match node:
             case ast.Constant(value):
                 yield value
-            case ast.Name(name):
-                loop = next(self._loops(node, _COMPREHENSIONS), None)
-                if loop is not None and self._frame.f_code.co_name != "<genexpr>":
-                    # The variable went with the comprehension, or has again the value from before it.
-                    for held in self._values(loop.iter):
-                        yield from held if type(held) in (list, tuple) else ()
-                    return
-                for names in (self._frame.f_locals, self._frame.f_globals):
-                    if name in names:
-                        yield names[name]
-                        return
+            case ast.Name():
+                yield from self._of_variable(node)
             case ast.Attribute(owner, name):
                 for held in self._values(owner):
                     yield from _field(held, name)
@@ -165,6 +160,22 @@ class _Expression:
                     for at in self._values(index):
                         if _has(held, at):
                             yield held[at]
+            case ast.Await(ast.Call(ast.Name(name) | ast.Attribute(_, name)) as call) if self._answered is not None:
+                (_, function, line, _), value = self._answered
+                if function.rpartition(".")[2] == name and call.lineno <= line <= call.end_lineno:
+                    yield value
+
+    def _of_variable(self, node):
+        loop = next(self._loops(node, _COMPREHENSIONS), None)
+        if loop is not None and self._frame.f_code.co_name != "<genexpr>":
+            # The variable went with the comprehension, or has again the value from before it.
+            for held in self._values(loop.iter):
+                yield from held if type(held) in (list, tuple) else ()
+            return
+        for names in (self._frame.f_locals, self._frame.f_globals):
+            if node.id in names:
+                yield names[node.id]
+                return
 
     def _loops(self, node, kinds):
         """Return the loops around a name that give it its values, the innermost first."""

@@ -75,7 +75,7 @@ class WitWorld(wit_world.WitWorld):
     def resume(self, message: str) -> str:
         """Continue the run."""
         try:
-            return _run.step(protocol.decode(message))
+            return _run.step(protocol.decode(message), len(message))
         except BaseException as error:
             return _last_resort(error)
 

@@ -78,9 +78,9 @@ class Run:
         else:
             self._task = self._loop.create_task(self._script.run(), name="script")
 
-    def step(self, completions: list) -> str:
-        """Run until every coroutine waits, and say what for."""
-        self._bridge.complete(completions)
+    def step(self, completions: list, characters: int = 0) -> str:
+        """Run until every coroutine waits, and say what for, given answers of so many characters."""
+        self._bridge.complete(completions, characters)
         timer = None
         if self._outcome is None:
             error = None
@@ -132,7 +132,7 @@ class Run:
             notes += [stubs.import_hint(error), absent.import_hint(error)]
         failures.add_notes(error, notes)
         with contextlib.suppress(BaseException):  # the same
-            culprits.explain(failures.first_leaves(error), self.kept.filenames)
+            culprits.explain(failures.first_leaves(error), self.kept.filenames, self._bridge.answered)
         return self._tell(error)
 
     def _cancelled(self):

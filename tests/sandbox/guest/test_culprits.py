@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from sandbox import Returned
+
 pytestmark = pytest.mark.anyio
 
 HELD = """
@@ -67,6 +69,40 @@ async def test_what_an_error_leaves_out_is_told(raised, script, said):
     before, _, note = told.message.partition("\n")
     assert note.startswith(said) if said else not note
     assert told.traceback.endswith(f"{before}\n{note}\n" if note else f"{before}\n".removeprefix("\n"))
+
+
+ISSUES = Returned({"issues": [{"number": 1}], "next": None})
+
+
+@pytest.mark.parametrize(
+    ("script", "said"),
+    [
+        ("(await good.echo(text='a'))['items']", "`await good.echo(text='a')` has the keys 'issues', 'next'"),
+        (
+            "(await good.echo(\n    text='a'\n))['issues']['a']",
+            "the list has 1 element, the first with the key 'number'",
+        ),
+        ("from tools.good import echo\n(await echo(text='a')).get('issues')[1]", "has 1 element"),
+        ("for one in (await good.echo(text='a'))['issues']:\n    one['a']", "`one` has the key 'number'"),
+        ("sum((await good.echo(text='a'))['x'] for _ in 'a')", ""),
+        ("f = good.echo\n(await f(text='a'))['x']", ""),
+        ("async def echo():\n    await good.echo(text='a')\n    return {}\n(await echo())['x']", ""),
+    ],
+)
+async def test_what_a_call_has_returned_is_told_though_no_variable_holds_it(raised, script, said):
+    async def answer(_call):
+        return ISSUES
+
+    note = (await raised(f"from tools import good\n{script}", answer=answer)).message.partition("\n")[2]
+    assert said in note if said else not note
+
+
+async def test_a_large_answer_is_not_kept_for_it(raised):
+    async def answer(_call):
+        return Returned({"text": "x" * 50_000})
+
+    script = "from tools import good\n(await good.echo(text='a'))['x']"
+    assert (await raised(script, answer=answer)).message == "'x'"
 
 
 async def test_it_is_told_of_the_exceptions_in_a_group_and_once_of_those_that_are_alike(raised):
