@@ -109,7 +109,7 @@ async def connected(running, server, **settings):
     port = listener.extra(anyio.abc.SocketAttribute.local_port)  # noqa: S610  # no Django here
     async with listener, anyio.create_task_group() as tasks:
         tasks.start_soon(server.listen, listener)
-        config = ServerConfig(url=f"http://127.0.0.1:{port}/mcp", mode="legacy", **settings)
+        config = ServerConfig(url=f"http://127.0.0.1:{port}/mcp", **({"mode": "legacy"} | settings))
         async with running(config) as upstream:
             yield upstream
         tasks.cancel_scope.cancel()

@@ -1,0 +1,94 @@
+"""Servers of 2026-07-28 behind HTTP, which have no session, with answers that are none; each beside one that is."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from broker.errors import OutcomeUnknownError
+from broker.upstreams.child_messages import LINE_BYTES, MANY_VALUES, OVER_BOUND, VALUES
+from broker.upstreams.http_answers import COMPRESSED
+
+from .test_http_answers import NO_ANSWERS, RawServer, connected, http, reply
+
+pytestmark = [pytest.mark.anyio, pytest.mark.usefixtures("deadline")]
+
+DISCOVERED = {
+    "resultType": "complete",
+    "ttlMs": 0,
+    "cacheScope": "private",
+    "supportedVersions": ["2026-07-28"],
+    "capabilities": {"tools": {}},
+    "serverInfo": {"name": "web", "version": "1"},
+}
+LISTED = {
+    "resultType": "complete",
+    "ttlMs": 0,
+    "cacheScope": "private",
+    "tools": [{"name": "do", "inputSchema": {"type": "object"}}],
+}
+DONE = {"resultType": "complete", "content": [{"type": "text", "text": "done"}]}
+
+
+@pytest.fixture(params=["asyncio"])
+def anyio_backend(request):
+    """The SDK's HTTP client leaves generators behind on trio."""
+    return request.param
+
+
+class SessionlessServer(RawServer):
+    """Answers its first call with `bad(id)`, and any later one as it should."""
+
+    def __init__(self, bad):
+        super().__init__()
+        self.bad = bad
+
+    async def answer(self, stream, verb, body):
+        message = json.loads(body) if body else {}
+        method = message.get("method", verb)
+        if method == "tools/call" and method not in self.asked:
+            self.asked.append(method)
+            await stream.send(self.bad(message["id"]))
+            return
+        results = {"server/discover": DISCOVERED, "tools/list": LISTED, "tools/call": DONE}
+        if method in results:
+            self.asked.append(method)
+            await stream.send(http(body=reply(message["id"], results[method])))
+            return
+        await super().answer(stream, verb, body)
+
+
+MANY: dict[str, object] = {**DONE, "structuredContent": {"x": [[]] * VALUES}}
+LOST = {case: (lambda _, answer=answer: answer, reason) for case, (answer, reason) in NO_ANSWERS.items()} | {
+    "a negative retry": (lambda _: http(kind="text/event-stream", body=b"retry: -1\n\n"), "no answer"),
+    "a retry of ages": (lambda _: http(kind="text/event-stream", body=b"retry: 99999999999999999999\n\n"), "no answer"),
+    "too much": (lambda number: http(body=reply(number, DONE | {"x": "x" * LINE_BYTES})), OVER_BOUND),
+    "too many values": (lambda number: http(body=reply(number, MANY)), MANY_VALUES),
+    "compressed": (lambda _: http("200 OK", "application/json", b"\x1f\x8b", "Content-Encoding: gzip"), COMPRESSED),
+}
+
+
+@pytest.mark.parametrize("case", LOST)
+async def test_without_a_session_too_a_call_is_sent_once_and_the_next_is_answered(running, case):
+    bad, reason = LOST[case]
+    server = SessionlessServer(bad)
+    async with connected(running, server, mode="auto") as upstream:
+        with pytest.raises(OutcomeUnknownError) as lost:
+            await upstream.call_tool("do", {})
+        assert server.asked.count("tools/call") == 1
+        assert (await upstream.call_tool("do", {}))["content"] == DONE["content"]
+    assert reason in str(lost.value)
+    assert "server/discover" in server.asked
+    assert "initialize" not in server.asked
+
+
+async def test_an_answer_on_the_stream_of_a_call_is_of_that_call_whatever_its_id(running):
+    def renumbered(number):
+        return http(kind="text/event-stream", body=b"data: " + reply(number + 1_000_000, DONE) + b"\n\n")
+
+    server = SessionlessServer(renumbered)
+    async with connected(running, server, mode="auto") as upstream:
+        assert (await upstream.call_tool("do", {}))["content"] == DONE["content"]
+        assert (await upstream.call_tool("do", {}))["content"] == DONE["content"]
+    assert server.asked.count("tools/call") == 2
