@@ -23,7 +23,7 @@ from pydantic import ValidationError
 from broker.upstreams.child_calls import ChildDispatcher
 from broker.upstreams.child_messages import LINE_BYTES
 from broker.upstreams.http_client import HttpClient
-from broker.upstreams.http_messages import counted
+from broker.upstreams.http_messages import watched
 from broker.upstreams.http_trail import HttpTrail
 from broker.upstreams.in_process import InProcessDispatcher
 from broker.upstreams.plain_tools import PlainToolsDispatcher
@@ -124,7 +124,7 @@ async def _open(
     if target.command is not None:
         streams = stdio_streams(target, connection.end, process, on_stop=connection.stopped, redact=connection.redact)
         return ChildDispatcher(*await stack.enter_async_context(streams))
-    return JSONRPCDispatcher(*counted(await _http_streams(stack, target, connection), connection.end))
+    return JSONRPCDispatcher(*watched(await _http_streams(stack, target, connection), connection.trail, connection.end))
 
 
 async def _authentication(config: ServerConfig, connection: Connection) -> httpx2.Auth | None:

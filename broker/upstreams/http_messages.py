@@ -1,11 +1,13 @@
-"""The messages of a server behind HTTP, as the SDK's transport hands them on, with what the server asks counted.
+"""The messages of a server behind HTTP, as the SDK hands them on: its requests counted, its answers checked.
 
-Above: connecting.py. Below: the SDK's streams, child_messages.py for the bound. Each request is a task until its answer
-has been taken, and a server that takes none could go on asking.
+Above: connecting.py. Below: the SDK's streams, http_trail.py, child_messages.py for the bound. Each request is a task
+until its answer has been taken, and a server that takes none could go on asking. An answer as JSON names the request
+that it is for, and the SDK would hand it to whoever has sent that.
 """
 
 from __future__ import annotations
 
+from contextvars import Context, copy_context
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -17,10 +19,13 @@ from broker.upstreams.child_messages import FLOODED, REQUESTS, Reading, Stream
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from contextvars import Context
 
     from mcp.client._transport import TransportStreams
     from mcp.shared._stream_protocols import ReadStream, WriteStream
+
+    from broker.upstreams.http_trail import HttpTrail
+
+_Answer = JSONRPCResponse | JSONRPCError
 
 _CANCEL_SECONDS = 0.5
 """How long the end of a call waits until the server is told that it was cancelled."""
@@ -28,11 +33,14 @@ _CANCEL_SECONDS = 0.5
 _STUCK_SECONDS = 10.0
 
 
-def counted(streams: TransportStreams, end: Callable[[str], None]) -> TransportStreams:
-    """Return the same streams; `end` takes the reason where too many requests wait, or nothing more can be sent."""
+def watched(streams: TransportStreams, trail: HttpTrail, end: Callable[[str], None]) -> TransportStreams:
+    """Return the same streams; `end` takes the reason where too many requests wait, or nothing more can be sent.
+
+    What is answered to a call that the trail knows goes to that call.
+    """
     reading, writing = streams
     waiting = _Waiting()
-    return _Incoming(reading, waiting, end), _Outgoing(writing, waiting, end)
+    return _Incoming(reading, trail, waiting, end), _Outgoing(writing, trail, waiting, end)
 
 
 @dataclass(slots=True)
@@ -48,9 +56,14 @@ class _Waiting:
 
 class _Incoming(Reading):
     def __init__(
-        self, inner: ReadStream[SessionMessage | Exception], waiting: _Waiting, end: Callable[[str], None]
+        self,
+        inner: ReadStream[SessionMessage | Exception],
+        trail: HttpTrail,
+        waiting: _Waiting,
+        end: Callable[[str], None],
     ) -> None:
         self._inner = inner
+        self._trail = trail
         self._waiting = waiting
         self._end = end
 
@@ -73,6 +86,9 @@ class _Incoming(Reading):
                 self._end(FLOODED)
                 raise anyio.EndOfStream
             one.metadata = ServerMessageMetadata(on_request_unanswered=self._waiting.settle)
+        sent = self._trail.sent_in(self.last_context)
+        if sent is not None and isinstance(one, SessionMessage) and isinstance(one.message, _Answer):
+            one.message = sent.own(one.message)
         return one
 
     async def aclose(self) -> None:
@@ -82,8 +98,11 @@ class _Incoming(Reading):
 class _Outgoing(Stream):
     """The SDK sends one message after the other, and waits for what is answered to all but requests."""
 
-    def __init__(self, inner: WriteStream[SessionMessage], waiting: _Waiting, end: Callable[[str], None]) -> None:
+    def __init__(
+        self, inner: WriteStream[SessionMessage], trail: HttpTrail, waiting: _Waiting, end: Callable[[str], None]
+    ) -> None:
         self._inner = inner
+        self._trail = trail
         self._waiting = waiting
         self._end = end
         self._stuck_since: float | None = None
@@ -93,11 +112,13 @@ class _Outgoing(Stream):
         if isinstance(one.message, JSONRPCNotification) and one.message.method == "notifications/cancelled":
             await self._take_back(one)
             return
+        if isinstance(one.message, JSONRPCRequest) and (sent := self._trail.sent_in(copy_context())) is not None:
+            sent.request_id = one.message.id
         try:
             await self._inner.send(one)
             self._stuck_since = None
         finally:
-            if isinstance(one.message, JSONRPCResponse | JSONRPCError):
+            if isinstance(one.message, _Answer):
                 await self._waiting.settle()
 
     async def _take_back(self, one: SessionMessage) -> None:

@@ -8,13 +8,14 @@ not followed there: it would choose to whom on our network requests go.
 from __future__ import annotations
 
 from contextlib import contextmanager
-from contextvars import ContextVar
+from contextvars import Context, ContextVar
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 import httpx2
 import mcp.types as t
+from mcp.shared.dispatcher import coerce_request_id
 
 from broker.authorization.shown import shown_name
 from broker.errors import LoginError
@@ -31,6 +32,7 @@ SESSION_OVER = 404
 _FOUND = 200
 _WELL_KNOWN = "/.well-known/"
 
+ANOTHER = "it answered a request with the id of another one"
 _NOT_THE_PROTOCOL = "it sent a message that is not JSON-RPC"
 _ERRORS_OF_THE_SDK = (
     (t.INTERNAL_ERROR, "Server returned an error response"),
@@ -53,6 +55,7 @@ class SentCall:
         unread: Why that answer was not read to its end, or did not come.
         has_failed: Whether a request of it met an error, of the network or of the login.
         is_over: Whether nobody waits for an answer any more.
+        request_id: The id of its request, once that has one.
         interval: How often its stream may be opened again.
     """
 
@@ -61,6 +64,7 @@ class SentCall:
     unread: str = ""
     has_failed: bool = False
     is_over: bool = False
+    request_id: t.RequestId | None = None
     interval: StreamInterval = field(default_factory=StreamInterval)
     _request: httpx2.Request | None = None
 
@@ -112,6 +116,13 @@ class SentCall:
         """Take why an answer was not read to its end."""
         self.unread = why
 
+    def own(self, answer: t.JSONRPCResponse | t.JSONRPCError) -> t.JSONRPCResponse | t.JSONRPCError:
+        """Return what was answered to its request; an error in the place of an answer to another one."""
+        if self.request_id is None or answer.id is None or coerce_request_id(answer.id) == self.request_id:
+            return answer
+        self.unread = ANOTHER
+        return t.JSONRPCError(jsonrpc="2.0", id=self.request_id, error=t.ErrorData(code=t.PARSE_ERROR, message=ANOTHER))
+
 
 @dataclass(slots=True)
 class HttpTrail:
@@ -149,6 +160,11 @@ class HttpTrail:
         finally:
             sent.is_over = True
             _sending.reset(token)
+
+    def sent_in(self, context: Context | None) -> SentCall | None:
+        """Return the call that was sent in a context; None where something else was."""
+        trail, sent = (None, None) if context is None else context.get(_sending, (None, None))
+        return sent if trail is self else None
 
     @property
     def unread(self) -> str:

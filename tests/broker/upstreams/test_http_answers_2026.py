@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 
+import anyio
 import pytest
 
 from broker.errors import OutcomeUnknownError
 from broker.upstreams.child_messages import LINE_BYTES, MANY_VALUES, OVER_BOUND, VALUES
 from broker.upstreams.http_answers import COMPRESSED
+from broker.upstreams.http_trail import ANOTHER
 
 from .test_http_answers import NO_ANSWERS, RawServer, connected, http, reply
 
@@ -92,3 +94,57 @@ async def test_an_answer_on_the_stream_of_a_call_is_of_that_call_whatever_its_id
         assert (await upstream.call_tool("do", {}))["content"] == DONE["content"]
         assert (await upstream.call_tool("do", {}))["content"] == DONE["content"]
     assert server.asked.count("tools/call") == 2
+
+
+class SwappingServer(SessionlessServer):
+    """Answers its first two calls at the same time, each with what `number` makes of both ids."""
+
+    def __init__(self, number):
+        super().__init__(None)
+        self.number = number
+        self.both = anyio.Event()
+        self.ids = []
+
+    async def answer(self, stream, verb, body):
+        message = json.loads(body) if body else {}
+        if message.get("method") != "tools/call" or self.both.is_set():
+            await super().answer(stream, verb, body)
+            return
+        self.asked.append("tools/call")
+        own = message["id"]
+        self.ids.append(own)
+        if len(self.ids) == 2:
+            self.both.set()
+        await self.both.wait()
+        [other] = set(self.ids) - {own}
+        content = [{"type": "text", "text": message["params"]["arguments"]["text"]}]
+        await stream.send(http(body=reply(self.number(own, other), DONE | {"content": content})))
+
+
+async def answers_to_two(upstream):
+    found = {}
+
+    async def call(text):
+        try:
+            found[text] = (await upstream.call_tool("do", {"text": text}))["content"][0]["text"]
+        except OutcomeUnknownError as error:
+            found[text] = str(error)
+
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(call, "a")
+        tasks.start_soon(call, "b")
+    return found
+
+
+async def test_an_answer_with_the_id_of_another_call_goes_to_neither(running):
+    server = SwappingServer(lambda _own, other: other)
+    async with connected(running, server, mode="auto") as upstream:
+        found = await answers_to_two(upstream)
+        assert all(ANOTHER in said for said in found.values()), found
+        assert (await upstream.call_tool("do", {}))["content"] == DONE["content"]
+    assert server.asked.count("tools/call") == 3
+
+
+async def test_an_id_that_comes_back_as_text_is_the_same(running):
+    async with connected(running, SwappingServer(lambda own, _other: str(own)), mode="auto") as upstream:
+        assert await answers_to_two(upstream) == {"a": "a", "b": "b"}
