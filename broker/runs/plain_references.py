@@ -19,6 +19,7 @@ MOST_CHARACTERS = 10_000
 """A longer script is read in a guest, which takes hardly longer then."""
 
 _IMPORT = re.compile(r"(?m)^[ \t]*from tools import (\w+(?:, ?\w+)*)[ \t]*$")
+_IMPORTS = ("import", "from")
 _WORD = re.compile(r"\w+")
 _FUNCTION = re.compile(r"\.(\w+)")
 
@@ -33,7 +34,7 @@ def plain_references(
         namespaces: The names of servers in scripts.
         is_tool: Tells whether a namespace has a tool of this name.
     """
-    if len(text) > MOST_CHARACTERS:
+    if len(text) > MOST_CHARACTERS or "\\\n" in text:
         return None
     imported: dict[str, int] = {}
     for line in _IMPORT.finditer(text):
@@ -41,12 +42,18 @@ def plain_references(
     if not all(name in namespaces for name in imported):
         return None
     named: dict[tuple[str, str], int] = {}
-    for word in _WORD.finditer(_IMPORT.sub(_blank, text)):
+    other_import = 0
+    for word in _WORD.finditer(text := _IMPORT.sub(_blank, text)):
         if word[0] == "tools":
             return None
-        if word[0] in namespaces:
+        if word[0] in _IMPORTS:
+            other_import = word.end()
+        elif word[0] in namespaces:
             function = _FUNCTION.match(text, word.end())
-            if function is None or text[word.start() - 1 : word.start()] == "." or not is_tool(word[0], function[1]):
+            is_imported = other_import and "\n" not in text[other_import : word.start()]
+            if function is None or is_imported or text[word.start() - 1 : word.start()] == ".":
+                return None
+            if not is_tool(word[0], function[1]):
                 return None
             named.setdefault((word[0], function[1]), word.start())
     unused = imported.keys() - {namespace for namespace, _ in named}
