@@ -1,9 +1,10 @@
 """Compiles a script as it is, where nothing in its syntax tree has to change: a tree in Python costs ten times as much.
 
 What the tree would be needed for is a `return` at the top level, `asyncio.run(...)`, and the value of a last
-expression. The first two are left to `script`. The third is compiled by itself: where the lines before it are a whole
-module and its own lines a whole expression, the script is the one after the other. So are whole modules of a long
-script: compiled one by one they take less memory, and the time that grows with the square of a script's length is gone.
+expression. The first two are left to `script`. The last statement is compiled by itself: where the lines before it are
+a whole module and its own lines a whole one or an expression, the script is the one after the other. So are whole
+modules of a long script: compiled one by one they take less memory, and the time that grows with the square of a
+script's length is gone.
 """
 
 import ast
@@ -22,6 +23,11 @@ MOST_PARTS = 16
 _RUN = re.compile(r"\.\s*run|\bimport\b.*\brun\b")
 _NEED_TREE = ("__future__", "\r", "\f", "\0")
 _NEVER_FIRST = " \t\n#)]}"
+_NO_EXPRESSION = re.compile(r"(?:async|class|def|for|if|try|while|with)\b|@|[^\W\d]\w*+\s*+(?:[-+*/|&]|//)?+=(?!=)")
+"""How a statement begins that has no value, on a line of which one begins."""
+_GOES_ON = re.compile(r"(?:elif|else|except|finally)\b")
+_LONG_TEXTS = ("'''", '"""', "\\\n")
+"""What a text has that goes on over several lines."""
 _NEED_WHOLE = ("global", "annotat")
 """What Python looks at all of a module for: names declared global too late, and its annotations."""
 _NEW_STATEMENT = re.compile(r"(?<=\n)(?!(?:elif|else|except|finally)\b)(?:@|[^\W\d]\w*+(?![\"']))")
@@ -50,10 +56,10 @@ def _needs_tree(source):
 
 
 def _pieces(source, filename):
-    begin, value = _last_expression(source, filename)
-    if value is None:
+    begin, last = _last_statement(source, filename)
+    if last is None:
         return _modules(source, len(source), filename)
-    return [*_modules(source, begin, filename), value] if begin else [value]
+    return [*_modules(source, begin, filename), last] if begin else [last]
 
 
 def _modules(source, whole, filename):
@@ -74,38 +80,54 @@ def _modules(source, whole, filename):
     return modules
 
 
-def _last_expression(source, filename):
-    """Return where the last statement begins and its code, None if it is no expression."""
+def _last_statement(source, filename):
+    """Return where the last statement begins and its code; None where it has no value and is not compiled by itself."""
     begin = len(source)
     for _ in range(MOST_ATTEMPTS):
         begin = _line_before(source, begin)
         if begin is None:
             return 0, None
         try:
-            return begin, _compile(_placed(source, begin, len(source)), filename, "eval")
+            mode = "exec" if _has_no_value(source, begin) else "eval"
+            return begin, _compile(_placed(source, begin, len(source)), filename, mode)
         except SyntaxError:
-            last = _last_statement(source[begin:])
+            last = _parsed(source[begin:])
         if last is not None:
-            return _no_value(last)
+            _check_has_no_value(last, source[:begin], filename)
+            return 0, None
     raise SyntaxError("the last statement is too long")
 
 
-def _no_value(last):
+def _has_no_value(source, begin):
+    """Tell whether a statement that begins there has no value, if one does, and needs nothing of those before it."""
+    if _NO_EXPRESSION.match(source, begin) is None or source.find(";", begin) >= 0 or _is_decorated(source, begin):
+        return False
+    return not any(map(source.__contains__, _NEED_WHOLE))
+
+
+def _check_has_no_value(last, before, filename):
     if type(last) is ast.Expr:
         raise SyntaxError("an expression that does not begin its line")
-    return 0, None
+    if any(map(before.__contains__, _LONG_TEXTS)):
+        _compile(before, filename, "exec")  # unless the line is one of a text
 
 
 def _line_before(source, end):
     """Return where the last line before `end` begins that may be the first one of a statement."""
     while end > 0:
         end = source.rfind("\n", 0, end - 1) + 1
-        if source[end] not in _NEVER_FIRST:
+        first = source[end]
+        if first not in _NEVER_FIRST and (first not in "ef" or _GOES_ON.match(source, end) is None):
             return end
     return None
 
 
-def _last_statement(source):
+def _is_decorated(source, begin):
+    return begin > 0 and source[source.rfind("\n", 0, begin - 1) + 1] == "@"
+
+
+def _parsed(source):
+    """Return the last statement of what may be the end of a script; None if it is none."""
     try:
         body = ast.parse(source).body
     except SyntaxError:

@@ -36,10 +36,13 @@ stubs.prepare()
 COLLECT_AFTER = 10_000
 """New objects before the collector looks for cycles; most scripts end earlier."""
 
-WARM_UPS = [
+CALLING, PRINTING = (
     practice.start_of(script, {"warm": {"doc": "", "functions": {"up": practice.DESCRIBED}}})
-    for script in ("import asyncio\nfrom tools import warm\nawait asyncio.sleep(0)\n'value'", "print('', end='')")
-]
+    for script in (
+        "import asyncio\nfrom tools import warm\nawait asyncio.sleep(0)\nawait warm.up(first=1)",
+        "print('', end='')",
+    )
+)
 
 
 class WitWorld(wit_world.WitWorld):
@@ -48,9 +51,11 @@ class WitWorld(wit_world.WitWorld):
     def warm(self, _nothing: str) -> str:
         """Run trivial scripts as real ones are run, so that the first of these finds pages and caches in place."""
         global _run
-        for start in WARM_UPS:
-            step = self.start(start)
-            _run = None
+        self.start(CALLING)
+        self.resume('[{"id":1,"value":1}]')
+        _run = None
+        step = self.start(PRINTING)
+        _run = None
         return step
 
     def references(self, message: str) -> str:

@@ -70,6 +70,20 @@ PIECES = [
     "else:\n    5",
     "def counts():\n    global y\n    y = 5\n",
     "__annotate__(1)",
+    "w = 1; w",
+    "w |= 6",
+    "w == 1",
+    "for i in 'ab': i; x",
+    "s = '''\nfor i in 'a': pass\n# '''",
+    "'''\ny = 1\n# '''",
+    "print(\nend = 'end')",
+    "[i\nfor i in 'ab']",
+    "try:\n    1 / 0\nexcept ValueError:\n    2\nelse:\n    3\nfinally:\n    4",
+    "for i in 'a':\n    pass\nelse:\n    x = 2",
+    "while x and False: pass",
+    "@staticmethod\n\ndef s(): pass",
+    "forever = 1",
+    "if_ = x",
 ]
 
 
