@@ -643,7 +643,7 @@ X.__value__
     "annotations": (
         """
 class C:
-    x: [0 for _ in iter(int, 1)]
+    x: [bytes(100) for _ in iter(int, 1)]
 C.__annotations__
 """,
         "out of memory",
@@ -878,6 +878,7 @@ builtins.__dict__.clear()
         """
 import asyncio
 async def twice():
+    held = bytearray(10_000)  # or it would sometimes take longer than the processor's time lasts
     async with asyncio.TaskGroup() as group:
         group.create_task(twice())
         group.create_task(twice())
