@@ -7,6 +7,8 @@ servers in this process.
 from __future__ import annotations
 
 from contextlib import AsyncExitStack, asynccontextmanager
+from functools import cache
+from importlib.metadata import version
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import anyio
@@ -61,6 +63,7 @@ async def connect(
         session = ClientSession(
             dispatcher=raw,
             message_handler=connection.on_message,
+            client_info=_client_info(),
             elicitation_callback=connection.elicit if requests.elicits else None,
             sampling_callback=connection.sample if requests.sampler is not None else None,
         )
@@ -68,6 +71,12 @@ async def connect(
         await _negotiate(session, mode)
         connection.begin(session, raw)
         yield
+
+
+@cache
+def _client_info() -> t.Implementation:
+    """Return what servers are told of us."""
+    return t.Implementation(name="codemode-broker", title="codemode", version=version("codemode-broker"))
 
 
 async def _negotiate(session: ClientSession, mode: Mode) -> None:
@@ -137,9 +146,12 @@ async def _authentication(config: ServerConfig, connection: Connection) -> httpx
 
 async def _http_streams(stack: AsyncExitStack, config: ServerConfig, connection: Connection) -> TransportStreams:
     connection.trail = HttpTrail(config.url or "")
+    us = _client_info()
+    headers = httpx2.Headers({"User-Agent": f"{us.name}/{us.version}"})
+    headers.update(config.headers)  # the operator's, in whatever case
     client = HttpClient(
         connection.trail,
-        headers=config.headers,
+        headers=headers,
         auth=await _authentication(config, connection),
         # Reading has no limit of its own: every call has a deadline, and a subscription stays quiet for long.
         timeout=httpx2.Timeout(config.connect_timeout_seconds, read=None),

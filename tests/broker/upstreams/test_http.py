@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from importlib.metadata import version
+
 import anyio
 import anyio.lowlevel
 import pytest
 from mcp.server import MCPServer
+from mcp.server.mcpserver import Context  # noqa: TC002  # read at run time
 
 from broker.errors import OutcomeUnknownError, UnavailableError
 from broker.upstreams.server_config import ServerConfig
@@ -35,6 +38,13 @@ def make_app():
     def large(size: int) -> str:
         return "x" * size
 
+    @server.tool()
+    def who_calls(context: Context) -> list[str]:
+        client, request = context.session.client_params, context.request_context.request
+        assert client is not None
+        assert request is not None
+        return [client.client_info.name, client.client_info.version, request.headers["user-agent"]]
+
     return server.streamable_http_app()
 
 
@@ -47,6 +57,18 @@ async def test_a_server_is_used_in_either_era(running, mode, era):
     ):
         assert (upstream.status.state, upstream.status.era, upstream.status.problem) == ("ready", era, None)
         assert (await upstream.call_tool("double", {"text": "ab"}))["structuredContent"] == {"result": "abab"}
+
+
+@pytest.mark.parametrize("mode", ["legacy", "2026-07-28"])
+@pytest.mark.parametrize(("headers", "agent"), [({}, "codemode-broker/{}"), ({"user-agent": "house/2"}, "house/2")])
+async def test_a_server_is_told_who_calls(running, mode, headers, agent):
+    sock, ours = bound_socket(), version("codemode-broker")
+    async with (
+        serving(make_app(), sock),
+        running(ServerConfig(url=mcp_url(sock), mode=mode, headers=headers)) as upstream,
+    ):
+        raw = await upstream.call_tool("who_calls", {})
+    assert raw["structuredContent"]["result"] == ["codemode-broker", ours, agent.format(ours)]
 
 
 async def test_results_beyond_a_megabyte_arrive(running):
