@@ -1,11 +1,12 @@
 """Tells when a script has to let others use the event loop.
 
 Above: the isolates, which ask after each step, and whoever answers calls without waiting. A turn of the event loop
-costs about as much as a quick step does, so not every step gives one.
+costs about as much as a quick step does, so not every step gives one, and none does while scripts wait for servers.
 """
 
 from __future__ import annotations
 
+import threading
 import time
 
 import anyio.lowlevel
@@ -13,11 +14,11 @@ import anyio.lowlevel
 from sandbox.engine import QUICK_SECONDS
 
 
-class Pace:
-    """The turn of a script whose steps are quick and whose calls are answered without waiting."""
+class Pace(threading.local):
+    """How long others have waited for the event loop of this thread."""
 
     def __init__(self) -> None:
-        """Begin a turn."""
+        """Begin a turn, in each thread that asks."""
         self._began = time.monotonic()
 
     @property
@@ -35,4 +36,11 @@ class Pace:
     async def give_way(self) -> None:
         """Let everybody else have a turn; a cancellation is raised here."""
         await anyio.lowlevel.checkpoint()
+        self.note_wait()
+
+    def note_wait(self) -> None:
+        """Begin a turn anew: somebody has waited for what came from outside, so that all others had theirs."""
         self._began = time.monotonic()
+
+
+PACE = Pace()

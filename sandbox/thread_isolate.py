@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from sandbox.isolate import Isolate
-from sandbox.pace import Pace
+from sandbox.pace import PACE
 from sandbox.threads import AGAIN
 
 if TYPE_CHECKING:
@@ -33,7 +33,6 @@ class ThreadIsolate(Isolate):
         self._threads = threads
         self._spares = spares
         self._is_quick = True
-        self._pace = Pace()
 
     @property
     def elapsed_ns(self) -> int:
@@ -63,8 +62,8 @@ class ThreadIsolate(Isolate):
         self._instance.clock.advance_to(now_ns)
         entry = self._instance.enter(export, argument, seconds)
         if self._is_quick and entry.advance():
-            if self._pace.is_due:
-                await self._pace.give_way()
+            if PACE.is_due:
+                await PACE.give_way()
         else:
             turns = _Turns(entry)
             await self._threads.run(turns.take, self._interrupt)

@@ -222,7 +222,7 @@ class Outgoing(Stream):
             anyio.BrokenResourceError: The child reads no more; it has been told.
         """
         try:
-            await self._write(one)
+            await self._write_message(one)
             if isinstance(one.message, JSONRPCNotification) and one.message.method == "notifications/cancelled":
                 self._child.look()
         finally:
@@ -230,11 +230,19 @@ class Outgoing(Stream):
             if isinstance(one.message, JSONRPCResponse | JSONRPCError):
                 self._child.unanswered -= 1
 
-    async def _write(self, one: SessionMessage) -> None:
+    async def _write_message(self, one: SessionMessage) -> None:
         line = one.message.model_dump_json(by_alias=True, exclude_unset=True).encode("utf-8", "replace") + b"\n"
         if self._rest and not self._is_broken and isinstance(one.message, JSONRPCNotification):
             self._behind.append(line)
             return
+        await self.write(line)
+
+    async def write(self, line: bytes) -> None:
+        """Write a message that is a line already.
+
+        Raises:
+            anyio.BrokenResourceError: The child reads no more; it has been told.
+        """
         while self._rest and not self._is_broken:
             await self._has_written.wait()
         if self._is_broken:

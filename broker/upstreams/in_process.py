@@ -24,7 +24,7 @@ from mcp.types.version import LATEST_MODERN_VERSION
 from pydantic import ValidationError
 
 from broker.logging import logger
-from sandbox.pace import Pace
+from sandbox.pace import PACE
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping
@@ -44,7 +44,6 @@ class InProcessDispatcher(Dispatcher[TransportContext]):
         self._server = server
         self._lifespan_state = lifespan_state
         self._numbers = itertools.count(1)
-        self._pace = Pace()
         self._envelope: tuple[Any, ...] = ()
         self._client: Connection | None = None
         self._notified: Callable[[str, Mapping[str, Any] | None], Awaitable[None]] | None = None
@@ -61,7 +60,7 @@ class InProcessDispatcher(Dispatcher[TransportContext]):
         if self._notified is None:
             raise MCPError(code=t.CONNECTION_CLOSED, message="Connection closed")
         # Handlers need not wait for anything: other tasks have their turn all the same.
-        await self._pace.keep()
+        await PACE.keep()
         timeout = opts.get("timeout")
         if timeout is None:
             return await self.handled(method, params, opts)
