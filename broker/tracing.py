@@ -7,7 +7,7 @@ arguments, results or output, and no text of a server.
 
 from __future__ import annotations
 
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager
 from functools import wraps
 from typing import TYPE_CHECKING, ParamSpec
 
@@ -26,7 +26,11 @@ P = ParamSpec("P")
 
 _TRACER = trace.get_tracer("codemode-broker")
 _NAME_CHARACTERS = 100
-_NO_SPAN = nullcontext()
+
+
+def is_traced() -> bool:
+    """Tell whether this process has a provider of tracers."""
+    return not isinstance(trace.get_tracer_provider(), trace.ProxyTracerProvider)
 
 
 def is_in_span() -> bool:
@@ -39,7 +43,7 @@ def traced_run(perform: Callable[P, Awaitable[ExecutionResult]]) -> Callable[P, 
 
     @wraps(perform)
     async def traced(*args: P.args, **kwargs: P.kwargs) -> ExecutionResult:
-        if not _is_traced():
+        if not is_traced():
             return await perform(*args, **kwargs)
         with _span("execute_code") as span:
             try:
@@ -59,16 +63,12 @@ def traced_run(perform: Callable[P, Awaitable[ExecutionResult]]) -> Callable[P, 
     return traced
 
 
-def call_span(record: CallRecord, *, exists: bool) -> AbstractContextManager[None]:
+@contextmanager
+def call_span(record: CallRecord, *, exists: bool) -> Iterator[None]:
     """Put a call in a span that says at its end what became of the call.
 
     Only a tool that `exists` is in the span's name: another is the script's own word, and there may be any number.
     """
-    return _call_span(record, exists=exists) if _is_traced() else _NO_SPAN
-
-
-@contextmanager
-def _call_span(record: CallRecord, *, exists: bool) -> Iterator[None]:
     name = one_line(f"{record.server}.{record.tool}", _NAME_CHARACTERS)
     with _span(f"execute_tool {name}" if exists else "execute_tool") as span:
         span.set_attribute("gen_ai.operation.name", "execute_tool")
@@ -80,11 +80,6 @@ def _call_span(record: CallRecord, *, exists: bool) -> Iterator[None]:
             span.set_attribute("codemode.call.status", record.status)
             if record.status not in {"ok", "waiting"}:
                 _fail(span, record.status)
-
-
-def _is_traced() -> bool:
-    """Tell whether this process has a provider of tracers."""
-    return not isinstance(trace.get_tracer_provider(), trace.ProxyTracerProvider)
 
 
 def _span(name: str) -> AbstractContextManager[trace.Span]:

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Literal
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import ConfigDict
 
 from broker.authorization.decision import Deny
 from broker.errors import StoreError
@@ -57,7 +57,8 @@ STATUS_OF_KIND: Mapping[str, Status] = {
 """The exception of a script for each way in which a call fails, and the word for it in the record."""
 
 
-class CallRecord(BaseModel):
+@dataclass(slots=True, kw_only=True)
+class CallRecord:
     """One attempt of a script to call a tool.
 
     Attributes:
@@ -68,7 +69,7 @@ class CallRecord(BaseModel):
         duration_ms: From the script's call to its answer, questions included.
     """
 
-    model_config = ConfigDict(extra="forbid")
+    __pydantic_config__ = ConfigDict(extra="forbid")
 
     server: str
     tool: str

@@ -8,6 +8,7 @@ that fails a step goes no further. Every attempt leaves a record, a cancelled on
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from functools import partial
 from typing import TYPE_CHECKING, Any, assert_never
 
@@ -23,7 +24,7 @@ from broker.calls.tool_results import completion_of
 from broker.errors import UpstreamError
 from broker.tools.near_names import MOST_NAMES
 from broker.tools.tool_changes import what_changed
-from broker.tracing import call_span
+from broker.tracing import call_span, is_traced
 from sandbox import Call, Completion, Failed, Returned
 
 if TYPE_CHECKING:
@@ -85,6 +86,7 @@ class ToolCalls:
         self._blocks = blocks
         self._on_progress = on_progress
         self._convert = convert or partial(completion_of, blocks=blocks, redact=redact)
+        self._is_traced = is_traced()
         self._ended = self._unknown = 0
         self._last: Call | None = None
         self._alike = 0
@@ -125,7 +127,7 @@ class ToolCalls:
         # Before anything is sent, so that a call that is cut off is on record.
         self._records[call.id] = record
         completion: Completion | None = None
-        with call_span(record, exists=entry is not None):
+        with call_span(record, exists=entry is not None) if self._is_traced else nullcontext():
             try:
                 completion = self._cleaned(await self._answer(call, entry, attempt), call)
             except _NobodyThereError:

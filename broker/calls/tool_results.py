@@ -107,7 +107,7 @@ def _structured_value(content: list[Any], structured: Any, tool: CatalogEntry) -
     fault = first_fault(value, tool.spec.output_schema)
     if fault is not None:
         raise UnfitResultError(f"does not fit the tool's outputSchema: {fault}")
-    if tool.stub().unwraps_result and isinstance(value, dict):
+    if isinstance(value, dict) and tool.unwraps_result:
         return value.get("result")
     return value
 

@@ -7,8 +7,7 @@ may add to the same rows: what is written are differences. Names of tools are ke
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from broker.errors import StoreError
 from broker.logging import logger
@@ -32,8 +31,7 @@ _ADD = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class ToolStatistics:
+class ToolStatistics(NamedTuple):
     """The calls of one tool.
 
     Attributes:

@@ -9,6 +9,7 @@ themselves.
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 import anyio
@@ -32,7 +33,7 @@ _MOST_WITHDRAWN = 3_000
 """Names of tools that are gone; the oldest are forgotten. A server may list others again and again."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class CatalogEntry:
     """One tool with its names.
 
@@ -68,6 +69,11 @@ class CatalogEntry:
     def stub(self) -> Stub:
         """Return the typed stub; generated on first use, which may take a tenth of a second."""
         return generate_stub(self._typed_spec(), namespace=self.namespace, function=self.function)
+
+    @cached_property
+    def unwraps_result(self) -> bool:
+        """Whether the stub takes `{"result": value}` off a value."""
+        return self.stub().unwraps_result
 
     def _typed_spec(self) -> ToolSpec:
         """Return the definition with what was inferred, marked as such; calls go by the definition itself."""

@@ -76,12 +76,11 @@ class ChildDispatcher(JSONRPCDispatcher[TransportContext]):
             raise _closed() from None
         finally:
             self._answers.pop(number, None)
-        match answer.message:
-            case t.JSONRPCResponse(result=result):
-                return result
-            case t.JSONRPCError(error=error):
-                raise MCPError(code=error.code, message=error.message, data=error.data)
-        raise _closed()
+        if answer.error is not None:
+            raise MCPError(code=answer.error.code, message=answer.error.message, data=answer.error.data)
+        if answer.result is None:
+            raise _closed()
+        return answer.result
 
     async def _arrival(self, answer: Answer, number: int) -> None:
         """Wait for the answer to a request that was sent."""

@@ -11,7 +11,7 @@ import json
 from abc import ABC, abstractmethod
 from collections import deque
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import anyio
 import anyio.lowlevel
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from types import TracebackType
 
     from anyio.abc import ByteReceiveStream
-    from mcp.types.jsonrpc import JSONRPCMessage, RequestId
+    from mcp.types.jsonrpc import ErrorData, JSONRPCMessage, RequestId
 
     from broker.upstreams.input_pipe import Input
     from broker.upstreams.stdio import Child
@@ -53,6 +53,7 @@ REQUESTS = 1_000
 
 FLOODED = f"it sent more than {REQUESTS} requests and did not wait for answers"
 
+_MEMBERS = 3  # of a result: `jsonrpc`, `id`, `result`
 _CHUNK_BYTES = 64 * 1024
 _STRAY_BYTES = 8 * 1024
 _WRITE_SECONDS = 10.0
@@ -104,11 +105,13 @@ class Answer:
 
     Attributes:
         arrived: Set when it is there, or none will come any more.
-        message: What came; None where nothing did.
+        result: What the server has answered.
+        error: What it has answered instead.
     """
 
     arrived: anyio.Event = field(default_factory=anyio.Event)
-    message: JSONRPCResponse | JSONRPCError | None = None
+    result: dict[str, Any] | None = None
+    error: ErrorData | None = None
 
 
 class Incoming(Reading):
@@ -150,9 +153,23 @@ class Incoming(Reading):
         answer = self.answers.pop(coerce_request_id(message.id), None)
         if answer is None:
             return False
-        answer.message = message
+        if isinstance(message, JSONRPCError):
+            answer.error = message.error
+        else:
+            answer.result = message.result
         answer.arrived.set()
         return True
+
+    def _is_plain_result(self, message: Any) -> bool:
+        """Give a result to whoever waits for it here, where it needs no model to see that it is one."""
+        match message:
+            case {"jsonrpc": "2.0", "id": int(number), "result": dict(result)} if len(message) == _MEMBERS:
+                answer = self.answers.pop(number, None)
+                if answer is not None:
+                    answer.result = result
+                    answer.arrived.set()
+                    return True
+        return False
 
     async def _settle(self) -> None:
         """Wait no more for the answer to a request: the server has cancelled it."""
@@ -174,13 +191,17 @@ class Incoming(Reading):
             self._lines.append(bytes(self._unended))
 
     def _message(self, line: bytes) -> JSONRPCMessage | None:
-        """Read one line; None for one that is no message."""
+        """Read one line; None for one that is no message, or is a plain result that somebody has got."""
         if len(line) > LINE_BYTES:
             raise self._broken(OVER_BOUND)
         if values_in(line, VALUES) > VALUES:
             raise self._broken(MANY_VALUES)
         try:
-            message = _decoded(line)
+            decoded = _decoded(line)
+            if self._is_plain_result(decoded):
+                return None
+            # Not `validate_json`: that reads the text once for each kind of message that it may be.
+            message = jsonrpc_message_adapter.validate_python(decoded, by_name=False)
         except (ValueError, RecursionError):
             # A banner or a log line on stdout is a common fault and harmless; a broken message loses an answer.
             if b'"jsonrpc"' not in line:
@@ -278,16 +299,14 @@ class Outgoing(Stream):
             self._has_written.set()
 
 
-def _decoded(line: bytes) -> JSONRPCMessage:
-    """Read a message. What the strict parser refuses for one bad character is read with that character replaced.
+def _decoded(line: bytes) -> Any:
+    """Read JSON. What the strict parser refuses for one bad character is read with that character replaced.
 
     Raises:
-        ValueError: It is no message.
+        ValueError: It is none.
         RecursionError: It is nested too deep.
     """
     try:
-        message = from_json(line)
+        return from_json(line)
     except ValueError:
-        message = json.loads(line.decode("utf-8", "replace"))
-    # Not `validate_json`: that reads the text once for each kind of message that it may be.
-    return jsonrpc_message_adapter.validate_python(message, by_name=False)
+        return json.loads(line.decode("utf-8", "replace"))

@@ -74,6 +74,7 @@ class Connection:
     reason: str = ""
     last_words: str = ""
     trail: HttpTrail = field(default_factory=HttpTrail)
+    _metas: dict[bool, dict[str, Any]] = field(default_factory=dict)
     _calls: int = 0
     _failing: str = ""
     _session: ClientSession | None = None
@@ -156,13 +157,28 @@ class Connection:
         if state is not None:
             params["requestState"] = state
         options: CallOptions = {} if on_progress is None else {"on_progress": on_progress}
-        # Revision, client, headers; there is no public way.
+        if self.trail.url:
+            self._stamp(params, options, may_ask=may_ask)
+            return await self._call_over_http(params, options, sends)
+        if meta := self._meta_of_calls(may_ask=may_ask):
+            params["_meta"] = dict(meta)
+        return await self._dispatcher.send_raw_request("tools/call", params, options)
+
+    def _stamp(self, params: dict[str, Any], options: CallOptions, *, may_ask: bool) -> None:
+        """Say in a call which revision we speak, who we are and what we can do; over HTTP in headers too."""
+        # There is no public way.
         self.session._stamp({"method": "tools/call", "params": params}, options)  # noqa: SLF001
         if not may_ask:
             _take_back_elicitation(params.get("_meta", {}))
-        if self.trail.url:
-            return await self._call_over_http(params, options, sends)
-        return await self._dispatcher.send_raw_request("tools/call", params, options)
+
+    def _meta_of_calls(self, *, may_ask: bool) -> dict[str, Any]:
+        """Return the same for a call without headers: it never changes. Empty where the revision wants none."""
+        meta = self._metas.get(may_ask)
+        if meta is None:
+            params: dict[str, Any] = {}
+            self._stamp(params, {}, may_ask=may_ask)
+            meta = self._metas[may_ask] = params.get("_meta", {})
+        return meta
 
     async def _call_over_http(
         self, params: dict[str, Any], options: CallOptions, sends: list[SentCall]

@@ -40,6 +40,13 @@ for line in sys.stdin:
             send(id=message["id"] + 5, result={})
             send(id=None, error={"code": 1, "message": "of no request"})
             send(id=message["id"], result={"own": True})
+        case "answers with more beside":
+            send(id=message["id"], result={"own": True}, more=1)
+        case "answers with a list":
+            send(id=message["id"], result=[1])
+            send(id=message["id"], result={"own": True})
+        case "answers with another version":
+            send(id=message["id"], result={}, jsonrpc="1.0")
         case "tells":
             send(id=message["id"], result={"heard": heard})
         case "reads no more for a second":
@@ -47,7 +54,16 @@ for line in sys.stdin:
         case "ends":
             break
 """
-CASES = ("returns", "fails", "answers with text for a number", "answers twice", "answers another")
+CASES = (
+    "returns",
+    "fails",
+    "answers with text for a number",
+    "answers twice",
+    "answers another",
+    "answers with more beside",
+    "answers with a list",
+    "answers with another version",
+)
 
 
 @asynccontextmanager
