@@ -7,7 +7,6 @@ servers', without our secrets.
 from __future__ import annotations
 
 import time
-from dataclasses import asdict
 from typing import TYPE_CHECKING, Any, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, InstanceOf
@@ -140,12 +139,13 @@ def envelope_of(
         case Parked():
             waits = None if question is None else WaitsFor.answer_to(question, f"q_{question.digest[:32]}")
             fields = {"outcome": "parked", "waits_for": waits}
+    usage = usage or Usage(0.0, 0.0, 0, 0, 0)
     return ExecutionResult(
         **fields,
         stdout=stdout,
         stderr=stderr,
         calls=list(calls),
-        usage=asdict(usage or Usage(0.0, 0.0, 0, 0, 0)),
+        usage={name: getattr(usage, name) for name in usage.__slots__},
         run_id=run_id,
         displayed=blocks.displayed if blocks is not None else [],
         not_displayed=blocks.left_out if blocks is not None else 0,

@@ -46,6 +46,11 @@ class Readiness:
         """Whether it has to be connected."""
         return self._wanted.is_set()
 
+    @property
+    def is_settled(self) -> bool:
+        """Whether no attempt to connect is running."""
+        return self._settled.is_set()
+
     async def settled(self) -> None:
         """Wait until the running attempt to connect has succeeded or failed."""
         await self._settled.wait()

@@ -106,6 +106,11 @@ class Upstream:
             about=self.settings.about,
         )
 
+    @property
+    def is_settled(self) -> bool:
+        """Whether no attempt to connect is running."""
+        return self._readiness.is_settled
+
     async def settled(self) -> None:
         """Wait until the running attempt to connect has succeeded or failed."""
         await self._readiness.settled()

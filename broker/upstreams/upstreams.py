@@ -117,8 +117,11 @@ async def all_needed(upstreams: Iterable[Upstream], timeout_seconds: float | Non
 
 
 async def _all_settled(upstreams: Iterable[Upstream], timeout_seconds: float | None) -> bool:
+    connecting = [upstream for upstream in upstreams if not upstream.is_settled]
+    if not connecting:
+        return True
     with anyio.move_on_after(timeout_seconds):
-        for upstream in upstreams:
+        for upstream in connecting:
             await upstream.settled()
         return True
     return False
