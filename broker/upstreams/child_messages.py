@@ -148,28 +148,27 @@ class Incoming(Reading):
 
     def _is_taken(self, message: JSONRPCMessage) -> bool:
         """Give an answer to whoever waits for it here; tell whether there was somebody."""
-        if not isinstance(message, JSONRPCResponse | JSONRPCError) or message.id is None:
-            return False
-        answer = self.answers.pop(coerce_request_id(message.id), None)
+        match message:
+            case JSONRPCResponse(id=number, result=result):
+                return self._is_given(coerce_request_id(number), result, None)
+            case JSONRPCError(id=int() | str() as number, error=error):
+                return self._is_given(coerce_request_id(number), None, error)
+        return False
+
+    def _is_plainly_taken(self, decoded: Any) -> bool:
+        """Do the same with JSON which is a result at first sight: to make a model of it takes longer."""
+        match decoded:
+            case {"jsonrpc": "2.0", "id": int(number), "result": dict(result)} if len(decoded) == _MEMBERS:
+                return self._is_given(number, result, None)
+        return False
+
+    def _is_given(self, number: RequestId, result: dict[str, Any] | None, error: ErrorData | None) -> bool:
+        answer = self.answers.pop(number, None)
         if answer is None:
             return False
-        if isinstance(message, JSONRPCError):
-            answer.error = message.error
-        else:
-            answer.result = message.result
+        answer.result, answer.error = result, error
         answer.arrived.set()
         return True
-
-    def _is_plain_result(self, message: Any) -> bool:
-        """Give a result to whoever waits for it here, where it needs no model to see that it is one."""
-        match message:
-            case {"jsonrpc": "2.0", "id": int(number), "result": dict(result)} if len(message) == _MEMBERS:
-                answer = self.answers.pop(number, None)
-                if answer is not None:
-                    answer.result = result
-                    answer.arrived.set()
-                    return True
-        return False
 
     async def _settle(self) -> None:
         """Wait no more for the answer to a request: the server has cancelled it."""
@@ -191,14 +190,14 @@ class Incoming(Reading):
             self._lines.append(bytes(self._unended))
 
     def _message(self, line: bytes) -> JSONRPCMessage | None:
-        """Read one line; None for one that is no message, or is a plain result that somebody has got."""
+        """Read one line; None for one that is no message, or is a result that whoever waits for it has got."""
         if len(line) > LINE_BYTES:
             raise self._broken(OVER_BOUND)
         if values_in(line, VALUES) > VALUES:
             raise self._broken(MANY_VALUES)
         try:
             decoded = _decoded(line)
-            if self._is_plain_result(decoded):
+            if self._is_plainly_taken(decoded):
                 return None
             # Not `validate_json`: that reads the text once for each kind of message that it may be.
             message = jsonrpc_message_adapter.validate_python(decoded, by_name=False)

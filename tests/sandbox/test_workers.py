@@ -523,6 +523,40 @@ async def test_a_worker_that_answers_nonsense_ends_the_run_it_answers_for(answer
     assert result.outcome == Raised("ProtocolError", message, f"ProtocolError: {message}\n")
 
 
+MARKED = """
+import os
+from sandbox import frames
+def marked(kind, number, reading):
+    text = reading.text.replace("{", '{"mark":"' + MARK + '",', 1)
+    return frames.encode_reading(kind, number, reading._replace(text=text))
+worker.encode_reading = marked
+"""
+MARKS = {
+    "alike": ("'x'", Completed(None)),
+    "alike and long": ("'x' * 400", Completed(None)),
+    "other": ("str(os.getpid())", Stopped("worker", 1)),
+    "other and long": ("str(os.getpid()) * 100", Stopped("worker", 1)),
+}
+
+
+@pytest.mark.parametrize(("mark", "outcome"), MARKS.values(), ids=list(MARKS))
+async def test_a_run_goes_on_only_in_a_worker_that_answers_as_the_lost_one_did(
+    mark, outcome, image, manifest, monkeypatch
+):
+    marked = MARKED.replace("MARK", mark)
+    monkeypatch.setattr(spawn, "BOOT", spawn.BOOT.replace("worker.main(", f"{marked}worker.main("))
+    async with Sandbox(isolation="process", cache=image.compiled.parent) as sandbox:
+
+        async def answer(_call):
+            kill(home_of(sandbox))
+            return Returned(None)
+
+        with anyio.fail_after(60):
+            script = "from tools import good\nawait good.echo(text=1)\nNone"
+            result = await sandbox.run(script, manifest=manifest, answer=answer)
+    assert result.outcome == outcome
+
+
 async def test_a_worker_imports_no_event_loop(image, monkeypatch):
     look = "assert {'anyio', 'asyncio', 'ssl'}.isdisjoint(sys.modules)\n"
     monkeypatch.setattr(spawn, "BOOT", spawn.BOOT.replace("worker.main(", f"{look}worker.main("))

@@ -42,6 +42,8 @@ for line in sys.stdin:
             send(id=message["id"], result={"own": True})
         case "answers with more beside":
             send(id=message["id"], result={"own": True}, more=1)
+        case "answers with an error beside":
+            send(id=message["id"], result={"own": True}, error={"code": -7, "message": "no"})
         case "answers with a list":
             send(id=message["id"], result=[1])
             send(id=message["id"], result={"own": True})
@@ -61,6 +63,7 @@ CASES = (
     "answers twice",
     "answers another",
     "answers with more beside",
+    "answers with an error beside",
     "answers with a list",
     "answers with another version",
 )

@@ -400,6 +400,26 @@ async def test_a_server_in_this_process_is_reached_without_a_process(running):
         assert (await upstream.call_tool("add", {"a": 1, "b": 2}))["structuredContent"] == {"result": 3}
 
 
+async def test_what_a_server_does_to_one_call_is_not_in_the_next(running):
+    server, marks = MCPServer("here"), []
+
+    @server.tool()
+    def add(a: int, b: int) -> int:
+        return a + b
+
+    async def marking(ctx, call_next):
+        if ctx.method == "tools/call":
+            marks.append(ctx.params["_meta"].get("mark"))
+            ctx.params["_meta"]["mark"] = True
+        return await call_next(ctx)
+
+    server._lowlevel_server.middleware.append(marking)
+    async with running(server) as upstream:
+        for _ in range(2):
+            await upstream.call_tool("add", {"a": 1, "b": 2})
+    assert marks == [None, None]
+
+
 @pytest.mark.parametrize(
     ("settings", "names"),
     [
