@@ -50,6 +50,9 @@ class PruneRequest:
 
 async def show_audit(request: AuditRequest) -> ExitCode:
     """Print records, or whether the chain holds."""
+    filters = {"--run": request.run, "--server": request.server, "--since": request.since}
+    if request.verify and (given := [option for option, value in filters.items() if value is not None]):
+        raise Problem(f"{given[0]} has no effect with --verify", "It follows the whole chain; leave one of them out.")
     since = _time(request.since, "--since") if request.since else ""
     with open_store() as store:
         if request.verify:

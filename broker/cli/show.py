@@ -13,7 +13,7 @@ from rich.text import Text
 
 from broker.cli.exit_codes import ExitCode
 from broker.cli.stored import read_target, when
-from broker.cli.terminal import note, results, write_file, write_result
+from broker.cli.terminal import Problem, note, results, write_file, write_result
 from broker.recordings.showing.html_page import html_page
 from broker.recordings.showing.picture import picture_of, spelled_cost, spelled_seconds
 from broker.recordings.showing.script_excerpt import excerpt
@@ -61,6 +61,8 @@ async def show_run(request: ShowRequest) -> ExitCode:
 
 
 def _show(request: ShowRequest) -> ExitCode:
+    if request.as_json and request.html is not None:
+        raise Problem("--json has no effect with --html", "Leave one of them out.")
     recording = read_target(request.target)
     picture = picture_of(recording)
     if request.html is not None:

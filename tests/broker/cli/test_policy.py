@@ -142,6 +142,8 @@ def test_a_run_is_explained_and_audited(codemode, governed):
     table = codemode("audit", "--since", "1h").stdout
     assert table.count("odd.") == 2
     assert codemode("audit", "--since", "2999-01-01").stderr == "no call like that is on record\n"
+    filtered = codemode("audit", "--verify", "--server", "odd")
+    assert (filtered.returncode, "--server has no effect with --verify" in filtered.stderr) == (2, True)
     verified = codemode("audit", "--verify")
     assert verified.stdout == f"ok: 3 records in one unbroken chain; the last hash is {lines[-1]['hash']}\n"
 
