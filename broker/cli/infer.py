@@ -48,7 +48,10 @@ async def infer_results(request: InferRequest) -> ExitCode:
     if request.as_json:
         write_result(json.dumps([asdict(one) for one in found], indent=2))
     elif not found:
-        raise Problem(f"no result of {request.pattern!r} is recorded", "Results come from runs of `codemode run`.")
+        raise Problem(
+            f"no result of {request.pattern!r} is recorded",
+            "Patterns are server.tool, as in 'git.*'; `codemode run` and `codemode serve` record results.",
+        )
     else:
         for one in found:
             results().print(_text(one), soft_wrap=True)

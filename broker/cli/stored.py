@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from broker.cli.terminal import Problem, local_time
-from broker.errors import BrokerError, RecordingError, StoreError
+from broker.errors import BrokerError, StoreError
 from broker.recorded_runs import RecordedRuns
 from broker.recordings.files import read_recording
 from broker.recordings.keeping.recordings import Recordings
@@ -75,11 +75,13 @@ def read_target(name: str) -> Recording:
 
 
 def whole_id(store: Store, name: str) -> str:
-    """Return the id of a recorded run that is named by its beginning or as `last`; any other name as it is."""
-    try:
-        return RecordedRuns.in_store(store, any_principal=True).find(name).run_id
-    except RecordingError:
-        return name
+    """Return the id of a recorded run that is named by its beginning or as `last`; any other name as it is.
+
+    Raises:
+        RecordingError: Several begin so.
+    """
+    recordings = Recordings(store)
+    return recordings.find(name).run_id if recordings.named(name) else name
 
 
 def as_json(entry: RecordingEntry) -> dict[str, object]:

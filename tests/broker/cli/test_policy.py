@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sqlite3
 from datetime import UTC, datetime
 from typing import Any
 
@@ -166,6 +167,18 @@ def test_what_is_not_on_record_is_explained(codemode, governed):
     assert "no call of 'run_none' is on record" in unknown.stderr
     for since in ("yesterday", "999999d", "0001-01-01"):
         assert f"--since: '{since}' is not a time" in codemode("audit", "--since", since, TZ="XYZ-9").stderr
+
+
+@pytest.mark.parametrize("command", [("policy", "explain"), ("audit", "--run")])
+def test_a_beginning_that_several_runs_share_is_not_said_to_have_no_calls(codemode, governed, data_home, command):
+    codemode("run", "-", "-c", governed, stdin=ECHO)
+    codemode("run", "-", "-c", governed, stdin=ECHO)
+    with sqlite3.connect(f"{data_home}/codemode-broker/broker.sqlite3") as store:
+        store.execute("UPDATE recording SET run_id = 'run_0' || substr(run_id, 6)")
+    store.close()
+    finished = codemode(*command, "run_0")
+    said = "error: several recordings begin with 'run_0'; give more of the id.\n"
+    assert (finished.returncode, finished.stdout, finished.stderr) == (2, "", said)
 
 
 def test_a_store_that_cannot_be_used_is_named_before_anything_runs(codemode, governed, tmp_path):

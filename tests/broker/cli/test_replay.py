@@ -269,7 +269,9 @@ def test_a_run_during_which_the_clock_was_set_back_took_no_negative_time(codemod
         (["replay", "run_00"], "there is no recording 'run_00'; `codemode recordings list` has all."),
         (["replay", "missing.jsonl"], "missing.jsonl: no such file or directory"),
         (["replay", "."], "there is no recording in ."),
-        (["recordings", "rm", "last"], "nothing is recorded yet"),
+        (["recordings", "rm", "last"], "nothing is recorded yet; `codemode run` and `codemode serve` record."),
+        (["show", "script.py", "--html", "page.html", "--json"], "--json has no effect with --html"),
+        (["tools", "infer", "odd"], "Patterns are server.tool, as in 'git.*'"),
         (["recordings", "import", "script.py"], "script.py: is not a recording"),
     ],
 )
