@@ -22,10 +22,16 @@ _OTHER_WORDS = {
     "html": "show RUN --html FILE",
     "init": "mcp import",
     "ls": "tools list",
+    "mcp get": "tools servers",
+    "mcp list": "tools servers",
+    "mcp ls": "tools servers",
     "status": "doctor",
     "version": "--version",
 }
-"""What people look for who know other programs."""
+"""What people look for who know other programs, some of it in a group."""
+
+_SAME = (frozenset({"list", "ls"}), frozenset({"delete", "remove", "revoke", "rm"}))
+"""Names of which each group has one."""
 
 
 class Commands(TyperGroup):
@@ -51,7 +57,11 @@ class Commands(TyperGroup):
         name = args[0]
         if not (name.startswith("-") or name in self.commands or ctx.resilient_parsing):
             root = ctx.find_root()
-            found = [path for path in _paths(root.command, "") if path.rpartition(" ")[2] == name]
+            where = ctx.command_path.partition(" ")[2]
+            here = [own for own in self.commands if any({own, name} <= words for words in _SAME)]
+            found = [_OTHER_WORDS[f"{where} {name}"]] if f"{where} {name}" in _OTHER_WORDS else []
+            found = found or [f"{where} {own}".lstrip() for own in here]
+            found = found or [path for path in _paths(root.command, "") if path.rpartition(" ")[2] == name]
             found = found or [word for typed, word in _OTHER_WORDS.items() if typed == name]
             if found:
                 said = " or ".join(f"'{root.info_name} {path}'" for path in found)

@@ -76,6 +76,11 @@ def test_each_command_is_summed_up_in_a_line_that_is_not_cut(codemode, group):
         (["login", "mail"], "'codemode mcp login'"),
         (["tools", "describe", "git.git_log"], "'codemode tools show'"),
         (["help"], "'codemode --help'"),
+        (["ls"], "'codemode tools list'"),
+        (["mcp", "list"], "'codemode tools servers'"),
+        (["image", "ls"], "'codemode image list'"),
+        (["recordings", "remove", "last"], "'codemode recordings rm'"),
+        (["grants", "delete"], "'codemode grants revoke'"),
         (["tols"], "'tools'"),
     ],
 )
