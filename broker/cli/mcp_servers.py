@@ -62,6 +62,8 @@ async def add_server(request: AddRequest) -> ExitCode:
 async def remove_server(request: RemoveRequest) -> ExitCode:
     """Remove a server from the config."""
     edit = open_config(request.config)
+    if not edit.path.exists():
+        raise Problem(f"there is no config {edit.path}", "Name one with --config FILE.")
     if request.name not in edit.servers:
         has = ", ".join(map(shown_name, edit.servers)) or "none"
         raise Problem(f"{edit.path} has no server {request.name!r}", f"It has {has}.")
@@ -103,7 +105,9 @@ def save_config(edit: ConfigEdit) -> None:
 
 def _entry(request: AddRequest) -> dict[str, Any]:
     first, *rest = request.address
-    if first.startswith(("http://", "https://")) and not rest:
+    if "://" in first:
+        if rest:
+            raise Problem("nothing stands behind a URL", "Give --header, --oauth and the like before it, or quote it.")
         entry: dict[str, Any] = {"url": first}
     else:
         entry = {"command": first} | ({"args": rest} if rest else {})
