@@ -14,7 +14,7 @@ import typer
 
 from broker.cli.command_names import group
 from broker.cli.completed_names import complete_grant, complete_run, complete_server
-from broker.cli.options import AsJson, ConfigFile
+from broker.cli.options import AsJson, AsJsonLines, ConfigFile
 from broker.cli.start import start
 
 policy = group("Say what may be called, and why.")
@@ -79,7 +79,7 @@ def policy_explain(
         typer.Argument(metavar="RUN", help="Its id, or the beginning of it, or `last`.", autocompletion=complete_run),
     ],
     *,
-    as_json: AsJson = False,
+    as_json: AsJsonLines = False,
 ) -> None:
     """Say for each call of a run what decided it.
 
@@ -93,7 +93,7 @@ def policy_explain(
 
 
 @grants.command("list")
-def list_grants() -> None:
+def list_grants(*, as_json: AsJson = False) -> None:
     """List the permanent grants.
 
     \b
@@ -102,7 +102,7 @@ def list_grants() -> None:
     """  # noqa: D301  # \b keeps click from refilling the lines
     from broker.cli import grants as command
 
-    start(command.list_grants, None)
+    start(command.list_grants, command.ListRequest(as_json))
 
 
 @grants.command("revoke")
@@ -148,7 +148,7 @@ def show_audit(
     verify: Annotated[
         bool, typer.Option("--verify", help="Check that no record was changed and none is missing.")
     ] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object per line on stdout.")] = False,
+    as_json: AsJsonLines = False,
 ) -> None:
     """Show attempted calls, what decided them and how they ended.
 

@@ -39,3 +39,4 @@ Isolation = Annotated[
 Verbose = Annotated[bool, typer.Option("--verbose", "-v", help="Log to stderr what the broker does.")]
 LogJson = Annotated[bool, typer.Option("--log-json", help="Log to stderr, one JSON object per line.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON value on stdout.")]
+AsJsonLines = Annotated[bool, typer.Option("--json", help="Print one JSON object per line on stdout.")]

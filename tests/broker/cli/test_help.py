@@ -45,6 +45,11 @@ def test_the_help_of_run_lists_the_exit_codes(codemode):
     assert "Exit codes: 0 completed, 1 the script raised, 2 wrong usage or config," in codemode("run", "-h").stdout
 
 
+@pytest.mark.parametrize("command", [["audit"], ["policy", "explain"]])
+def test_the_help_of_a_command_that_prints_many_json_values_says_how(codemode, command):
+    assert "--json Print one JSON object per line on stdout." in " ".join(codemode(*command, "-h").stdout.split())
+
+
 def commands(command: Any, path: str) -> Iterator[tuple[str, Any]]:
     yield path, command
     for name, one in getattr(command, "commands", {}).items():

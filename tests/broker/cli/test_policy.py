@@ -220,6 +220,18 @@ def test_grants_are_listed_and_revoked(codemode, governed, tmp_path):
         grant_id, "odd.echo", '{"/text":{"equals":"a"}}',
         "3 calls; until 2030-01-02 00:00 UTC; also after mail, secret", "ada",
     ]  # fmt: skip
+    [document] = json.loads(codemode("grants", "list", "--json", **own).stdout)
+    assert {key: value for key, value in document.items() if key != "given_at"} == {
+        "id": grant_id,
+        "tool": "odd.echo",
+        "digest": spec.digest,
+        "arguments": {"/text": {"equals": "a"}},
+        "calls": 3,
+        "expires_at": "2030-01-02T00:00:00+00:00",
+        "after": ["mail", "secret"],
+        "principal": "ada",
+        "by": "terminal",
+    }
     with Store(tmp_path / "own.sqlite3") as store:
         store.execute("UPDATE kept_grant SET principal = ?, given_by = ?", ("\x1b[31m", "\u202e"))
     assert codemode("grants", "list", **own).stdout.split("\t")[4::2] == ["\\x1b[31m", "\\u202e\n"]
