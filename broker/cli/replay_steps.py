@@ -19,6 +19,7 @@ from broker.cli.exit_codes import ExitCode
 from broker.cli.prompts import read_line
 from broker.cli.terminal import Problem, can_ask, results
 from broker.recordings.replay.replay import replay
+from broker.recordings.showing.picture import outcome_sentence
 from broker.recordings.showing.script_excerpt import around
 from codegen.plain_text import counted, indented, one_line, paragraph
 from sandbox import Sandbox
@@ -112,7 +113,7 @@ def _moments(recording: Recording, kept: Sequence[tuple[int, Step, Sequence[Prin
                 (*(f"line {line}: {called}" for line, called in shown), *more),
                 tuple(came_in),
                 text,
-                "" if step.outcome is None else one_line(repr(step.outcome), _CHARACTERS * 2),
+                "" if step.outcome is None else one_line(outcome_sentence(step.outcome), _CHARACTERS * 2),
             )
         )
     return moments

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
     from broker.recordings.call_story import CallStatus, CallStory
     from broker.recordings.recording import Recording
+    from sandbox import Outcome
 
 _UNITS = ((86_400, "days"), (3_600, "h"), (60, "min"))
 
@@ -151,19 +152,21 @@ def _span(story: CallStory, clock: _Clock, run_end: float) -> Span:
 
 
 def _outcome(recording: Recording) -> tuple[str, bool]:
-    outcome = recording.outcome
+    if recording.outcome is not None:
+        return outcome_sentence(recording.outcome), isinstance(recording.outcome, Completed)
+    if recording.ended is not None:
+        return "ended", True
+    return "is running" if recording.state == "running" else "was interrupted", False
+
+
+def outcome_sentence(outcome: Outcome) -> str:
+    """Say how a run ended, without its subject."""
     match outcome:
         case Completed(value):
-            text = json.dumps(value, ensure_ascii=False)
-            return (f"completed with {text}" if value is not None else "completed"), True
+            return f"completed with {json.dumps(value, ensure_ascii=False)}" if value is not None else "completed"
         case Raised(kind, message, _):
-            return f"raised {kind}: {message}", False
+            return f"raised {kind}: {message}"
         case Stopped(limit, amount):
-            return f"was stopped: the limit {limit}={amount:g} was reached", False
+            return f"was stopped: the limit {limit}={amount:g} was reached"
         case Parked(calls):
-            return f"is parked and waits for somebody to allow {counted(len(calls), 'call')}", False
-        case None if recording.ended is None:
-            return "is running" if recording.state == "running" else "was interrupted", False
-        case None:
-            return "ended", True
-    raise AssertionError(outcome)
+            return f"is parked and waits for somebody to allow {counted(len(calls), 'call')}"

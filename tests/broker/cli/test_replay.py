@@ -169,6 +169,7 @@ def test_a_run_is_walked_through_step_by_step(codemode):
     assert '-> line 73: git.git_log {"repo_path": ".", "max_count": 30}' in steps[0]
     assert "<- git.git_log" in finished.stdout
     assert "history: 4 commits, 2 authors, 2 of the files they changed" in steps[-1]
+    assert steps[-1].splitlines()[-2] == "  completed"
 
 
 def test_a_live_replay_compares_with_the_servers_of_today(codemode, config, tmp_path):
