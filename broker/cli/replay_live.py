@@ -51,6 +51,8 @@ async def compared(recording: Recording, request: ReplayRequest) -> ExitCode:
         async with Sandbox(compiling=compile_progress) as sandbox:
             again = await rerun(sandbox, recording, script)
     found = compare_recordings(recording, again, request.ignored)
+    if request.live:
+        note(f"{recording.begun.run_id} ran again as {again.begun.run_id}, which `last` means from now on")
     if request.as_json:
         write_result(json.dumps(asdict(found), indent=2))
     else:

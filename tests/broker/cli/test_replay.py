@@ -176,7 +176,9 @@ def test_a_live_replay_compares_with_the_servers_of_today(codemode, config, tmp_
     (tmp_path / "script.py").write_text(SCRIPT)
     assert codemode("run", "script.py", "-c", config, "--allow", "odd.*").returncode == 0
     finished = codemode("replay", "last", "--live", "-c", config, "--allow", "odd.*")
-    assert (finished.returncode, finished.stderr) == (0, "no differences\n")
+    again, recorded = (entry["run_id"] for entry in json.loads(codemode("recordings", "list", "--json").stdout))
+    named = f"{recorded} ran again as {again}, which `last` means from now on\n"
+    assert (finished.returncode, finished.stderr) == (0, f"{named}no differences\n")
     refused = codemode("replay", "last", "--live", "-c", config)
     assert refused.returncode == 1
     assert "changed  line 3: odd.echo" in refused.stderr
