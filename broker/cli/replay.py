@@ -140,7 +140,9 @@ async def _replay_all(targets: Sequence[str]) -> list[Verdict]:
     verdicts: dict[str, Verdict] = {}
     limiter = anyio.CapacityLimiter(max(1, os.cpu_count() or 1))
     columns = (TextColumn("replaying"), BarColumn(), MofNCompleteColumn())
-    with Progress(*columns, console=notes(), transient=True, disable=len(targets) == 1) as progress:
+    console = notes()
+    is_shown = len(targets) > 1 and console.is_terminal  # elsewhere a bar leaves an empty line behind
+    with Progress(*columns, console=console, transient=True, disable=not is_shown) as progress:
         bar = progress.add_task("", total=len(targets))
         # The first recording that can be read opens the sandbox: where there is none, nothing is compiled.
         sandbox = Sandbox(compiling=compile_progress)

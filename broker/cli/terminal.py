@@ -90,6 +90,8 @@ def write_file(path: Path, text: str) -> None:
         path.write_text(text, "utf-8")
     except FileNotFoundError:
         raise Problem(f"{path}: there is no folder {path.parent}") from None
+    except IsADirectoryError:
+        raise Problem(f"{path}: is a directory; name a file in it") from None
     except OSError as error:
         raise Problem(f"{path}: {error.strerror}") from None
 

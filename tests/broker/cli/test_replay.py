@@ -55,6 +55,7 @@ def test_a_folder_of_recordings_is_a_test_suite(codemode, tmp_path):
     (folder / "foreign.jsonl").write_text("{}\n")
     finished = codemode("replay", str(folder), "--junit", "replay.xml", "--json")
     assert finished.returncode == 2
+    assert not finished.stderr.startswith("\n")
     results = {Path(one["name"]).name: one["result"] for one in json.loads(finished.stdout)}
     assert results == {"different.jsonl": "different", "foreign.jsonl": "unusable", "same.jsonl": "same"}
     suite = ET.fromstring((tmp_path / "replay.xml").read_text())  # noqa: S314  # our own file
@@ -62,10 +63,13 @@ def test_a_folder_of_recordings_is_a_test_suite(codemode, tmp_path):
 
 
 @pytest.mark.parametrize("command", [("replay", "--junit"), ("show", "--html")])
-def test_a_file_that_cannot_be_written_is_named(codemode, command):
-    finished = codemode(command[0], str(EXAMPLE / "recording.jsonl"), command[1], "nowhere/file")
+@pytest.mark.parametrize(
+    ("place", "said"), [("nowhere/file", "there is no folder nowhere"), (".", "is a directory; name a file in it")]
+)
+def test_a_file_that_cannot_be_written_is_named(codemode, command, place, said):
+    finished = codemode(command[0], str(EXAMPLE / "recording.jsonl"), command[1], place)
     assert finished.returncode == 2
-    assert "error: nowhere/file: there is no folder nowhere\n" in finished.stderr
+    assert f"error: {place}: {said}\n" in finished.stderr
 
 
 def test_an_edited_script_runs_on_the_recorded_answers_as_far_as_they_go(codemode, tmp_path):
