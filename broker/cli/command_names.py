@@ -12,7 +12,7 @@ from typer.core import TyperCommand, TyperGroup
 from typer.models import Default
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
 _OTHER_WORDS = {
     "compare": "replay",
@@ -22,13 +22,17 @@ _OTHER_WORDS = {
     "html": "show RUN --html FILE",
     "init": "mcp import",
     "ls": "tools list",
-    "mcp get": "tools servers",
-    "mcp list": "tools servers",
-    "mcp ls": "tools servers",
     "status": "doctor",
     "version": "--version",
 }
-"""What people look for who know other programs, some of it in a group."""
+"""What people look for who know other programs."""
+
+_IN_GROUPS = {
+    "mcp get": "tools servers",
+    "mcp list": "tools servers",
+    "mcp ls": "tools servers",
+}
+"""The same within a group."""
 
 _SAME = (frozenset({"list", "ls"}), frozenset({"delete", "remove", "revoke", "rm"}))
 """Names of which each group has one."""
@@ -58,11 +62,7 @@ class Commands(TyperGroup):
         if not (name.startswith("-") or name in self.commands or ctx.resilient_parsing):
             root = ctx.find_root()
             where = ctx.command_path.partition(" ")[2]
-            here = [own for own in self.commands if any({own, name} <= words for words in _SAME)]
-            found = [_OTHER_WORDS[f"{where} {name}"]] if f"{where} {name}" in _OTHER_WORDS else []
-            found = found or [f"{where} {own}".lstrip() for own in here]
-            found = found or [path for path in _paths(root.command, "") if path.rpartition(" ")[2] == name]
-            found = found or [word for typed, word in _OTHER_WORDS.items() if typed == name]
+            found = _meant(root.command, f"{where} " if where else "", self.commands, name)
             if found:
                 said = " or ".join(f"'{root.info_name} {path}'" for path in found)
                 ctx.fail(f"No such command {name!r}. Did you mean {said}?")
@@ -96,6 +96,17 @@ def group(summary: str = "", *, no_args_is_help: bool = True) -> typer.Typer:
     """Return a group without commands yet; one without a summary has that of its callback."""
     said = summary or Default(None)
     return typer.Typer(cls=Commands, no_args_is_help=no_args_is_help, rich_markup_mode=None, help=said)
+
+
+def _meant(root: Any, before: str, own: Iterable[str], name: str) -> list[str]:
+    """Return the commands that somebody may mean who types `name` in the group behind `before`: the nearest first."""
+    if (in_group := f"{before}{name}") in _IN_GROUPS:
+        return [_IN_GROUPS[in_group]]
+    if same := [f"{before}{one}" for one in own if any({one, name} <= words for words in _SAME)]:
+        return same
+    if elsewhere := [path for path in _paths(root, "") if path.rpartition(" ")[2] == name]:
+        return elsewhere
+    return [_OTHER_WORDS[name]] if name in _OTHER_WORDS else []
 
 
 def _paths(group: Any, before: str) -> Iterator[str]:
