@@ -35,7 +35,7 @@ _IN_GROUPS = {
 """The same within a group."""
 
 _SAME = (frozenset({"list", "ls"}), frozenset({"delete", "remove", "revoke", "rm"}))
-"""Names of which each group has one."""
+"""Names for one thing, of which a group has at most one."""
 
 
 class Commands(TyperGroup):

@@ -5,6 +5,7 @@ Nothing is started or connected. No value is printed: those of `env`, `headers` 
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -19,6 +20,9 @@ from broker.errors import ConfigError
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
+
+_URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+://")
+"""RFC 3986, section 3.1, but for schemes of one letter, which are drives."""
 
 
 @dataclass(frozen=True)
@@ -105,9 +109,9 @@ def save_config(edit: ConfigEdit) -> None:
 
 def _entry(request: AddRequest) -> dict[str, Any]:
     first, *rest = request.address
-    if "://" in first:
+    if _URL.match(first):
         if rest:
-            raise Problem("nothing stands behind a URL", "Give --header, --oauth and the like before it, or quote it.")
+            raise Problem("nothing stands behind a URL", "Headers are given with --header; quote a URL with spaces.")
         entry: dict[str, Any] = {"url": first}
     else:
         entry = {"command": first} | ({"args": rest} if rest else {})

@@ -80,8 +80,8 @@ def whole_id(store: Store, name: str) -> str:
     Raises:
         RecordingError: Several begin so.
     """
-    recordings = Recordings(store)
-    return recordings.find(name).run_id if recordings.named(name) else name
+    found = Recordings(store).named(name)
+    return name if found is None else found.run_id
 
 
 def as_json(entry: RecordingEntry) -> dict[str, object]:

@@ -216,32 +216,36 @@ class Recordings:
         Raises:
             RecordingError: There is none, or several begin so.
         """
-        found = self.named(name, principal)
-        if not found and principal is not None:
+        if found := self.named(name, principal):
+            return found
+        if principal is not None:
             raise RecordingError(
                 f"this principal has recorded no run {one_line(name, 80)!r} here; {self._hint(principal)}."
             )
-        if not found and name == "last":
+        if name == "last":
             raise RecordingError("nothing is recorded yet; `codemode run` and `codemode serve` record.")
-        if not found:
-            raise RecordingError(f"there is no recording {one_line(name, 80)!r}; {self._hint(principal)}.")
-        if len(found) > 1:
-            raise RecordingError(f"several recordings begin with {name!r}; give more of the id.")
-        return found[0]
+        raise RecordingError(f"there is no recording {one_line(name, 80)!r}; {self._hint(principal)}.")
 
-    def named(self, name: str, principal: str | None = None) -> list[RecordingEntry]:
-        """Return the recordings that a name as in `find` stands for; of several, two."""
+    def named(self, name: str, principal: str | None = None) -> RecordingEntry | None:
+        """Return the recording that `find` finds, or `None` where there is none.
+
+        Raises:
+            RecordingError: Several begin so.
+        """
         seen, parameters = seen_by(principal)
         if name == "last":  # not the newest by the clock, which may have been set back
             rows = self.store.execute(f"{SELECT} WHERE {seen} ORDER BY is_imported, id DESC LIMIT 1", parameters)
         elif not _BEGINNING.fullmatch(name):
-            rows = []
+            return None
         else:
             start = name if name.startswith("run_") else f"run_{name}"
             rows = self.store.execute(
                 f"{SELECT} WHERE run_id >= ? AND run_id < ? AND {seen} LIMIT 2", (start, f"{start}g", *parameters)
             )
-        return [self._entry(row) for row in rows]
+        found = [self._entry(row) for row in rows]
+        if len(found) > 1:
+            raise RecordingError(f"several recordings begin with {name!r}; give more of the id.")
+        return found[0] if found else None
 
     def find_open(self, name: str, principal: str | None = None) -> RecordingEntry:
         """Return the recording of a run that was interrupted or is parked, as `find` does.

@@ -42,6 +42,12 @@ def test_a_server_that_was_added_can_be_used_and_removed(at_home, own_config, od
     assert written(own_config) == {}
 
 
+@pytest.mark.parametrize("command", ["C://tools/server.exe", "./at://home", "A=https://a.example"])
+def test_a_command_that_holds_what_looks_like_a_url_is_one(at_home, own_config, command):
+    assert at_home("mcp", "add", "x", "--", command, "https://a.example").returncode == 0
+    assert written(own_config) == {"x": {"command": command, "args": ["https://a.example"]}}
+
+
 def test_a_config_keeps_what_else_is_in_it(at_home, tmp_path):
     path = tmp_path / "own.json"
     path.write_text('{"sandbox": {"pool": 0}, "servers": {"z": {"command": "ü\\ud800"}}, "image": "tools"}')
@@ -77,7 +83,7 @@ def test_a_variable_without_a_value_is_taken_from_the_environment_each_time(at_h
         (["add", "ToolBox", "--", "x"], ["names like 'ToolError' are taken"]),
         (["add", "x", "--header", "A: b", "--", "x"], ["has 'command', so 'headers' has no meaning"]),
         (["add", "x", "ftp://a.example"], ["url: must be a URL that begins with http:// or https://"]),
-        (["add", "x", "https://a.example/mcp", "y"], ["nothing stands behind a URL", "quote it"]),
+        (["add", "x", "https://a.example/mcp", "y"], ["nothing stands behind a URL", "with --header"]),
         (["add", "x", "https://a.example/mcp", "-e", "A=b"], ["has 'url', so 'env' has no meaning"]),
         (["add", "x", "https://a.example/mcp", "-H", SECRET], ["--header has no ':' in it", "'Name: value'"]),
         (["add", "x", "https://a.example/mcp", "-H", f"A: {SECRET}\nB"], ["headers.A: must be printable ASCII"]),
