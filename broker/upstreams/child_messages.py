@@ -31,10 +31,10 @@ from broker.value_count import values_in
 if TYPE_CHECKING:
     from types import TracebackType
 
-    from anyio.abc import ByteReceiveStream
     from mcp.types.jsonrpc import ErrorData, JSONRPCMessage, RequestId
 
     from broker.upstreams.input_pipe import Input
+    from broker.upstreams.output_pipe import Output
     from broker.upstreams.stdio import Child
 
 LINE_BYTES = 8 * 1024 * 1024
@@ -54,7 +54,6 @@ REQUESTS = 1_000
 FLOODED = f"it sent more than {REQUESTS} requests and did not wait for answers"
 
 _MEMBERS = 3  # of a result: `jsonrpc`, `id`, `result`
-_CHUNK_BYTES = 64 * 1024
 _STRAY_BYTES = 8 * 1024
 _WRITE_SECONDS = 10.0
 
@@ -121,7 +120,7 @@ class Incoming(Reading):
         answers: Those that are waited for by others than the SDK, which is not given them, by the requests' ids.
     """
 
-    def __init__(self, child: Child, stdout: ByteReceiveStream) -> None:
+    def __init__(self, child: Child, stdout: Output) -> None:
         """Report the end of the connection, with its reason, to the child."""
         self._child = child
         self._stdout = stdout
@@ -162,6 +161,15 @@ class Incoming(Reading):
                 return self._is_given(number, result, None)
         return False
 
+    def _is_taken_whole(self, chunk: bytes) -> bool:
+        """Do the same with a chunk that is one line; to count its values takes more of them than it has bytes."""
+        if self._unended or not self.answers or chunk.find(b"\n") != len(chunk) - 1:
+            return False
+        try:
+            return self._is_plainly_taken(from_json(chunk))
+        except (ValueError, RecursionError):
+            return False
+
     def _is_given(self, number: RequestId, result: dict[str, Any] | None, error: ErrorData | None) -> bool:
         answer = self.answers.pop(number, None)
         if answer is None:
@@ -176,7 +184,7 @@ class Incoming(Reading):
 
     async def _read(self) -> None:
         try:
-            chunk = await self._stdout.receive(_CHUNK_BYTES)
+            chunk = await self._stdout.receive(self._is_taken_whole)
         except (anyio.EndOfStream, anyio.ClosedResourceError, anyio.BrokenResourceError, OSError):
             # Before the SDK hears of the end: waiting calls then fail with this reason.
             await self._child.report_exit("it closed its output")

@@ -59,6 +59,7 @@ class Child:
         self._redact = redact
         self._process = server.process
         self._stdin = server.stdin
+        self._stdout = server.stdout
         self._tree = ProcessTree(server.process)
         self._stderr = bytearray()
         self._stderr_ended = anyio.Event()
@@ -118,10 +119,10 @@ class Child:
         await self._tree.end(_KILL_SECONDS)
         with anyio.move_on_after(_EXIT_SECONDS):
             await _exited(self._process)
-        for stream in (self._process.stdout, self._process.stderr):
-            if stream is not None:
-                with suppress(OSError, anyio.BrokenResourceError, anyio.ClosedResourceError):
-                    await stream.aclose()
+        await self._stdout.aclose()
+        if self._process.stderr is not None:
+            with suppress(OSError, anyio.BrokenResourceError, anyio.ClosedResourceError):
+                await self._process.stderr.aclose()
         _close_transport(self._process)
 
 
@@ -145,9 +146,8 @@ async def stdio_streams(
     if server is None:
         server = await start_process(config)
     # No await before the task group: a cancellation in between would leave the child behind.
-    assert server.process.stdout is not None  # noqa: S101  # it was opened as a pipe
     child = Child(server, on_end, redact)
-    incoming = Incoming(child, server.process.stdout)
+    incoming = Incoming(child, server.stdout)
     outgoing = Outgoing(child, server.stdin)
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(child.drain_stderr)

@@ -20,7 +20,7 @@ from broker.upstreams.stdio import stdio_streams
 pytestmark = [pytest.mark.anyio, pytest.mark.usefixtures("deadline")]
 
 SERVER = """
-import json, sys, time
+import json, os, sys, time
 def send(**message): print(json.dumps({"jsonrpc": "2.0", **message}), flush=True)
 heard = []
 for line in sys.stdin:
@@ -47,6 +47,13 @@ for line in sys.stdin:
         case "answers with a list":
             send(id=message["id"], result=[1])
             send(id=message["id"], result={"own": True})
+        case "answers at length":
+            send(id=message["id"], result={"text": "x" * 200_000})
+        case "answers in two lines":
+            print(json.dumps({"jsonrpc": "2.0", "id": message["id"], "result": {}}).replace(" ", "\\n", 1), flush=True)
+        case "answers behind what fills the pipe":
+            answer = json.dumps({"jsonrpc": "2.0", "id": message["id"], "result": {}}) + "\\n"
+            os.write(1, b"x" * 65_536 + answer.encode())
         case "answers with another version":
             send(id=message["id"], result={}, jsonrpc="1.0")
         case "tells":
@@ -65,6 +72,9 @@ CASES = (
     "answers with more beside",
     "answers with an error beside",
     "answers with a list",
+    "answers at length",
+    "answers in two lines",
+    "answers behind what fills the pipe",
     "answers with another version",
 )
 
