@@ -48,6 +48,9 @@ class Kind(enum.IntEnum):
     RAISED = 21
 
 
+_KINDS = {kind.value: kind for kind in Kind}
+
+
 class Frame(NamedTuple):
     """One message; `run` is 0 where it concerns none."""
 
@@ -87,18 +90,25 @@ class FrameReader:
         Raises:
             ProtocolError: A header is not allowed; the rest of the stream is of no use.
         """
-        self._kept += data
-        while len(self._kept) >= _HEADER.size:
-            size, number, run = _HEADER.unpack_from(self._kept)
+        kept = self._kept
+        if kept:
+            kept += data
+        stream = kept or data  # a chunk of whole frames is cut where it is
+        at = 0
+        while len(stream) - at >= _HEADER.size:
+            size, number, run = _HEADER.unpack_from(stream, at)
             kind = _kind(number)
             if size > self._allowed(kind, run):
                 raise ProtocolError(f"a frame of {size} bytes is too long")
-            end = _HEADER.size + size
-            if len(self._kept) < end:
-                return
-            payload = bytes(self._kept[_HEADER.size : end])
-            del self._kept[:end]
-            yield Frame(kind, run, payload)
+            begins = at + _HEADER.size
+            if len(stream) < begins + size:
+                break
+            at = begins + size
+            yield Frame(kind, run, bytes(stream[begins:at]))
+        if kept:
+            del kept[:at]
+        else:
+            kept += data[at:]
 
 
 def encode_frame(kind: Kind, run: int, payload: bytes = b"") -> bytes:
@@ -152,7 +162,7 @@ def decode_text(payload: bytes) -> str:
 
 
 def _kind(number: int) -> Kind:
-    try:
-        return Kind(number)
-    except ValueError:
-        raise ProtocolError(f"there is no frame of kind {number}") from None
+    kind = _KINDS.get(number)
+    if kind is None:
+        raise ProtocolError(f"there is no frame of kind {number}")
+    return kind

@@ -68,9 +68,12 @@ class ChildDispatcher(JSONRPCDispatcher[TransportContext]):
         number = next(self._numbers)
         # Not a model of the SDK's: to make and write one costs several times as much where the caches have gone cold.
         request = {"jsonrpc": "2.0", "id": number, "method": method, "params": params or {}}
-        answer = self._answers[number] = Answer()
         try:
             await self._outgoing.write(to_json(request, inf_nan_mode="null") + b"\n")
+            if self._is_over:  # while the pipe took nothing more
+                raise _closed()
+            # Not before, so that the child computes meanwhile; nothing is read as long as this task goes on.
+            answer = self._answers[number] = Answer()
             await self._arrival(answer, number)
         except (anyio.BrokenResourceError, anyio.ClosedResourceError):
             raise _closed() from None

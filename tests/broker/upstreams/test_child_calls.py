@@ -60,6 +60,9 @@ for line in sys.stdin:
             send(id=message["id"], result={"heard": heard})
         case "reads no more for a second":
             time.sleep(1)
+        case "closes its output and reads later":
+            os.close(1)
+            time.sleep(1)
         case "ends":
             break
 """
@@ -97,9 +100,9 @@ async def connected(kind=ChildDispatcher):
         tasks.cancel_scope.cancel()
 
 
-async def answered(dispatcher, name, options=None):
+async def answered(dispatcher, name, options=None, arguments=1):
     try:
-        return await dispatcher.send_raw_request("tools/call", {"name": name, "arguments": {"a": 1}}, options)
+        return await dispatcher.send_raw_request("tools/call", {"name": name, "arguments": {"a": arguments}}, options)
     except MCPError as error:
         return error.error
 
@@ -183,6 +186,21 @@ async def test_calls_fail_that_wait_when_the_child_ends_and_those_after_it():
             tasks.start_soon(call, "ends")
         await call("returns")
     assert [(one.code, one.message) for one in found] == [(-32000, "Connection closed")] * 3
+
+
+async def test_a_call_fails_that_could_only_be_written_when_nothing_was_read_any_more():
+    found = []
+
+    async def call(arguments):
+        found.append(await answered(dispatcher, "is silent", arguments=arguments))
+
+    async with connected() as dispatcher:
+        assert (await answered(dispatcher, "returns"))["params"]
+        await dispatcher.notify("note", {"name": "closes its output and reads later"})
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(call, "x" * 1_000_000)
+            tasks.start_soon(call, "")
+    assert [(one.code, one.message) for one in found] == [(-32000, "Connection closed")] * 2
 
 
 async def test_what_takes_more_than_an_answer_goes_the_way_of_the_sdk(monkeypatch):
