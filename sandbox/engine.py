@@ -1,17 +1,13 @@
-"""The one wasmtime Engine of the process, and the ticker that lets it interrupt running guests."""
+"""The one wasmtime Engine of the process."""
 
 from __future__ import annotations
 
 import functools
 import threading
-import time
 
 import wasmtime
 
 from sandbox import c_api
-
-TICK_SECONDS = 0.01
-"""How often a running guest is asked whether it may go on."""
 
 QUICK_SECONDS = 0.001
 """How long the event loop may stand still for a script: a step that takes less begins and ends on its thread."""
@@ -46,19 +42,11 @@ CONFIGURATION = f"cranelift epoch cow stack={MAX_WASM_STACK} threads=off memory6
 
 
 def engine() -> wasmtime.Engine:
-    """Return the process's Engine; the ticker runs from the first use on."""
+    """Return the process's Engine."""
     with _MAKING:
         return _made()
 
 
 @functools.cache
 def _made() -> wasmtime.Engine:
-    made = wasmtime.Engine(configuration())
-    threading.Thread(target=_tick, args=(made,), name="wasm-epochs", daemon=True).start()
-    return made
-
-
-def _tick(ticking: wasmtime.Engine) -> None:
-    while True:
-        time.sleep(TICK_SECONDS)
-        ticking.increment_epoch()
+    return wasmtime.Engine(configuration())

@@ -54,7 +54,7 @@ def main(socket_number: int, page_number: int, compiled: str, pool: str) -> None
     page = mmap.mmap(page_number, COMPUTING.size)
     os.close(page_number)
     file = CompiledFile.decode(compiled)
-    # Landlock holds for a thread and those it starts, so it comes before the Engine starts its ticker.
+    # Landlock holds for a thread and those it starts, so it comes before the first instance starts the ticker.
     landlock = deny_files(readable=file.path if file.descriptor is None else None)
     component = map_file(file)
     if component is None:
