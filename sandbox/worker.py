@@ -97,7 +97,8 @@ class _Run:
 
     def frames(self, number: int, *, is_over: bool) -> bytes:
         """Return what was printed in this tick, and how the step ended if it has."""
-        parts = [_printed(number, output, text) for output, text in _joined(self.printed)]
+        printed = _joined(self.printed) if self.printed else ()
+        parts = [_printed(number, output, text) for output, text in printed]
         self.printed.clear()
         if is_over and self.entry is not None:
             parts.append(self._end(number, self.entry.answer))
@@ -179,15 +180,15 @@ class _Worker:
 
     def _handle(self, frame: Frame) -> None:
         match frame.kind:
+            case Kind.ENTER:
+                self._runs[frame.run].enter(decode_entering(frame.payload))
+                self._computing.append(frame.run)
             case Kind.OPEN:
                 self._mark(frame.run)
                 if frame.run not in self._runs:
                     self._runs[frame.run] = _Run(self._spares.take())
                 self._runs[frame.run].take_on(frame.payload)
                 self._mark(0)
-            case Kind.ENTER:
-                self._runs[frame.run].enter(decode_entering(frame.payload))
-                self._computing.append(frame.run)
             case Kind.INTERRUPT:
                 self._runs[frame.run].instance.is_interrupted = True
             case Kind.CLOSE:

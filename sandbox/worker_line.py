@@ -88,8 +88,9 @@ class WorkerLine:
         is_awake = began - self._heard_at < POLLED_SECONDS
         if is_brief and is_awake and self._polling.poll(partial(self._receive_for, seat)) is not None:
             return seat.answer
+        self._receive()  # the system may have run the worker on this core, and then the answer is there
         left = max(began + QUICK_SECONDS - time.monotonic(), 0)
-        if not self._is_ended and self._poll.poll(left * 1_000):
+        if seat.answer is None and not self._is_ended and self._poll.poll(left * 1_000):
             self._receive()
         return seat.answer
 

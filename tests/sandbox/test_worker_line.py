@@ -18,6 +18,7 @@ from sandbox.worker_line import WorkerLine
 pytestmark = pytest.mark.anyio
 
 MINUTE = 60.0
+ANSWER = encode_reading(Kind.ANSWER, 1, Reading(0.0, 0, "said"))
 
 
 @pytest.fixture
@@ -28,40 +29,63 @@ def seat():
 
 
 @pytest.fixture
-def slept():
-    """For how many milliseconds the host has slept, each time."""
+def waits():
+    """How the host has waited, each time."""
     return []
 
 
 @pytest.fixture
-def line(seat, slept, monkeypatch):
-    """A line on which the answer for the seat has come."""
-    monkeypatch.setattr(worker_line, "POLLED_SECONDS", MINUTE)
+def worker():
+    """The worker's end of the line."""
     ours, theirs = socket.socketpair()
     with ours, theirs:
-        line = WorkerLine(ours, ours.close)
-        line.open_steps[seat.number] = seat
-        monkeypatch.setattr(line, "_poll", SimpleNamespace(poll=lambda seconds: slept.append(seconds) or True))
-        theirs.sendall(encode_reading(Kind.ANSWER, seat.number, Reading(0.0, 0, "said")))
-        yield line
+        yield SimpleNamespace(line_end=ours, answers=lambda: theirs.sendall(ANSWER))
+
+
+@pytest.fixture
+def line(worker, seat, waits, monkeypatch):
+    """A line on which the answer comes as soon as the host waits for it."""
+
+    def wait_awake(receive):
+        waits.append("awake")
+        worker.answers()
+        return receive()
+
+    def sleep(_milliseconds):
+        waits.append("asleep")
+        worker.answers()
+        return True
+
+    monkeypatch.setattr(worker_line, "POLLED_SECONDS", MINUTE)
+    line = WorkerLine(worker.line_end, worker.line_end.close)
+    line.open_steps[seat.number] = seat
+    monkeypatch.setattr(line, "_polling", SimpleNamespace(poll=wait_awake))
+    monkeypatch.setattr(line, "_poll", SimpleNamespace(poll=sleep))
+    return line
 
 
 @pytest.mark.parametrize(
-    ("step_seconds", "silence", "is_awake"),
+    ("step_seconds", "silence", "how"),
     [
-        (0.9 * BRIEF_SECONDS, 0.0, True),
-        (0.9 * BRIEF_SECONDS, 2 * MINUTE, False),
-        (1.1 * BRIEF_SECONDS, 0.0, False),
-        (None, 0.0, False),
+        (0.9 * BRIEF_SECONDS, 0.0, "awake"),
+        (0.9 * BRIEF_SECONDS, 2 * MINUTE, "asleep"),
+        (1.1 * BRIEF_SECONDS, 0.0, "asleep"),
+        (None, 0.0, "asleep"),
     ],
 )
 async def test_a_step_is_waited_for_awake_after_a_brief_one_if_the_worker_is_awake(  # noqa: PLR0917  # fixtures
-    line, seat, slept, step_seconds, silence, is_awake
+    line, seat, waits, step_seconds, silence, how
 ):
     seat.step_seconds = step_seconds
     line._heard_at = time.monotonic() - silence
     assert line.answer_at_once(seat) is seat.answer is not None
-    assert (slept == []) == is_awake
+    assert waits == [how]
+
+
+async def test_an_answer_that_has_come_is_not_waited_for(line, seat, waits, worker):
+    worker.answers()
+    assert line.answer_at_once(seat) is seat.answer is not None
+    assert waits == []
 
 
 async def test_what_has_come_says_that_the_worker_is_awake(line, seat):
@@ -69,7 +93,7 @@ async def test_what_has_come_says_that_the_worker_is_awake(line, seat):
     assert time.monotonic() - line._heard_at < MINUTE
 
 
-async def test_a_step_after_a_long_one_is_left_to_the_event_loop(line, seat, slept):
+async def test_a_step_after_a_long_one_is_left_to_the_event_loop(line, seat, waits):
     seat.step_seconds = QUICK_SECONDS
     assert line.answer_at_once(seat) is None
-    assert slept == []
+    assert waits == []
