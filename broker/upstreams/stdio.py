@@ -113,17 +113,25 @@ class Child:
         self._is_stopping = True
         self._tree.look()  # what it started is not found by it any more once it has exited
         await self._stdin.aclose()
-        with anyio.move_on_after(_EXIT_SECONDS):
-            await _exited(self._process)
-        # Also when it has exited: what it started may hold the pipes.
-        await self._tree.end(_KILL_SECONDS)
-        with anyio.move_on_after(_EXIT_SECONDS):
-            await _exited(self._process)
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(self._drain_stdout)
+            with anyio.move_on_after(_EXIT_SECONDS):
+                await _exited(self._process)
+            # Also when it has exited: what it started may hold the pipes.
+            await self._tree.end(_KILL_SECONDS)
+            with anyio.move_on_after(_EXIT_SECONDS):
+                await _exited(self._process)
+            tasks.cancel_scope.cancel()
         await self._stdout.aclose()
         if self._process.stderr is not None:
             with suppress(OSError, anyio.BrokenResourceError, anyio.ClosedResourceError):
                 await self._process.stderr.aclose()
         _close_transport(self._process)
+
+    async def _drain_stdout(self) -> None:
+        """Read stdout to its end and drop it: a child may write more at its end than the pipe holds."""
+        with suppress(anyio.EndOfStream, anyio.ClosedResourceError, anyio.BrokenResourceError, OSError):
+            await self._stdout.receive(lambda _chunk: True)
 
 
 @asynccontextmanager

@@ -45,6 +45,13 @@ for one in range(1_500):
 send(method="done")
 sys.stdin.read()
 """
+LEAVING = """
+import pathlib, sys
+print('{"jsonrpc": "2.0", "method": "note", "params": {"number": 1}}', flush=True)
+sys.stdin.read()
+print("x" * BIG, flush=True)
+pathlib.Path(KEPT).write_text("kept")
+"""
 DEAF = "import time; time.sleep(60)"
 BIG = 1_000_000
 
@@ -160,6 +167,14 @@ async def test_a_child_that_has_closed_its_input_is_told_of(ended):
         with pytest.raises(anyio.BrokenResourceError):
             await send_for_ever(outgoing)
     assert ended == ["it closed its input"]
+
+
+async def test_a_child_may_write_more_than_the_pipe_holds_before_it_ends_by_itself(ended, tmp_path):
+    kept = tmp_path / "kept"
+    async with child(f"BIG = {BIG}; KEPT = {str(kept)!r}" + LEAVING, ended) as (incoming, _):
+        assert number(await incoming.receive()) == 1
+    assert kept.read_text() == "kept"
+    assert not ended
 
 
 async def test_a_message_of_several_kinds_is_of_the_one_that_the_sdk_takes_it_for(ended):
