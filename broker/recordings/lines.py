@@ -12,11 +12,15 @@ from pydantic import ValidationError
 
 from broker.errors import RecordingError
 from broker.recordings.events import EVENT, VERSION
+from codegen.plain_text import one_line
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from broker.recordings.events import Event
+
+_PLACE_CHARACTERS = 100
+_FAULT_CHARACTERS = 400
 
 
 def read_events(lines: Iterable[str]) -> Iterator[Event]:
@@ -33,7 +37,7 @@ def read_events(lines: Iterable[str]) -> Iterator[Event]:
 
 
 def explain(line: str, error: ValidationError) -> str:
-    """Say what is wrong with a line, without its content."""
+    """Say what is wrong with a line, without its values; names that it makes up are made inert."""
     try:
         decoded = json.loads(line)
     except (ValueError, RecursionError):
@@ -44,5 +48,6 @@ def explain(line: str, error: ValidationError) -> str:
     if isinstance(version, int) and version > VERSION:
         return f"it is of a newer codemode (format {version}, known is {VERSION}); install that"
     first = error.errors(include_input=False, include_url=False)[0]
-    place = ".".join(str(part) for part in first["loc"])
-    return f"{place}: {first['msg'].lower()}" if place else first["msg"].lower()
+    place = one_line(".".join(str(part) for part in first["loc"]), _PLACE_CHARACTERS)
+    fault = one_line(first["msg"].lower(), _FAULT_CHARACTERS)
+    return f"{place}: {fault}" if place else fault

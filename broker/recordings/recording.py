@@ -14,6 +14,7 @@ from broker.errors import RecordingError
 from broker.recordings.parts import Omitted, load_stored
 from broker.recordings.writing import outcome_of, state_of
 from codegen.checking.script_text import lines_of
+from codegen.plain_text import one_line
 from sandbox import Limits
 from sandbox.limits import MIB, MOST_DEPTH
 from sandbox.perform import check_script
@@ -40,6 +41,8 @@ MOST_USED = Limits(
     steps=1_000_000,
 )
 """The most that the script of an imported recording may use here, whatever limits the recording names."""
+
+_FAULT_CHARACTERS = 200
 
 MOST_PRINTED = 4 * MOST_USED.output_bytes
 """Characters that all steps together may have printed; a control character is written as several."""
@@ -196,7 +199,7 @@ class Recording:
                 **{name: int(value) if name in whole else value for name, value in self.begun.limits.items()}  # type: ignore[arg-type]
             )
         except (TypeError, ValueError, OverflowError) as error:
-            raise RecordingError(f"its limits are not ours: {error}") from None
+            raise RecordingError(f"its limits are not ours: {one_line(str(error), _FAULT_CHARACTERS)}") from None
         if not self.is_imported:
             return said
         return Limits(**{name: min(value, getattr(MOST_USED, name)) for name, value in asdict(said).items()})

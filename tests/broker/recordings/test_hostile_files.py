@@ -161,6 +161,23 @@ def test_a_script_that_could_not_have_been_run_here_is_refused(tmp_path, begun, 
         _ = (recording.script, recording.limits)
 
 
+@pytest.mark.parametrize("word", ["\x1b[2J\x07\u202ename", "name" * 100_000], ids=["terminal sequence", "long"])
+@pytest.mark.parametrize("place", ["field", "event", "limit"])
+def test_a_name_that_a_file_makes_up_is_shown_inert_and_cut(tmp_path, place, word):
+    changed: dict[str, Any] = {"field": {word: 1}, "event": {"event": word}, "limit": {"limits": {word: 1}}}[place]
+    lines = [json.loads(line) for line in LINES]
+    next(line for line in lines if line["event"] == "begun").update({} if place == "event" else changed)
+    lines[-1].update(changed if place == "event" else {})
+    path = tmp_path / "run.jsonl"
+    path.write_text("".join(json.dumps(line, separators=(",", ":")) + "\n" for line in lines))
+    with pytest.raises(RecordingError) as refused:
+        _ = read_recording(path).limits
+    said = str(refused.value).removeprefix(str(path))
+    assert "name" in said
+    assert said.isprintable()
+    assert len(said) < 600
+
+
 @pytest.mark.parametrize("details", [5, "x", [1], None])
 def test_an_error_whose_details_are_none_of_ours_is_refused(tmp_path, details):
     lines = EXAMPLE.read_text().splitlines()[:-1]
