@@ -1,12 +1,14 @@
 """Recordings as they are listed: one row of the store each.
 
-Above: recordings.py. Below: nothing.
+Above: recordings.py. Below: parts.py.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
+
+from broker.recordings.parts import MOST
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -34,8 +36,8 @@ class Times(NamedTuple):
 
     @property
     def ran(self) -> int:
-        """For how long it went on; the clock may have been set back."""
-        return max(self.ended - self.began - self.lain, 0)
+        """For how long it went on; the clock may have been set back, and by any time in a file of others."""
+        return min(max(self.ended - self.began - self.lain, 0), MOST)
 
 
 def seen_by(principal: str | None) -> tuple[str, tuple[str, ...]]:

@@ -96,11 +96,11 @@ def import_file(recordings: Recordings, path: Path) -> Recording:
         for index, line in enumerate(file.lines):
             values = file.values if index == 0 else {}
             recordings.content.append(number, index, line, values)
+        times = Times(begun.at, recording.last_at, recording.lain)
+        recordings.settle(number, state, len(recording.calls), times)
     except BaseException:
         recordings.remove([number])
         raise
-    times = Times(begun.at, recording.last_at, recording.lain)
-    recordings.settle(number, state, len(recording.calls), times)
     return recording
 
 

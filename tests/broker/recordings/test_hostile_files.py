@@ -22,7 +22,9 @@ from broker.recordings import recording as recording_module
 from broker.recordings.files import read_file, read_recording
 from broker.recordings.journal.recorded_grants import denials_given_back, grants_given_back
 from broker.recordings.journal.retracing import past_of
-from broker.recordings.parts import ByDigest, Inline
+from broker.recordings.keeping.entries import Times
+from broker.recordings.keeping.transfer import import_file
+from broker.recordings.parts import MOST, ByDigest, Inline
 from broker.recordings.recording import MOST_USED
 from broker.recordings.replay.compare import compare_recordings
 from broker.recordings.replay.policy_replay import judge_recording
@@ -326,6 +328,24 @@ def test_a_run_during_which_the_clock_was_set_back_can_be_shown(tmp_path):
     picture = picture_of(recording)
     assert all(0 <= span.begin <= span.end for span in picture.spans)
     shown(recording, picture)
+
+
+def test_a_clock_that_was_set_back_by_centuries_does_not_keep_a_recording_out_of_the_store(tmp_path, recordings):
+    path = tmp_path / "run.jsonl"
+    times = [{"event": "resumed", "at": at} for at in (MOST, 0, 0)]
+    path.write_bytes(b"".join([*LINES[:-1], *(json.dumps(event).encode() + b"\n" for event in times), LINES[-1]]))
+    import_file(recordings, path)
+    (entry,) = recordings.entries()
+    assert (entry.state, entry.ran) == ("completed", MOST)
+
+
+def test_of_a_file_that_cannot_be_imported_to_its_end_nothing_stays(recordings, monkeypatch):
+    monkeypatch.setattr(Times, "ran", property(lambda _: 10**30))
+    with pytest.raises(OverflowError):
+        import_file(recordings, EXAMPLE)
+    assert recordings.entries() == []
+    monkeypatch.undo()
+    assert import_file(recordings, EXAMPLE).state == "completed"
 
 
 def test_an_answer_about_a_call_that_was_never_made_is_refused(tmp_path):
