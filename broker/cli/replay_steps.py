@@ -93,15 +93,16 @@ async def _browse(script: Sequence[str], moments: Sequence[Moment]) -> None:
 
 def _moments(recording: Recording, kept: Sequence[tuple[int, Step, Sequence[Printed]]]) -> list[Moment]:
     moments = []
+    made: dict[int, tuple[int, str]] = {}
     in_flight: dict[int, tuple[int, str]] = {}
     for number, step, printed in kept:
         written = recording.steps[number]
-        came_in = [f"{in_flight[call][1]} -> {_answer(recording, call)}" for call in written.completions]
+        came_in = [f"{made[call][1]} -> {_answer(recording, call)}" for call in written.completions]
         for call_id in (*written.completions, *step.cancelled):
             in_flight.pop(call_id, None)
         for call in step.calls:
             arguments = json.dumps(call.arguments, ensure_ascii=False)
-            in_flight[call.id] = (call.line, one_line(f"{call.function} {arguments}", _CHARACTERS))
+            made[call.id] = in_flight[call.id] = (call.line, one_line(f"{call.function} {arguments}", _CHARACTERS))
         text = paragraph("".join(piece.text for piece in printed), 4_000)
         shown = list(islice(in_flight.values(), _MOST_CALLS))
         more = [f"and {counted(len(in_flight) - _MOST_CALLS, 'more call')}"] if len(in_flight) > _MOST_CALLS else []

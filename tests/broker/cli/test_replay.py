@@ -369,6 +369,20 @@ def test_a_recording_that_turns_out_to_be_none_is_no_fault_of_ours(codemode, tmp
     assert (finished.returncode, "the outcome is none that there is" in finished.stderr) == (2, True), finished.stderr
 
 
+def test_an_answer_that_a_file_hands_in_twice_is_stepped_through(codemode, config, tmp_path):
+    script = "import asyncio\nfrom tools import odd\nawait asyncio.gather(odd.echo(text='a'), odd.echo(text='b'))\n1"
+    assert codemode("run", "-", "-c", config, "--allow", "odd.*", stdin=script).returncode == 0
+    codemode("recordings", "export", "last", "-o", "run.jsonl")
+    events = [json.loads(line) for line in (tmp_path / "run.jsonl").read_text().splitlines()[:-1]]
+    steps = [event for event in events if event["event"] == "stepped"]
+    handed_in = next(step["completions"] for step in steps if step["completions"])
+    steps[-1]["completions"].append(handed_in[0])
+    (tmp_path / "run.jsonl").write_text("".join(json.dumps(event, separators=(",", ":")) + "\n" for event in events))
+    finished = codemode("replay", "run.jsonl", "--step")
+    assert (finished.returncode, finished.stderr) == (0, "")
+    assert finished.stdout.count("  <- odd.echo") == 3
+
+
 def test_of_very_many_calls_in_flight_a_step_shows_the_first(codemode, config, tmp_path):
     script = "import asyncio\nfrom tools import odd\nawait asyncio.gather(*(odd.echo(text=str(n)) for n in range(50)))"
     (tmp_path / "many.py").write_text(script)
