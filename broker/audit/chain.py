@@ -25,6 +25,8 @@ FIRST = "0" * 64
 """The previous hash of the first record."""
 
 _TRIES = 10
+_BEFORE_ALL = -(2**63)
+"""Ours begin at 1; one of a lower number was inserted, and is found as such."""
 
 PRUNED = "pruned"
 """The kind of a record that stands for those removed before it; it has no run and no server."""
@@ -108,7 +110,7 @@ def entries(store: Store, *, run: str | None = None, server: str | None = None, 
         StoreError: The store cannot be used.
     """
     store.prepare(TABLES)
-    number = 0
+    number = _BEFORE_ALL
     query = "SELECT number, run, server, time, record, hash FROM audit WHERE number > ? AND time >= ?"
     wanted = [("run", run), ("server", server)]
     query += "".join(f" AND {column} = ?" for column, value in wanted if value is not None)
@@ -216,12 +218,12 @@ def _now() -> str:
 
 
 def _hash(text: str) -> str:
-    return hashlib.sha256(text.encode("ascii")).hexdigest()
+    return hashlib.sha256(text.encode()).hexdigest()
 
 
 def _decoded(text: str) -> dict[str, Any]:
     try:
         record = json.loads(text)
-    except ValueError:
+    except (ValueError, RecursionError):  # somebody has written into the store
         return {}
     return record if isinstance(record, dict) else {}

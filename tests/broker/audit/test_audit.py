@@ -147,6 +147,9 @@ TAMPERED = {
     "a record hidden from its run": ("UPDATE audit SET run = 'other' WHERE number = 9", 9),
     "a record removed": ("DELETE FROM audit WHERE number = 7", 7),
     "the first removed": ("DELETE FROM audit WHERE number = 1", 1),
+    "a record that is not ASCII": ("UPDATE audit SET record = replace(record, 'note', 'n\u00f6te') WHERE number = 5", 5),
+    "a record that nests": ("UPDATE audit SET record = replace(hex(zeroblob(100000)), '0', '[') WHERE number = 5", 5),
+    "a record that is none": ("UPDATE audit SET record = '' WHERE number = 5", 5),
 }
 
 
@@ -166,6 +169,16 @@ async def test_a_change_of_the_records_shows(path, desk, case):
     assert changed == 1
     with Store(path) as store:
         assert f"record {number} " in verify(store).fault
+
+
+@pytest.mark.parametrize("number", [0, -(2**63)])
+async def test_a_record_inserted_before_the_first_shows(path, desk, number):
+    with Store(path) as store:
+        await run(store, desk, "desk.note")
+        assert verify(store).fault == ""
+        columns = "run, server, time, record, hash"
+        store.execute(f"INSERT INTO audit SELECT ?, {columns} FROM audit WHERE number = 1", (number,))
+        assert verify(store).fault.endswith("is missing, or was changed")
 
 
 @pytest.mark.parametrize(
