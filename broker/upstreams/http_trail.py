@@ -66,28 +66,32 @@ class SentCall:
     is_over: bool = False
     request_id: t.RequestId | None = None
     interval: StreamInterval = field(default_factory=StreamInterval)
-    _request: httpx2.Request | None = None
+    _body: httpx2.AsyncByteStream | httpx2.SyncByteStream | None = None
 
     @property
     def may_have_acted(self) -> bool:
         """Whether the server may have executed the call: it was sent, and not refused."""
-        return self._request is not None and self.refused is None
+        return self._body is not None and self.refused is None
+
+    def has(self, request: httpx2.Request) -> bool:
+        """Tell whether a request has the call: the first, sent again with other credentials or to another path."""
+        return request.stream is self._body
 
     def begin(self, request: httpx2.Request) -> None:
-        """Take a request that will be sent: the first has the call, and is sent again with other credentials.
+        """Take a request that will be sent: the first has the call.
 
         Raises:
             UnreadError: It has the call, and nobody waits for that any more. Or it takes back one that was refused.
         """
-        is_the_call = self._request in (None, request)
+        is_the_call = self._body is None or self.has(request)
         if self.is_over if is_the_call else self.refused is not None:
             raise UnreadError(LATE)
         if is_the_call:
-            self._request, self.refused = request, None
+            self._body, self.refused = request.stream, None
 
     def note(self, answer: httpx2.Response) -> None:
-        """Note an answer; only one to the request that has the call says whether that was let in."""
-        if answer.request is self._request:
+        """Note an answer; only one to a request that has the call says whether that was let in."""
+        if self.has(answer.request):
             self.refused = answer.status_code if answer.status_code in REFUSALS else None
         self.status = answer.status_code
 
@@ -95,8 +99,8 @@ class SentCall:
         """Take what went wrong with a request, which has no answer; without a connection nothing was sent."""
         self.has_failed |= not isinstance(error, UnreadError)
         self.unread = str(error) if isinstance(error, UnreadError) else BROKEN_OFF
-        if isinstance(error, httpx2.ConnectError | httpx2.ConnectTimeout) and error.request is self._request:
-            self._request, self.unread = None, UNREACHED
+        if isinstance(error, httpx2.ConnectError | httpx2.ConnectTimeout) and self.has(error.request):
+            self._body, self.unread = None, UNREACHED
 
     def loss(self, error: MCPError) -> str:
         """Return why an error is the SDK's and not the server's answer; empty if it may be the server's."""

@@ -302,6 +302,29 @@ async def test_the_events_of_a_call_that_is_over_are_read_no_more(running):
         assert upstream.status.state == "ready"
 
 
+@pytest.mark.parametrize("is_late", [False, True])
+async def test_a_call_is_sent_to_another_path_of_its_server_only_while_somebody_waits_for_it(running, is_late):
+    is_left = anyio.Event()
+
+    async def answer(stream, number):
+        if server.asked.count("tools/call") == 1:
+            if is_late:
+                await is_left.wait()
+            await stream.send(http("307 No", "text/html", b"", "Location: /mcp/"))
+        else:
+            await stream.send(http(body=reply(number, HONEST["tools/call"])))
+
+    server = RawServer(tools_call=answer)
+    async with connected(running, server, call_timeout_seconds=1 if is_late else 60) as upstream:
+        if is_late:
+            with pytest.raises(CallTimeoutError):
+                await upstream.call_tool("do", {})
+            is_left.set()
+        for _ in range(3):
+            assert (await upstream.call_tool("do", {})) == HONEST["tools/call"]
+    assert server.asked.count("tools/call") == 4
+
+
 @pytest.mark.parametrize("answers", [True, False])
 async def test_calls_are_left_in_time_though_the_server_does_not_answer_that_they_were_cancelled(
     running, monkeypatch, answers
