@@ -19,7 +19,8 @@ from broker.upstreams.child_messages import LINE_BYTES, MANY_VALUES, OVER_BOUND,
 from broker.value_count import values_in
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, Callable, Iterator
+    from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator
+    from contextlib import AbstractContextManager
 
 COMPRESSED = "it sent a compressed answer, which nobody had asked for"
 UNREACHED = "nothing answers at its URL"
@@ -40,14 +41,19 @@ class UnreadError(httpx2.StreamError):
 class BoundedBody(httpx2.AsyncByteStream):
     """The body of an answer."""
 
-    def __init__(self, answer: httpx2.Response, is_late: Callable[[], bool], on_unread: Callable[[str], None]) -> None:
-        """Take an answer's body; `is_late` tells whether nobody waits for it, `on_unread` gets why it was not read."""
+    def __init__(
+        self,
+        answer: httpx2.Response,
+        waited_for: Callable[[], AbstractContextManager[None]],
+        on_unread: Callable[[str], None],
+    ) -> None:
+        """Take an answer's body, each piece awaited in a `waited_for` block; `on_unread` gets why it was not read."""
         assert isinstance(answer.stream, httpx2.AsyncByteStream)  # noqa: S101  # it is one of an asynchronous client
         self._body = answer.stream
         self._is_compressed = answer.headers.get("content-encoding", "identity") != "identity"
         self._is_stream = STREAM in answer.headers.get("content-type", "").lower()
         self._message = bytearray()
-        self._is_late = is_late
+        self._waited_for = waited_for
         self._on_unread = on_unread
 
     async def __aiter__(self) -> AsyncGenerator[bytes, None]:
@@ -58,21 +64,24 @@ class BoundedBody(httpx2.AsyncByteStream):
         """
         if self._is_compressed:
             raise self._unread(COMPRESSED)
+        pieces = aiter(self._body)
         try:
-            async for piece in self._body:
+            while (piece := await self._next(pieces)) is not None:
                 self._message += piece
                 if self._is_stream:
                     self._end_events(len(piece))
                 if len(self._message) > LINE_BYTES:
                     raise self._unread(OVER_BOUND)
-                if self._is_late():
-                    raise self._unread(LATE)
                 yield piece
         except httpx2.TransportError:
             if self._is_stream:
                 raise  # it may be opened again
             raise self._unread(BROKEN_OFF) from None
         self._end_message(len(self._message))
+
+    async def _next(self, pieces: AsyncIterator[bytes]) -> bytes | None:
+        with self._waited_for():
+            return await anext(pieces, None)
 
     def _end_events(self, size: int) -> None:
         """Count the events that end within the last bytes: where two line ends meet, each of one or two characters."""

@@ -30,3 +30,8 @@ class HttpClient(httpx2.AsyncClient):
             if not self._trail.note_failed(request, error):
                 raise
             return httpx2.Response(httpx2.codes.BAD_GATEWAY, request=request)
+
+    async def _send_single_request(self, request: httpx2.Request) -> httpx2.Response:
+        # There is no public way to leave it alone: `send` may get new tokens in between.
+        with self._trail.waited_for(request):
+            return await super()._send_single_request(request)

@@ -7,12 +7,13 @@ not followed there: it would choose to whom on our network requests go.
 
 from __future__ import annotations
 
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from contextvars import Context, ContextVar
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
+import anyio
 import httpx2
 import mcp.types as t
 from mcp.shared.dispatcher import coerce_request_id
@@ -24,6 +25,7 @@ from broker.upstreams.http_answers import BROKEN_OFF, LATE, STREAM, UNREACHED, B
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from contextlib import AbstractContextManager
 
     from mcp import MCPError
 
@@ -54,7 +56,7 @@ class SentCall:
         status: The status of the last answer.
         unread: Why that answer was not read to its end, or did not come.
         has_failed: Whether a request of it met an error, of the network or of the login.
-        is_over: Whether nobody waits for an answer any more.
+        is_over: Whether nobody waits for an answer any more: what is read of one is left.
         request_id: The id of its request, once that has one.
         interval: How often its stream may be opened again.
     """
@@ -67,6 +69,7 @@ class SentCall:
     request_id: t.RequestId | None = None
     interval: StreamInterval = field(default_factory=StreamInterval)
     _body: httpx2.AsyncByteStream | httpx2.SyncByteStream | None = None
+    _waits: set[anyio.CancelScope] = field(default_factory=set)
 
     @property
     def may_have_acted(self) -> bool:
@@ -76,6 +79,30 @@ class SentCall:
     def has(self, request: httpx2.Request) -> bool:
         """Tell whether a request has the call: the first, sent again with other credentials or to another path."""
         return request.stream is self._body
+
+    def end(self) -> None:
+        """Leave what is awaited in blocks of `waited_for`."""
+        self.is_over = True
+        for wait in self._waits:
+            wait.cancel()
+
+    @contextmanager
+    def waited_for(self) -> Iterator[None]:
+        """Wait for an answer, or a piece of it, as long as somebody waits for that of the call.
+
+        Raises:
+            UnreadError: Nobody does any more.
+        """
+        with anyio.CancelScope() as wait:
+            if self.is_over:
+                raise UnreadError(LATE)
+            self._waits.add(wait)
+            try:
+                yield
+            finally:
+                self._waits.discard(wait)
+        if wait.cancelled_caught:
+            raise UnreadError(LATE)
 
     def begin(self, request: httpx2.Request) -> None:
         """Take a request that will be sent: the first has the call.
@@ -162,7 +189,7 @@ class HttpTrail:
         try:
             yield
         finally:
-            sent.is_over = True
+            sent.end()
             _sending.reset(token)
 
     def sent_in(self, context: Context | None) -> SentCall | None:
@@ -174,6 +201,15 @@ class HttpTrail:
     def unread(self) -> str:
         """Why an answer to something other than a call was not read to its end; empty if all were."""
         return self._beside_calls.unread
+
+    def waited_for(self, request: httpx2.Request) -> AbstractContextManager[None]:
+        """Return the block in which the answer to a request is awaited, which ends with the call that it is for.
+
+        What is told or answered to a server beside a call may take until after it.
+        """
+        sent = self._sent()
+        is_for_the_call = sent.has(request) or (request.method == "GET" and _is_for_server(request))
+        return sent.waited_for() if is_for_the_call else nullcontext()
 
     def note_failed(self, request: httpx2.Request, error: Exception) -> bool:
         """Note that a request got no answer; tell whether it was one of a call, so that this alone has failed."""
@@ -212,7 +248,9 @@ class HttpTrail:
 
     async def _after(self, response: httpx2.Response) -> None:
         sent = self._sent()
-        response.stream = BoundedBody(response, lambda: sent.is_over, sent.note_unread)
+        # New tokens are for the calls after this one, too.
+        waited_for = sent.waited_for if _is_for_server(response.request) else nullcontext
+        response.stream = BoundedBody(response, waited_for, sent.note_unread)
         if _is_for_metadata(response.request):
             self._metadata[_place(str(response.request.url))] = response.status_code
         elif _is_for_server(response.request):

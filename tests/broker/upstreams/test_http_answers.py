@@ -302,6 +302,39 @@ async def test_the_events_of_a_call_that_is_over_are_read_no_more(running):
         assert upstream.status.state == "ready"
 
 
+async def say_nothing(stream):
+    await stream.receive()
+
+
+async def begin_and_say_nothing(stream):
+    await stream.send(b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n")
+    await stream.receive()
+
+
+async def put_off(stream):
+    while True:
+        await stream.send(b"HTTP/1.1 100 Continue\r\n\r\n")
+        await anyio.lowlevel.checkpoint()
+
+
+@pytest.mark.parametrize("behave", [say_nothing, begin_and_say_nothing, put_off])
+async def test_the_connection_of_a_call_that_is_over_is_closed(running, behave):
+    is_closed = anyio.Event()
+
+    async def answer(stream, _number):
+        try:
+            await behave(stream)
+        except GONE:
+            is_closed.set()
+            raise
+
+    async with connected(running, RawServer(tools_call=answer), call_timeout_seconds=0.1) as upstream:
+        with pytest.raises(CallTimeoutError):
+            await upstream.call_tool("do", {})
+        await is_closed.wait()
+        assert upstream.status.state == "ready"
+
+
 @pytest.mark.parametrize("is_late", [False, True])
 async def test_a_call_is_sent_to_another_path_of_its_server_only_while_somebody_waits_for_it(running, is_late):
     is_left = anyio.Event()
