@@ -44,6 +44,9 @@ if TYPE_CHECKING:
 
 InProcessServer: TypeAlias = "Server[Any] | MCPServer"
 
+_GOODBYE_SECONDS = 2.0
+"""How long the end of a connection waits for a server behind HTTP to take note of it."""
+
 
 @asynccontextmanager
 async def connect(
@@ -146,6 +149,7 @@ async def _authentication(config: ServerConfig, connection: Connection) -> httpx
 
 async def _http_streams(stack: AsyncExitStack, config: ServerConfig, connection: Connection) -> TransportStreams:
     connection.trail = HttpTrail(config.url or "")
+    goodbye = stack.enter_context(anyio.CancelScope())
     us = _client_info()
     headers = httpx2.Headers({"User-Agent": f"{us.name}/{us.version}"})
     headers.update(config.headers)  # the operator's, in whatever case
@@ -157,9 +161,15 @@ async def _http_streams(stack: AsyncExitStack, config: ServerConfig, connection:
         timeout=httpx2.Timeout(config.connect_timeout_seconds, read=None),
     )
     await stack.enter_async_context(client)
-    return await stack.enter_async_context(
+    streams = await stack.enter_async_context(
         streamable_http_client(config.url or "", http_client=client, max_sse_event_size=LINE_BYTES)
     )
+    stack.callback(_end_soon, goodbye)
+    return streams
+
+
+def _end_soon(scope: anyio.CancelScope) -> None:
+    scope.deadline = anyio.current_time() + _GOODBYE_SECONDS
 
 
 @asynccontextmanager

@@ -411,6 +411,28 @@ async def test_a_server_asks_so_much_and_no_more_before_it_takes_the_answers(run
         assert upstream.status.problem == (None if takes_answers else FLOODED)
 
 
+async def hang(_stream, _number):
+    await anyio.sleep_forever()
+
+
+async def drip(stream, _number):
+    await stream.send(b"HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nTransfer-Encoding: chunked\r\n\r\n")
+    while True:
+        await stream.send(b"1\r\n.\r\n")
+        await anyio.sleep(0.01)
+
+
+@pytest.mark.parametrize("answer", [hang, drip])
+async def test_a_server_that_does_not_take_leave_is_connected_again(running, monkeypatch, answer):
+    monkeypatch.setattr("broker.upstreams.connecting._GOODBYE_SECONDS", 0.1)
+    server = RawServer(DELETE=answer)
+    async with connected(running, server, lazy=True) as upstream:
+        assert (await upstream.call_tool("do", {})) == HONEST["tools/call"]
+        assert upstream.rest()
+        assert (await upstream.call_tool("do", {})) == HONEST["tools/call"]
+    assert server.asked.count("DELETE") == 1
+
+
 ENDS_AT_ONCE = http(kind="text/event-stream", body=b"id: 1\nretry: 0\n\n")
 
 
