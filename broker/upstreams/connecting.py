@@ -44,6 +44,8 @@ if TYPE_CHECKING:
 
 InProcessServer: TypeAlias = "Server[Any] | MCPServer"
 
+_IDLE_CONNECTIONS = 20
+
 _GOODBYE_SECONDS = 2.0
 """How long the end of a connection waits for a server behind HTTP to take note of it."""
 
@@ -159,6 +161,9 @@ async def _http_streams(stack: AsyncExitStack, config: ServerConfig, connection:
         auth=await _authentication(config, connection),
         # Reading has no limit of its own: every call has a deadline, and a subscription stays quiet for long.
         timeout=httpx2.Timeout(config.connect_timeout_seconds, read=None),
+        # Their number has none either: the calls of all runs may be on their way at once, and the answers to what the
+        # server asks during them.
+        limits=httpx2.Limits(max_keepalive_connections=_IDLE_CONNECTIONS),
     )
     await stack.enter_async_context(client)
     streams = await stack.enter_async_context(

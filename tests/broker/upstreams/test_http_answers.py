@@ -411,6 +411,25 @@ async def test_a_server_asks_so_much_and_no_more_before_it_takes_the_answers(run
         assert upstream.status.problem == (None if takes_answers else FLOODED)
 
 
+async def test_very_many_calls_are_on_their_way_at_once(running):
+    are_all_there, results = anyio.Event(), []
+
+    async def answer(stream, number):
+        if server.asked.count("tools/call") == 150:
+            are_all_there.set()
+        await are_all_there.wait()
+        await stream.send(http(body=reply(number, HONEST["tools/call"])))
+
+    async def call():
+        results.append(await upstream.call_tool("do", {}))
+
+    server = RawServer(tools_call=answer)
+    async with connected(running, server, connect_timeout_seconds=5) as upstream, anyio.create_task_group() as tasks:
+        for _ in range(150):
+            tasks.start_soon(call)
+    assert len(results) == 150
+
+
 async def hang(_stream, _number):
     await anyio.sleep_forever()
 
