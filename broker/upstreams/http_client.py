@@ -6,6 +6,7 @@ error of the network or of the login, and with it all calls that are on their wa
 
 from __future__ import annotations
 
+from http.cookiejar import CookieJar
 from typing import TYPE_CHECKING, Any
 
 import httpx2
@@ -14,12 +15,26 @@ if TYPE_CHECKING:
     from broker.upstreams.http_trail import HttpTrail
 
 
+COOKIE_BYTES = 8 * 1024
+"""How long the cookies of one connection may be, which go with each of its requests."""
+
+
+class _Cookies(CookieJar):
+    """What a server, or a balancer in front of it, has a connection keep: nothing where that is too long."""
+
+    def extract_cookies(self, response: Any, request: Any) -> None:
+        """Take the cookies of an answer."""
+        super().extract_cookies(response, request)
+        if sum(len(one.name) + len(one.value or "") for one in self) > COOKIE_BYTES:
+            self.clear()
+
+
 class HttpClient(httpx2.AsyncClient):
     """Sends the requests of one connection, seen by its trail."""
 
     def __init__(self, trail: HttpTrail, **settings: Any) -> None:
         """Take what httpx2's own takes."""
-        super().__init__(event_hooks=trail.hooks, **settings)
+        super().__init__(event_hooks=trail.hooks, cookies=_Cookies(), **settings)
         self._trail = trail
 
     async def send(self, request: httpx2.Request, **options: Any) -> httpx2.Response:

@@ -16,6 +16,7 @@ from broker.calls.call_texts import lost_answer, unavailable
 from broker.errors import CallTimeoutError, OutcomeUnknownError, ToolRejectedError, UnavailableError
 from broker.upstreams.child_messages import FLOODED, LINE_BYTES, MANY_VALUES, OVER_BOUND, VALUES
 from broker.upstreams.http_answers import BROKEN_OFF, COMPRESSED, STREAM_SECONDS, UNREACHED, UnreadError
+from broker.upstreams.http_client import HttpClient
 from broker.upstreams.http_trail import HttpTrail, SentCall
 from broker.upstreams.oauth_settings import OAuthClient
 from tests.processes import resident_bytes
@@ -485,6 +486,20 @@ async def test_an_answer_is_looked_for_again_only_while_somebody_waits_for_it():
                 await anyio.lowlevel.checkpoint()
         is_over.set()
     assert said == ["looked", "left"]
+
+
+async def test_a_server_is_sent_its_cookies_while_they_are_few():
+    given, sent = iter((["few=1"], [f"c{number}=1" for number in range(4_000)], ["few=2"], [])), []
+
+    def answer(request):
+        sent.append(request.headers.get("cookie"))
+        return httpx2.Response(200, headers=[("Set-Cookie", one) for one in next(given)])
+
+    trail = HttpTrail("http://web.example/mcp")
+    async with HttpClient(trail, transport=httpx2.MockTransport(answer)) as client:
+        for _ in range(4):
+            await client.post(trail.url)
+    assert sent == [None, "few=1", None, "few=2"]
 
 
 @pytest.mark.usefixtures("own_folder")
