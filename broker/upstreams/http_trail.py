@@ -248,6 +248,7 @@ class HttpTrail:
 
     async def _after(self, response: httpx2.Response) -> None:
         sent = self._sent()
+        response.encoding = "utf-8"  # as events are, whatever is said: others hide what a message holds, or are slow
         # New tokens are for the calls after this one, too.
         waited_for = sent.waited_for if _is_for_server(response.request) else nullcontext
         response.stream = BoundedBody(response, waited_for, sent.note_unread)

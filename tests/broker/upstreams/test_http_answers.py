@@ -268,6 +268,18 @@ async def test_an_answer_of_very_many_values_is_not_decoded(running, kind, writt
         assert (await upstream.call_tool("do", {})) == few
 
 
+@pytest.mark.parametrize("charset", ["utf-16", "punycode", "bz2", "none"])
+async def test_events_are_read_as_utf_8_whatever_the_server_says(running, charset):
+    result = {"content": [{"type": "text", "text": "h\u00e9"}]}
+
+    async def answer(stream, number):
+        body = json.dumps({"jsonrpc": "2.0", "id": number, "result": result}, ensure_ascii=False).encode()
+        await stream.send(http("200 OK", f"text/event-stream; charset={charset}", event(body)))
+
+    async with connected(running, RawServer(tools_call=answer)) as upstream:
+        assert (await upstream.call_tool("do", {})) == result
+
+
 async def test_a_compressed_answer_is_not_unpacked(running):
     async def squeeze(stream, number):
         packed = gzip.compress(reply(number, text_of(LINE_BYTES)))
