@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import anyio
+import anyio.lowlevel
 import httpx2
 
 from broker.upstreams.child_messages import LINE_BYTES, MANY_VALUES, OVER_BOUND, VALUES
@@ -32,6 +33,10 @@ _LINE_END = re.compile(rb"\r\n|\n|\r")
 _EVENT_ENDS = (b"\n\n", b"\n\r", b"\r\r")
 STREAM_SECONDS = 0.1
 """How soon after it was opened a stream is opened again; servers ask for less."""
+
+
+_TURN_BYTES = 4 * 1024
+_TURN_LINES = 256
 
 
 class UnreadError(httpx2.StreamError):
@@ -67,12 +72,14 @@ class BoundedBody(httpx2.AsyncByteStream):
         pieces = aiter(self._body)
         try:
             while (piece := await self._next(pieces)) is not None:
-                self._message += piece
-                if self._is_stream:
-                    self._end_events(len(piece))
-                if len(self._message) > LINE_BYTES:
-                    raise self._unread(OVER_BOUND)
-                yield piece
+                for part in _turns(piece):
+                    self._message += part
+                    if self._is_stream:
+                        self._end_events(len(part))
+                    if len(self._message) > LINE_BYTES:
+                        raise self._unread(OVER_BOUND)
+                    yield part
+                    await anyio.lowlevel.checkpoint()
         except httpx2.TransportError:
             if self._is_stream:
                 raise  # it may be opened again
@@ -102,6 +109,13 @@ class BoundedBody(httpx2.AsyncByteStream):
     def _unread(self, why: str) -> UnreadError:
         self._on_unread(why)
         return UnreadError(why)
+
+
+def _turns(piece: bytes) -> Iterator[bytes]:
+    """Yield what is handed on before others have their turn: of many lines a few, as each may be an event."""
+    size = _TURN_BYTES if piece.count(b"\n") + piece.count(b"\r") > _TURN_LINES else max(len(piece), 1)
+    for begin in range(0, len(piece), size):
+        yield piece[begin : begin + size]
 
 
 def _data_of(events: bytes) -> Iterator[bytes]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, nullcontext
 
 import anyio
 import anyio.lowlevel
@@ -15,7 +15,7 @@ from broker import ServerConfig
 from broker.calls.call_texts import lost_answer, unavailable
 from broker.errors import CallTimeoutError, OutcomeUnknownError, ToolRejectedError, UnavailableError
 from broker.upstreams.child_messages import FLOODED, LINE_BYTES, MANY_VALUES, OVER_BOUND, VALUES
-from broker.upstreams.http_answers import BROKEN_OFF, COMPRESSED, STREAM_SECONDS, UNREACHED, UnreadError
+from broker.upstreams.http_answers import BROKEN_OFF, COMPRESSED, STREAM_SECONDS, UNREACHED, BoundedBody, UnreadError
 from broker.upstreams.http_client import HttpClient
 from broker.upstreams.http_trail import HttpTrail, SentCall
 from broker.upstreams.oauth_settings import OAuthClient
@@ -278,6 +278,40 @@ async def test_events_are_read_as_utf_8_whatever_the_server_says(running, charse
 
     async with connected(running, RawServer(tools_call=answer)) as upstream:
         assert (await upstream.call_tool("do", {})) == result
+
+
+class Pieces(httpx2.AsyncByteStream):
+    """A body of which everything is there."""
+
+    def __init__(self, pieces):
+        self._pieces = pieces
+
+    async def __aiter__(self):
+        for piece in self._pieces:
+            yield piece
+
+
+AT_ONCE = {"pieces": [b":"] * 100, "events": [b"data\n\n" * 10_000], "lines": [b":\r" * 30_000]}
+
+
+@pytest.mark.parametrize("many", AT_ONCE)
+async def test_others_have_their_turn_while_an_answer_is_read(many):
+    turns: list[None] = []
+    why: list[str] = []
+
+    async def take_turns():
+        while True:
+            turns.append(None)
+            await anyio.lowlevel.checkpoint()
+
+    answer = httpx2.Response(200, headers={"Content-Type": "text/event-stream"}, stream=Pieces(AT_ONCE[many]))
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(take_turns)
+        read = [(len(turns), part) async for part in BoundedBody(answer, nullcontext, why.append)]
+        tasks.cancel_scope.cancel()
+    assert b"".join(part for _, part in read) == b"".join(AT_ONCE[many])
+    assert max(len(part) for _, part in read) <= 4_096
+    assert (len({turn for turn, _ in read}), why) == (len(read), [])
 
 
 async def test_a_compressed_answer_is_not_unpacked(running):
