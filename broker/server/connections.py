@@ -12,11 +12,13 @@ from typing import TYPE_CHECKING
 
 from mcp.types.version import HANDSHAKE_PROTOCOL_VERSIONS
 from starlette.datastructures import Headers
-from starlette.responses import JSONResponse
+from starlette.responses import JSONResponse, Response
 
 from broker.room import gives_way
 from broker.server.identity import SESSION_HEADER, principal_of_request
+from broker.server.request_values import received_again
 from broker.surface import texts
+from broker.value_count import values_in
 
 if TYPE_CHECKING:
     from mcp.server.auth.middleware.bearer_auth import AuthorizationContext
@@ -26,8 +28,15 @@ if TYPE_CHECKING:
 
     from broker.server.identity import SessionKeeper
 
+OPENING_BYTES = 64 * 1024
+OPENING_VALUES = 1_000
+"""How much a request may hold that opens a connection: the SDK keeps it as long as that."""
+
 _VERSION_HEADER = "mcp-protocol-version"
 _RESUMED_FROM = b"last-event-id"
+_LARGE = (
+    f"A request without Mcp-Session-Id opens a session, and may have {OPENING_BYTES} bytes and {OPENING_VALUES} values"
+)
 _FULL = {"jsonrpc": "2.0", "id": None, "error": {"code": -32603, "message": texts.TOO_MANY_SESSIONS}}
 
 
@@ -48,9 +57,14 @@ class Connections:
         """Pass a request on; one that opens a connection only where there is room for it."""
         headers = Headers(scope=scope)
         is_older = headers.get(_VERSION_HEADER, HANDSHAKE_PROTOCOL_VERSIONS[0]) in HANDSHAKE_PROTOCOL_VERSIONS
-        if is_older and SESSION_HEADER not in headers and not await self._make_room():
-            await JSONResponse(_FULL, status_code=503)(scope, receive, send)
-            return
+        if is_older and SESSION_HEADER not in headers:
+            receive = received_again(first := await receive(), receive)
+            if _is_large(first.get("body", b"")):
+                await Response(_LARGE, status_code=413)(scope, receive, send)
+                return
+            if not await self._make_room():
+                await JSONResponse(_FULL, status_code=503)(scope, receive, send)
+                return
         # Nothing is kept of a stream that ended, and the SDK answers the wish for it with nothing at all.
         kept = [(name, value) for name, value in scope["headers"] if name != _RESUMED_FROM]
         await self._app({**scope, "headers": kept}, receive, send)
@@ -72,6 +86,10 @@ class Connections:
                 principal = _principal(self._manager._session_owners.get(key))  # noqa: SLF001
                 claims[key] = _Connection(transport, principal, self._sessions.is_busy(principal, key))
         return claims
+
+
+def _is_large(body: bytes) -> bool:
+    return len(body) > OPENING_BYTES or values_in(body, OPENING_VALUES) > OPENING_VALUES
 
 
 @dataclass(frozen=True, slots=True)

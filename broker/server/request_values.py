@@ -27,12 +27,18 @@ class BoundedValues:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass a request on, or answer it with 413."""
-        first: list[Message] = [await receive()]
-        if values_in(first[0].get("body", b""), VALUES) > VALUES:
+        first = await receive()
+        if values_in(first.get("body", b""), VALUES) > VALUES:
             await Response("Request body has too many values", status_code=413)(scope, receive, send)
             return
+        await self._app(scope, received_again(first, receive), send)
 
-        async def again() -> Message:
-            return first.pop() if first else await receive()
 
-        await self._app(scope, again, send)
+def received_again(first: Message, receive: Receive) -> Receive:
+    """Return what gives a message that was received already, and then those that follow."""
+    waiting = [first]
+
+    async def again() -> Message:
+        return waiting.pop() if waiting else await receive()
+
+    return again
