@@ -7,20 +7,23 @@ answers a request is not bounded.
 
 from __future__ import annotations
 
+import asyncio
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import h11
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from broker.server.unread_answers import WatchedTransport
 
-if TYPE_CHECKING:
-    import asyncio
+_READ_BYTES = 8 * 1024
 
 
-class TimedProtocol(H11Protocol):
-    """One connection, closed with HTTP 408 when a request takes too long to come in."""
+class TimedProtocol(H11Protocol, asyncio.BufferedProtocol):
+    """One connection, closed with HTTP 408 when a request takes too long to come in.
+
+    It takes in little at a time: a body may come in pieces of one byte, each of which is an event of h11.
+    """
 
     def __init__(self, *args: Any, request_seconds: float, answer_seconds: float, **options: Any) -> None:
         """Take how long a request may take, and how long an answer may lie; the rest is uvicorn's."""
@@ -28,11 +31,21 @@ class TimedProtocol(H11Protocol):
         self._request_seconds = request_seconds
         self._answer_seconds = answer_seconds
         self._due: asyncio.TimerHandle | None = None
+        self._read = bytearray(_READ_BYTES)
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # as uvicorn has it
         """Begin to wait: the first request is due as soon as somebody has connected."""
         super().connection_made(WatchedTransport(transport, self.loop, self._answer_seconds))  # type: ignore[arg-type]
         self._watch()
+
+    def get_buffer(self, sizehint: int) -> bytearray:
+        """Return where the next bytes go."""
+        del sizehint
+        return self._read
+
+    def buffer_updated(self, nbytes: int) -> None:
+        """Take the bytes that have come."""
+        self.data_received(bytes(self._read[:nbytes]))
 
     def handle_events(self) -> None:
         """Take what has come in; see whether there is more to wait for."""

@@ -8,6 +8,7 @@ import anyio
 import pytest
 from mcp import Client
 from mcp.client.streamable_http import streamable_http_client
+from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from tests.broker.server.principals import TOKENS, as_principal, opened
 
@@ -99,6 +100,23 @@ async def test_a_body_that_nobody_waits_for_ends_the_connection(url):
         answer = await drip(address, SLOW["body"].replace(TOKENS["ada"], "x" * 32))
         assert answer.startswith("HTTP/1.1 401")
         assert "408" not in answer
+
+
+async def test_a_body_in_very_many_pieces_is_taken_in_little_by_little(url, monkeypatch):
+    """Others have their turn between two takes of a connection; each piece is an event of h11, however short."""
+    taken: list[int] = []
+    take = H11Protocol.data_received
+
+    def noted(connection, data):
+        taken.append(len(data))
+        take(connection, data)
+
+    monkeypatch.setattr(H11Protocol, "data_received", noted)
+    request = f"{POST}Connection: close\r\nTransfer-Encoding: chunked\r\n\r\n" + "1\r\n \r\n" * 20_000 + "0\r\n\r\n"
+    async with url() as address, await connect(address) as stream:
+        await stream.send(request.encode())
+        assert (await stream.receive()).startswith(b"HTTP/1.1 4")
+    assert max(taken) <= 8 * 1024
 
 
 async def test_head_is_ended_without_a_body(url):
