@@ -70,8 +70,10 @@ def explain(
     look = "Run its command by hand" if settings.url is None else "See what the server's log says"
     if reason := trail.unread or connection.reason:
         return Explanation(reason, f"{look} to see why." if settings.url is None else f"{look}.")
-    return unreachable(error) or Explanation(
-        _unforeseen(causes, connection.redact), f"{look}, or ask the server's author."
+    return (
+        unreachable(error)
+        or _unanswered(trail, causes)
+        or Explanation(_unforeseen(causes, connection.redact), f"{look}, or ask the server's author.")
     )
 
 
@@ -79,6 +81,12 @@ def unreachable(error: BaseException | None) -> Explanation | None:
     """Put into words why a server cannot be reached over HTTP; None if something else went wrong."""
     causes = _causes(error) if error is not None else ()
     return next((_unreachable(cause) for cause in causes if isinstance(cause, _HTTP_ERRORS)), None)
+
+
+def _unanswered(trail: HttpTrail, causes: list[Exception]) -> Explanation | None:
+    losses = (trail.loss(cause) for cause in causes if isinstance(cause, MCPError))
+    loss = next(filter(None, losses), None)
+    return None if loss is None else Explanation(loss, "Correct 'url', or see what the server's log says.")
 
 
 def _known(name: str, settings: ServerConfig, cause: Exception) -> Explanation | None:  # noqa: PLR0911  # a table

@@ -35,6 +35,7 @@ _FOUND = 200
 _WELL_KNOWN = "/.well-known/"
 
 ANOTHER = "it answered a request with the id of another one"
+_NO_ANSWER = "it sent no answer"
 _NOT_THE_PROTOCOL = "it sent a message that is not JSON-RPC"
 _ERRORS_OF_THE_SDK = (
     (t.INTERNAL_ERROR, "Server returned an error response"),
@@ -136,7 +137,7 @@ class SentCall:
         if self.status is None:
             return ""
         if error.code == t.CONNECTION_CLOSED and error.message.startswith("SSE stream "):
-            return OVER_BOUND if "exceeded" in error.message else "no answer"
+            return OVER_BOUND if "exceeded" in error.message else _NO_ANSWER
         if not any(error.code == code and error.message.startswith(text) for code, text in _ERRORS_OF_THE_SDK):
             return ""
         if self.status != _FOUND:
@@ -202,6 +203,10 @@ class HttpTrail:
         """Why an answer to something other than a call was not read to its end; empty if all were."""
         return self._beside_calls.unread
 
+    def loss(self, error: MCPError) -> str:
+        """Return why an error is the SDK's and not the answer to something other than a call; empty if it may be."""
+        return self._beside_calls.loss(error)
+
     def waited_for(self, request: httpx2.Request) -> AbstractContextManager[None]:
         """Return the block in which the answer to a request is awaited, which ends with the call that it is for.
 
@@ -256,7 +261,8 @@ class HttpTrail:
             self._metadata[_place(str(response.request.url))] = response.status_code
         elif _is_for_server(response.request):
             self.refused = response.status_code if response.status_code in REFUSALS else None
-            sent.note(response)
+            if sent is not self._beside_calls or response.request.method == "POST":
+                sent.note(response)
 
     def _sent(self) -> SentCall:
         """Return what the present request is for."""

@@ -121,7 +121,7 @@ NO_ANSWERS = {
     "cut off": (http(body=b'{"jsonrpc": "2.0", "id": 3, "result": {"content": ['), NOT_JSON_RPC),
     "a page": (http(kind="text/html", body=b"<html>"), NOT_JSON_RPC),
     "a broken event": (http(kind="text/event-stream", body=b"data: {\n\n"), NOT_JSON_RPC),
-    "no event": (http(kind="text/event-stream", body=b": wait\n\n"), "no answer"),
+    "no event": (http(kind="text/event-stream", body=b": wait\n\n"), "it sent no answer"),
     "accepted": (http("202 Accepted"), "it answered HTTP 202"),
     "a failure behind a gateway": (http("502 Bad Gateway", "text/html", b"<html>"), "it answered HTTP 502"),
     "a failure in other words": (http("500 No", body=b'{"error": "out of memory"}'), "it answered HTTP 500"),
@@ -139,6 +139,24 @@ async def test_an_answer_that_is_none_leaves_open_what_the_call_has_done(running
         assert upstream.status.state == "ready"
     assert str(lost.value) == lost_answer("faulty", reason)
     assert server.asked.count("tools/call") == 1
+
+
+NO_BEGINNINGS = NO_ANSWERS | {
+    "not found": (http("404 Not Found", "text/html", b"<html>"), "it answered HTTP 404"),
+    "not now": (http("503 No", "text/plain", b"", "Retry-After: 5"), "it answered HTTP 503"),
+}
+
+
+@pytest.mark.parametrize(
+    ("method", "case"), [("initialize", case) for case in NO_BEGINNINGS] + [("tools_list", case) for case in NO_ANSWERS]
+)
+async def test_a_server_that_does_not_begin_is_down_for_what_it_answered(running, method, case):
+    answer, reason = NO_BEGINNINGS[case]
+    async with connected(running, RawServer(**{method: answer})) as upstream:
+        assert (upstream.status.problem, upstream.status.what_to_do) == (
+            reason,
+            "Correct 'url', or see what the server's log says.",
+        )
 
 
 @pytest.mark.parametrize("status", ["200 OK", "400 No", "404 No", "500 No"])

@@ -63,8 +63,11 @@ class SessionlessServer(RawServer):
 
 MANY: dict[str, object] = {**DONE, "structuredContent": {"x": [[]] * VALUES}}
 LOST = {case: (lambda _, answer=answer: answer, reason) for case, (answer, reason) in NO_ANSWERS.items()} | {
-    "a negative retry": (lambda _: http(kind="text/event-stream", body=b"retry: -1\n\n"), "no answer"),
-    "a retry of ages": (lambda _: http(kind="text/event-stream", body=b"retry: 99999999999999999999\n\n"), "no answer"),
+    "a negative retry": (lambda _: http(kind="text/event-stream", body=b"retry: -1\n\n"), "it sent no answer"),
+    "a retry of ages": (
+        lambda _: http(kind="text/event-stream", body=b"retry: 99999999999999999999\n\n"),
+        "it sent no answer",
+    ),
     "too much": (lambda number: http(body=reply(number, DONE | {"x": "x" * LINE_BYTES})), OVER_BOUND),
     "too many values": (lambda number: http(body=reply(number, MANY)), MANY_VALUES),
     "compressed": (lambda _: http("200 OK", "application/json", b"\x1f\x8b", "Content-Encoding: gzip"), COMPRESSED),
