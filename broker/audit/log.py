@@ -16,6 +16,7 @@ from broker.audit.settings import AuditSettings
 from codegen.tool_spec import canonical_json
 
 if TYPE_CHECKING:
+    from broker.audit.chain import Entry
     from broker.authorization.calls import Caller, PendingCall
     from broker.authorization.decision import Basis
     from broker.redaction import Redactor
@@ -121,6 +122,17 @@ class PrunedRecord(_Record):
 
 
 AuditRecord = Annotated[AttemptRecord | ResultRecord | PrunedRecord, Field(discriminator="kind")]
+_RECORD: TypeAdapter[AttemptRecord | ResultRecord | PrunedRecord] = TypeAdapter(AuditRecord)
+
+
+def is_record(entry: Entry) -> bool:
+    """Tell whether an entry of a store is a record as it is written here: somebody may have written into the store."""
+    try:
+        _RECORD.validate_python({**entry.record, "hash": entry.hash})
+        datetime.fromisoformat(entry.record["time"]).astimezone()
+    except (ValueError, OverflowError):  # no record, no time, or one that no calendar has
+        return False
+    return True
 
 
 class AuditLog:

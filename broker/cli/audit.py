@@ -9,6 +9,7 @@ from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 from broker.audit.chain import Entry, entries, prune, verify
+from broker.audit.log import is_record
 from broker.authorization.decision import basis_name
 from broker.authorization.grants import BEFOREHAND
 from broker.authorization.shown import shown_name, shown_text
@@ -80,14 +81,22 @@ async def prune_audit(request: PruneRequest) -> ExitCode:
 
 
 def attempts_with_results(found: Iterable[Entry]) -> Iterator[dict[str, Any]]:
-    """Yield attempts, each with how it ended; `unknown` where nothing was written after it."""
+    """Yield attempts, each with how it ended; `unknown` where nothing was written after it.
+
+    Records that were changed so that they are none any more are left out, with a note.
+    """
     attempts: dict[int, dict[str, Any]] = {}
+    changed = 0
     for entry in found:
         record = entry.record
-        if record.get("kind") == "attempt":
+        if not is_record(entry):
+            changed += 1
+        elif record["kind"] == "attempt":
             attempts[record["number"]] = {**record, "status": record["status"] or "unknown"}
         elif record.get("attempt") in attempts:
             attempts[record["attempt"]] |= {"status": record["status"], "duration_ms": record["duration_ms"]}
+    if changed:
+        note(f"{counted(changed, 'record')} left out that somebody has changed; see `codemode audit --verify`")
     yield from attempts.values()
 
 
@@ -105,10 +114,10 @@ def _print(found: Iterable[Entry], *, is_filtered: bool) -> None:
     rows = [
         (
             local_time(datetime.fromisoformat(record["time"])),
-            record["run"],
+            shown_name(record["run"]),
             shown_name(f"{record['server']}.{record['tool']}"),
             record["decision"],
-            record["status"],
+            shown_name(record["status"]),
             shown_text(record["arguments"], _ARGUMENT_CHARACTERS),
             why(record),
         )

@@ -100,7 +100,7 @@ async def explain_run(request: ExplainRequest) -> ExitCode:
             shown_name(f"{record['server']}.{record['tool']}"),
             shown_text(record["arguments"], _ARGUMENT_CHARACTERS),
             record["decision"],
-            why(record) or f"nothing was decided: {record['status']}",
+            why(record) or f"nothing was decided: {shown_name(record['status'])}",
         )
         for record in found
     ]

@@ -6,7 +6,9 @@ import hashlib
 import json
 import sqlite3
 import sys
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import anyio
 import jsonschema
@@ -16,7 +18,7 @@ from mcp.server import MCPServer
 from benchmarks.authorization import kills
 from broker import Broker, Config, Grant
 from broker.audit.chain import FIRST, entries, prune, verify
-from broker.audit.log import AuditLog, audit_json_schema
+from broker.audit.log import AuditLog, audit_json_schema, is_record
 from broker.audit.settings import AuditSettings
 from broker.authorization.calls import PendingCall
 from broker.errors import RunInterruptedError, StoreError
@@ -147,7 +149,10 @@ TAMPERED = {
     "a record hidden from its run": ("UPDATE audit SET run = 'other' WHERE number = 9", 9),
     "a record removed": ("DELETE FROM audit WHERE number = 7", 7),
     "the first removed": ("DELETE FROM audit WHERE number = 1", 1),
-    "a record that is not ASCII": ("UPDATE audit SET record = replace(record, 'note', 'n\u00f6te') WHERE number = 5", 5),
+    "a record that is not ASCII": (
+        "UPDATE audit SET record = replace(record, 'note', 'n\u00f6te') WHERE number = 5",
+        5,
+    ),
     "a record that nests": ("UPDATE audit SET record = replace(hex(zeroblob(100000)), '0', '[') WHERE number = 5", 5),
     "a record that is none": ("UPDATE audit SET record = '' WHERE number = 5", 5),
 }
@@ -171,13 +176,34 @@ async def test_a_change_of_the_records_shows(path, desk, case):
         assert f"record {number} " in verify(store).fault
 
 
+CHANGED: list[dict[str, Any]] = [
+    {"time": "0001-01-01T00:00:00+23:00"},
+    {"time": "soon"},
+    {"status": None},
+    {"arguments": {}},
+    {"basis": 7},
+    {"kind": "result", "attempt": [1]},
+    {"decision": "\x1b[2J"},
+]
+
+
+async def test_what_somebody_made_of_a_record_is_none(path, desk):
+    with Store(path) as store:
+        await run(store, desk, "desk.note")
+        whole = list(entries(store))
+    assert all(map(is_record, whole))
+    for changed in CHANGED:
+        assert not is_record(replace(whole[0], record=whole[0].record | changed)), changed
+
+
 @pytest.mark.parametrize("number", [0, -(2**63)])
 async def test_a_record_inserted_before_the_first_shows(path, desk, number):
     with Store(path) as store:
         await run(store, desk, "desk.note")
         assert verify(store).fault == ""
-        columns = "run, server, time, record, hash"
-        store.execute(f"INSERT INTO audit SELECT ?, {columns} FROM audit WHERE number = 1", (number,))
+        store.execute(
+            "INSERT INTO audit SELECT ?, run, server, time, record, hash FROM audit WHERE number = 1", (number,)
+        )
         assert verify(store).fault.endswith("is missing, or was changed")
 
 

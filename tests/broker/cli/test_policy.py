@@ -149,6 +149,35 @@ def test_a_run_is_explained_and_audited(codemode, governed):
     assert verified.stdout == f"ok: 3 records in one unbroken chain; the last hash is {lines[-1]['hash']}\n"
 
 
+def test_a_record_that_was_changed_is_left_out_of_a_list(codemode, governed, data_home):
+    codemode("run", "-", "-c", governed, stdin=f"{ECHO}\n{ECHO}")
+    assert codemode("audit").stdout.count("odd.echo") == 2
+    edit_attempt(data_home, {"status": None})
+    for command in (["audit"], ["policy", "explain", "last"]):
+        finished = codemode(*command)
+        assert (finished.returncode, finished.stdout.count("odd.echo")) == (0, 1)
+        assert finished.stderr == "1 record left out that somebody has changed; see `codemode audit --verify`\n"
+
+
+def test_a_changed_record_sends_nothing_to_the_terminal(codemode, governed, data_home):
+    run_id = json.loads(codemode("run", "-", "-c", governed, "--json", stdin=ECHO).stdout)["run_id"]
+    attack = "\x1b]0;owned\x07\u202e"
+    edit_attempt(data_home, dict.fromkeys(("run", "server", "tool", "status", "arguments", "principal"), attack))
+    shown = codemode("audit")
+    assert (shown.returncode, shown.stderr, run_id in shown.stdout) == (0, "", False)
+    assert shown.stdout.rstrip().isascii()
+    assert set("\x1b\x07").isdisjoint(shown.stdout)
+
+
+def edit_attempt(data_home, changed):
+    """Change the first attempt in the user's store behind the back of codemode."""
+    with sqlite3.connect(f"{data_home}/codemode-broker/broker.sqlite3") as store:
+        store.execute("DROP TRIGGER audit_no_update")
+        [text] = store.execute("SELECT record FROM audit WHERE number = 1").fetchone()
+        store.execute("UPDATE audit SET record = ? WHERE number = 1", (json.dumps(json.loads(text) | changed),))
+    store.close()
+
+
 def test_a_time_is_shown_as_it_is_on_the_clock_here_and_as_since_takes_it(codemode, governed):
     codemode("run", "-", "-c", governed, stdin=ECHO)
     here = {"TZ": "XYZ-9"}
