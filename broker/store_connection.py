@@ -21,6 +21,8 @@ BUSY_SECONDS = 5.0
 """How long a statement waits for another process that writes."""
 
 _RETRY_SECONDS = 0.02
+_FAULT_CHARACTERS = 100
+_NEW_ONE = "move it away, and a new one is made"
 # By the primary code of SQLite's result; the low byte of the extended one.
 _PROBLEMS = {
     sqlite3.SQLITE_FULL: "the disk is full; free some space",
@@ -28,7 +30,7 @@ _PROBLEMS = {
     sqlite3.SQLITE_CANTOPEN: "it cannot be opened; check that its folder exists and is writable",
     sqlite3.SQLITE_PERM: "it may not be opened; check who owns the file",
     sqlite3.SQLITE_AUTH: "it may not be opened; check who owns the file",
-    sqlite3.SQLITE_CORRUPT: "it is damaged; move it away, and a new one is made",
+    sqlite3.SQLITE_CORRUPT: f"it is damaged; {_NEW_ONE}",
     sqlite3.SQLITE_NOTADB: "it is not a database of codemode; move it away, and codemode makes a new one",
     sqlite3.SQLITE_BUSY: f"another process has kept it locked for {BUSY_SECONDS:g} s; end that process",
     sqlite3.SQLITE_LOCKED: f"another process has kept it locked for {BUSY_SECONDS:g} s; end that process",
@@ -80,17 +82,25 @@ def name_of(path: Path | None) -> str:
 
 def problem_of(error: sqlite3.Error, path: Path | None) -> StoreError | None:
     """Return what went wrong with the file, in words; None where it is something else."""
-    code = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_ERROR) & 0xFF
+    code = getattr(error, "sqlite_errorcode", None)
+    if code is None and isinstance(error, sqlite3.OperationalError):
+        code = sqlite3.SQLITE_CORRUPT  # a text in it is not UTF-8: sqlite3 says so by itself, and shows the text
+    code = sqlite3.SQLITE_ERROR if code is None else code & 0xFF
     if code in _NO_ROOM and has_no_room(path):
         code = sqlite3.SQLITE_FULL  # SQLite says so only of some of its files
     words = _PROBLEMS.get(code)
+    if code == sqlite3.SQLITE_ERROR and path is not None and isinstance(error, sqlite3.OperationalError):
+        from codegen.plain_text import one_line  # noqa: PLC0415  # Tab completion reads stores without codegen
+
+        # Our statements fit the tables that we have made.
+        words = f"its tables are not those of codemode ({one_line(str(error), _FAULT_CHARACTERS)}); {_NEW_ONE}"
     if words is None:
         return None
     return StoreError(
         f"{name_of(path)}: {words}.",
         is_busy=code in {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED},
         is_read_only=code in {sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN},
-        is_damaged=code in {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB},
+        is_damaged=code in {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_ERROR},
     )
 
 

@@ -370,6 +370,31 @@ def test_a_damaged_file_is_named(path):
     assert refused(path) == f"{path}: it is damaged; move it away, and a new one is made."
 
 
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ("UPDATE note SET text = CAST(x'1b5bff' AS TEXT)", "it is damaged"),
+        ("DROP TABLE note", "its tables are not those of codemode (no such table: note)"),
+        ("ALTER TABLE note RENAME COLUMN text TO words", "its tables are not those of codemode (no such column: text)"),
+        ("DROP TABLE component", "its tables are not those of codemode (table note already exists)"),
+        ("UPDATE component SET version = -1", "its tables are not those of codemode (table note already exists)"),
+    ],
+)
+def test_a_file_that_another_program_has_changed_is_named(path, change, said):
+    with Store(path) as store:
+        write_note(store)
+        assert texts(store) == ["kept"]
+    with sqlite3.connect(path) as raw:
+        raw.execute(change)
+    raw.close()
+    assert refused(path) == f"{path}: {said}; move it away, and a new one is made."
+
+
+def test_a_wrong_statement_is_not_taken_for_damage_in_memory():
+    with Store() as store, pytest.raises(sqlite3.OperationalError, match="no such table"):
+        store.execute("SELECT text FROM note")
+
+
 def test_a_damage_that_no_statement_has_met_is_found(path):
     with Store(path) as store:
         write_note(store, "x" * 100_000)
