@@ -12,9 +12,8 @@ from typing import TYPE_CHECKING, Self
 
 from broker.errors import RecordingError
 from broker.host_arguments import check_count, check_store, check_texts
-from broker.recordings.files import export_lines
 from broker.recordings.keeping.recordings import STATES, Recordings
-from broker.recordings.keeping.transfer import export, import_file, load_whole
+from broker.recordings.keeping.transfer import export, exported, import_file, load_whole
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -86,8 +85,8 @@ class RecordedRuns:
         return load_whole(self._recordings, self.find(run))
 
     def lines(self, run: str) -> Iterator[str]:
-        """Return the lines of the file that `export` writes, each with its newline."""
-        return export_lines(self._recordings.content.lines(self.find(run).id), self._recordings.content.value)
+        """Return the lines of the file that `export` writes, each with its newline; raises as that."""
+        return exported(self._recordings, self.find(run))
 
     def export(self, run: str, path: Path | str) -> Path:
         """Write the recording of a run to a file, whole or not at all; in a folder, it is named by the run.
@@ -96,7 +95,7 @@ class RecordedRuns:
             The file. `read_recording` and `codemode replay` read it.
 
         Raises:
-            RecordingError: It cannot be written.
+            RecordingError: It cannot be written, or the recording is damaged.
         """
         entry, path = self.find(run), Path(path)
         target = path / f"{entry.run_id}.jsonl" if path.is_dir() else path

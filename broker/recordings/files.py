@@ -16,7 +16,7 @@ from pydantic import ValidationError
 
 from broker.errors import RecordingError
 from broker.named_file import read_named
-from broker.recordings.events import FORMAT, LINE, Ended, Kept, KeptValue, Sealed, Stepped
+from broker.recordings.events import EVENT, FORMAT, LINE, Ended, Kept, KeptValue, Sealed, Stepped
 from broker.recordings.lines import explain
 from broker.recordings.parts import ByDigest
 from broker.recordings.reading import recording_of_lines
@@ -55,11 +55,15 @@ class RecordingFile:
 
 
 def export_lines(lines: Iterable[str], value: Callable[[str], str | None]) -> Iterator[str]:
-    """Return the lines of a file, each with its newline, for the events of a recording."""
+    """Return the lines of a file, each with its newline, for the events of a recording.
+
+    Raises:
+        RecordingError: Where values are looked for that a line names, it is none of ours; the text names it.
+    """
     seal = hashlib.sha256()
     written: set[str] = set()
-    for line in lines:
-        for digest in _digests(line):
+    for number, line in enumerate(lines, start=1):
+        for digest in _digests(line, number):
             text = value(digest)
             if digest not in written and text is not None:
                 written.add(digest)
@@ -176,12 +180,15 @@ def _counted(text: bytes, number: int) -> int:
     return count
 
 
-def _digests(line: str) -> Iterator[str]:
+def _digests(line: str, number: int) -> Iterator[str]:
     """Return the digests that a line names, without reading values that it holds."""
     if '"sha256":' not in line:
         return
-    event = LINE.validate_json(line)
-    for stored in _stored(event):  # type: ignore[arg-type]  # an event, since it comes from a store
+    try:
+        event = EVENT.validate_json(line)
+    except ValidationError as error:  # somebody has written into the store, or it is damaged
+        raise RecordingError(f"line {number}: {explain(line, error)}") from None
+    for stored in _stored(event):
         if isinstance(stored, ByDigest):
             yield stored.sha256
 

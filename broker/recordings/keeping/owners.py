@@ -46,7 +46,7 @@ class Owner:
 
 def lives(folder: Path | None, name: str) -> bool:
     """Tell whether the process of that name, another one than this, has not ended."""
-    if folder is None or "/" in name or not name:
+    if folder is None or not name or not {"/", "\0"}.isdisjoint(name):
         return False
     try:
         file = _opened(folder / name)

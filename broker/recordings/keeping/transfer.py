@@ -60,13 +60,23 @@ def load_beginning(recordings: Recordings, entry: RecordingEntry) -> Begun:
         return beginning_of(read_events(recordings.content.lines(entry.id, most=1)))
 
 
+def exported(recordings: Recordings, entry: RecordingEntry) -> Iterator[str]:
+    """Yield the lines of the file that `export` writes.
+
+    Raises:
+        RecordingError: A line that names a value is none of ours.
+    """
+    with _named(entry.run_id):
+        yield from export_lines(recordings.content.lines(entry.id), recordings.content.value)
+
+
 def export(recordings: Recordings, entry: RecordingEntry, path: Path) -> None:
     """Write a recording to a file, which is there whole or not at all; a device or a pipe is written to as it is.
 
     Raises:
-        RecordingError: The file cannot be written.
+        RecordingError: The file cannot be written, or the recording makes no sense.
     """
-    lines = export_lines(recordings.content.lines(entry.id), recordings.content.value)
+    lines = exported(recordings, entry)
     try:
         if path.exists() and not path.is_file():  # the name of a device, which a file must not take
             with path.open("w", encoding="utf-8", newline="\n") as device:

@@ -25,7 +25,7 @@ def test_a_process_of_which_nothing_can_be_found_out_counts_as_living(tmp_path):
     assert lives(tmp_path, "1-ab")
 
 
-@pytest.mark.parametrize("name", ["", "../beside", "/beside", "nobody"])
+@pytest.mark.parametrize("name", ["", "../beside", "/beside", "nobody", "no\0body"])
 def test_a_name_that_no_process_has_lives_nowhere_and_removes_nothing(tmp_path, name):
     (tmp_path / "beside").touch()
     (tmp_path / "owners").mkdir()

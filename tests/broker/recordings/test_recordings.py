@@ -455,6 +455,17 @@ async def exported(run, recordings, tmp_path):
     return path
 
 
+async def test_a_damaged_recording_is_not_exported(run, store, recordings, tmp_path):
+    result = await run("1")
+    entry = recordings.find("last")
+    export(recordings, entry, tmp_path / "whole.jsonl")
+    for line, said in (('{"sha256": 1', "it is not JSON"), ('{"sha256": 1}', "unable to extract tag")):
+        store.execute("UPDATE recording_line SET line = ? WHERE number = 1", (line,))
+        with pytest.raises(RecordingError, match=f"{result.run_id}: line 2: {said}"):
+            export(recordings, entry, tmp_path / "run.jsonl")
+    assert [path.name for path in tmp_path.glob("*.*")] == ["whole.jsonl"]
+
+
 async def test_a_file_that_is_cut_short_is_read_up_to_there(exported):
     whole = exported.read_bytes()
     lines = whole.splitlines(keepends=True)
