@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import anyio
 import anyio.to_thread
 
-from sandbox.errors import WorkerError
+from sandbox.errors import SandboxClosedError, WorkerError
 from sandbox.pool import SPARE_BYTES
 from sandbox.worker_line import WorkerLostError
 from sandbox.worker_process import IN_PROCESS, WorkerProcess
@@ -50,6 +50,7 @@ class Workers:
         self._pool_bytes = 0 if pool is None else pool.size * SPARE_BYTES
         self._workers: list[WorkerProcess] = []
         self._first_bytes: dict[WorkerProcess, int] = {}
+        self._is_closed = False
 
     async def start(self) -> None:
         """Start the first process and wait until it is ready.
@@ -65,7 +66,8 @@ class Workers:
             raise
 
     async def close(self) -> None:
-        """End all processes; runs must have ended before. Not to be cancelled."""
+        """End all processes, and start no other for a run that goes on. Not to be cancelled."""
+        self._is_closed = True
         await anyio.to_thread.run_sync(self._kill_all)
 
     @property
@@ -82,6 +84,7 @@ class Workers:
         """Give an instance a place in the worker with the fewest of them.
 
         Raises:
+            SandboxClosedError: They were closed.
             WorkerError: Workers end as fast as they are started.
             ImageError: The compiled image is gone from the cache, and cannot be made again.
         """
@@ -114,7 +117,7 @@ class Workers:
         if self._is_without_worker():
             await self._put_in_place()
             if self._is_without_worker():
-                self._workers.append(WorkerProcess(self._compiled, self._pool))
+                self._begin()
         ready = [worker for worker in self._workers if worker.is_ready() and not worker.is_retired]
         if not ready:
             first = next(worker for worker in self._workers if not worker.is_retired)
@@ -126,8 +129,13 @@ class Workers:
         are_few = sum(not worker.is_retired for worker in self._workers) < self._count
         if chosen.seats and are_few and self._compiled.is_unchanged():
             # Nobody waits for it; later runs find it ready.
-            self._workers.append(WorkerProcess(self._compiled, self._pool))
+            self._begin()
         return chosen
+
+    def _begin(self) -> None:
+        if self._is_closed:
+            raise SandboxClosedError("the sandbox was closed while a script ran: let runs end inside its `async with`")
+        self._workers.append(WorkerProcess(self._compiled, self._pool))
 
     def _is_without_worker(self) -> bool:
         return all(worker.is_retired for worker in self._workers)

@@ -23,6 +23,7 @@ from sandbox import (
     Reference,
     Returned,
     Sandbox,
+    SandboxClosedError,
     Stopped,
     WorkerError,
     frames,
@@ -118,6 +119,29 @@ async def test_what_a_script_has_used_is_known_though_its_deadline_ended_it(in_p
 async def test_references_are_found_in_a_worker(in_process):
     assert await in_process.references("from tools import git\ngit.git_log()") == (Reference("git", "git_log", 2),)
     assert isinstance(await in_process.references("x = = 1"), Raised)
+
+
+async def test_a_run_that_outlives_its_sandbox_starts_no_worker(image, manifest):
+    left, asked = anyio.Event(), anyio.Event()
+
+    async def answer(_call):
+        asked.set()
+        await left.wait()
+        return Returned("")
+
+    async def run() -> None:
+        with pytest.raises(SandboxClosedError, match="was closed while a script ran"):
+            await sandbox.run("from tools import good\nawait good.echo(text='')", manifest=manifest, answer=answer)
+
+    with anyio.fail_after(30):
+        async with anyio.create_task_group() as tasks:
+            async with Sandbox(cache=image.compiled.parent) as sandbox:
+                tasks.start_soon(run)
+                await asked.wait()
+                started = sandbox._workers
+            left.set()
+    assert started is not None
+    assert not started.processes
 
 
 async def test_an_isolation_that_there_is_not_is_refused():
