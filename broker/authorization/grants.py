@@ -50,7 +50,8 @@ class Grant:
 
     Raises:
         PatternError: It could never hold, or would hold for more than it may.
-        TypeError: `pattern` is no text, `arguments` no predicate, `calls` no whole number or `expires_at` no time.
+        TypeError: `pattern` or `digest` is no text, `arguments` no predicate, `calls` no whole number, `expires_at` no
+            time, or `after` no frozenset of texts.
     """
 
     pattern: str
@@ -67,6 +68,9 @@ class Grant:
         if self.scope not in get_args(Scope):
             raise PatternError(f"the scope of a grant is one of {', '.join(get_args(Scope))}")
         check_predicate(self.arguments)
+        if self.digest is not None:
+            _check_digest(self.digest)
+        _check_labels(self.after)
         if self.calls is not None and type(self.calls) is not int:
             raise TypeError(f"the calls of a grant are a whole number, not a {type(self.calls).__name__}")
         if self.expires_at is not None and not isinstance(self.expires_at, datetime):
@@ -111,7 +115,12 @@ class Grant:
 
 @dataclass(frozen=True, slots=True)
 class Denial:
-    """A person's no to the tools that match a pattern, with a note for the script; stronger than any grant or rule."""
+    """A person's no to the tools that match a pattern, with a note for the script; stronger than any grant or rule.
+
+    Raises:
+        PatternError: It could match no tool, or its scope is none of these.
+        TypeError: `pattern` or `note` is no text, or `arguments` no predicate.
+    """
 
     pattern: str
     note: str = ""
@@ -119,9 +128,13 @@ class Denial:
     scope: Literal["run", "session"] = "session"
 
     def __post_init__(self) -> None:
-        """Refuse patterns that would silently match nothing."""
+        """Refuse what would silently match nothing, and what no script could be told."""
         check_tool_pattern(self.pattern)
+        if not isinstance(self.note, str):
+            raise TypeError(f"the note of a denial is text, not a {type(self.note).__name__}")
         check_predicate(self.arguments)
+        if self.scope not in ("run", "session"):
+            raise PatternError("the scope of a denial is run or session")
 
 
 @dataclass(slots=True, eq=False)
@@ -272,6 +285,18 @@ class GrantBook:
 
 def _preference(held: Held) -> tuple[bool, str, str, str]:
     return (held.grant.calls is not None, held.grant.pattern, held.grant.digest or "", held.id)
+
+
+def _check_digest(digest: object) -> None:
+    if not isinstance(digest, str):
+        raise TypeError(f"the digest of a grant is text, not a {type(digest).__name__}")
+    if not digest.startswith("sha256:"):
+        raise PatternError(f"the digest of a grant begins with 'sha256:', as that of each tool; not {digest!r}")
+
+
+def _check_labels(after: object) -> None:
+    if not isinstance(after, frozenset) or not all(isinstance(label, str) for label in after):
+        raise TypeError(f"a grant holds after labels, as after=frozenset({{'private'}}), not {after!r}")
 
 
 def _decoded(text: str) -> dict[str, Any]:

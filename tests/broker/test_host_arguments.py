@@ -330,6 +330,18 @@ OBJECTS: dict[str, tuple[Any, dict[str, Any], str]] = {
     "a denial of a number": (Denial, {"pattern": 5}, "a pattern of tools is text"),
     "a grant for text": (Grant, {"pattern": "*", "calls": "3"}, "the calls of a grant are a whole number, not a str"),
     "a grant until text": (Grant, {"pattern": "*", "expires_at": "2030"}, "the expiry of a grant is a datetime"),
+    "a grant of a numbered definition": (
+        Grant,
+        {"pattern": "*", "digest": 5},
+        "the digest of a grant is text, not a int",
+    ),
+    "a grant after text": (
+        Grant,
+        {"pattern": "*", "after": "private"},
+        "as after=frozenset({'private'}), not 'private'",
+    ),
+    "a grant after a list": (Grant, {"pattern": "*", "after": ["private"]}, "as after=frozenset({'private'}), not ["),
+    "a denial with a dict": (Denial, {"pattern": "*", "note": {}}, "the note of a denial is text, not a dict"),
     "a box of a number": (QuestionBox, {"name": 5}, "name is text, not a int"),
     "a box that tells nobody": (QuestionBox, {"on_open": 5}, "on_open is a plain function"),
     "a box that waits": (QuestionBox, {"on_form": wait}, "on_form is a plain function"),

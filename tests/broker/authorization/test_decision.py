@@ -124,6 +124,14 @@ IMPOSSIBLE = {
         lambda: Grant("*", scope="always"),
         "a permanent grant names one tool and its digest",
     ),
+    "a digest that no tool has": (
+        lambda: Grant("git.git_log", "0123abcd"),
+        "the digest of a grant begins with 'sha256:', as that of each tool; not '0123abcd'",
+    ),
+    "a permanent denial": (
+        lambda: Denial("git.*", scope="always"),  # type: ignore[arg-type]  # what is refused
+        "the scope of a denial is run or session",
+    ),
     "no JSON": (
         lambda: Grant.parse("git.* {nothing"),
         'what follows the pattern is not a JSON object; write {"/argument": {"equals": "value"}}',
