@@ -6,6 +6,7 @@ Below: anyio.
 
 from __future__ import annotations
 
+import threading
 from dataclasses import dataclass, field
 from typing import Generic, TypeVar
 
@@ -20,6 +21,7 @@ class Answerable(Generic[T]):
 
     _answer: T = field(init=False, repr=False)
     _answered: anyio.Event = field(init=False, repr=False, default_factory=anyio.Event)
+    _thread: int = field(init=False, repr=False, default_factory=threading.get_ident)
 
     @property
     def is_answered(self) -> bool:
@@ -27,7 +29,13 @@ class Answerable(Generic[T]):
         return self._answered.is_set()
 
     def reply(self, answer: T, /) -> bool:
-        """Answer it; return whether this was the first answer."""
+        """Answer it; return whether this was the first answer.
+
+        Raises:
+            RuntimeError: This is another thread than that of the event loop, which would not notice.
+        """
+        if threading.get_ident() != self._thread:
+            raise RuntimeError("reply on the event loop's thread: loop.call_soon_threadsafe(asked.reply, answer)")
         if self._answered.is_set():
             return False
         self._answer = answer

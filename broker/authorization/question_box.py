@@ -7,12 +7,15 @@ Below: answerable.py, questions.py, forms.py. The desk takes a question or a for
 from __future__ import annotations
 
 import secrets
+from collections.abc import Collection
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from broker.answerable import Answerable
 from broker.authorization.forms import FormReply
-from broker.host_arguments import check_texts, check_told
+from broker.authorization.grants import Denial, Grant
+from broker.authorization.questions import Verdict
+from broker.host_arguments import check_kind, check_texts, check_told
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -36,11 +39,17 @@ class OpenQuestion(Answerable["Sequence[Answer]"]):
     question: Question
 
     def reply(self, answers: Sequence[Answer]) -> bool:
-        """Answer it; return whether this was the first answer, which counts."""
+        """Answer it; return whether this was the first answer, which counts.
+
+        Raises:
+            TypeError: It is no list of answers; the question stays open.
+            RuntimeError: This is another thread than that of the event loop, which would not notice.
+        """
+        _check_answers(answers)
         return super().reply(tuple(answers))
 
 
-@dataclass(slots=True, eq=False)
+@dataclass(eq=False)
 class OpenForm(Answerable[FormReply]):
     """A form in a box: what a server asks while a call of its tool is open, which cannot be put off.
 
@@ -51,6 +60,16 @@ class OpenForm(Answerable[FormReply]):
 
     id: str
     form: Form
+
+    def reply(self, answer: FormReply, /) -> bool:
+        """Answer it; return whether this was the first answer, which counts.
+
+        Raises:
+            TypeError: It is no `FormReply`; the form stays open.
+            RuntimeError: This is another thread than that of the event loop, which would not notice.
+        """
+        check_kind(answer, FormReply, "a form is answered by a FormReply, as FormReply('accept', {'name': 'Anna'})")
+        return super().reply(answer)
 
 
 class QuestionBox:
@@ -93,7 +112,12 @@ class QuestionBox:
         return next((asked for asked in self.open if asked.run == run), None)
 
     def reply(self, question_id: str, answers: Sequence[Answer]) -> bool:
-        """Answer a question; tell whether it was still open."""
+        """Answer a question; tell whether it was still open.
+
+        Raises:
+            TypeError: As of `OpenQuestion.reply`.
+            RuntimeError: The same.
+        """
         asked = self._open.get(question_id)
         return asked is not None and asked.reply(answers)
 
@@ -141,3 +165,8 @@ class Later:
     async def fill(self, form: Form) -> FormReply:
         """Wait for the answer to a form; its call is open, so the run cannot be parked."""
         return await self._box.fill(form)
+
+
+def _check_answers(given: object) -> None:
+    if not isinstance(given, Collection) or not all(isinstance(one, Grant | Denial | Verdict) for one in given):
+        raise TypeError(f"a question is answered by a list of Grant, Denial and Verdict, not by {given!r}")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import anyio
 import anyio.lowlevel
+import anyio.to_thread
 import pytest
 
 from broker.answerable import Answerable
@@ -26,3 +27,11 @@ async def test_the_first_answer_counts_for_all_who_wait():
             assert (asked.is_answered, heard) == (False, [])
             assert [asked.reply("yes"), asked.reply("no")] == [True, False]
         assert (asked.is_answered, heard, await asked.answer()) == (True, ["yes", "yes"], "yes")
+
+
+async def test_an_answer_from_another_thread_is_refused_and_the_request_stays_open():
+    asked: Answerable[str] = Answerable()
+    with pytest.raises(RuntimeError, match=r"loop\.call_soon_threadsafe"):
+        await anyio.to_thread.run_sync(asked.reply, "yes")
+    assert not asked.is_answered
+    assert asked.reply("yes")

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import anyio
 import httpx2
 import pytest
 from mcp.server import MCPServer
 
-from broker import Broker, Config, Grant, PolicyConfig, QuestionBox, Verdict
+from broker import Broker, Config, Form, FormReply, Grant, OpenForm, PolicyConfig, QuestionBox, Verdict
 from broker.authorization.choices import Choice, answers_of
 from broker.authorization.http_answers import answers_app
 
@@ -89,6 +89,29 @@ async def test_with_nobody_there_yet_the_run_is_parked_and_resumed(opened, calls
         assert sorted(calls) == ["note 0", "note 1", "note 2"]
         with pytest.raises(KeyError, match="is not parked here for this principal, or its result was fetched"):
             await session.wait_for(parked.run_id)
+
+
+@pytest.mark.parametrize("given", [Grant("desk.*"), "yes", ["yes"], [True], True, None])
+async def test_what_is_no_list_of_answers_is_refused_and_the_question_stays_open(opened, calls, given):
+    box = QuestionBox()
+    async with opened(box) as session:
+        parked = await session.execute_code(SCRIPT, describe_references=True, park=True)
+        [asked] = box.open
+        with pytest.raises(TypeError, match="is answered by a list of Grant, Denial and Verdict, not by "):
+            box.reply(asked.id, given)
+        assert box.open == (asked,)
+        assert box.reply(asked.id, [Verdict((0, 1, 2), allow=True)])
+        await session.wait_for(parked.run_id)
+    assert sorted(calls) == ["note 0", "note 1", "note 2"]
+
+
+async def test_what_is_no_reply_to_a_form_is_refused_and_the_form_stays_open():
+    asked = OpenForm("f_1", Form("curious", "ask", ("Who?",)))
+    wrong: tuple[Any, ...] = ("accept", {"name": "Anna"}, ("accept", {}))
+    for given in wrong:
+        with pytest.raises(TypeError, match=r"answered by a FormReply, as FormReply\('accept', \{'name': 'Anna'\}\), "):
+            asked.reply(given)
+    assert asked.reply(FormReply("decline"))
 
 
 async def test_a_run_that_waits_in_memory_has_what_it_printed_so_far(opened):
