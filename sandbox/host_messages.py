@@ -11,7 +11,7 @@ import json
 from typing import TYPE_CHECKING, Any
 
 from sandbox.json_bounds import is_within_depth
-from sandbox.outcome import Completion, Failed
+from sandbox.outcome import Completion, Failed, Returned
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -49,7 +49,12 @@ def encode_start(script: str, filename: str, manifest: Mapping[str, Any], terms:
 
 
 def encode_completion(call_id: int, completion: Completion, limits: Limits) -> str:
-    """Write one answer. If it is not JSON or exceeds a limit, the script gets a `ToolResultError` instead."""
+    """Write one answer. If it is not JSON or exceeds a limit, the script gets a `ToolResultError` instead.
+
+    Raises:
+        TypeError: It is no completion.
+    """
+    check_completion(completion)
     try:
         if isinstance(completion, Failed):
             body = json.dumps(
@@ -70,6 +75,17 @@ def encode_completion(call_id: int, completion: Completion, limits: Limits) -> s
     if not is_within_depth(body, limits.depth):
         return _result_error(call_id, f"the answer is nested deeper than {limits.depth} levels")
     return f'{{"id":{call_id},"{field}":{body}}}'
+
+
+def check_completion(given: object) -> None:
+    """Refuse what a call cannot be answered by.
+
+    Raises:
+        TypeError: It is neither `Returned` nor `Failed`.
+    """
+    if not isinstance(given, (Returned, Failed)):
+        kind = type(given).__name__
+        raise TypeError(f"a call is answered by a sandbox.Returned or Failed, as Returned(5), not by a {kind}")
 
 
 def encode_resume(completions: Iterable[str]) -> str:

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from broker.calls.earlier_calls import count_earlier_calls
+from sandbox.host_messages import check_completion
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -45,6 +46,7 @@ class RunCalls:
         known = None if self.known is None else self.known(call)
         if known is None:
             return await (self.tools.answer if is_tool else self.functions.answer)(call)
+        check_completion(known)
         if is_tool:
             self.tools.note_known(call, known)
         return known

@@ -339,6 +339,16 @@ async def test_what_answer_raises_comes_out_of_run(sandbox, manifest):
     assert "our own fault" in repr(caught.value)
 
 
+@pytest.mark.parametrize("given", [5, {"value": 5}, True])
+async def test_an_answer_that_is_none_comes_out_of_run_with_what_to_write(sandbox, manifest, given):
+    async def answer(_call):
+        await anyio.lowlevel.checkpoint()
+        return given
+
+    with pytest.raises(TypeError, match=r"answered by a sandbox\.Returned or Failed, as Returned\(5\), not by a "):
+        await sandbox.run("from tools import good\nawait good.echo(text='a')", manifest=manifest, answer=answer)
+
+
 async def test_what_one_of_many_answers_raises_comes_out_of_run_alone(sandbox, manifest):
     async def broken(call):
         if call.arguments["text"] == "wait":
