@@ -205,7 +205,11 @@ def _check_functions(server: str, functions: Sequence[object]) -> None:
 
 
 def _check_parameters(where: str, function: Callable[..., Any]) -> None:
-    for parameter in inspect.signature(function).parameters.values():
+    try:
+        signature = inspect.signature(function)
+    except ValueError:  # some of what is written in C
+        raise TypeError(f"{where} has no signature that a script could be told: write a def that calls it") from None
+    for parameter in signature.parameters.values():
         if parameter.kind in _SEVERAL:
             said = f"{_SEVERAL[parameter.kind]}{parameter.name}"
             raise TypeError(f"{where} takes {said}, of which no script can be told: write out its parameters")

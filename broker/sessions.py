@@ -212,10 +212,11 @@ class Session:
             UnknownToolError: There is no such tool; nothing was sent.
             UnavailableError: Its server cannot be used, and no tool of it is known; nothing was sent.
             ValueError: The arguments cannot be written as JSON; nothing was sent.
-            TypeError: `name` is no text, or `arguments` no dict.
+            TypeError: `name` is no text, `arguments` no dict, or `on_progress` no function.
         """
         check_texts(name=name)
         check_arguments(arguments)
+        check_asked(on_progress=on_progress)
         return await self._direct_calls.call(name, arguments, on_progress)
 
     async def execute_code(  # noqa: PLR0913  # a run's conditions; all but the script have defaults
@@ -378,7 +379,9 @@ class Session:
 
         Raises:
             StoreError: The grant is revoked, but a parked run cannot be told of it.
+            TypeError: `grant_id` is no text.
         """
+        check_texts(grant_id=grant_id)
         held = self._desk.revoke(grant_id)
         if held is not None:
             self._recorder.unfinished.take_back(self._desk.interrupted, held)

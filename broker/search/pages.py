@@ -101,6 +101,9 @@ class SearchRequest:
         filters: Which tools may be found.
         limit: Tools on a page, 1 to 200.
         cursor: `next_cursor` of the page before; None for the first.
+
+    Raises:
+        ValueError: `mode` or `detail` is none of those that there are.
     """
 
     query: str
@@ -109,6 +112,11 @@ class SearchRequest:
     filters: Filters = Filters()
     limit: int = DEFAULT_LIMIT
     cursor: str | None = None
+
+    def __post_init__(self) -> None:
+        """Take a mode and a detail by their names too."""
+        object.__setattr__(self, "mode", _one_of("mode", Mode, self.mode))
+        object.__setattr__(self, "detail", _one_of("detail", Detail, self.detail))
 
     def offset(self) -> int:
         """Return how many tools the pages before had.
@@ -134,6 +142,13 @@ class SearchRequest:
         servers = None if self.filters.servers is None else sorted(self.filters.servers)
         hints = [self.filters.read_only, self.filters.destructive, self.filters.idempotent, self.filters.open_world]
         return fingerprint_of([self.query, self.mode, servers, self.filters.category, *hints])
+
+
+def _one_of(name: str, kind: type[StrEnum], given: str) -> StrEnum:
+    try:
+        return kind(given)
+    except ValueError:
+        raise ValueError(f"{name} is one of {', '.join(repr(str(one)) for one in kind)}, not {given!r}") from None
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,6 +21,7 @@ from broker import (
     QuestionBox,
     compare_recordings,
 )
+from broker.search import Detail, Mode, SearchRequest
 from sandbox import Sandbox
 
 pytestmark = pytest.mark.anyio
@@ -76,6 +77,7 @@ SERVERS: dict[str, tuple[Any, str]] = {
     "any": ({"sums": [everything]}, "everything takes *args, of which no script can be told"),
     "a generator": ({"sums": [each]}, "servers['sums']: each yields, and a tool returns once: return a list"),
     "an asynchronous one": ({"sums": [stream]}, "servers['sums']: stream yields, and a tool returns once"),
+    "a class written in C": ({"sums": [dict]}, "servers['sums']: dict has no signature that a script could be told"),
     "by position": ({"sums": [first]}, "first takes 'a' by position alone: scripts pass arguments by name"),
 }
 
@@ -276,6 +278,15 @@ async def test_what_a_run_cannot_be_watched_with_is_named(given, said):
             await broker.session().execute_code("1", **given)
 
 
+async def test_what_no_call_can_be_answered_by_is_named():
+    known: Any = lambda _call: 5  # noqa: E731  # what a program passes
+    async with Broker(servers={"sums": [add]}) as broker:
+        with pytest.raises(TypeError, match=r"by a sandbox\.Returned or Failed, as Returned\(5\), not by a int"):
+            await broker.session().execute_code(
+                "await sums.add(a=1, b=2)", describe_references=True, known_answers=known
+            )
+
+
 USES: dict[str, tuple[str, tuple[Any, ...], str]] = {
     "search for a number": ("search", (5,), "a search is words, or a broker.search.SearchRequest, not a int"),
     "search for nothing": ("search", (None,), "not a NoneType"),
@@ -290,6 +301,7 @@ USES: dict[str, tuple[str, tuple[Any, ...], str]] = {
         "the arguments of a call are a dict, as {'repo_path': '.'}, not a NoneType",
     ),
     "call with text": ("call_directly", ("sums.add", "{}"), "not a str"),
+    "revoke a grant": ("revoke", (Grant("*"),), "grant_id is text, not a Grant"),
     "ask whether a name is described": (
         "is_described",
         ("sums.add",),
@@ -314,6 +326,33 @@ async def test_what_a_session_cannot_be_asked_is_named(case):
             called = getattr(broker.session(), method)(*given)
             await called
     assert said in str(caught.value)
+
+
+async def test_a_number_is_told_of_no_progress():
+    told: Any = 5
+    async with Broker(servers={"sums": [add]}, opens_sandbox=False) as broker:
+        with pytest.raises(TypeError, match="on_progress is an `async def` function, not a int"):
+            await broker.session().call_directly("sums.add", {}, on_progress=told)
+
+
+@pytest.mark.parametrize("arguments", [{"a": {1}}, {"a": math.nan}, {"a": "\ud800"}])
+async def test_arguments_that_are_no_json_are_named(arguments):
+    async with Broker(servers={"sums": [add]}, opens_sandbox=False) as broker:
+        with pytest.raises(ValueError, match=r"the arguments cannot be written as JSON: .* as a set or a date"):
+            await broker.session(grants=["*"]).call_directly("sums.add", arguments)
+
+
+@pytest.mark.parametrize(("field", "names"), [("mode", "'auto', .*, 'hybrid'"), ("detail", "'name', 'brief', 'full'")])
+def test_a_search_is_of_a_kind_that_there_is(field, names):
+    given: dict[str, Any] = {field: "semantic"}
+    with pytest.raises(ValueError, match=f"{field} is one of {names}, not 'semantic'"):
+        SearchRequest(query="add", **given)
+
+
+def test_a_search_takes_names_for_what_they_stand_for():
+    request = SearchRequest(query="add", mode="regex", detail="full")  # type: ignore[arg-type]  # names of them
+    assert (request.mode, request.detail) == (Mode.REGEX, Detail.FULL)
+    assert request.detail is Detail.FULL
 
 
 async def test_one_name_is_as_good_as_a_list_of_one():
