@@ -158,7 +158,7 @@ class Spares:
             if self._lacks_one():
                 try:
                     self.put(Instance(self._image))
-                except (wasmtime.WasmtimeError, ImageError, MemoryError):
+                except (wasmtime.WasmtimeError, ImageError, MemoryError, RuntimeError):
                     self._is_wanted = False  # the next run meets it again, and says so
 
     def _wait(self) -> bool:

@@ -22,6 +22,7 @@ from sandbox.instance import Instance
 from sandbox.limits import MIB
 from sandbox.pool import MOST_UNFREED_SECONDS, Spares
 from sandbox.thread_isolate import ThreadIsolate
+from sandbox.ticker import Ticker
 
 pytestmark = pytest.mark.anyio
 
@@ -216,6 +217,25 @@ async def test_the_thread_of_a_pool_that_can_make_no_instance_goes_on(image):
         with pytest.raises(ImageError):
             spares.take()
         assert spares._in_use == 0
+        while spares._is_wanted:
+            await anyio.lowlevel.checkpoint()
+        spares.free(used)
+        while not is_freed(used):
+            await anyio.lowlevel.checkpoint()
+    spares.close()
+
+
+async def test_the_thread_of_a_pool_goes_on_where_the_system_gives_no_other(image, monkeypatch):
+    def start(_thread: threading.Thread) -> None:
+        raise RuntimeError("can't start new thread")
+
+    used = Instance(image)
+    spares = Spares(image, Pool(size=1))
+    monkeypatch.setattr("sandbox.instance.ticker", lambda: Ticker(engine().increment_epoch))
+    monkeypatch.setattr(threading.Thread, "start", start)
+    with anyio.fail_after(60):
+        with pytest.raises(RuntimeError, match="new thread"):
+            spares.take()
         while spares._is_wanted:
             await anyio.lowlevel.checkpoint()
         spares.free(used)
