@@ -110,11 +110,13 @@ async def _open(config: ServerConfig, stdin: int, stdout: int) -> Process:
 
 
 async def end_process(server: ServerProcess) -> None:
-    """End a process that nobody came to speak to, with all that it started, and wait a second for its end."""
+    """End a process that nobody came to speak to, with all that it started, and wait a second or two for its end."""
     from broker.upstreams.process_tree import ProcessTree  # noqa: PLC0415  # psutil is not waited for to start servers
 
-    with anyio.move_on_after(_END_SECONDS, shield=True):
-        await ProcessTree(server.process).kill()
+    with anyio.CancelScope(shield=True):
+        with anyio.move_on_after(_END_SECONDS):
+            await ProcessTree(server.process).kill()
         await server.stdin.aclose()
         await server.stdout.aclose()
-        await server.process.aclose()
+        with anyio.move_on_after(_END_SECONDS):
+            await server.process.aclose()

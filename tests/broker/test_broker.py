@@ -397,7 +397,7 @@ async def test_arguments_of_a_direct_call_are_json_or_refused(desk_server, calls
         async with Broker(servers={"desk": desk_server}, opens_sandbox=False) as broker:
             session = broker.session(grants=[Grant("desk.*")])
             await session.get_tool_details(["desk.add"])
-            with pytest.raises(ValueError, match="they cannot be written as JSON"):
+            with pytest.raises(ValueError, match=r"the arguments cannot be written as JSON: .* as a set or a date"):
                 await session.call_directly("desk.add", arguments)
             assert calls == []
             assert (await session.call_directly("desk.add", {"a": 1})).answer is not None

@@ -335,13 +335,6 @@ async def test_a_number_is_told_of_no_progress():
             await broker.session().call_directly("sums.add", {}, on_progress=told)
 
 
-@pytest.mark.parametrize("arguments", [{"a": {1}}, {"a": math.nan}, {"a": "\ud800"}])
-async def test_arguments_that_are_no_json_are_named(arguments):
-    async with Broker(servers={"sums": [add]}, opens_sandbox=False) as broker:
-        with pytest.raises(ValueError, match=r"the arguments cannot be written as JSON: .* as a set or a date"):
-            await broker.session(grants=["*"]).call_directly("sums.add", arguments)
-
-
 @pytest.mark.parametrize(("field", "names"), [("mode", "'auto', .*, 'hybrid'"), ("detail", "'name', 'brief', 'full'")])
 def test_a_search_is_of_a_kind_that_there_is(field, names):
     given: dict[str, Any] = {field: "semantic"}
