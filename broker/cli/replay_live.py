@@ -129,7 +129,7 @@ def _report(found: Comparison) -> None:
 
 def _print_verdicts(name: str, verdicts: Sequence[Verdict]) -> None:
     console = notes()
-    console.print(Text(name, "bold"), soft_wrap=True)
+    console.print(Text(one_line(name, _TEXT_CHARACTERS), "bold"), soft_wrap=True)
     rows = [
         (
             one_line(verdict.name, _TEXT_CHARACTERS),

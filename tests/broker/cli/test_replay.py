@@ -122,6 +122,18 @@ def test_what_another_policy_decides_can_be_read_in_a_narrow_terminal(codemode, 
     assert "…" not in finished.stderr
 
 
+@pytest.mark.parametrize("is_whole", [True, False])
+def test_names_of_files_in_a_folder_send_nothing_to_the_terminal(codemode, tmp_path, is_whole):
+    (tmp_path / "runs").mkdir()
+    recording = (EXAMPLE / "recording.jsonl").read_text()
+    (tmp_path / "runs" / "a\x1b[2Jb\u202e.jsonl").write_text(recording if is_whole else "")
+    (tmp_path / "policy.json").write_text('{"rules": [{"tools": "*", "effect": "allow"}]}')
+    finished = codemode("replay", "runs", "--policy", "policy.json")
+    assert finished.returncode == (0 if is_whole else 2)
+    assert "runs/ab.jsonl" in finished.stderr
+    assert set("\x1b\u202e").isdisjoint(finished.stdout + finished.stderr)
+
+
 def test_another_policy_counts_the_recorded_calls_against_its_quotas(codemode, tmp_path):
     quotas = [{"tools": "git.git_show", "per_run": 1}, {"tools": "memory.create_entities", "per_minute": 2}]
     (tmp_path / "policy.json").write_text(json.dumps({"policy": {"quotas": quotas}}))
