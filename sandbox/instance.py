@@ -23,7 +23,7 @@ from sandbox.guest_messages import protocol_failure
 from sandbox.host_functions import MAX_WRITE, entered
 from sandbox.outcome import Raised, Stopped
 from sandbox.terms import BEFORE_ANY_RUN, drop_output
-from sandbox.ticker import ticker
+from sandbox.ticker import TICKER
 from sandbox.traps import trapped
 
 if TYPE_CHECKING:
@@ -45,7 +45,6 @@ class Instance:
         self.is_interrupted = False
         self.computed_seconds = 0.0
         """Processor time of all its runs, a kernel's too."""
-        self._ticker = ticker()
         self.store = wasmtime.Store(engine())
         self.crossing = Crossing()
         self.limits = BEFORE_ANY_RUN.limits
@@ -124,7 +123,7 @@ class Instance:
     def arm(self) -> float:
         """Note that this thread goes into the guest; return its processor time so far."""
         entered.guest = self
-        self._ticker.begin(self)
+        TICKER.begin(self)
         self._turn_began = time.monotonic()
         began = time.thread_time()
         self._cpu_deadline = began + self.limits.cpu_seconds - self.cpu_seconds
@@ -133,7 +132,7 @@ class Instance:
     def disarm(self, began: float) -> None:
         """Note that this thread has come out again."""
         entered.guest = None
-        self._ticker.end(self)
+        TICKER.end(self)
         spent = time.thread_time() - began
         self.cpu_seconds += spent
         self.computed_seconds += spent

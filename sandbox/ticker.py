@@ -5,7 +5,6 @@ Above: instance.py, which tells it of each guest that runs. Below: engine.py, wh
 
 from __future__ import annotations
 
-import functools
 import threading
 import time
 from typing import TYPE_CHECKING
@@ -75,15 +74,5 @@ class Ticker:
                 self._wanted.set()  # one goes on, or began before it could see that this thread sleeps
 
 
-_MAKING = threading.Lock()
-
-
-def ticker() -> Ticker:
-    """Return the one that all guests of this process share."""
-    with _MAKING:  # `cache` alone lets two threads make one each
-        return _made()
-
-
-@functools.cache
-def _made() -> Ticker:
-    return Ticker(engine().increment_epoch)
+TICKER = Ticker(lambda: engine().increment_epoch())
+"""The one that all guests of this process share."""

@@ -211,5 +211,5 @@ def audit_json_schema() -> dict[str, Any]:
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "title": "One record of `codemode audit --json`, a line each",
-        **TypeAdapter[Any](AuditRecord).json_schema(),
+        **_RECORD.json_schema(),
     }

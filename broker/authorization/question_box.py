@@ -7,14 +7,12 @@ Below: answerable.py, questions.py, forms.py. The desk takes a question or a for
 from __future__ import annotations
 
 import secrets
-from collections.abc import Collection
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from broker.answerable import Answerable
 from broker.authorization.forms import FormReply
-from broker.authorization.grants import Denial, Grant
-from broker.authorization.questions import Verdict
+from broker.authorization.questions import answers_of
 from broker.host_arguments import check_kind, check_texts, check_told
 
 if TYPE_CHECKING:
@@ -45,8 +43,10 @@ class OpenQuestion(Answerable["Sequence[Answer]"]):
             TypeError: It is no list of answers; the question stays open.
             RuntimeError: This is another thread than that of the event loop, which would not notice.
         """
-        _check_answers(answers)
-        return super().reply(tuple(answers))
+        given = answers_of(answers)
+        if given is None:
+            raise TypeError(f"a question is answered by a list of Grant, Denial and Verdict, not by {answers!r}")
+        return super().reply(given)
 
 
 @dataclass(eq=False)
@@ -165,8 +165,3 @@ class Later:
     async def fill(self, form: Form) -> FormReply:
         """Wait for the answer to a form; its call is open, so the run cannot be parked."""
         return await self._box.fill(form)
-
-
-def _check_answers(given: object) -> None:
-    if not isinstance(given, Collection) or not all(isinstance(one, Grant | Denial | Verdict) for one in given):
-        raise TypeError(f"a question is answered by a list of Grant, Denial and Verdict, not by {given!r}")

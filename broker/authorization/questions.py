@@ -214,23 +214,27 @@ async def answers_from(answerer: Answerer, question: Question) -> Sequence[Answe
     with anyio.move_on_after(question.timeout_seconds) as scope:
         try:
             given: Any = await answerer.answer(question)
-            answers = tuple(given) if isinstance(given, Iterable) else None
+            answers = answers_of(given)
         except Exception:  # noqa: BLE001  # whatever is wrong with an answerer, it has not said yes
             logger().exception("the answerer failed")
             raise NoAnswerError("whoever was asked failed to answer") from None
         # What waits for a person in a thread cannot be cancelled, and comes back all the same.
         if anyio.current_time() >= scope.deadline:
             return None
-        if (
-            answers is not None
-            and len(answers) <= _MOST_ANSWERS
-            and all(isinstance(one, Grant | Denial | Verdict) for one in answers)
-        ):
+        if answers is not None:
             return answers
-        kinds = sorted({type(one).__name__ for one in answers or [given]})
+        kinds = sorted({type(one).__name__ for one in (given if isinstance(given, list | tuple) else [given])})
         logger().error("an answerer returns a list of Grant, Denial and Verdict; this one did not", returned=kinds)
         raise NoAnswerError("the answer cannot be read")
     return None
+
+
+def answers_of(given: object) -> tuple[Answer, ...] | None:
+    """Return what was given as answers; None if it is something else, or more than a question can have."""
+    answers = tuple(given) if isinstance(given, Iterable) else None
+    if answers is None or len(answers) > _MOST_ANSWERS:
+        return None
+    return answers if all(isinstance(one, Grant | Denial | Verdict) for one in answers) else None
 
 
 def _taken_apart(

@@ -235,7 +235,7 @@ async def test_the_thread_of_a_pool_goes_on_where_the_system_gives_no_other(imag
 
     used = Instance(image)
     spares = Spares(image, Pool(size=1))
-    monkeypatch.setattr("sandbox.instance.ticker", lambda: Ticker(engine().increment_epoch))
+    monkeypatch.setattr("sandbox.instance.TICKER", Ticker(engine().increment_epoch))
     monkeypatch.setattr(threading.Thread, "start", start)
     with pytest.raises(RuntimeError, match="new thread"):
         spares.take()
