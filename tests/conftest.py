@@ -26,9 +26,9 @@ def anyio_backend(request):
     return request.param
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="session", autouse=True)
 def image():
-    """Compiled once a machine and mapped once a session."""
+    """Compiled once a machine, before any test that has a deadline, and mapped once a session."""
     return load_image()
 
 
