@@ -236,7 +236,7 @@ class Session:
     ) -> ExecutionResult:
         """Run a script; whatever happens in it is in the result.
 
-        A script that names tools is first checked against their stubs, which takes a tenth of a second.
+        A script that names tools is first checked against their stubs, which takes some milliseconds.
 
         Args:
             script: Python source; tools are in the module `tools`.
