@@ -2,13 +2,15 @@
 
 Above: whoever compares names as Python does, and paths as servers may. Below: nothing. `unicodedata` sorts marks that
 follow each other with an insertion sort, and keeps the interpreter meanwhile: a script of a million marks would hold
-all runs for an hour. No name or path has a hundred characters beyond ASCII in a row whose marks are out of order.
+all runs for an hour. No name or path has a hundred characters beyond ASCII in a row whose marks are out of order. A
+single character can become eighteen, so of a whole script only what may be an ASCII name is changed.
 """
 
 from __future__ import annotations
 
 import re
 import unicodedata
+from functools import cache
 from typing import Literal
 
 MOST_TOGETHER = 100
@@ -26,3 +28,18 @@ def normalised(form: Literal["NFC", "NFKC", "NFKD"], text: str) -> str:
     if _LONG.search(text) is None:
         return unicodedata.normalize(form, text)
     return _PIECE.sub(lambda piece: unicodedata.normalize(form, piece[0]), text)
+
+
+def with_ascii_names(script: str) -> str:
+    """Return a script in which every name that Python reads as an ASCII one is written so.
+
+    All other characters stay, so it becomes at most four times as long.
+    """
+    return script if script.isascii() else script.translate(_ascii_parts())
+
+
+@cache
+def _ascii_parts() -> dict[int, str]:
+    """Return what the characters beyond ASCII are that stand for a part of an ASCII name: no others lie further on."""
+    forms = {code: unicodedata.normalize("NFKC", chr(code)) for code in range(0x80, 0x20000)}
+    return {code: form for code, form in forms.items() if form.isascii() and f"a{form}".isidentifier()}

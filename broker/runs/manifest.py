@@ -11,7 +11,7 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 from broker.calls.call_texts import fetch_request
-from codegen.normal_form import normalised
+from codegen.normal_form import with_ascii_names
 from codegen.plain_text import one_line
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ def manifest_of(script: str, found: Sequence[Reference], disclosure: Disclosure)
     says that it is not described.
     """
     catalog, upstreams = disclosure.catalog, disclosure.upstreams
-    text = normalised("NFKC", script)
+    text = with_ascii_names(script)
     looks = _LOOKS.search(text) is not None
     takes_all = not found and "tools" in text
     names = {reference.namespace for reference in found} - OF_EVERY_SCRIPT

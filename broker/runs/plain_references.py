@@ -30,7 +30,7 @@ def plain_references(
     """Return what a script names, in order of appearance; None if it has to be read in a guest.
 
     Args:
-        text: The script, in NFKC, as Python reads names.
+        text: The script, with its ASCII names written as Python reads them.
         namespaces: The names of servers in scripts.
         is_tool: Tells whether a namespace has a tool of this name.
     """

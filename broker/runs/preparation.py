@@ -23,7 +23,7 @@ from broker.runs.plain_references import plain_references
 from broker.runs.script_check import CheckedScript, diagnostics_of, stops, unreadable
 from broker.tools.spellings import STAND_INS
 from codegen import CheckerError
-from codegen.normal_form import normalised
+from codegen.normal_form import with_ascii_names
 from sandbox import Raised, Stopped
 
 if TYPE_CHECKING:
@@ -103,7 +103,7 @@ class Preparation:
             return ()
         namespaces = set(self.catalog.namespaces.values())
         if unimported <= namespaces:
-            found = plain_references(normalised("NFKC", script), namespaces, self._is_described)
+            found = plain_references(with_ascii_names(script), namespaces, self._is_described)
             if found is not None:
                 return found
         sandbox = await self.sandbox.opened()
@@ -167,7 +167,7 @@ class Preparation:
         These are namespaces of which the text uses an attribute, and names that it calls or imports which may be a
         server or tool in another program's spelling. Names that every script has are left out.
         """
-        text = normalised("NFKC", script)
+        text = with_ascii_names(script)
         named = dict.fromkeys([*_IMPORTED.findall(text), *_CALLED.findall(text)])
         known = STAND_INS.union(self.catalog.namespaces.values()).intersection([*named, *_WITH_ATTRIBUTE.findall(text)])
         return known.union(self.disclosure.names_of_tools(islice(named, _MOST_NAMED))) - OF_EVERY_SCRIPT

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import unicodedata
 
 import pytest
@@ -9,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from codegen.checking.script_text import words_of
-from codegen.normal_form import MOST_TOGETHER, normalised
+from codegen.normal_form import MOST_TOGETHER, normalised, with_ascii_names
 from codegen.schemas.references import References
 
 MARKS = "a" + "\u0301" * 500_000 + "\u0323" * 500_000
@@ -22,6 +23,18 @@ def test_a_million_marks_out_of_order_are_normalised(form):
 
 def test_names_around_a_million_marks_are_still_found():
     assert {"files", "read_file"} <= words_of(f"# {MARKS}\n\uff46iles.read_file()")
+
+
+def test_a_name_in_a_script_is_found_however_its_letters_are_written():
+    every = "".join(map(chr, range(0x80, sys.maxunicode + 1)))
+    names = [one for one in every if (form := unicodedata.normalize("NFKC", one)).isascii() and form.isidentifier()]
+    assert [with_ascii_names(one) for one in names] == [unicodedata.normalize("NFKC", one) for one in names]
+    assert len(names) > 1_000
+
+
+@pytest.mark.parametrize("character", ["\ufdfa", "\ufdfb", "\ufdf3", "\u3316", "\u2177"])
+def test_a_script_to_search_for_names_does_not_become_many_times_as_long(character):
+    assert len(with_ascii_names(character * 1_000)) <= 4_000
 
 
 @given(st.text(max_size=MOST_TOGETHER))
