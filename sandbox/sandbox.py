@@ -228,7 +228,7 @@ class Sandbox:
             isolate.close()
 
     async def references(
-        self, script: str, *, unimported: Iterable[str] = ()
+        self, script: str, *, unimported: Iterable[str] = (), limits: Limits | None = None
     ) -> tuple[Reference, ...] | Raised | Stopped:
         """Return which tools a script names, parsed inside a guest: the host never parses a script.
 
@@ -236,6 +236,7 @@ class Sandbox:
             script: Python source.
             unimported: Names that count as tools without an import: a namespace with an attribute, or what is called.
                 One that the script binds itself is its own.
+            limits: Bounds of the reading; the sandbox's if None.
 
         Raises:
             SandboxClosedError: The sandbox is not entered.
@@ -243,7 +244,7 @@ class Sandbox:
         """
         check_script(script)
         isolate = self._isolate()
-        isolate.take_on(Terms(self._limits, seed=0, wall_ns=0), drop_output)
+        isolate.take_on(Terms(limits or self._limits, seed=0, wall_ns=0), drop_output)
         try:
             return await isolate.references(script, unimported)
         finally:

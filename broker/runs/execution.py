@@ -102,7 +102,7 @@ class Execution:
         sandbox = await self.preparation.sandbox.opened()
         began = time.monotonic()
         run_id = f"run_{secrets.token_hex(8)}"
-        found = await self.preparation.read(script, filename, describe_references=describe_references)
+        found = await self.preparation.read(script, filename, describe_references=describe_references, limits=limits)
         if isinstance(found, NotDescribed):
             return envelope_of(found.outcome, run_id, began).model_copy(update={"not_described": found})
         if isinstance(found, Raised | Stopped):

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from broker.runs.shared_sandbox import SharedSandbox
     from broker.tools.catalog import Catalog, CatalogEntry
     from codegen import Diagnostic, TypeChecker
-    from sandbox import Reference
+    from sandbox import Limits, Reference
 
 _WHOLE_SERVER = {None, "*"}
 _WITH_ATTRIBUTE = re.compile(r"(?<![\w.])([^\W\d]\w*)\s*\.")
@@ -76,10 +76,10 @@ class Preparation:
         return CheckedScript(diagnostics, tuple(down))
 
     async def read(
-        self, script: str, filename: str, *, describe_references: bool
+        self, script: str, filename: str, *, describe_references: bool, limits: Limits | None
     ) -> Sequence[Reference] | NotDescribed | Raised | Stopped:
-        """Return what a script names if all of it is described, else why it cannot start."""
-        found = await self._references(script)
+        """Return what a script names if all of it is described, else why it cannot start; within its run's limits."""
+        found = await self._references(script, limits)
         if isinstance(found, Raised | Stopped):
             return _with_filename(found, filename)
         await self.disclosure.settle(map(_written, found))
@@ -93,7 +93,7 @@ class Preparation:
         await self.disclosure.describe(undescribed)
         return found
 
-    async def _references(self, script: str) -> Sequence[Reference] | Raised | Stopped:
+    async def _references(self, script: str, limits: Limits | None) -> Sequence[Reference] | Raised | Stopped:
         """Return what a script names; a guest reads it, unless all it names are described tools in plain sight.
 
         Only what the text holds can be named; a name that is put together at run time is not found by reading.
@@ -107,7 +107,7 @@ class Preparation:
             if found is not None:
                 return found
         sandbox = await self.sandbox.opened()
-        return await sandbox.references(script, unimported=unimported)
+        return await sandbox.references(script, unimported=unimported, limits=limits)
 
     def _is_described(self, namespace: str, function: str) -> bool:
         entry = self.catalog.by_python_name(f"{namespace}.{function}")

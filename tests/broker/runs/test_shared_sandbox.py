@@ -6,7 +6,7 @@ import anyio
 import pytest
 
 from broker import Broker
-from sandbox import Sandbox, SandboxClosedError
+from sandbox import Limits, Sandbox, SandboxClosedError
 
 pytestmark = pytest.mark.anyio
 
@@ -48,3 +48,14 @@ async def test_brokers_that_open_at_the_same_time_share_one_sandbox(image):
             for _ in range(3):
                 tasks.start_soon(use)
     assert results == [42, 42, 42]
+
+
+async def test_a_script_is_read_within_the_limits_of_its_run(image):
+    script = "\n".join(["import tools", "if False:", *["    tools.one.two"] * 5_000, "42"])
+    brief = Sandbox(cache=image.compiled.parent, isolation="thread", limits=Limits(cpu_seconds=0.01))
+    with anyio.fail_after(60):
+        async with Broker(sandbox=brief) as broker:
+            session = broker.session()
+            stopped = await session.execute_code(script, check="off")
+            completed = await session.execute_code(script, check="off", limits=Limits())
+    assert (stopped.outcome, completed.value) == ("stopped", 42)
