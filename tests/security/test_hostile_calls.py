@@ -1,4 +1,4 @@
-"""The scripts of the corpus that attack calls, through a whole broker with a policy, each with its control.
+"""Scripts that attack calls, those of the corpus and more, through a whole broker with a policy, each with its control.
 
 `good` and `notes` are allowed, `mail` is allowed and takes what leaves, `vault` is denied. For every script: how it
 ends, what the audit says of its calls, and what reached the servers; nothing shows the canary. The control does with
@@ -225,3 +225,75 @@ async def test_an_attack_on_calls_ends_as_pinned(opened, reached, canary, name):
 
 def test_every_script_about_calls_is_in_the_table():
     assert list(TABLE) == list(SCRIPTS)
+
+
+ROUNDABOUT = {
+    "a name put together": "import tools\nawait getattr(getattr(tools, 'SPELT SERVER'), 'SPELT TOOL')()",
+    "code in a text": "exec('from to' + 'ols import SPELT SERVER\\ncall = SPELT SERVER.SPELT TOOL()')\nawait call",
+    "letters that look like it": "import tools\nawait tools.WIDE SERVER.WIDE TOOL()",
+    "a line that goes on": "from tools import \\\n SERVER\nawait SERVER.\\\nTOOL()",
+    "lines that end in another way": "x = 1\rfrom tools import SERVER\rawait SERVER.TOOL()",
+    "the name of another server": "from tools import good\nimport tools\ngood = tools.SERVER\nawait good.TOOL()",
+    "another name": "from tools import SERVER as good\nawait good.TOOL()",
+    "a stub made by hand": """
+from tools import good
+entry = {'described': True, 'doc': '', 'parameters': [], 'accepts_extra': True, 'types': []}
+await type(good.echo)('SERVER', 'TOOL', entry, sys.modules['guest.main']._run._bridge)()
+""",
+    "a call from a callback": """
+from tools import SERVER
+asyncio.get_running_loop().call_soon(lambda: asyncio.ensure_future(SERVER.TOOL()))
+await asyncio.sleep(0.1)
+""",
+    "a call from a finalizer": """
+from tools import SERVER
+class A:
+    def __del__(self): asyncio.ensure_future(SERVER.TOOL())
+A()
+await asyncio.sleep(0.1)
+""",
+    "a call from a trace function": """
+from tools import SERVER
+def call(*_):
+    sys.settrace(None)
+    asyncio.ensure_future(SERVER.TOOL())
+sys.settrace(call)
+(lambda: 1)()
+await asyncio.sleep(0.1)
+""",
+    "a call that is taken a step by hand": """
+from tools import SERVER
+call = SERVER.TOOL()
+call.send(None)
+await asyncio.sleep(0.1)
+""",
+    "a message that names two tools": """
+from tools import good
+text = '{"calls": [{"id": 1, "function": "good.echo", "function": "SERVER.TOOL", "line": 1, "arguments": {}}]}'
+sys.modules['guest.protocol'].encode_batch = lambda *_: (text, [])
+await good.echo(text='x')
+""",
+}
+"""Ways to call a tool that reading the script does not show, or shows as something else."""
+
+
+def roundabout(way, server, tool):
+    script = ROUNDABOUT[way]
+    for place, name in (("SERVER", server), ("TOOL", tool)):
+        script = script.replace(f"SPELT {place}", "' + '".join(name))
+        script = script.replace(f"WIDE {place}", "".join(chr(ord(letter) + 0xFEE0) for letter in name))
+        script = script.replace(place, name)
+    return f"import asyncio, sys\n{script}"
+
+
+@pytest.mark.parametrize("way", ROUNDABOUT)
+async def test_a_call_is_decided_however_it_is_made(opened, reached, canary, way):
+    async with opened() as (run, store):
+        refused = await run(roundabout(way, "vault", "read_secret"))
+        assert reached == []
+        await run(roundabout(way, "notes", "read"))
+        assert reached == ["notes.read"]
+        attempts = [entry.record for entry in entries(store) if entry.record["kind"] == "attempt"]
+        assert [(one["server"], one["decision"]) for one in attempts] == [("vault", "denied"), ("notes", "allowed")]
+        assert canary not in refused.model_dump_json()
+        assert (await run(f"{ADAPTER}{ECHO}")).value == "x"
