@@ -886,6 +886,206 @@ await twice()
 """,
         "out of memory",
     ),
+    "SQL that matches without end": (
+        """
+import sqlite3
+sqlite3.connect(':memory:').execute('select ? like ?', ('a' * 49_000, '%a' * 24_000 + 'b')).fetchone()
+""",
+        "stopped stack",
+    ),
+    "SQL that calls the script that runs it": (
+        """
+import sqlite3
+c = sqlite3.connect(':memory:')
+def f(x): return c.execute('select f(?)', (x,)).fetchone()
+c.create_function('f', 1, f)
+f(1)
+""",
+        "raised sqlite3.OperationalError",
+    ),
+    "a stream that is written to far behind its end": (
+        """
+import io
+b = io.BytesIO()
+b.seek(1 << 30)
+b.write(b'x')
+""",
+        "out of memory",
+    ),
+    "a replacement that multiplies": (
+        """
+('a' * 1_000_000).replace('a', 'b' * 100_000)
+""",
+        "raised OverflowError",
+    ),
+    "marshalled data that says it is long": (
+        """
+import marshal
+marshal.loads(b'(\\xff\\xff\\xff\\x7fN')
+""",
+        "out of memory",
+    ),
+    "pickled data that says it is long": (
+        """
+import pickle
+pickle.loads(b'\\x80\\x04\\x8e' + b'\\xff' * 7 + b'\\x7fx.')
+""",
+        "raised OverflowError",
+    ),
+    "JSON of a cycle, unchecked": (
+        """
+import json
+a = []
+a.append(a)
+json.dumps(a, check_circular=False)
+""",
+        "stopped stack",
+    ),
+    "JSON whose default is never JSON": (
+        """
+import json
+json.dumps(object(), default=lambda _: object())
+""",
+        "stopped stack",
+    ),
+    "an object that is its own call": (
+        """
+class A: ...
+A.__call__ = A()
+A()()
+""",
+        "stopped stack",
+    ),
+    "a hook for the unraisable that makes more of it": (
+        """
+import sys
+class A:
+    def __del__(self): 1 / 0
+sys.unraisablehook = lambda _: A()
+A()
+'over'
+""",
+        "stopped stack",
+    ),
+    "an audit hook that causes what it audits": (
+        """
+import sys
+sys.addaudithook(lambda *_: compile('1', 'x', 'eval'))
+compile('1', 'x', 'eval')
+""",
+        "raised RuntimeError",
+    ),
+    "a hook for asynchronous generators": (
+        """
+import sys
+def leave(_): raise SystemExit(3)
+sys.set_asyncgen_hooks(firstiter=leave)
+async def g(): yield 1
+async for _ in g(): pass
+""",
+        "raised SystemExit",
+    ),
+    "a task that begins another as it is cancelled": (
+        """
+import asyncio
+async def f():
+    try: await asyncio.sleep(1e6)
+    finally: asyncio.create_task(f())
+asyncio.create_task(f())
+await asyncio.sleep(0)
+""",
+        "completed",
+    ),
+    "something else than a future to wait for": (
+        """
+import asyncio
+class Future:
+    _asyncio_future_blocking = True
+    def add_done_callback(self, *_, **__): pass
+    def get_loop(self): return asyncio.get_running_loop()
+class A:
+    def __await__(self): yield Future()
+await A()
+""",
+        "raised RuntimeError",
+    ),
+    "an exit thrown into the script by itself": (
+        """
+import asyncio
+asyncio.get_running_loop().call_soon(asyncio.current_task().get_coro().throw, SystemExit(5))
+await asyncio.sleep(1)
+""",
+        "raised SystemExit",
+    ),
+    "an event loop without its parts": (
+        """
+import asyncio
+loop = asyncio.get_running_loop()
+for name in list(vars(loop)): setattr(loop, name, None)
+await asyncio.sleep(1)
+""",
+        "raised TypeError",
+    ),
+    "a clock that tells no time": (
+        """
+import asyncio
+type(asyncio.get_running_loop()).time = lambda _: float('nan')
+await asyncio.sleep(1)
+""",
+        "raised ValueError",
+    ),
+    "a run inside of the run": (
+        """
+import json, sys
+message = {'script': '1', 'filename': 'x', 'seed': 1, 'manifest': {}, 'kernel': False}
+sys.modules['guest.main'].WitWorld().start(json.dumps(message))
+""",
+        "completed",
+    ),
+    "a step that is nothing": (
+        """
+import asyncio, sys
+main = sys.modules['guest.main']
+main._run = None
+await asyncio.sleep(0.01)
+""",
+        "raised RuntimeError",
+    ),
+    "our functions with other code": (
+        """
+import gc, types
+for one in gc.get_objects():
+    if isinstance(one, types.FunctionType) and one.__module__.startswith('guest'):
+        one.__code__ = (lambda *_, **__: None).__code__
+""",
+        "completed",
+    ),
+    "every list emptied": (
+        """
+import gc
+for one in gc.get_objects():
+    if type(one) is list: one.clear()
+""",
+        "completed",
+    ),
+    "every function of the bridge to the host": (
+        """
+import componentize_py_runtime as runtime
+for name in dir(runtime):
+    for arguments in ((), (0,), (0, []), (99_999, []), (-1, [])):
+        try: getattr(runtime, name)(*arguments)
+        except Exception: pass
+""",
+        "raised SandboxTrap",
+    ),
+    "text written to what is no stream": (
+        """
+import wit_world
+wit_world.write(99, 'x')
+wit_world.write('1', b'x')
+""",
+        "raised SandboxTrap",
+    ),
     "code that names another file": (
         """
 exec(compile('1/0', '/etc/passwd', 'exec'))
