@@ -25,6 +25,7 @@ from broker.server.connections import Connections
 from broker.server.own_address import OwnAddress
 from broker.server.request_values import BoundedValues
 from broker.server.slow_requests import TimedProtocol
+from broker.server.stated_length import OneLength
 from broker.server.tokens import AnyOf, IssuedTokens, StaticTokens
 from broker.server.tools_api import tools_routes
 from broker.server.unread_answers import hand_over_little
@@ -134,6 +135,7 @@ def http_app(server: BrokerServer, address: Address) -> Starlette:
         custom_starlette_routes=[Route("/health", health), *tools_routes(server.broker, security, scopes)],
     )
     app.add_middleware(OwnAddress)
+    app.add_middleware(OneLength)
     challenge_with_reasons(app)
     manager = server.mcp.session_manager
     manager.asgi_app.app = BoundedValues(Connections(manager, server.sessions, most=settings.sessions))

@@ -124,7 +124,19 @@ async def test_what_no_client_sends_is_refused_and_the_server_goes_on(shared):
             assert (case, await status_of(url, request())) == (case, 200)
 
 
+async def test_what_follows_a_request_of_two_lengths_is_not_read(shared):
+    """A proxy that goes by the other length takes it for a request of somebody else."""
+    first = request(CHUNKED, b"Content-Length: 5", body=b"0\r\n\r\n").replace(b"Connection: close\r\n", b"")
+    async with shared() as url:
+        answers = await answers_to(url, first + request())
+    assert [answer.split(b" ", 1)[0] for answer in answers] == [b"400"]
+
+
 async def status_of(url: str, sent: bytes) -> int:
+    return int((await answers_to(url, sent))[0].split(b" ", 1)[0])
+
+
+async def answers_to(url: str, sent: bytes) -> list[bytes]:
     place = urlsplit(url)
     received = b""
     over = (anyio.EndOfStream, anyio.BrokenResourceError)
@@ -134,7 +146,7 @@ async def status_of(url: str, sent: bytes) -> int:
         with suppress(*over):
             while True:
                 received += await stream.receive()
-    return int(received.split(b" ", 2)[1])
+    return received.split(b"HTTP/1.1 ")[1:]
 
 
 async def test_a_request_has_very_many_commas_and_not_very_many_values(shared):
