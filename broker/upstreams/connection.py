@@ -28,6 +28,11 @@ if TYPE_CHECKING:
     from broker.upstreams.upstream_requests import Reply, UpstreamRequests
 
 _RESOURCE_PAGES = 5
+_AGAIN_SECONDS = 1.0
+_STEADY_SECONDS = 30.0
+_LONGEST_DELAY_SECONDS = 60.0
+"""When a subscription is opened again that its server, or a proxy in front of it, has ended."""
+
 _REFUSED = t.ErrorData(code=t.INVALID_REQUEST, message="Refused.")
 
 
@@ -240,19 +245,37 @@ class Connection:
         return [one.text for one in result.contents if isinstance(one, t.TextResourceContents)]
 
     async def watch_tools(self) -> None:
-        """Report changed listings on a connection of 2026-07-28 until it ends; older ones notify unasked."""
+        """Report changed listings on a connection of 2026-07-28 until it ends; older ones notify unasked.
+
+        A stream that has ended is opened again, later each time that it did not last.
+        """
         if self.protocol_version not in MODERN_PROTOCOL_VERSIONS:
             return
         capabilities = self.session.server_capabilities
         if capabilities is None or capabilities.tools is None or not capabilities.tools.list_changed:
             return
-        # A server that offers the notification and refuses the subscription is used without it.
-        try:
-            async with listen(self.session, tools_list_changed=True) as events:
-                async for _ in events:
-                    self.on_tools_changed()
-        except (MCPError, RuntimeError, TimeoutError):
-            return
+        delay, is_told = _AGAIN_SECONDS, False
+        while True:
+            began = anyio.current_time()
+            try:
+                # As a call: one that cannot be sent takes no others along.
+                with self.trail.sending(SentCall()):
+                    async with listen(self.session, tools_list_changed=True) as events:
+                        if not events.honored.tools_list_changed:
+                            return
+                        if is_told:
+                            self.on_tools_changed()  # nobody was told of what changed in between
+                        is_told = True
+                        async for _ in events:
+                            self.on_tools_changed()
+            except (MCPError, RuntimeError, TimeoutError):
+                # A server that offers the notification and refuses the subscription is used without it.
+                if not is_told:
+                    return
+            if anyio.current_time() - began > _STEADY_SECONDS:
+                delay = _AGAIN_SECONDS
+            await anyio.sleep(delay)
+            delay = min(2 * delay, _LONGEST_DELAY_SECONDS)
 
     async def elicit(self, context: Any, params: t.ElicitRequestParams) -> t.ElicitResult | t.ErrorData:
         """Answer a server of an older revision that asks a person; the SDK declares that this may be done."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 
 import anyio
+import anyio.lowlevel
 import pytest
 
 from broker.errors import OutcomeUnknownError
@@ -151,3 +152,48 @@ async def test_an_answer_with_the_id_of_another_call_goes_to_neither(running):
 async def test_an_id_that_comes_back_as_text_is_the_same(running):
     async with connected(running, SwappingServer(lambda own, _other: str(own)), mode="auto") as upstream:
         assert await answers_to_two(upstream) == {"a": "a", "b": "b"}
+
+
+class EndingServer(SessionlessServer):
+    """Tells of changes, or of nothing, on streams that it ends at once; there is a new tool after each."""
+
+    def __init__(self, is_taken):
+        super().__init__(lambda number: http(body=reply(number, DONE)))
+        self.is_taken = is_taken
+
+    async def answer(self, stream, verb, body):
+        message = json.loads(body) if body else {}
+        number, method = message.get("id"), message.get("method")
+        listens = self.asked.count("subscriptions/listen")
+        if method == "server/discover":
+            await stream.send(http(body=reply(number, DISCOVERED | {"capabilities": {"tools": {"listChanged": True}}})))
+        elif method == "tools/list":
+            tools = [{"name": f"do_{count}", "inputSchema": {"type": "object"}} for count in range(listens + 1)]
+            await stream.send(http(body=reply(number, LISTED | {"tools": tools})))
+        elif method == "subscriptions/listen" and listens < 3:
+            self.asked.append(method)
+            subscription = {"io.modelcontextprotocol/subscriptionId": number}
+            params = {"notifications": {"toolsListChanged": self.is_taken}, "_meta": subscription}
+            told = {"jsonrpc": "2.0", "method": "notifications/subscriptions/acknowledged", "params": params}
+            await stream.send(http(kind="text/event-stream", body=b"data: " + json.dumps(told).encode() + b"\n\n"))
+        else:
+            await super().answer(stream, verb, body)
+
+
+async def test_a_subscription_that_ends_is_opened_again_and_the_tools_are_listed_again(running, monkeypatch):
+    monkeypatch.setattr("broker.upstreams.connection._AGAIN_SECONDS", 0.01)
+    async with connected(running, EndingServer(is_taken=True), mode="auto") as upstream:
+        while upstream.status.tool_count < 4:  # noqa: ASYNC110  # what the server tells, as it comes
+            await anyio.sleep(0.01)
+        assert (await upstream.call_tool("do_3", {}))["content"] == DONE["content"]
+
+
+async def test_a_subscription_to_nothing_is_not_opened_again(running, monkeypatch):
+    monkeypatch.setattr("broker.upstreams.connection._AGAIN_SECONDS", 0)
+    server = EndingServer(is_taken=False)
+    async with connected(running, server, mode="auto") as upstream:
+        while "subscriptions/listen" not in server.asked:
+            await anyio.lowlevel.checkpoint()
+        for _ in range(20):
+            await upstream.call_tool("do_0", {})
+    assert server.asked.count("subscriptions/listen") == 1
