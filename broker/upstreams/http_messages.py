@@ -109,10 +109,14 @@ class _Outgoing(Stream):
 
     async def send(self, one: SessionMessage) -> None:
         """Hand a message on; that a call was cancelled only if that takes no time."""
+        sent = self._trail.sent_in(copy_context())
         if isinstance(one.message, JSONRPCNotification) and one.message.method == "notifications/cancelled":
-            await self._take_back(one)
+            # There is nothing to take back of a call that was refused; in the newer era the SDK would break off the
+            # login that it waits for, and lose a refresh token that is good for one use.
+            if sent is None or sent.refused is None:
+                await self._take_back(one)
             return
-        if isinstance(one.message, JSONRPCRequest) and (sent := self._trail.sent_in(copy_context())) is not None:
+        if isinstance(one.message, JSONRPCRequest) and sent is not None:
             sent.request_id = one.message.id
         try:
             await self._inner.send(one)

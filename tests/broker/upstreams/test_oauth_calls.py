@@ -19,10 +19,12 @@ from broker.upstreams.oauth_settings import OAuthClient
 from tests.http_apps import bound_socket, serving, url_of
 
 from .test_http_answers import HONEST
+from .test_http_answers_2026 import DISCOVERED, LISTED
 
 pytestmark = [pytest.mark.anyio, pytest.mark.usefixtures("own_folder", "deadline")]
 
 ACCOUNT = {"grant": "client_credentials", "client_id": "ours", "client_secret": "client-secret-1"}
+RESULTS = HONEST | {"server/discover": DISCOVERED, "tools/list": LISTED}
 GRANTS: dict[str, dict[str, str]] = {"a login": {}, "an account": ACCOUNT}
 
 
@@ -33,7 +35,7 @@ def anyio_backend(request):
 
 
 class Site:
-    """An MCP server of 2025-11-25 that is its own authorization server, and answers calls and tokens when it is let.
+    """An MCP server of both eras that is its own authorization server, and answers calls and tokens when it is let.
 
     Attributes:
         good: The one access token that it takes.
@@ -75,7 +77,7 @@ class Site:
         if request.headers.get("authorization") != f"Bearer {self.good}":
             return Response(status_code=401, headers={"WWW-Authenticate": "Bearer"})
         message = await request.json()
-        if message["method"] not in HONEST:
+        if message["method"] not in RESULTS:
             return Response(status_code=202)
         if message["method"] == "tools/call":
             self.executed += 1
@@ -83,7 +85,7 @@ class Site:
             self.most_open = max(self.most_open, self.open)
             await self.answers.wait()
             self.open -= 1
-        return JSONResponse({"jsonrpc": "2.0", "id": message["id"], "result": HONEST[message["method"]]})
+        return JSONResponse({"jsonrpc": "2.0", "id": message["id"], "result": RESULTS[message["method"]]})
 
     async def until_open(self, count):
         while self.open < count:  # noqa: ASYNC110  # what the server sees, as it comes
@@ -100,7 +102,7 @@ async def logged_in(running, grant, **settings):
     await kept.set_client_info(OAuthClientInformationFull(client_id="ours", issuer=site.url))
     await kept.set_tokens(OAuthToken(access_token=site.good, refresh_token="refresh-token"))  # noqa: S106  # of the test
     async with serving(site.app, site.socket):
-        config = ServerConfig(url=url, mode="legacy", oauth=oauth, **settings)
+        config = ServerConfig(url=url, oauth=oauth, **({"mode": "legacy"} | settings))
         async with running(config) as upstream:
             assert upstream.status.problem is None
             yield site, upstream
@@ -148,8 +150,11 @@ async def test_a_call_that_is_answered_is_not_held_up_by_one_that_waits_for_a_to
     assert len(results) == 2
 
 
-async def test_a_call_that_was_refused_is_not_executed_when_its_token_comes_too_late_and_the_next_one_has_that(running):
-    async with logged_in(running, {}, call_timeout_seconds=3) as (site, upstream):
+@pytest.mark.parametrize("mode", ["legacy", "auto"])
+async def test_a_call_that_was_refused_is_not_executed_when_its_token_comes_too_late_and_the_next_one_has_that(
+    running, mode
+):
+    async with logged_in(running, {}, mode=mode, call_timeout_seconds=3) as (site, upstream):
         site.good, site.tokens = "another-token", anyio.Event()
         with pytest.raises(UnavailableError) as failed:
             await upstream.call_tool("do", {})
