@@ -27,9 +27,11 @@ COMPRESSED = "it sent a compressed answer, which nobody had asked for"
 UNREACHED = "nothing answers at its URL"
 BROKEN_OFF = "it closed the connection before it answered"
 LATE = "nobody waits for its answer any more"
+NO_TIME = "it said when to ask again, and that is no time"
 
 STREAM = "text/event-stream"
 _LINE_END = re.compile(rb"\r\n|\n|\r")
+_BAD_RETRY = re.compile(rb"(?:^|[\r\n])retry:(?! ?[0-9]{1,15}(?:[\r\n]|$))")
 _EVENT_ENDS = (b"\n\n", b"\n\r", b"\r\r")
 STREAM_SECONDS = 0.1
 """How soon after it was opened a stream is opened again; servers ask for less."""
@@ -98,6 +100,8 @@ class BoundedBody(httpx2.AsyncByteStream):
 
     def _end_message(self, end: int) -> None:
         ended = bytes(self._message[:end])
+        if self._is_stream and _BAD_RETRY.search(ended):
+            raise self._unread(NO_TIME)  # the SDK would end the connection
         if any(values_in(one, VALUES) > VALUES for one in (_data_of(ended) if self._is_stream else [ended])):
             raise self._unread(MANY_VALUES)
         del self._message[:end]
