@@ -1,7 +1,7 @@
 """The client of one server behind HTTP, of which a call that fails fails alone.
 
-Above: connecting.py. Below: httpx2, http_trail.py. The SDK ends a connection with the first request that meets an
-error of the network or of the login, and with it all calls that are on their way, of whatever run.
+Above: connecting.py. Below: httpx2, http_trail.py, interim_answers.py. The SDK ends a connection with the first request
+that meets an error of the network or of the login, and with it all calls that are on their way, of whatever run.
 """
 
 from __future__ import annotations
@@ -34,8 +34,15 @@ class HttpClient(httpx2.AsyncClient):
 
     def __init__(self, trail: HttpTrail, **settings: Any) -> None:
         """Take what httpx2's own takes."""
+        from broker.upstreams.interim_answers import WatchedNetwork  # noqa: PLC0415  # slow, and few servers need it
+
         super().__init__(event_hooks=trail.hooks, cookies=_Cookies(), **settings)
         self._trail = trail
+        for transport in (self._transport, *self._mounts.values()):
+            if isinstance(transport, httpx2.AsyncHTTPTransport):
+                # There is no public way to their network.
+                pool = transport._pool  # noqa: SLF001
+                pool._network_backend = WatchedNetwork(pool._network_backend)  # noqa: SLF001
 
     async def send(self, request: httpx2.Request, **options: Any) -> httpx2.Response:
         """Send a request. One of a call that fails gets an answer that is none: whoever waits asks the trail why."""

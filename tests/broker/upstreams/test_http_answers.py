@@ -255,6 +255,28 @@ async def pour(stream, _number):
         await stream.send(b"10000\r\n" + b" " * 0x10000 + b"\r\n")
 
 
+INTERIM = b"HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n"
+
+
+async def hint(stream, _number):
+    while True:
+        await stream.send(INTERIM * 1_000)
+
+
+async def test_answers_before_the_answer_are_taken_while_they_are_few(running):
+    server = RawServer(tools_call=hint)
+    async with connected(running, server) as upstream:
+        with pytest.raises(OutcomeUnknownError, match=BROKEN_OFF):
+            await upstream.call_tool("do", {})
+        await server.left.wait()
+
+        async def few(stream, number):
+            await stream.send(INTERIM * 3 + http(body=reply(number, HONEST["tools/call"])))
+
+        server.answers["tools/call"] = few
+        assert (await upstream.call_tool("do", {})) == HONEST["tools/call"]
+
+
 async def test_an_answer_without_end_is_left(running):
     server = RawServer(tools_call=pour)
     async with connected(running, server) as upstream:
