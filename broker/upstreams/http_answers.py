@@ -31,8 +31,9 @@ NO_TIME = "it said when to ask again, and that is no time"
 
 STREAM = "text/event-stream"
 _LINE_END = re.compile(rb"\r\n|\n|\r")
-_BAD_RETRY = re.compile(rb"(?:^|[\r\n])retry:(?! ?[0-9]{1,15}(?:[\r\n]|$))")
+_RETRY = re.compile(rb"(?:^|[\r\n])retry:([^\r\n]*)")
 _EVENT_ENDS = (b"\n\n", b"\n\r", b"\r\r")
+_LONGEST_RETRY = 10**12
 STREAM_SECONDS = 0.1
 """How soon after it was opened a stream is opened again; servers ask for less."""
 
@@ -100,8 +101,8 @@ class BoundedBody(httpx2.AsyncByteStream):
 
     def _end_message(self, end: int) -> None:
         ended = bytes(self._message[:end])
-        if self._is_stream and _BAD_RETRY.search(ended):
-            raise self._unread(NO_TIME)  # the SDK would end the connection
+        if self._is_stream and not all(map(_is_time, _RETRY.findall(ended))):
+            raise self._unread(NO_TIME)
         if any(values_in(one, VALUES) > VALUES for one in (_data_of(ended) if self._is_stream else [ended])):
             raise self._unread(MANY_VALUES)
         del self._message[:end]
@@ -113,6 +114,14 @@ class BoundedBody(httpx2.AsyncByteStream):
     def _unread(self, why: str) -> UnreadError:
         self._on_unread(why)
         return UnreadError(why)
+
+
+def _is_time(retry: bytes) -> bool:
+    """Tell whether the SDK can sleep for so many milliseconds, or passes over what is no number; else it would fail."""
+    try:
+        return 0 <= int(retry.decode("utf-8", "replace")) < _LONGEST_RETRY
+    except ValueError:
+        return True
 
 
 def _turns(piece: bytes) -> Iterator[bytes]:

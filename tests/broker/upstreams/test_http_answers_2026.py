@@ -102,6 +102,16 @@ async def test_an_answer_on_the_stream_of_a_call_is_of_that_call_whatever_its_id
     assert server.asked.count("tools/call") == 2
 
 
+@pytest.mark.parametrize("retry", [b"", b"1.5", b"soon", b"0", b"9" * 5_000])
+async def test_a_stream_that_says_nothing_of_use_about_going_on_is_read(running, retry):
+    def answered(number):
+        event = b"retry: " + retry + b"\ndata: " + reply(number, DONE) + b"\n\n"
+        return http(kind="text/event-stream", body=event)
+
+    async with connected(running, SessionlessServer(answered), mode="auto") as upstream:
+        assert (await upstream.call_tool("do", {}))["content"] == DONE["content"]
+
+
 class SwappingServer(SessionlessServer):
     """Answers its first two calls at the same time, each with what `number` makes of both ids."""
 
