@@ -12,6 +12,8 @@ import sys
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
+from broker.errors import StoreError
+from broker.store_files import VARIABLE
 from sandbox.private_folder import make_private_folder
 
 if sys.platform == "win32":
@@ -27,13 +29,21 @@ class Owner:
     """This process, as others see it; with no folder there are no others."""
 
     def __init__(self, folder: Path | None) -> None:
-        """Take the lock, in a file that others can find."""
+        """Take the lock, in a file that others can find.
+
+        Raises:
+            StoreError: The file cannot be made.
+        """
         self.name = f"{os.getpid()}-{secrets.token_hex(8)}"
         self._folder = folder
         self._file: int | None = None
         if folder is not None:
-            make_private_folder(folder)
-            self._file = os.open(folder / self.name, os.O_RDWR | os.O_CREAT, 0o600)
+            try:
+                make_private_folder(folder)
+                self._file = os.open(folder / self.name, os.O_RDWR | os.O_CREAT, 0o600)
+            except OSError as error:
+                what_to_do = f"check that it is a folder and writable, or set {VARIABLE} to another file"
+                raise StoreError(f"{folder} cannot be used: {error.strerror}; {what_to_do}.") from error
             _lock(self._file)
 
     def close(self) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from broker.errors import StoreError
 from broker.recordings.keeping.owners import Owner, lives
 
 
@@ -32,3 +33,9 @@ def test_a_name_that_no_process_has_lives_nowhere_and_removes_nothing(tmp_path, 
     assert not lives(tmp_path / "owners", name)
     assert not lives(None, name)
     assert (tmp_path / "beside").exists()
+
+
+def test_a_file_in_the_place_of_the_folder_is_named_with_what_to_do(tmp_path):
+    (tmp_path / "owners").touch()
+    with pytest.raises(StoreError, match=r"owners cannot be used: File exists; .* set CODEMODE_STORE"):
+        Owner(tmp_path / "owners")
