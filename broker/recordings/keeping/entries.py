@@ -5,6 +5,7 @@ Above: recordings.py. Below: parts.py.
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -25,6 +26,9 @@ SELECT = (
     'FROM recording_line WHERE recording_line.recording = recording.id AND line LIKE \'{"event":"stepped",%\') END, '
     "ended, bytes, is_imported, was_resumed, coalesce(ran, max(ended - began, 0)) FROM recording"
 )
+
+_NO_PART_OF_AN_ID = re.compile(r"[^0-9a-z_]")
+_ID_CHARACTERS = 40
 
 
 class Times(NamedTuple):
@@ -99,11 +103,15 @@ class RecordingEntry:
 
 
 def read_entry(row: tuple[Any, ...], lives: Callable[[str], bool]) -> RecordingEntry:
-    """Read a row of `SELECT`; `lives` tells whether the process of an owner's name has not ended."""
+    """Read a row of `SELECT`; `lives` tells whether the process of an owner's name has not ended.
+
+    An id that somebody has written into the store is no terminal sequence and no path here.
+    """
     number, run_id, began, mode, filename, state, owner, calls, ended, size, imported, resumed, ran = row
     has_crashed = owner == SHUTDOWN or (state == "running" and not lives(owner))
     now: State = "interrupted" if has_crashed else state
     flags = bool(resumed), has_crashed
+    run_id = _NO_PART_OF_AN_ID.sub("?", run_id[:_ID_CHARACTERS])
     return RecordingEntry(
         number, run_id, began, mode, filename, now, calls, ended, size, bool(imported), ran, *flags, owner
     )

@@ -166,6 +166,15 @@ async def test_an_imported_recording_is_no_principals(broker, tmp_path):
         every.export(run, tmp_path / "nowhere" / "run.jsonl")
 
 
+async def test_an_id_that_somebody_wrote_into_the_store_is_no_terminal_sequence_and_no_path(broker, store, tmp_path):
+    await run_of(broker)
+    (tmp_path / "run_ab").mkdir()
+    store.execute("UPDATE recording SET run_id = ?", ("run_ab/../\x1b[2J" + "0" * 1_000,))
+    [entry] = broker.recordings().list()
+    assert entry.run_id == "run_ab??????2?" + "0" * 26
+    assert broker.recordings().export("last", tmp_path) == tmp_path / f"{entry.run_id}.jsonl"
+
+
 async def test_a_replay_calls_no_server_and_takes_the_same_steps(broker, calls):
     recording = broker.recordings().get((await run_of(broker)).run_id)
     calls.clear()
