@@ -101,16 +101,14 @@ def import_file(recordings: Recordings, path: Path) -> Recording:
     begun = recording.begun
     with _named(str(path)):
         state = recording.state
-    number = recordings.begin(begun.run_id, begun.mode, begun.filename, is_imported=True)
-    try:
+    times = Times(begun.at, recording.last_at, recording.lain)
+    # All of it or nothing, also where the process is killed.
+    with recordings.together():
+        number = recordings.begin(begun.run_id, begun.mode, begun.filename, is_imported=True)
         for index, line in enumerate(file.lines):
             values = file.values if index == 0 else {}
             recordings.content.append(number, index, line, values)
-        times = Times(begun.at, recording.last_at, recording.lain)
         recordings.settle(number, state, len(recording.calls), times)
-    except BaseException:
-        recordings.remove([number])
-        raise
     return recording
 
 

@@ -5,6 +5,9 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import json
+import signal
+import subprocess
+import sys
 from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -345,6 +348,28 @@ def test_of_a_file_that_cannot_be_imported_to_its_end_nothing_stays(recordings, 
         import_file(recordings, EXAMPLE)
     assert recordings.entries() == []
     monkeypatch.undo()
+    assert import_file(recordings, EXAMPLE).state == "completed"
+
+
+KILLED = """
+import os, signal, sys
+from pathlib import Path
+from broker.recordings.keeping.recordings import Recordings
+from broker.recordings.keeping.transfer import import_file
+from broker.store import Store
+
+Recordings.settle = lambda *_: os.kill(os.getpid(), signal.SIGKILL)
+with Store(sys.argv[1]) as store, Recordings(store) as recordings:
+    import_file(recordings, Path(sys.argv[2]))
+"""
+
+
+def test_of_a_file_during_whose_import_the_process_is_killed_nothing_stays(recordings):
+    killed = subprocess.run(  # noqa: S603  # the program above
+        [sys.executable, "-c", KILLED, str(recordings.store.path), str(EXAMPLE)], timeout=120, check=False
+    )
+    assert killed.returncode == -signal.SIGKILL
+    assert recordings.entries() == []
     assert import_file(recordings, EXAMPLE).state == "completed"
 
 
