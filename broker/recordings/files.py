@@ -17,10 +17,9 @@ from pydantic import ValidationError
 from broker.errors import RecordingError
 from broker.named_file import read_named
 from broker.recordings.events import EVENT, FORMAT, LINE, Ended, Kept, KeptValue, Sealed, Stepped
-from broker.recordings.lines import explain
+from broker.recordings.lines import MAX_LINE_BYTES, counted_values, explain
 from broker.recordings.parts import ByDigest
 from broker.recordings.reading import recording_of_lines
-from broker.value_count import values_in
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -30,11 +29,6 @@ if TYPE_CHECKING:
     from broker.recordings.recording import Recording
 
 MAX_FILE_BYTES = 1024 * 1024 * 1024
-MAX_LINE_BYTES = 64 * 1024 * 1024
-MAX_LINE_VALUES = 2_000_000
-"""How many values a line may hold, or a value that is kept; more than a script may be given or give at once."""
-MAX_FILE_VALUES = 20_000_000
-"""How many values all events together may hold: they are in memory at once."""
 
 
 @dataclass
@@ -45,13 +39,11 @@ class RecordingFile:
         lines: The events, as they are written.
         values: Large values by digest.
         cut: What says that the file is cut short; empty where it is whole.
-        value_count: About how many values the events hold.
     """
 
     lines: list[str] = field(default_factory=list)
     values: dict[str, str] = field(default_factory=dict)
     cut: str = ""
-    value_count: int = 0
 
 
 def export_lines(lines: Iterable[str], value: Callable[[str], str | None]) -> Iterator[str]:
@@ -144,7 +136,8 @@ def _take(line: bytes, number: int, file: RecordingFile, seal: hashlib._Hash) ->
     """Take one line; returns whether it is the seal."""
     if len(line) > MAX_LINE_BYTES:
         raise RecordingError(f"line {number}: it has {len(line)} bytes, and {MAX_LINE_BYTES} are allowed")
-    count = _counted(line, number)
+    where = f"line {number}"
+    counted_values(line, where)
     text = line.decode("utf-8", "replace")
     try:
         read = LINE.validate_json(text)
@@ -158,32 +151,18 @@ def _take(line: bytes, number: int, file: RecordingFile, seal: hashlib._Hash) ->
         case KeptValue():
             if hashlib.sha256(read.text.encode()).hexdigest() != read.sha256:
                 raise RecordingError(f"line {number}: the value does not fit its digest, so it was changed")
-            _counted(read.text.encode(), number)
+            counted_values(read.text.encode(), where)
             file.values[read.sha256] = read.text
         case _:
             file.lines.append(text)
-            file.value_count += count
-            if file.value_count > MAX_FILE_VALUES:
-                raise RecordingError(f"it has more than the {MAX_FILE_VALUES:,} values that are allowed")
     return False
-
-
-def _counted(text: bytes, number: int) -> int:
-    """Return about how many values a text holds, before it is decoded.
-
-    Raises:
-        RecordingError: They are too many.
-    """
-    count = values_in(text, MAX_LINE_VALUES)
-    if count > MAX_LINE_VALUES:
-        raise RecordingError(f"line {number}: it has more than the {MAX_LINE_VALUES:,} values that are allowed")
-    return count
 
 
 def _digests(line: str, number: int) -> Iterator[str]:
     """Return the digests that a line names, without reading values that it holds."""
     if '"sha256":' not in line:
         return
+    counted_values(line.encode(), f"line {number}")
     try:
         event = EVENT.validate_json(line)
     except ValidationError as error:  # somebody has written into the store, or it is damaged

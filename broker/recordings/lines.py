@@ -12,12 +12,19 @@ from pydantic import ValidationError
 
 from broker.errors import RecordingError
 from broker.recordings.events import EVENT, VERSION
+from broker.value_count import values_in
 from codegen.plain_text import one_line
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from broker.recordings.events import Event
+
+MAX_LINE_BYTES = 64 * 1024 * 1024
+MAX_LINE_VALUES = 2_000_000
+"""How many values a line may hold, or a value that is kept; more than a script may be given or give at once."""
+MAX_VALUES = 20_000_000
+"""How many values all events together may hold: they are in memory at once."""
 
 _PLACE_CHARACTERS = 100
 _FAULT_CHARACTERS = 400
@@ -27,13 +34,29 @@ def read_events(lines: Iterable[str]) -> Iterator[Event]:
     """Read lines one after the other.
 
     Raises:
-        RecordingError: A line is none of ours; the text names it.
+        RecordingError: A line is none of ours, or holds too much; the text names it.
     """
+    room = MAX_VALUES
     for number, line in enumerate(lines, start=1):
+        room -= counted_values(line.encode(), f"line {number}")
+        if room < 0:
+            raise RecordingError(f"it has more than the {MAX_VALUES:,} values that are allowed")
         try:
             yield EVENT.validate_json(line)
         except ValidationError as error:
             raise RecordingError(f"line {number}: {explain(line, error)}") from None
+
+
+def counted_values(text: bytes, where: str) -> int:
+    """Return about how many values a text holds, before it is decoded.
+
+    Raises:
+        RecordingError: They are too many; the text names `where` they are.
+    """
+    count = values_in(text, MAX_LINE_VALUES)
+    if count > MAX_LINE_VALUES:
+        raise RecordingError(f"{where}: it has more than the {MAX_LINE_VALUES:,} values that are allowed")
+    return count
 
 
 def explain(line: str, error: ValidationError) -> str:

@@ -8,6 +8,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from broker.errors import RecordingError
+from broker.recordings.files import MAX_FILE_BYTES
+from broker.recordings.lines import MAX_LINE_BYTES, counted_values
+
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
@@ -35,11 +39,20 @@ class RecordedContent:
             self._store.execute("INSERT INTO recording_line VALUES (?, ?, ?)", (recording, number, line))
 
     def lines(self, recording: int, *, most: int = -1) -> Iterator[str]:
-        """Return the lines of a recording in order, the first `most` of them if that is not negative."""
-        rows = self._store.execute(
-            "SELECT line FROM recording_line WHERE recording = ? ORDER BY number LIMIT ?", (recording, most)
-        )
-        return (line for (line,) in rows)
+        """Return the lines of a recording in order, the first `most` of them if that is not negative.
+
+        Raises:
+            RecordingError: They are more than a file may have; nothing of them was read.
+        """
+        found, parameters = "FROM recording_line WHERE recording = ? ORDER BY number LIMIT ?", (recording, most)
+        rows = self._store.execute(f"SELECT length(CAST(line AS BLOB)) {found}", parameters)
+        sizes = [int(size) for (size,) in rows]
+        for number, size in enumerate(sizes, start=1):
+            if size > MAX_LINE_BYTES:
+                raise RecordingError(f"line {number}: it has {size} bytes, and {MAX_LINE_BYTES} are allowed")
+        if sum(sizes) > MAX_FILE_BYTES:
+            raise RecordingError(f"it has more than the {MAX_FILE_BYTES} bytes that are allowed")
+        return (line for (line,) in self._store.execute(f"SELECT line {found}", parameters))
 
     def line_count(self, recording: int) -> int:
         """Return how many lines a recording has."""
@@ -57,9 +70,22 @@ class RecordedContent:
         return int(size)
 
     def value(self, sha256: str) -> str | None:
-        """Return the JSON text of a value that is kept by digest."""
-        rows = self._store.execute("SELECT text FROM recording_value WHERE sha256 = ?", (sha256,))
-        return str(rows[0][0]) if rows else None
+        """Return the JSON text of a value that is kept by digest.
+
+        Raises:
+            RecordingError: It is larger than one in a file may be.
+        """
+        rows = self._store.execute(
+            "SELECT CASE WHEN length(CAST(text AS BLOB)) <= ? THEN text END FROM recording_value WHERE sha256 = ?",
+            (MAX_LINE_BYTES, sha256),
+        )
+        if not rows:
+            return None
+        where, text = f"the value {sha256[:12]}…", rows[0][0]
+        if text is None:
+            raise RecordingError(f"{where}: it has more than the {MAX_LINE_BYTES} bytes that are allowed")
+        counted_values(text.encode(), where)
+        return str(text)
 
     def digests(self, recording: int) -> list[str]:
         """Return the digests of the values that a recording names."""

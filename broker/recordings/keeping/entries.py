@@ -9,6 +9,7 @@ import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from broker.recordings.lines import MAX_LINE_BYTES
 from broker.recordings.parts import MOST
 
 if TYPE_CHECKING:
@@ -19,10 +20,12 @@ if TYPE_CHECKING:
 SHUTDOWN = "shutdown"
 """The owner of an interrupted run that goes on as after a crash: its process was told to end, or the disk was full."""
 
+# What is longer than a line may be is not read as JSON, which takes four times as much memory.
+_IS_JSON = f"length(CAST(line AS BLOB)) <= {MAX_LINE_BYTES} AND json_valid(line)"
 # Of a run that is not settled, as after a crash, its calls are counted.
 SELECT = (
-    "SELECT id, run_id, began, mode, filename, state, owner, CASE WHEN state != 'running' THEN calls ELSE "
-    "(SELECT coalesce(sum(CASE WHEN json_valid(line) THEN json_array_length(line, '$.calls') END), 0) "
+    "SELECT id, run_id, began, mode, filename, state, owner, CASE WHEN state != 'running' THEN calls ELSE "  # noqa: S608
+    f"(SELECT coalesce(sum(CASE WHEN {_IS_JSON} THEN json_array_length(line, '$.calls') END), 0) "
     'FROM recording_line WHERE recording_line.recording = recording.id AND line LIKE \'{"event":"stepped",%\') END, '
     "ended, bytes, is_imported, was_resumed, coalesce(ran, max(ended - began, 0)) FROM recording"
 )
@@ -51,7 +54,7 @@ def seen_by(principal: str | None) -> tuple[str, tuple[str, ...]]:
     """
     if principal is None:
         return "1", ()
-    begun = "SELECT CASE WHEN json_valid(line) THEN coalesce(json_extract(line, '$.principal'), '') END "
+    begun = f"SELECT CASE WHEN {_IS_JSON} THEN coalesce(json_extract(line, '$.principal'), '') END "
     begun += "FROM recording_line WHERE recording_line.recording = recording.id AND number = 0"
     return f"NOT is_imported AND ? = ({begun})", (principal,)
 

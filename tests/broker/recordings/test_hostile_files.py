@@ -21,12 +21,13 @@ from broker.calls.content_blocks import ContentBlocks
 from broker.cli.show import shown
 from broker.errors import RecordingError
 from broker.recordings import files
+from broker.recordings import lines as lines_module
 from broker.recordings import recording as recording_module
 from broker.recordings.files import read_file, read_recording
 from broker.recordings.journal.recorded_grants import denials_given_back, grants_given_back
 from broker.recordings.journal.retracing import past_of
 from broker.recordings.keeping.entries import Times
-from broker.recordings.keeping.transfer import import_file
+from broker.recordings.keeping.transfer import exported, import_file, load_whole
 from broker.recordings.parts import MOST, ByDigest, Inline
 from broker.recordings.recording import MOST_USED
 from broker.recordings.replay.compare import compare_recordings
@@ -222,18 +223,55 @@ def test_a_line_of_too_many_values_is_not_decoded(tmp_path, monkeypatch, event):
     lines = EXAMPLE.read_text().splitlines(keepends=True)[:-1]
     path.write_text("".join([*lines, json.dumps(event | ({"at": 1} if event["event"] == "ended" else {})), "\n"]))
     assert len(read_file(path).lines) + len(read_file(path).values) == len(lines) + 1
-    monkeypatch.setattr(files, "MAX_LINE_VALUES", 1_000)
+    monkeypatch.setattr(lines_module, "MAX_LINE_VALUES", 1_000)
     with pytest.raises(RecordingError, match=f"line {len(lines) + 1}: it has more than the 1,000 values"):
         read_file(path)
 
 
 def test_events_of_too_many_values_are_refused_and_commas_in_a_text_are_none(tmp_path, monkeypatch):
-    monkeypatch.setattr(files, "MAX_LINE_VALUES", 1_000)
+    monkeypatch.setattr(lines_module, "MAX_LINE_VALUES", 1_000)
     text = {"stream": "stdout", "text": {"value": "," * 5_000}}
-    assert read_file(with_line(tmp_path, event="ended", outcome={"value": {}}, printed=[text])).value_count > 1_000
-    monkeypatch.setattr(files, "MAX_FILE_VALUES", 1_000)
-    with pytest.raises(RecordingError, match="it has more than the 1,000 values that are allowed"):
-        read_file(EXAMPLE)
+    path = with_line(tmp_path, event="ended", outcome={"value": {}}, printed=[text])
+    assert read_recording(path).calls
+    monkeypatch.setattr(lines_module, "MAX_VALUES", 1_000)
+    with pytest.raises(RecordingError, match=r"run\.jsonl: it has more than the 1,000 values that are allowed"):
+        read_recording(path)
+
+
+SPOILT = {
+    "a line": (
+        "UPDATE recording_line SET line = substr(line, 1, 20) || hex(zeroblob(33554433)) WHERE number = 9",
+        r"run_\w+: line 10: it has 67108886 bytes, and 67108864 are allowed",
+    ),
+    "a line behind an end of text": (
+        "UPDATE recording_line SET line = char(0) || hex(zeroblob(33554433)) WHERE number = 9",
+        r"run_\w+: line 10: it has 67108867 bytes, and 67108864 are allowed",
+    ),
+    "lines of values": (
+        "UPDATE recording_line SET line = '\"sha256\":' || replace(hex(zeroblob(2000001)), '00', '[]') WHERE number=9",
+        r"run_\w+: line 10: it has more than the 2,000,000 values that are allowed",
+    ),
+    "a value": (
+        "UPDATE recording_value SET text = '\"' || hex(zeroblob(33554433)) || '\"'",
+        r"the value \w+…: it has more than the 67108864 bytes that are allowed",
+    ),
+    "a value of values": (
+        "UPDATE recording_value SET text = '[' || replace(hex(zeroblob(2000001)), '00', '0,') || '0]'",
+        r"the value \w+…: it has more than the 2,000,000 values that are allowed",
+    ),
+}
+
+
+@pytest.mark.parametrize(("statement", "said"), SPOILT.values(), ids=SPOILT)
+def test_what_is_longer_in_the_store_than_a_file_may_be_is_refused(recordings, statement, said):
+    import_file(recordings, EXAMPLE)
+    [entry] = recordings.entries()
+    assert load_whole(recordings, entry).calls
+    recordings.store.execute(statement)
+    with pytest.raises(RecordingError, match=said):
+        load_whole(recordings, entry)
+    with pytest.raises(RecordingError, match=said):
+        list(exported(recordings, entry))
 
 
 def with_kept(folder, text, count):
@@ -355,7 +393,7 @@ KILLED = """
 import os, signal, sys
 from pathlib import Path
 from broker.recordings.keeping.recordings import Recordings
-from broker.recordings.keeping.transfer import import_file
+from broker.recordings.keeping.transfer import exported, import_file, load_whole
 from broker.store import Store
 
 Recordings.settle = lambda *_: os.kill(os.getpid(), signal.SIGKILL)
