@@ -75,10 +75,12 @@ def compare_recordings(first: Recording, second: Recording, ignored: Collection[
     Raises:
         RecordingError: One of them does not hold its content.
         ValueError: A pointer is to nothing that is compared.
-        TypeError: One is not a `Recording`.
+        TypeError: One is not a `Recording`, or `ignored` is a single text.
     """
     check_recording(first)
     check_recording(second)
+    if isinstance(ignored, str):
+        raise TypeError(f"ignored are several JSON pointers: write [{ignored!r}]")
     for place in ignored:
         if not is_compared(place):
             raise ValueError(

@@ -193,6 +193,8 @@ async def test_another_script_is_compared_on_the_recorded_answers(broker, calls)
     assert (calls, len(broker.recordings().list())) == ([], 1)
     with pytest.raises(ValueError, match=r"ignored are JSON pointers as '/result/updated_at'.*; not 'outcome'"):
         compare_recordings(recording, again, ["outcome"])
+    with pytest.raises(TypeError, match=r"ignored are several JSON pointers: write \['/printed'\]"):
+        compare_recordings(recording, again, "/printed")
 
 
 async def test_the_same_script_is_compared_live(broker):
