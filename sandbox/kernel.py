@@ -14,7 +14,7 @@ import anyio
 from sandbox.errors import KernelGoneError
 from sandbox.limits import check_limits
 from sandbox.outcome import Raised, Stopped
-from sandbox.perform import check_script, perform, refuse_every_call
+from sandbox.perform import check_conditions, check_script, perform, refuse_every_call
 from sandbox.terms import Terms
 
 if TYPE_CHECKING:
@@ -74,10 +74,12 @@ class Kernel:
         Raises:
             KernelGoneError: The kernel is gone; the text says why.
             SandboxError: There is no worker process for it any more; the kernel is gone.
-            ValueError: The script is not text or is too long, or `limits` is not a `Limits`.
+            ValueError: The script is not text or is too long, `limits` is not a `Limits`, `filename` not text, or
+                `on_output` no plain function.
         """
         check_script(script)
         check_limits(limits)
+        check_conditions(filename or "", on_output)
         async with self._busy:
             if self._gone:
                 raise KernelGoneError(

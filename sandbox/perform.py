@@ -5,6 +5,7 @@ Above: `Sandbox.run` and `Kernel.run`. Below: run.py, which drives, and output.p
 
 from __future__ import annotations
 
+import inspect
 from typing import TYPE_CHECKING, Any
 
 from sandbox.journal import Journal, NoJournal, Past
@@ -39,6 +40,22 @@ def check_script(script: str) -> None:
         raise ValueError(f"the script must be text, not {type(given).__name__}")  # noqa: TRY004  # one type for bad input
     if len(script) > MAX_SCRIPT_CHARACTERS:
         raise ValueError(f"the script has {len(script)} characters, and {MAX_SCRIPT_CHARACTERS} are allowed")
+
+
+def check_conditions(filename: object, on_output: object, *, seed: object = None, wall_ns: object = None) -> None:
+    """Refuse conditions of a run that would fail later, inside the guest or on the way to it.
+
+    Raises:
+        ValueError: `filename` is not text, `on_output` no plain function, or `seed` or `wall_ns` out of its bounds.
+    """
+    if not isinstance(filename, str):
+        raise ValueError(f"filename must be text, not {type(filename).__name__}")  # noqa: TRY004  # as above
+    if on_output is not None and (not callable(on_output) or inspect.iscoroutinefunction(on_output)):
+        raise ValueError("on_output must be a plain function, called on the event loop: no `async def`")
+    for name, number, bits in (("seed", seed, 64), ("wall_ns", wall_ns, 63)):
+        # Rejects bool, which is no number here.
+        if number is not None and (type(number) is not int or not 0 <= number < 2**bits):
+            raise ValueError(f"{name} must be an integer from 0 to 2**{bits} - 1")
 
 
 async def perform(  # noqa: PLR0913  # a run's conditions

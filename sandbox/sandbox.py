@@ -15,7 +15,7 @@ from sandbox.errors import SandboxClosedError
 from sandbox.images import load_selected
 from sandbox.kernel import Kernel
 from sandbox.limits import Limits, check_limits
-from sandbox.perform import check_script, perform, refuse_every_call
+from sandbox.perform import check_conditions, check_script, perform, refuse_every_call
 from sandbox.pool import Pool, Spares
 from sandbox.process_isolate import ProcessIsolate
 from sandbox.system_limits import check_address_space
@@ -169,7 +169,7 @@ class Sandbox:
             manifest: The stubs the script may import from `tools`; shape in `sandbox/guest/stubs.py`.
             filename: How tracebacks call the script.
             limits: Bounds of this run.
-            seed: Where the run's random numbers come from; drawn if not given.
+            seed: Where the run's random numbers come from, of 64 bits; drawn if not given.
             wall_ns: Unix time at which the run's clock starts, in nanoseconds; now if not given.
             on_output: Receives ("stdout" or "stderr", text) as it is printed, on the event loop's thread: be quick.
                 What it raises ends the run, and `run` raises it.
@@ -179,10 +179,12 @@ class Sandbox:
 
         Raises:
             SandboxClosedError: The sandbox is not entered.
-            ValueError: The script is longer than `MAX_SCRIPT_CHARACTERS`.
+            ValueError: The script is longer than `MAX_SCRIPT_CHARACTERS` or not text, `limits` is not a `Limits`,
+                `filename` not text, `on_output` no plain function, or `seed` or `wall_ns` is out of its bounds.
         """
         check_script(script)
         check_limits(limits)
+        check_conditions(filename, on_output, seed=seed, wall_ns=wall_ns)
         isolate = self._isolate()
         seed = secrets.randbits(64) if seed is None else seed
         terms = Terms(limits or self._limits, seed, time.time_ns() if wall_ns is None else wall_ns)
@@ -212,6 +214,7 @@ class Sandbox:
 
         Raises:
             SandboxClosedError: The sandbox is not entered.
+            ValueError: `limits` is not a `Limits`, or `seed` out of its bounds.
 
         Example:
             async with sandbox.kernel() as kernel:
@@ -219,6 +222,7 @@ class Sandbox:
                 result = await kernel.run("total")
         """
         check_limits(limits)
+        check_conditions("", None, seed=seed)
         isolate = self._isolate()
         kernel = Kernel(isolate, limits or self._limits, secrets.randbits(64) if seed is None else seed)
         try:

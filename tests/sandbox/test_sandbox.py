@@ -102,6 +102,37 @@ async def test_a_script_that_is_too_long_is_refused_before_it_runs(sandbox):
             await method("#" * (2 * 1024 * 1024 + 1))
 
 
+async def told(_stream, _text):
+    """Nobody awaits it."""
+
+
+@pytest.mark.parametrize(
+    ("condition", "said"),
+    [
+        ({"seed": "1"}, r"^seed must be an integer from 0 to 2\*\*64 - 1$"),
+        ({"seed": True}, r"^seed must be"),
+        ({"seed": 2**64}, r"^seed must be"),
+        ({"wall_ns": 1.5}, r"^wall_ns must be an integer from 0 to 2\*\*63 - 1$"),
+        ({"wall_ns": -1}, r"^wall_ns must be"),
+        ({"filename": b"a.py"}, r"^filename must be text, not bytes$"),
+        ({"on_output": "print"}, r"^on_output must be a plain function"),
+        ({"on_output": told}, r"^on_output must be a plain function"),
+    ],
+    ids=str,
+)
+async def test_a_condition_that_would_fail_late_is_refused_before_the_script_runs(sandbox, condition, said):
+    with pytest.raises(ValueError, match=said):
+        await sandbox.run("1", **condition)
+    if "seed" in condition:
+        with pytest.raises(ValueError, match=said):
+            await sandbox.kernel(**condition).__aenter__()
+    elif "wall_ns" not in condition:
+        async with sandbox.kernel() as kernel:
+            with pytest.raises(ValueError, match=said):
+                await kernel.run("1", **condition)
+            assert (await kernel.run("1")).outcome == Completed(1)
+
+
 async def test_a_long_script_runs(sandbox):
     script = "\n".join(f"value_{line} = {line}" for line in range(20_000)) + "\nvalue_19999"
     with anyio.fail_after(60):
