@@ -102,9 +102,9 @@ class Session:
         self.surface = Surface(session=self)
 
     @property
-    def grants(self) -> tuple[Grant, ...]:
-        """What may be called now, including what people have allowed."""
-        return tuple(held.grant for held in self._desk.book.held)
+    def grants(self) -> dict[str, Grant]:
+        """What may be called now, including what people have allowed, by the ids that `revoke` takes."""
+        return {held.id: held.grant for held in self._desk.book.held}
 
     def is_described(self, entry: CatalogEntry) -> bool:
         """Tell whether the current definition of a tool was described to this session.
@@ -373,12 +373,12 @@ class Session:
         self._recorder.unfinished.forget_request(run_id)
 
     def revoke(self, grant_id: str) -> bool:
-        """Revoke a grant, in parked runs of the session too. Return whether the session held it.
+        """Revoke a grant by its id in `grants`, in parked runs of the session too. Return whether the session held it.
 
-        The next call is decided without it.
+        The next call is decided without it. A permanent one is removed from the store.
 
         Raises:
-            StoreError: The grant is revoked, but a parked run cannot be told of it.
+            StoreError: The session holds the grant no longer, but the store or a parked run cannot be told of it.
             TypeError: `grant_id` is no text.
         """
         check_texts(grant_id=grant_id)

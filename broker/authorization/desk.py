@@ -106,6 +106,8 @@ class ConsentDesk:
         for run in self.open_runs:
             for one in taken:
                 run.journal.revoked(one)
+        if self.kept is not None and grant_id.startswith(KEPT):
+            self.kept.revoke(grant_id)
         return revoked
 
     def give(self, grant: Grant, *, run: str, by: str) -> Held:

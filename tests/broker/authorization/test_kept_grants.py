@@ -78,6 +78,15 @@ async def test_what_was_allowed_permanently_holds_in_later_sessions(store):
     assert (kept.definition, kept.by) == (spec(), "person")
 
 
+async def test_revoked_by_its_session_it_holds_in_no_later_one(store):
+    session = desk(store, Person())
+    await decide(session, call(path="a"))
+    [held] = session.book.held
+    assert session.revoke(held.id) is held
+    assert KeptGrants(store).every() == []
+    assert (await decide(desk(store), call(path="a")))[0] == "Deny"
+
+
 async def test_it_does_not_hold_for_another_definition_and_the_difference_is_shown(store):
     await decide(desk(store, Person()), call(path="a"))
     changed = spec("Deletes.")

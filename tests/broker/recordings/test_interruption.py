@@ -189,7 +189,7 @@ async def test_of_an_answer_that_cannot_be_written_down_nothing_is_held(opened, 
         box.reply(asked.id, [Grant("desk.add", scope="run", calls=2), Denial("desk.echo", "x" * 30_000)])
         with pytest.raises(RunInterruptedError):
             await session.wait_for(parked.run_id)
-        assert (session.grants, calls) == ((), [])
+        assert (session.grants, calls) == ({}, [])
         free()
         again = await session.wait_for(parked.run_id)
         assert (again.outcome, calls) == ("parked", [])
