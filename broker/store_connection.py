@@ -20,9 +20,11 @@ if TYPE_CHECKING:
 BUSY_SECONDS = 5.0
 """How long a statement waits for another process that writes."""
 
+NEW_ONE = "move it away, and a new one is made"
+"""What to do with a store that is damaged."""
+
 _RETRY_SECONDS = 0.02
 _FAULT_CHARACTERS = 100
-_NEW_ONE = "move it away, and a new one is made"
 # By the primary code of SQLite's result; the low byte of the extended one.
 _PROBLEMS = {
     sqlite3.SQLITE_FULL: "the disk is full; free some space",
@@ -30,7 +32,7 @@ _PROBLEMS = {
     sqlite3.SQLITE_CANTOPEN: "it cannot be opened; check that its folder exists and is writable",
     sqlite3.SQLITE_PERM: "it may not be opened; check who owns the file",
     sqlite3.SQLITE_AUTH: "it may not be opened; check who owns the file",
-    sqlite3.SQLITE_CORRUPT: f"it is damaged; {_NEW_ONE}",
+    sqlite3.SQLITE_CORRUPT: f"it is damaged; {NEW_ONE}",
     sqlite3.SQLITE_NOTADB: "it is not a database of codemode; move it away, and codemode makes a new one",
     sqlite3.SQLITE_BUSY: f"another process has kept it locked for {BUSY_SECONDS:g} s; end that process",
     sqlite3.SQLITE_LOCKED: f"another process has kept it locked for {BUSY_SECONDS:g} s; end that process",
@@ -93,7 +95,7 @@ def problem_of(error: sqlite3.Error, path: Path | None) -> StoreError | None:
         from codegen.plain_text import one_line  # noqa: PLC0415  # Tab completion reads stores without codegen
 
         # Our statements fit the tables that we have made.
-        words = f"its tables are not those of codemode ({one_line(str(error), _FAULT_CHARACTERS)}); {_NEW_ONE}"
+        words = f"its tables are not those of codemode ({one_line(str(error), _FAULT_CHARACTERS)}); {NEW_ONE}"
     if words is None:
         return None
     return StoreError(

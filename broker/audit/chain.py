@@ -13,7 +13,9 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
+from broker.errors import StoreError
 from broker.store import Tables
+from broker.store_connection import NEW_ONE, name_of
 from codegen.tool_spec import canonical_json
 
 if TYPE_CHECKING:
@@ -25,6 +27,7 @@ FIRST = "0" * 64
 """The previous hash of the first record."""
 
 _TRIES = 10
+_LAST = 2**63 - 1
 _BEFORE_ALL = -(2**63)
 """Ours begin at 1; one of a lower number was inserted, and is found as such."""
 
@@ -96,6 +99,8 @@ def append(store: Store, fields: dict[str, Any]) -> int:
     with store.transaction():
         last = store.execute("SELECT number, hash FROM audit ORDER BY number DESC LIMIT 1")
         number, previous = (last[0][0] + 1, last[0][1]) if last else (1, FIRST)
+        if number > _LAST:
+            raise StoreError(f"{name_of(store.path)}: the audit has a record of the last number; {NEW_ONE}.")
         time = _now()
         text = canonical_json({"number": number, "time": time, "previous": previous, **fields})
         values = (number, fields["run"], fields["server"], time, text, _hash(text))
@@ -188,7 +193,9 @@ def prune(store: Store, *, before: str = "", keep: int | None = None, at_most: i
         through = min(through, last - 1, last if at_most is None else first - 1 + at_most)
         if through < first:
             return 0
-        [[digest]] = store.execute("SELECT hash FROM audit WHERE number = ?", (through,))
+        # The very one may be missing: somebody has written into the store.
+        last_gone = "SELECT number, hash FROM audit WHERE number <= ? ORDER BY number DESC LIMIT 1"
+        [[through, digest]] = store.execute(last_gone, (through,))
         append(store, {"kind": PRUNED, "run": "", "server": "", "through": through, "through_hash": digest})
         store.execute("INSERT INTO audit_pruned VALUES (?)", (through,))
         store.execute("DELETE FROM audit WHERE number <= ?", (through,))

@@ -207,6 +207,19 @@ async def test_a_record_inserted_before_the_first_shows(path, desk, number):
         assert verify(store).fault.endswith("is missing, or was changed")
 
 
+async def test_behind_a_record_of_the_last_number_nothing_is_recorded_and_so_nothing_sent(path, desk, reached):
+    with Store(path) as store:
+        await run(store, desk, "desk.note")
+        reached.clear()
+        store.execute("INSERT INTO audit SELECT ?, run, server, time, record, hash FROM audit LIMIT 1", (2**63 - 1,))
+        with pytest.raises(RunInterruptedError, match=r"the audit has a record of the last number; .* is made"):
+            await run(store, desk, "desk.note")
+        with pytest.raises(StoreError, match="of the last number"):
+            prune(store, keep=1)
+        assert verify(store).fault.endswith("is missing, or was changed")
+    assert reached == []
+
+
 @pytest.mark.parametrize(
     ("last", "said"),
     [
@@ -223,6 +236,19 @@ async def test_records_that_are_missing_at_the_beginning_are_counted(path, desk,
     raw.close()
     with Store(path) as store:
         assert verify(store).fault == said
+
+
+async def test_records_are_pruned_also_where_the_last_to_go_is_missing(path, desk):
+    with Store(path) as store:
+        await run(store, desk, "desk.note")
+        last = verify(store).count
+        with store.transaction():
+            store.execute("INSERT INTO audit_pruned VALUES (?)", (last,))
+            store.execute("DELETE FROM audit WHERE number = ?", (last - 5,))
+            store.execute("DELETE FROM audit_pruned")
+        prune(store, keep=5)
+        assert [entry.record["number"] for entry in entries(store)] == [*range(last - 4, last + 2)]
+        assert verify(store).fault == f"records 1 to {last - 5} are missing, and none says that they were pruned"
 
 
 async def test_what_was_pruned_is_said_and_the_rest_is_still_whole(path, desk):
