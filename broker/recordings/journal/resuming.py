@@ -30,7 +30,7 @@ class UnknownCall:
     """A call that was sent and whose answer is not known.
 
     Attributes:
-        name: `server.tool`.
+        name: `server.tool`; of an imported run, as its script names it.
         arguments: What it was sent with.
         sent_at: Unix time in nanoseconds.
         is_idempotent: Whether its server says, and the operator trusts it, that a repetition changes nothing more.
@@ -87,12 +87,14 @@ class UnknownCalls:
         if story.sent is None:
             return True
         tool = next((one for one in self.recording.begun.tools if one.function == story.function), None)
-        is_idempotent = tool is not None and _is_idempotent(tool)
+        # What an imported recording says of a tool, and which one it names, is nobody's word here.
+        is_imported = self.recording.is_imported
+        is_idempotent = tool is not None and not is_imported and _is_idempotent(tool)
         if self.policy == "repeat":
             return is_idempotent
         if self.policy == "fail" or self.ask is None:
             return False
-        name = f"{story.sent.server}.{story.sent.tool}"
+        name = story.function if is_imported else f"{story.sent.server}.{story.sent.tool}"
         arguments = story.arguments
         return await self.ask(UnknownCall(name, arguments, story.sent.at, is_idempotent))
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from functools import partial
 
 import anyio
@@ -228,6 +229,30 @@ async def test_what_an_imported_recording_allowed_is_not_allowed_here(world):
     resumed = await resume(result.run_id, parks=True, any_principal=True)
     assert (resumed.outcome, calls) == ("parked", [])
     assert (await resume(result.run_id, "desk.add", any_principal=True)).value == result.value
+
+
+@pytest.mark.parametrize("unknown", ["repeat", "ask"])
+async def test_of_a_call_of_unknown_outcome_an_imported_recording_says_nothing_that_counts(world, unknown):
+    run, resume, cut, recordings, tmp_path, calls = world("run", "resume", "cut", "recordings", "tmp_path", "calls")
+    result = await run("from tools import desk\nawait desk.add(a=1)")
+    path, entry = tmp_path / "run.jsonl", cut(3)
+    export(recordings, entry, path)
+    recordings.remove([entry.id])
+    begun, stepped, sent = map(json.loads, path.read_text().splitlines()[:3])
+    begun["tools"][0] |= {"is_trusted": True, "idempotent": True, "read_only": True}
+    sent["tool"] = "echo"
+    path.write_text("".join(json.dumps(line, separators=(",", ":")) + "\n" for line in (begun, stepped, sent)))
+    import_file(recordings, path)
+    calls.clear()
+    asked = []
+
+    async def no(call):
+        asked.append((call.name, call.is_idempotent))
+        return False
+
+    resumed = await resume(result.run_id, "desk.*", any_principal=True, unknown=unknown, ask_unknown=no)
+    assert (resumed.error.type, calls) == ("ToolOutcomeUnknown", [])
+    assert asked == ([("desk.add", False)] if unknown == "ask" else [])
 
 
 async def test_a_broker_resumes_interrupted_runs_by_itself_and_parks_what_nobody_can_answer(world):
