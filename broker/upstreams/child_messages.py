@@ -8,6 +8,7 @@ server.
 from __future__ import annotations
 
 import json
+import re
 from abc import ABC, abstractmethod
 from collections import deque
 from dataclasses import dataclass, field
@@ -53,6 +54,7 @@ REQUESTS = 1_000
 
 FLOODED = f"it sent more than {REQUESTS} requests and did not wait for answers"
 
+_BEGINS_MESSAGE = re.compile(rb"\s*(?:\[\s*)?\{")
 _MEMBERS = 3  # of a result: `jsonrpc`, `id`, `result`
 _STRAY_BYTES = 8 * 1024
 _WRITE_SECONDS = 10.0
@@ -203,6 +205,7 @@ class Incoming(Reading):
             raise self._broken(OVER_BOUND)
         if values_in(line, VALUES) > VALUES:
             raise self._broken(MANY_VALUES)
+        decoded = None
         try:
             decoded = _decoded(line)
             if self._is_plainly_taken(decoded):
@@ -211,7 +214,7 @@ class Incoming(Reading):
             message = jsonrpc_message_adapter.validate_python(decoded, by_name=False)
         except (ValueError, RecursionError):
             # A banner or a log line on stdout is a common fault and harmless; a broken message loses an answer.
-            if b'"jsonrpc"' not in line:
+            if not _is_meant_as_message(line, decoded):
                 self._child.stray = line[:_STRAY_BYTES] if line.strip() else self._child.stray
                 return None
             raise self._broken("it sent a message that is not JSON-RPC") from None
@@ -304,6 +307,13 @@ class Outgoing(Stream):
         finally:
             self._is_broken = True
             self._has_written.set()
+
+
+def _is_meant_as_message(line: bytes, decoded: Any) -> bool:
+    """Tell a broken message from other output, such as a log line that quotes a message."""
+    if isinstance(decoded, dict):
+        return "jsonrpc" in decoded
+    return b'"jsonrpc"' in line and _BEGINS_MESSAGE.match(line) is not None
 
 
 def _decoded(line: bytes) -> Any:

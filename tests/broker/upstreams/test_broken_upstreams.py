@@ -93,6 +93,8 @@ ANSWERS: dict[str, tuple[str, tuple[str, Any]]] = {
     "no JSON-RPC at all": ('{"id": %ID%, "result": {"content": []}}\n5\n"x"\nnull\n', LATE),
     "two answers on one line": (OK.rstrip() + OK, NOT_JSON_RPC),
     "answers in UTF-16": (OK.encode("utf-16").decode("utf-8", "surrogateescape"), LATE),
+    "a log line that quotes a message": ("[DEBUG] Received: " + OK + OK, ("value", "hi")),
+    "a log record that holds a message": (f'{{"level": 20, "sent": {OK.rstrip()}}}\n{OK}', ("value", "hi")),
     "lines of Windows, and empty ones": ("\r\n\n \n" + OK.rstrip() + "\r\n", ("value", "hi")),
     "two results under one key": (OK.replace('"result"', '"result": {"content": []}, "result"'), ("value", "hi")),
     "the cancellation of our call": (notice("notifications/cancelled", '{"requestId": %ID%}') + OK, ("value", "hi")),
