@@ -91,6 +91,14 @@ TRACES = {
         'Exception in thread "main" java.lang.IllegalStateException: no port\n\tat a.B.main(B.java:3)',
         'Exception in thread "main" java.lang.IllegalStateException: no port',
     ),
+    "of a launcher": (
+        "fatal: no key\nnode:child_process:930\n    throw err;\n    ^\n\nError: Command failed: /srv/x\n    at run (a:1)\n",
+        "fatal: no key",
+    ),
+    "of a launcher alone": (
+        "node:child_process:930\n    throw err;\n    ^\n\nError: spawnSync /srv/server ENOENT\n    at run (a:1)\n",
+        "Error: spawnSync /srv/server ENOENT",
+    ),
     "brackets alone": ('{\n  "level": "fatal",\n  "message": "no port"\n}', '"message": "no port"'),
     "before other words": ("Error: no key\n    at run (/srv/a.js:1:1)\nGood bye", "Good bye"),
 }
