@@ -77,7 +77,7 @@ class Child:
         lines = self._redact(bytes(self._stderr or self.stray).decode("utf-8", "replace")).splitlines()
         lines = list(itertools.takewhile(lambda line: not _LAUNCHER.match(line), lines)) or lines
         of_npm = [line for line in lines if _NPM_REASON.match(line)]
-        told = of_npm[:1] or _reason_of_trace(lines) or lines
+        told = of_npm[:1] or _reason_of_trace(lines) or _text_of_box(lines) or lines
         said = [text for line in told if any(map(str.isalnum, text := one_line(line, _WORDS_CHARACTERS)))]
         return next((text for text in reversed(said) if not text.lower().startswith("hint:")), "")
 
@@ -180,6 +180,14 @@ def _reason_of_trace(lines: Sequence[str]) -> list[str]:
     begins = [number for number, line in enumerate(written) if _TRACE_REASON.match(line)]
     reason = itertools.takewhile(lambda line: not _PLACE.match(line), written[begins[-1] :] if begins else ())
     return [" ".join(reason)] if begins else []
+
+
+def _text_of_box(lines: Sequence[str]) -> list[str]:
+    """Return what stands in the box that Typer draws around an error, as one line, where the lines end with one."""
+    *written, last = [line.strip() for line in lines if line.strip()] or [""]
+    inside = itertools.takewhile(lambda line: line.startswith("│"), reversed(written))
+    text = " ".join(line.strip("│ ") for line in reversed(list(inside)))
+    return [text] if last.startswith("╰") and text else []
 
 
 def _how_it_ended(code: int) -> str:

@@ -92,12 +92,16 @@ TRACES = {
         'Exception in thread "main" java.lang.IllegalStateException: no port',
     ),
     "of a launcher": (
-        "fatal: no key\nnode:child_process:930\n    throw err;\n    ^\n\nError: Command failed: /srv/x\n    at run (a:1)\n",
+        "fatal: no key\nnode:child_process:930\n    throw err;\n\nError: Command failed: /srv/x\n    at run (a:1)\n",
         "fatal: no key",
     ),
     "of a launcher alone": (
         "node:child_process:930\n    throw err;\n    ^\n\nError: spawnSync /srv/server ENOENT\n    at run (a:1)\n",
         "Error: spawnSync /srv/server ENOENT",
+    ),
+    "in the box of Typer": (
+        "Usage: srv [OPTIONS]\n╭─ Error ─────────╮\n│ Missing option  │\n│ '--url'.        │\n╰─────────────────╯\n",
+        "Missing option '--url'.",
     ),
     "brackets alone": ('{\n  "level": "fatal",\n  "message": "no port"\n}', '"message": "no port"'),
     "before other words": ("Error: no key\n    at run (/srv/a.js:1:1)\nGood bye", "Good bye"),
