@@ -6,6 +6,7 @@ here are ours, with a server's own words as the only foreign part, short and ine
 
 from __future__ import annotations
 
+import re
 import shlex
 import socket
 import ssl
@@ -31,6 +32,11 @@ if TYPE_CHECKING:
 
 
 _HTTP_ERRORS = (httpx2.HTTPError, httpx2.InvalidURL)
+_OF_SDK_1 = re.compile(
+    r"No module named 'mcp\.|cannot import name '\w+' from 'mcp['.]|'Server' object has no attribute '(?:list|call)_"
+)
+"""What Python says where a server was made for version 1 of the MCP SDK and has got a later one."""
+_WITH_SDK_1 = "Install it with version 1 of the MCP SDK, as in `uvx --with 'mcp<2' SERVER`."
 _WORDS_CHARACTERS = 200
 _ACCOUNT = "Correct client_id, client_secret and issuer of its 'oauth'."
 
@@ -69,7 +75,8 @@ def explain(
         return _refused(name, settings, trail)
     look = "Run its command by hand" if settings.url is None else "See what the server's log says"
     if reason := trail.unread or connection.reason:
-        return Explanation(reason, f"{look} to see why." if settings.url is None else f"{look}.")
+        remedy = _WITH_SDK_1 if _OF_SDK_1.search(reason) else f"{look} to see why."
+        return Explanation(reason, remedy if settings.url is None else f"{look}.")
     return (
         unreachable(error)
         or _unanswered(trail, causes)

@@ -115,6 +115,19 @@ async def test_of_a_trace_the_reason_is_quoted(running, words, reason):
         assert upstream.status.problem == f"it exited with code 1; its last words: {reason}"
 
 
+@pytest.mark.parametrize(
+    "words",
+    [
+        "ModuleNotFoundError: No module named 'mcp.server.fastmcp'. This is mcp 2.x, where FastMCP was renamed",
+        "AttributeError: 'Server' object has no attribute 'list_tools'",
+        "ImportError: cannot import name 'McpError' from 'mcp' (/srv/mcp/__init__.py)",
+    ],
+)
+async def test_a_server_made_for_version_1_of_the_sdk_is_to_be_installed_with_that(running, words):
+    async with running(ServerConfig(command="sh", args=("-c", f'echo "{words}" >&2; exit 1'))) as upstream:
+        assert "uvx --with 'mcp<2'" in (upstream.status.what_to_do or "")
+
+
 async def test_the_fault_of_a_server_that_is_not_wanted_any_more_reaches_nobody(faulty, log):
     config = faulty("bad_version_and_stays", env={"CALLS_LOG": str(log)})
     upstream = Upstream("faulty", config, lambda *_: None, redact=Redactor(()))
