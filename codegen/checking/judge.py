@@ -185,6 +185,8 @@ def _not_awaited(type_: str, place: Place) -> Mistake:
     if type_.startswith("Task["):
         return Mistake("a task is used as if it were its result", "`await` it, or take .result() once it is done")
     return Mistake("the result of an `async` call is used without `await`", AWAIT)
+        if "async-iterable" in finding.message:
+            return Mistake("a call is no stream of pages", "`await` it for each page, and loop over its items by `for`")
 
 
 def _instead_of_attribute(finding: Finding, kind: AbstractSet[str], base: str, place: Place) -> str:
