@@ -15,7 +15,15 @@ from typing import TYPE_CHECKING
 
 from codegen.checking.checker_input import ERROR_NAMES
 from codegen.checking.missing_names import server_as_module, undefined, unknown_tool
-from codegen.checking.mistake import AWAIT, AWAIT_FIRST, NO_AWAIT_IN_LAMBDA, Mistake, listed, nearest
+from codegen.checking.mistake import (
+    AWAIT,
+    AWAIT_FIRST,
+    AWAIT_IN_ASYNC,
+    NO_AWAIT_IN_LAMBDA,
+    Mistake,
+    listed,
+    nearest,
+)
 from codegen.checking.place import may_exist
 from codegen.checking.type_text import kinds_of
 from codegen.checking.wrong_arguments import taken_for_object, wrong_argument, wrong_call
@@ -66,7 +74,7 @@ def mistake_in(finding: Finding, place: Place, known: Known) -> Mistake | None:
     if mistake is None:
         return None
     if mistake.hint in _OF_AWAIT:
-        return replace(mistake, hint=NO_AWAIT_IN_LAMBDA) if place.is_in_lambda else mistake
+        return _awaiting(mistake, finding, place)
     errors = _ERRORS.get(finding.rule)
     return None if errors is not None and place.is_caught(errors) else mistake
 
@@ -77,6 +85,15 @@ def _syntax(finding: Finding, place: Place, known: Known) -> Mistake | None:
         return None
     if "outside of an asynchronous function" in finding.message and not place.is_in_plain_function(finding.line):
         return None
+def _awaiting(mistake: Mistake, finding: Finding, place: Place) -> Mistake:
+    """Return a mistake about `await` with what it takes where the call stands."""
+    if place.is_in_lambda:
+        return replace(mistake, hint=NO_AWAIT_IN_LAMBDA)
+    if mistake.hint == AWAIT and place.is_in_plain_function(finding.line):
+        return replace(mistake, hint=AWAIT_IN_ASYNC)
+    return mistake
+
+
     return Mistake(finding.message)
 
 

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
 AWAIT = "write `await` before the call"
+AWAIT_IN_ASYNC = f"{AWAIT}, `async def` for the function around it, and `await` where that is called"
 NO_AWAIT_IN_LAMBDA = "a lambda cannot `await`: write a loop or `[await ... for ... in ...]` in its place"
 AWAIT_FIRST = "put `await` and the call in parentheses: `(await call)[...]`"
 _LISTED = 12
