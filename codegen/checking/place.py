@@ -136,6 +136,12 @@ class Place:
     @property
     def arguments(self) -> list[str]:
         """The argument at the place and those that follow it in the call, as they are written; none if that is unclear.
+    @property
+    def is_dict_of_script(self) -> bool:
+        """Tell whether the place is a variable that the script gives a dictionary."""
+        made = rf"(?<![\w.]){self.text}[ \t]*(?::[^=\n]{{0,100}})?=[ \t]*(?:\{{|dict\()"
+        return self.text.isidentifier() and re.search(made, self.script) is not None
+
 
         It is unclear behind strings of several lines, comments and backslashes.
         """
