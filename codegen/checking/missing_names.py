@@ -34,11 +34,13 @@ _UNDEFINED = re.compile(r"Name `(\w+)` used")
 def undefined(finding: Finding, place: Place, known: Known) -> Mistake | None:
     """Judge a name that the script uses and nothing defines."""
     named = _UNDEFINED.search(finding.message)
-    if named is None or place.mentions("exec", "globals", "locals", "vars"):
-        return None
-    if place.is_annotation and not place.mentions(*_READ_ANNOTATIONS):
+    is_evaluated = not place.is_annotation or place.mentions(*_READ_ANNOTATIONS)
+    if named is None or not is_evaluated or place.mentions("exec", "globals", "locals", "vars"):
         return None
     name = named[1]
+    if declaration := place.declared_for(name):
+        # The checker finds a variable outside of a function, unless the function assigns to it too.
+        return Mistake(f"a function that assigns to `{name}` sees none outside", f"write `{declaration}` in it first")
     homes = [namespace for namespace, functions in known.functions.items() if name in functions]
     if name in known.functions:
         return Mistake(f"`{name}` is not imported", f"write `from tools import {name}`")

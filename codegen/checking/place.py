@@ -10,6 +10,8 @@ import re
 from keyword import iskeyword
 from typing import TYPE_CHECKING
 
+from codegen.checking.script_text import indentation_of
+
 if TYPE_CHECKING:
     from collections.abc import Container
 
@@ -65,7 +67,18 @@ class Place:
 
     def is_in_plain_function(self, line: int) -> bool:
         """Tell by indentation whether the nearest function around a line is a plain `def`."""
-        return line in self._whole.lines_in_plain_functions
+        return self._whole.function_lines.get(line, "").lstrip().startswith("def")
+
+    def declared_for(self, name: str) -> str:
+        """Return how a function here gets at a variable of this name outside of it; empty if there is none."""
+        function = self._whole.function_lines.get(self._line)
+        if function is None:
+            return ""
+        bound = re.findall(rf"(?m)^([ \t]*){name}[ \t]*(?::[^=\n]*)?=(?!=)", self.script)
+        outermost = min(map(len, bound), default=_LONGEST_UPDATE)
+        if outermost > indentation_of(function):
+            return ""
+        return f"nonlocal {name}" if outermost else f"global {name}"
 
     @property
     def is_awaited(self) -> bool:
@@ -124,6 +137,12 @@ class Place:
         return False
 
     @property
+    def is_dict_of_script(self) -> bool:
+        """Tell whether the place is a variable that the script gives a dictionary."""
+        made = rf"(?<![\w.]){self.text}[ \t]*(?::[^=\n]{{0,100}})?=[ \t]*(?:\{{|dict\()"
+        return self.text.isidentifier() and re.search(made, self.script) is not None
+
+    @property
     def rest_of_line(self) -> str:
         """The rest of the line, from the start of the place."""
         return self.script[self.start :].partition("\n")[0][:_LONGEST_UPDATE]
@@ -136,12 +155,6 @@ class Place:
     @property
     def arguments(self) -> list[str]:
         """The argument at the place and those that follow it in the call, as they are written; none if that is unclear.
-    @property
-    def is_dict_of_script(self) -> bool:
-        """Tell whether the place is a variable that the script gives a dictionary."""
-        made = rf"(?<![\w.]){self.text}[ \t]*(?::[^=\n]{{0,100}})?=[ \t]*(?:\{{|dict\()"
-        return self.text.isidentifier() and re.search(made, self.script) is not None
-
 
         It is unclear behind strings of several lines, comments and backslashes.
         """

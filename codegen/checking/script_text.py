@@ -45,21 +45,21 @@ class ScriptText:
         return frozenset(re.findall(r"\bdef\s+(\w+)", self.text))
 
     @cached_property
-    def lines_in_plain_functions(self) -> frozenset[int]:
-        """The lines around which, by their indentation, the nearest function is a plain `def`."""
-        found: set[int] = set()
-        around: list[tuple[int, bool]] = []
+    def function_lines(self) -> dict[int, str]:
+        """The line that begins the nearest function around a line, as its indentation tells, by the line's number."""
+        found: dict[int, str] = {}
+        around: list[tuple[int, str]] = []
         for number, line in enumerate(self.lines, 1):
             if not line.strip():
                 continue
-            while around and around[-1][0] >= _indentation(line):
+            while around and around[-1][0] >= indentation_of(line):
                 around.pop()
-            is_inside = bool(around) and around[-1][1]
-            if is_inside:
-                found.add(number)
+            outer = around[-1][1] if around else ""
+            if outer:
+                found[number] = outer
             is_function = re.match(r"\s*(async\s+)?def\b", line) is not None
-            around.append((_indentation(line), line.lstrip().startswith("def") if is_function else is_inside))
-        return frozenset(found)
+            around.append((indentation_of(line), line if is_function else outer))
+        return found
 
     def caught_at(self, line: int) -> frozenset[str]:
         """Return the errors named by the `except` clauses around a line, found by indentation."""
@@ -79,7 +79,7 @@ class ScriptText:
             text = line.strip()
             if not text or text.startswith("#"):
                 continue
-            indentation = _indentation(line)
+            indentation = indentation_of(line)
             while still_open and not still_open[-1].goes_on(indentation, text):
                 still_open.pop()
             last = still_open[-1] if still_open else None
@@ -139,5 +139,6 @@ def words_of(script: str) -> frozenset[str]:
     return frozenset(re.findall(r"\w+", normalised("NFKC", script)))
 
 
-def _indentation(line: str) -> int:
+def indentation_of(line: str) -> int:
+    """Return how many characters of space a line begins with."""
     return len(line) - len(line.lstrip())
