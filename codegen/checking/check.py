@@ -10,7 +10,7 @@ from itertools import islice
 from typing import TYPE_CHECKING
 
 from codegen.checking.checker_input import tools_package
-from codegen.checking.judge import alters_results, mistake_in
+from codegen.checking.judge import alters_results, is_unparsed, mistake_in
 from codegen.checking.known_names import functions_by_namespace, known_from
 from codegen.checking.place import Place
 from codegen.checking.script_text import ScriptText, words_of
@@ -92,8 +92,12 @@ def check(
         unimported=frozenset(unimported),
         results_altered=any(map(alters_results, found)),
     )
+    judged = said_once(list(islice(_mistakes(script, found, known), _MOST_JUDGED)))
+    if any(is_unparsed(finding) for finding, _ in judged):
+        # Behind such a place, words of prose and of other languages count as names.
+        judged = [one for one in judged if one[0].rule != "unresolved-reference"]
     diagnostics: dict[tuple[int, int], Diagnostic] = {}
-    for finding, mistake in said_once(list(islice(_mistakes(script, found, known), _MOST_JUDGED))):
+    for finding, mistake in judged:
         diagnostics.setdefault((finding.line, finding.column), _diagnostic(finding, mistake))
     return list(diagnostics.values())[:MAX_DIAGNOSTICS]
 

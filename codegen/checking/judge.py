@@ -45,6 +45,7 @@ _METHOD = re.compile(r"`bound method (\w+)\.(\w+)\(")
 _FOUND_METHOD = re.compile(r"Argument to .*`([\w.]+)` is incorrect: Expected `(\w+).*`, found `bound method ")
 _OPERATOR = re.compile(r"between objects of type `(.+?)` and `(.+)`", re.DOTALL)
 _NOT_UNPACKED = re.compile(r"\[|\w+\s*\)|[^*]*\sfor\s")
+_OUTSIDE = " outside of "
 _OUTSIDE_FUNCTION = "`return` statement outside of a function"
 _OF_AWAIT = frozenset({AWAIT, AWAIT_FIRST})
 _IS_ERROR = frozenset({"isError", "is_error"})
@@ -67,6 +68,11 @@ def alters_results(finding: Finding) -> bool:
     return any(finding.rule == rule and pattern.search(finding.message) for rule, pattern in _STORES)
 
 
+def is_unparsed(finding: Finding) -> bool:
+    """Tell whether Python cannot read on at a finding, and not only refuses what stands there."""
+    return finding.rule == "invalid-syntax" and _OUTSIDE not in finding.message
+
+
 def mistake_in(finding: Finding, place: Place, known: Known) -> Mistake | None:
     """Return the mistake that a finding is, or None if that is not certain."""
     judge = _JUDGES.get(finding.rule)
@@ -79,12 +85,6 @@ def mistake_in(finding: Finding, place: Place, known: Known) -> Mistake | None:
     return None if errors is not None and place.is_caught(errors) else mistake
 
 
-def _syntax(finding: Finding, place: Place, known: Known) -> Mistake | None:
-    del known
-    if _OUTSIDE_FUNCTION in finding.message:
-        return None
-    if "outside of an asynchronous function" in finding.message and not place.is_in_plain_function(finding.line):
-        return None
 def _awaiting(mistake: Mistake, finding: Finding, place: Place) -> Mistake:
     """Return a mistake about `await` with what it takes where the call stands."""
     if place.is_in_lambda:
@@ -94,6 +94,12 @@ def _awaiting(mistake: Mistake, finding: Finding, place: Place) -> Mistake:
     return mistake
 
 
+def _syntax(finding: Finding, place: Place, known: Known) -> Mistake | None:
+    del known
+    if _OUTSIDE_FUNCTION in finding.message:
+        return None
+    if "outside of an asynchronous function" in finding.message and not place.is_in_plain_function(finding.line):
+        return None
     return Mistake(finding.message)
 
 
@@ -179,6 +185,8 @@ def _method(finding: Finding, place: Place, known: Known) -> Mistake | None:
 def _on_kind(finding: Finding, type_: str, place: Place, known: Known) -> Mistake | None:
     """Judge a use of a value that its kind never allows."""
     if type_.startswith(("CoroutineType[", "Future[", "Task[")):
+        if "async-iterable" in finding.message:
+            return Mistake("a call is no stream of pages", "`await` it for each page, and loop over its items by `for`")
         return _not_awaited(type_, place)
     if type_.startswith("<module 'tools"):
         return Mistake(finding.message, "call one of its functions")
@@ -202,8 +210,6 @@ def _not_awaited(type_: str, place: Place) -> Mistake:
     if type_.startswith("Task["):
         return Mistake("a task is used as if it were its result", "`await` it, or take .result() once it is done")
     return Mistake("the result of an `async` call is used without `await`", AWAIT)
-        if "async-iterable" in finding.message:
-            return Mistake("a call is no stream of pages", "`await` it for each page, and loop over its items by `for`")
 
 
 def _instead_of_attribute(finding: Finding, kind: AbstractSet[str], base: str, place: Place) -> str:

@@ -45,6 +45,21 @@ def test_a_mistake_is_found_where_it_is(case: ScriptCase) -> None:
     ), list(map(str, found))
 
 
+@pytest.mark.parametrize(
+    ("script", "is_told"),
+    [
+        ("Here it is:\nfrom tools import hub\nprint(await hub.get_issue(repo='a', number=1))", False),
+        ("from tools import hub\nprint(rows\nawait hub.get_issue(repo='a', number=1)", False),
+        ("from tools import hub\ndef f():\n    await hub.read()\nprint(rows)", True),
+    ],
+    ids=["prose", "an open bracket", "await in a plain function"],
+)
+def test_undefined_names_are_told_unless_python_cannot_read_on(script, is_told):
+    codes = {one.code for one in check(script, stubs())}
+    assert "invalid-syntax" in codes
+    assert ("unresolved-reference" in codes) is is_told
+
+
 def test_there_are_enough_scripts() -> None:
     assert len(correct_scripts()) >= 150
     assert len(broken_scripts()) >= 150
