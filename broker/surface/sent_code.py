@@ -10,7 +10,7 @@ import json
 import os.path
 import re
 
-_FENCE = re.compile(r"[ \t]*(```+|~~~+)[^`\n]*")
+_FENCE = re.compile(r"[ \t]*(```++|~~~++)[^`\n]*")
 _OF_EXECUTE_CODE = frozenset({"code", "timeout", "session"})
 _IS_CODE = re.compile(r"\n|\b(?:await|import|print|return)\b")
 

@@ -539,8 +539,9 @@ async def test_a_fence_around_the_code_is_taken_off_and_lines_keep_their_numbers
         "\n" * 500_000 + "`",
         "```\n" * 100_000 + "x",
         "```" + "x" * 500_000 + "\n```x",
+        "~" * 500_000 + "`\n",
     ],
-    ids=["brackets", "backslashes", "spaces", "lines", "fences", "words"],
+    ids=["brackets", "backslashes", "spaces", "lines", "fences", "words", "tildes"],
 )
 async def test_code_that_only_begins_like_markdown_is_left_alone_however_long_it_is(sent):
     assert plain_code(sent) == sent
