@@ -9,8 +9,12 @@ from __future__ import annotations
 import json
 import os.path
 import re
+from itertools import islice
 
 _FENCE = re.compile(r"[ \t]*(```++|~~~++)[^`\n]*")
+_FENCE_LINE = re.compile(r"(?m)^[ \t]*(```++|~~~++)([^`\n]*)$")
+_LONG_TEXTS = ('"""', "'''", "\\\n", "\\\r")
+"""What a text of Python has that goes on over several lines."""
 _OF_EXECUTE_CODE = frozenset({"code", "timeout", "session"})
 _IS_CODE = re.compile(r"\n|\b(?:await|import|print|return)\b")
 
@@ -19,7 +23,7 @@ def plain_code(text: str) -> str:
     """Return code without what models put around it; its lines keep their numbers.
 
     That is: a byte order mark, JSON (code as a string that was encoded twice, or the arguments of execute_code), the
-    fence of Markdown, indentation of all lines.
+    fence of Markdown and prose outside of it, indentation of all lines.
     """
     code = unfenced(_decoded_again(text.removeprefix("\ufeff")))
     first = re.search(r"\S", code)
@@ -28,15 +32,31 @@ def plain_code(text: str) -> str:
 
 
 def unfenced(text: str) -> str:
-    """Return text without the fence of Markdown around it, and with an empty line in its place."""
+    """Return text without the fence of Markdown around it and the prose outside; empty lines stand in their place."""
     stripped = text.strip()
     opening, _, rest = stripped.partition("\n")
     fence = _FENCE.fullmatch(opening)
     if fence is None or not rest.endswith(fence[1]):
-        return text
+        return _out_of_prose(text)
     before = text[: text.index(fence[1])]
     lines_before = before.count("\n") + 1
     return "\n" * lines_before + rest.removesuffix(fence[1]).rstrip(" \t").removesuffix("\n")
+
+
+def _out_of_prose(text: str) -> str:
+    """Return what stands between the only two fences of a text; all of it where the first may be in a string of Python.
+
+    Anywhere else, a line that is a fence cannot be read by Python, so that no script is lost.
+    """
+    fences = [*islice(_FENCE_LINE.finditer(text), 3)]
+    if len(fences) != 2:  # noqa: PLR2004  # a pair
+        return text
+    opening, closing = fences
+    is_pair = closing[1] == opening[1] and not closing[2].strip()
+    if not is_pair or any(map(text[: opening.start()].__contains__, _LONG_TEXTS)):
+        return text
+    begin = opening.end() + 1
+    return "\n" * text.count("\n", 0, begin) + text[begin : closing.start()].removesuffix("\n")
 
 
 def _dedented(code: str) -> str:
