@@ -72,13 +72,10 @@ class Place:
     def declared_for(self, name: str) -> str:
         """Return how a function here gets at a variable of this name outside of it; empty if there is none."""
         function = self._whole.function_lines.get(self._line)
-        if function is None:
-            return ""
         bound = re.findall(rf"(?m)^([ \t]*){name}[ \t]*(?::[^=\n]*)?=(?!=)", self.script)
-        outermost = min(map(len, bound), default=_LONGEST_UPDATE)
-        if outermost > indentation_of(function):
+        if function is None or not bound or len(min(bound, key=len)) > indentation_of(function):
             return ""
-        return f"nonlocal {name}" if outermost else f"global {name}"
+        return f"nonlocal {name}" if all(bound) else f"global {name}"
 
     @property
     def is_awaited(self) -> bool:

@@ -106,7 +106,7 @@ def _by_name(function: str, count: int, takes: Sequence[str], place: Place) -> s
         whole = [place.text if len(place.text) <= _SHOWN_CHARACTERS and "\n" not in place.text else "..."]
     if count == 1 and place.text.startswith("{"):
         return f"give every argument by name: {function}(**{'{...}' if whole[0] == '...' else whole[0]})"
-    if count == 1 < len(takes) and place.is_dict_of_script:
+    if count == 1 < len(takes) and whole[0] == place.text and place.is_dict_of_script:
         return f"give every argument by name: {function}(**{place.text})"
     values = [*whole[:count], *["..."] * (count - len(whole))]
     named = [f"{name}={value}" for name, value in zip(takes, values, strict=False)]
