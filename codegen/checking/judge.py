@@ -138,7 +138,7 @@ def _missing_key(finding: Finding, place: Place, known: Known) -> Mistake | None
 def _imported(finding: Finding, place: Place, known: Known) -> Mistake | None:
     named = _UNRESOLVED.search(finding.message)
     if named is None:
-        return _member(finding, place, known)
+        return None
     return unknown_tool("tools", named[2], place, known) if named[1] else server_as_module(named[2], place, known)
 
 
@@ -267,6 +267,7 @@ _JUDGES: dict[str, Callable[[Finding, Place, Known], Mistake | None]] = {
     "invalid-typed-dict-key": _key,
     "missing-argument": wrong_call,
     "missing-attribute": _member,
+    "missing-module-member": _member,
     "missing-typed-dict-key": _missing_key,
     "no-matching-overload": _gathered,
     "not-callable": _member,
@@ -288,6 +289,7 @@ _ERRORS = {
     "invalid-typed-dict-key": frozenset({"KeyError", "LookupError"}),
     "missing-argument": _TYPE,
     "missing-attribute": _MEMBER,
+    "missing-module-member": _MEMBER,
     "missing-typed-dict-key": _TYPE,
     "not-callable": _TYPE,
     "not-iterable": _TYPE,
