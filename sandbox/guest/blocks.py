@@ -11,13 +11,15 @@ import builtins
 from . import expected_types, tool_errors
 
 _KINDS = ("image", "audio", "resource")
-_BEGINNINGS = {
-    b"\x89PNG\r\n\x1a\n": "image/png",
-    b"\xff\xd8\xff": "image/jpeg",
-    b"GIF8": "image/gif",
-    b"RIFF": "audio/wav",
-    b"%PDF-": "application/pdf",
-}
+_SIGNATURES = (
+    (0, b"\x89PNG\r\n\x1a\n", "image/png"),
+    (0, b"\xff\xd8\xff", "image/jpeg"),
+    (0, b"GIF8", "image/gif"),
+    (8, b"WEBP", "image/webp"),
+    (8, b"WAVE", "audio/wav"),
+    (0, b"%PDF-", "application/pdf"),
+)
+"""At which byte a file of each kind has which bytes."""
 
 
 _bridge = None
@@ -48,11 +50,11 @@ def _display(value, mime_type):
         _bridge.post("display", {"mime_type": carried[0], "data": carried[1]})
     elif isinstance(value, (bytes, bytearray, memoryview)):
         data = bytes(value)
-        kind = mime_type or next((kind for begin, kind in _BEGINNINGS.items() if data.startswith(begin)), None)
+        kind = mime_type or next((kind for at, begin, kind in _SIGNATURES if data.startswith(begin, at)), None)
         if kind is None:
             raise TypeError('display() of bytes needs what they are: display(data, mime_type="image/png")')
         _bridge.post("display", {"mime_type": kind, "data": base64.b64encode(data).decode("ascii")})
-    elif _is_block(value) and value["type"] == "text":
+    elif _is_block(value) and value["type"] == "text" and isinstance(value.get("text"), str):
         print(value["text"])
     else:
         print(value)
@@ -72,7 +74,10 @@ async def _bytes(call):
 
 
 async def _decoded(data):
-    return base64.b64decode(data)
+    try:
+        return base64.b64decode(data)
+    except ValueError as error:
+        raise tool_errors.ToolResultError(f"read_bytes() got a block whose data is no base64: {error}") from None
 
 
 def extract(value, expected, instructions=""):

@@ -43,7 +43,7 @@ def schema_of(expected, depth=0) -> dict:
     if origin in (typing.Annotated, typing.Required, typing.NotRequired, typing.ReadOnly):
         return schema_of(arguments[0], inner)
     if origin is typing.Literal:
-        return {"enum": list(arguments)}
+        return {"enum": [_choice(one) for one in arguments]}
     if origin in (typing.Union, types.UnionType):
         return {"anyOf": [schema_of(one, inner) for one in arguments]}
     if origin in (list, set, frozenset):
@@ -61,7 +61,7 @@ def schema_of(expected, depth=0) -> dict:
     if origin is dict:
         return {"type": "object", "additionalProperties": schema_of(arguments[1], inner)}
     if isinstance(expected, type) and issubclass(expected, enum.Enum):
-        return {"enum": [member.value for member in expected]}
+        return {"enum": [_choice(member) for member in expected]}
     fields = _fields(expected)
     return {
         "type": "object",
@@ -71,11 +71,21 @@ def schema_of(expected, depth=0) -> dict:
     }
 
 
+def _choice(value):
+    """Return what a model chooses for a value of a `Literal` or a member of an enum."""
+    plain = value.value if isinstance(value, enum.Enum) else value
+    if plain is None or isinstance(plain, (str, int)) or (isinstance(plain, float) and plain - plain == 0):
+        return plain
+    raise TypeError(f"extract() cannot offer {value!r} as a choice, only texts, numbers, True, False and None")
+
+
 def build(value, expected):
     """Return JSON data that fits the schema of a type as a value of it: dataclasses and enums are made."""
     origin, arguments = typing.get_origin(expected), typing.get_args(expected)
     if origin in (typing.Annotated, typing.Required, typing.NotRequired, typing.ReadOnly):
         return build(value, arguments[0])
+    if origin is typing.Literal:
+        return next((one for one in arguments if isinstance(one, enum.Enum) and one.value == value), value)
     if origin in (typing.Union, types.UnionType):
         return _first(value, arguments)
     if origin in (list, set, frozenset) and isinstance(value, list):

@@ -93,14 +93,18 @@ async def test_the_bytes_of_a_block_are_there_on_request(running):
 
 async def test_a_picture_inside_of_an_object_is_displayed_as_such(running):
     inside = {"type": "image", "data": DATA, "mimeType": "image/png"}
-    texts = [{"type": "image", "data": DATA}, {"type": "text", "data": DATA, "mimeType": "text/plain", "text": "plain"}]
+    texts = [
+        {"type": "image", "data": DATA},
+        {"type": "text"},
+        {"type": "text", "data": DATA, "mimeType": "text/plain", "text": "plain"},
+    ]
     async with running() as run:
         shown = await run(f"display({[inside]!r})")
         printed = await run(f"for one in {texts!r}: display(one)")
         broken = await run(f"display({inside | {'data': 'no base64!'}!r})")
     assert shown.blocks == (IMAGE,)
     assert printed.blocks == ()
-    assert printed.structured["stdout"] == f"{texts[0]}\nplain\n"
+    assert printed.structured["stdout"] == f"{texts[0]}\n{texts[1]}\nplain\n"
     assert broken.blocks == ()
 
 
@@ -116,6 +120,21 @@ async def test_an_object_around_blocks_is_displayed_as_they_are_and_its_bytes_ca
     assert (shown.blocks[0], shown.blocks[1]["resource"]["blob"]) == (IMAGE, DATA)
     assert read.structured["value"] == [PNG.hex()] * 2
     assert (printed.blocks, printed.structured["stdout"]) == ((), "".join(f"{one}\n" for one in others))
+
+
+@pytest.mark.parametrize(
+    ("data", "kind"),
+    [
+        (b"\xff\xd8\xff\xe0", "image/jpeg"),
+        (b"GIF89a", "image/gif"),
+        (b"RIFF\x00\x00\x00\x00WEBPVP8 ", "image/webp"),
+        (b"RIFF\x00\x00\x00\x00WAVEfmt ", "audio/wav"),
+    ],
+)
+async def test_bytes_that_say_what_they_are_need_no_kind(running, data, kind):
+    async with running() as run:
+        reply = await run(f"display({data!r})")
+    assert [block["mimeType"] for block in reply.blocks] == [kind]
 
 
 async def test_bytes_that_a_script_made_are_displayed_as_what_they_are(running):
@@ -148,6 +167,18 @@ async def test_more_than_the_bound_is_left_out_and_said(running):
         ("display(b'bytes of nothing')", "display() of bytes needs what they are"),
         ("await read_bytes({'type': 'image', 'id': 'block_9'})", "read_bytes() knows no such block"),
         ("await read_bytes('x')", "read_bytes() takes a block that a tool returned"),
+        (
+            "await read_bytes({'type': 'image', 'mimeType': 'image/png', 'data': 'x'})",
+            "read_bytes() got a block whose data is no base64",
+        ),
+        (
+            "from typing import Literal\nawait extract('x', Literal['a', b'b'])",
+            "extract() cannot offer b'b' as a choice",
+        ),
+        (
+            "from enum import Enum\nawait extract('x', Enum('Far', {'NEAR': 1.0, 'FAR': 1e999}))",
+            "extract() cannot offer <Far.FAR: inf> as a choice, only texts, numbers, True, False and None",
+        ),
         ("await extract('x', int)", "extract() is not available: this broker has no model for it."),
         ("await extract('x', print)", "extract() cannot expect"),
         (
@@ -174,6 +205,7 @@ EXPECTED: dict[str, tuple[str, Any, str]] = {
     "a list of dataclasses": ("list[Person]", [{"name": "Ada", "age": 36}], "[Person(name='Ada', age=36)]"),
     "a TypedDict": ("Address", {"city": "Turin"}, "{'city': 'Turin'}"),
     "a literal": ("Literal['yes', 'no']", "yes", "'yes'"),
+    "a literal of an enum": ("Literal[Color.RED]", "red", "<Color.RED: 'red'>"),
     "an optional number": ("int | None", None, "None"),
     "a dict of tuples": ("dict[str, tuple[int, str]]", {"a": [1, "b"]}, "{'a': (1, 'b')}"),
     "an enum": ("Color", "red", "<Color.RED: 'red'>"),
