@@ -10,10 +10,11 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from functools import cache
 from typing import Literal
 
 MOST_TOGETHER = 100
+_BEYOND = "\U00020000"
+"""From here on no character stands for a part of an ASCII name."""
 """The most characters beyond ASCII that are normalised at once."""
 
 # What comes before ASCII never joins with it or trades places with it, so that a text may be cut there.
@@ -35,11 +36,9 @@ def with_ascii_names(script: str) -> str:
 
     All other characters stay, so it becomes at most four times as long.
     """
-    return script if script.isascii() else script.translate(_ascii_parts())
-
-
-@cache
-def _ascii_parts() -> dict[int, str]:
-    """Return what the characters beyond ASCII are that stand for a part of an ASCII name: no others lie further on."""
-    forms = {code: unicodedata.normalize("NFKC", chr(code)) for code in range(0x80, 0x20000)}
-    return {code: form for code, form in forms.items() if form.isascii() and f"a{form}".isidentifier()}
+    if script.isascii():
+        return script
+    forms = {ord(one): unicodedata.normalize("NFKC", one) for one in set(script) if "\x7f" < one < _BEYOND}
+    return script.translate(
+        {code: form for code, form in forms.items() if form.isascii() and f"a{form}".isidentifier()}
+    )
