@@ -378,7 +378,8 @@ class Session:
         The next call is decided without it. A permanent one is removed from the store.
 
         Raises:
-            StoreError: The session holds the grant no longer, but the store or a parked run cannot be told of it.
+            StoreError: A permanent grant cannot be removed, and still holds; or the grant is revoked, and a run cannot
+                be told of it.
             TypeError: `grant_id` is no text.
         """
         check_texts(grant_id=grant_id)

@@ -79,7 +79,7 @@ class Kernel:
         """
         check_script(script)
         check_limits(limits)
-        check_conditions(filename or "", on_output)
+        check_conditions("" if filename is None else filename, on_output)
         async with self._busy:
             if self._gone:
                 raise KernelGoneError(

@@ -244,9 +244,10 @@ class Sandbox:
 
         Raises:
             SandboxClosedError: The sandbox is not entered.
-            ValueError: The script is longer than `MAX_SCRIPT_CHARACTERS`.
+            ValueError: The script is longer than `MAX_SCRIPT_CHARACTERS` or not text, or `limits` is not a `Limits`.
         """
         check_script(script)
+        check_limits(limits)
         isolate = self._isolate()
         isolate.take_on(Terms(limits or self._limits, seed=0, wall_ns=0), drop_output)
         try:

@@ -95,10 +95,16 @@ class ConsentDesk:
         )
 
     def revoke(self, grant_id: str) -> Held | None:
-        """Revoke a grant, with its copies in resumed runs; return it if it was held."""
+        """Revoke a grant, with its copies in resumed runs; return it if it was held.
+
+        Raises:
+            StoreError: A permanent one cannot be removed, and still holds; or a run cannot be told of it.
+        """
         revoked = next((held for held in self.book.held if held.id == grant_id), None)
         if revoked is None:
             return None
+        if self.kept is not None and grant_id.startswith(KEPT):
+            self.kept.revoke(grant_id)
         text = str(revoked.grant)
         taken = [held.id for held in self.book.held if held.id == grant_id or held.stands_for == text]
         for one in taken:
@@ -106,8 +112,6 @@ class ConsentDesk:
         for run in self.open_runs:
             for one in taken:
                 run.journal.revoked(one)
-        if self.kept is not None and grant_id.startswith(KEPT):
-            self.kept.revoke(grant_id)
         return revoked
 
     def give(self, grant: Grant, *, run: str, by: str) -> Held:

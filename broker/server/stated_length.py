@@ -15,6 +15,9 @@ if TYPE_CHECKING:
     from starlette.types import ASGIApp, Receive, Scope, Send
 
 
+_REFUSED = "A request has either Content-Length or Transfer-Encoding, not both."
+
+
 class OneLength:
     """An application behind the check; the connection of a request that is refused ends."""
 
@@ -26,5 +29,5 @@ class OneLength:
         """Pass on a request that states at most one length."""
         app = self._app
         if scope["type"] == "http" and {"content-length", "transfer-encoding"} <= set(Headers(scope=scope)):
-            app = PlainTextResponse("Two lengths", status_code=400, headers={"connection": "close"})
+            app = PlainTextResponse(_REFUSED, status_code=400, headers={"connection": "close"})
         await app(scope, receive, send)

@@ -12,9 +12,13 @@ import re
 from itertools import islice
 
 _FENCE = re.compile(r"[ \t]*(```++|~~~++)[^`\n]*")
-_FENCE_LINE = re.compile(r"(?m)^[ \t]*(```++|~~~++)([^`\n]*)$")
-_LONG_TEXTS = ('"""', "'''", "\\\n", "\\\r")
-"""What a text of Python has that goes on over several lines."""
+_FENCE_LINE = re.compile(r"(?m)^[ \t]*+(```++)([^`\n]*)$")
+_LANGUAGES = frozenset({"", "py", "python", "python3"})
+_STATEMENT = re.compile(
+    r"(?m)^[ \t]*+(?:(?:async|await|class|def|for|from|if|import|raise|return|try|while|with)\b"
+    r"|[\w.]++(?:[(\[]|[ \t]*+=))|\"{3}|'{3}|\\\r?$"
+)
+"""What a line of Python begins with, and a text in it that goes on over several lines."""
 _OF_EXECUTE_CODE = frozenset({"code", "timeout", "session"})
 _IS_CODE = re.compile(r"\n|\b(?:await|import|print|return)\b")
 
@@ -44,16 +48,13 @@ def unfenced(text: str) -> str:
 
 
 def _out_of_prose(text: str) -> str:
-    """Return what stands between the only two fences of a text; all of it where the first may be in a string of Python.
-
-    Anywhere else, a line that is a fence cannot be read by Python, so that no script is lost.
-    """
+    """Return the Python between the only two fences of a text, or all of it where what stands outside may be Python."""
     fences = [*islice(_FENCE_LINE.finditer(text), 3)]
     if len(fences) != 2:  # noqa: PLR2004  # a pair
         return text
     opening, closing = fences
-    is_pair = closing[1] == opening[1] and not closing[2].strip()
-    if not is_pair or any(map(text[: opening.start()].__contains__, _LONG_TEXTS)):
+    is_pair = closing[1] == opening[1] and not closing[2].strip() and opening[2].strip().lower() in _LANGUAGES
+    if not is_pair or _STATEMENT.search(text[: opening.start()]) or _STATEMENT.search(text[closing.end() :]):
         return text
     begin = opening.end() + 1
     return "\n" * text.count("\n", 0, begin) + text[begin : closing.start()].removesuffix("\n")

@@ -54,7 +54,7 @@ REQUESTS = 1_000
 
 FLOODED = f"it sent more than {REQUESTS} requests and did not wait for answers"
 
-_BEGINS_MESSAGE = re.compile(rb"\s*(?:\[\s*)?\{")
+_BEGINS_MESSAGE = re.compile(rb"(?:\xef\xbb\xbf|\x1b\[[0-9;]*m|\s)*(?:\[\s*)?\{")
 _MEMBERS = 3  # of a result: `jsonrpc`, `id`, `result`
 _STRAY_BYTES = 8 * 1024
 _WRITE_SECONDS = 10.0

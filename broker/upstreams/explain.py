@@ -33,7 +33,8 @@ if TYPE_CHECKING:
 
 _HTTP_ERRORS = (httpx2.HTTPError, httpx2.InvalidURL)
 _OF_SDK_1 = re.compile(
-    r"No module named 'mcp\.|cannot import name '\w+' from 'mcp['.]|'Server' object has no attribute '(?:list|call)_"
+    r"No module named 'mcp\.server\.fastmcp'|cannot import name '(?:FastMCP|McpError)' from"
+    r"|'Server' object has no attribute '(?:list|call)_"
 )
 """What Python says where a server was made for version 1 of the MCP SDK and has got a later one."""
 _WITH_SDK_1 = "Install it with version 1 of the MCP SDK, as in `uvx --with 'mcp<2' SERVER`."

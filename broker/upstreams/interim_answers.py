@@ -13,7 +13,7 @@ import httpcore2
 MOST = 16
 """How many answers may begin in what is read at once; no JSON and no event has a line that begins as they do."""
 
-_BEGINNING = b"\nHTTP/1."
+_BEGINNING = b"\nHTTP/"
 
 
 class WatchedNetwork(httpcore2.AsyncNetworkBackend):

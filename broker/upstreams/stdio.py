@@ -36,7 +36,8 @@ _KILL_SECONDS = 1.0
 _LAST_WORDS_SECONDS = 0.25
 _WORDS_CHARACTERS = 200
 _LAUNCHER = re.compile(r"node:child_process:\d")
-"""How Node begins to say that a program failed which it was to start: the reason stands before it."""
+_ENDED_BADLY = "Error: Command failed"
+"""What Node says of a program that it was to start: the program's own reason stands before."""
 _NPM_REASON = re.compile(r"npm (?:error|ERR!) (?!code |errno |syscall |path |A complete log)\S")
 _PLACE = re.compile(r"\s+at \S")
 _TRACE_END = re.compile(r"Node\.js v\d|\s+at \S|[\s\]}),;]*\Z")
@@ -75,7 +76,8 @@ class Child:
         """
         # Redacted before a line is cut: of half a secret nobody could tell later that it is one.
         lines = self._redact(bytes(self._stderr or self.stray).decode("utf-8", "replace")).splitlines()
-        lines = list(itertools.takewhile(lambda line: not _LAUNCHER.match(line), lines)) or lines
+        if any(line.startswith(_ENDED_BADLY) for line in lines):
+            lines = list(itertools.takewhile(lambda line: not _LAUNCHER.match(line), lines)) or lines
         of_npm = [line for line in lines if _NPM_REASON.match(line)]
         told = of_npm[:1] or _reason_of_trace(lines) or _text_of_box(lines) or lines
         said = [text for line in told if any(map(str.isalnum, text := one_line(line, _WORDS_CHARACTERS)))]

@@ -45,7 +45,8 @@ _METHOD = re.compile(r"`bound method (\w+)\.(\w+)\(")
 _FOUND_METHOD = re.compile(r"Argument to .*`([\w.]+)` is incorrect: Expected `(\w+).*`, found `bound method ")
 _OPERATOR = re.compile(r"between objects of type `(.+?)` and `(.+)`", re.DOTALL)
 _NOT_UNPACKED = re.compile(r"\[|\w+\s*\)|[^*]*\sfor\s")
-_OUTSIDE = " outside of "
+_REFUSED = re.compile(r" outside | prior to ")
+"""What Python says of a statement that it has read and does not allow."""
 _OUTSIDE_FUNCTION = "`return` statement outside of a function"
 _OF_AWAIT = frozenset({AWAIT, AWAIT_FIRST})
 _IS_ERROR = frozenset({"isError", "is_error"})
@@ -70,7 +71,7 @@ def alters_results(finding: Finding) -> bool:
 
 def is_unparsed(finding: Finding) -> bool:
     """Tell whether Python cannot read on at a finding, and not only refuses what stands there."""
-    return finding.rule == "invalid-syntax" and _OUTSIDE not in finding.message
+    return finding.rule == "invalid-syntax" and _REFUSED.search(finding.message) is None
 
 
 def mistake_in(finding: Finding, place: Place, known: Known) -> Mistake | None:

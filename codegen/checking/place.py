@@ -10,8 +10,6 @@ import re
 from keyword import iskeyword
 from typing import TYPE_CHECKING
 
-from codegen.checking.script_text import indentation_of
-
 if TYPE_CHECKING:
     from collections.abc import Container
 
@@ -67,15 +65,24 @@ class Place:
 
     def is_in_plain_function(self, line: int) -> bool:
         """Tell by indentation whether the nearest function around a line is a plain `def`."""
-        return self._whole.function_lines.get(line, "").lstrip().startswith("def")
+        function = self._whole.functions_around.get(line)
+        return function is not None and self._whole.lines[function - 1].lstrip().startswith("def")
 
     def declared_for(self, name: str) -> str:
         """Return how a function here gets at a variable of this name outside of it; empty if there is none."""
-        function = self._whole.function_lines.get(self._line)
-        bound = re.findall(rf"(?m)^([ \t]*){name}[ \t]*(?::[^=\n]*)?=(?!=)", self.script)
-        if function is None or not bound or len(min(bound, key=len)) > indentation_of(function):
+        functions = self._whole.functions_around
+        assigns = re.compile(rf"[ \t]*{name}[ \t]*(?::[^=]*|[-+*/%&|^@]|//|\*\*|<<|>>)?=(?!=)")
+        lines = [number for number, line in enumerate(self._whole.lines, 1) if assigns.match(line)]
+        assigning = {functions.get(number) for number in lines}
+        function = functions.get(self._line)
+        if function is None or function not in assigning:
             return ""
-        return f"nonlocal {name}" if all(bound) else f"global {name}"
+        while (function := functions.get(function)) is not None:
+            if function in assigning:
+                return f"nonlocal {name}"
+        # A variable of a class is none that functions see.
+        is_global = None in assigning and not self.mentions("class")
+        return f"global {name}" if is_global else ""
 
     @property
     def is_awaited(self) -> bool:

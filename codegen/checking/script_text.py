@@ -45,20 +45,20 @@ class ScriptText:
         return frozenset(re.findall(r"\bdef\s+(\w+)", self.text))
 
     @cached_property
-    def function_lines(self) -> dict[int, str]:
-        """The line that begins the nearest function around a line, as its indentation tells, by the line's number."""
-        found: dict[int, str] = {}
-        around: list[tuple[int, str]] = []
+    def functions_around(self) -> dict[int, int]:
+        """The number of the line that begins the nearest function around a line, as its indentation tells."""
+        found: dict[int, int] = {}
+        around: list[tuple[int, int]] = []
         for number, line in enumerate(self.lines, 1):
             if not line.strip():
                 continue
             while around and around[-1][0] >= indentation_of(line):
                 around.pop()
-            outer = around[-1][1] if around else ""
+            outer = around[-1][1] if around else 0
             if outer:
                 found[number] = outer
             is_function = re.match(r"\s*(async\s+)?def\b", line) is not None
-            around.append((indentation_of(line), line if is_function else outer))
+            around.append((indentation_of(line), number if is_function else outer))
         return found
 
     def caught_at(self, line: int) -> frozenset[str]:

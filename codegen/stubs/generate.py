@@ -173,7 +173,7 @@ def _once(definitions: tuple[Model | Alias, ...], signature: Signature) -> list[
 def _argument(field: ClosedField, type_: Type, name: str, note: str) -> Argument:
     default, shown = _default(field.schema, type_)
     if field.required and default is not ...:
-        default, shown = ..., json.dumps(default)  # what to give where nothing else is wanted
+        default, shown = ..., literal(default)  # what to give where nothing else is wanted
     if shown:
         note = f"{note} (default {shown})" if note else f"default {shown}"
     if name.rstrip("_") != _SEPARATOR.sub("_", field.key):

@@ -87,6 +87,24 @@ async def test_revoked_by_its_session_it_holds_in_no_later_one(store):
     assert (await decide(desk(store), call(path="a")))[0] == "Deny"
 
 
+async def test_revoked_while_a_run_cannot_be_told_it_holds_in_no_later_session(store):
+    class RunOnAFullDisk:
+        @property
+        def journal(self):
+            return self
+
+        def revoked(self, _grant_id):
+            raise StoreError("the disk is full")
+
+    session = desk(store, Person())
+    await decide(session, call(path="a"))
+    [held] = session.book.held
+    session.open_runs.add(RunOnAFullDisk())
+    with pytest.raises(StoreError):
+        session.revoke(held.id)
+    assert ([*session.book.held], KeptGrants(store).every()) == ([], [])
+
+
 async def test_it_does_not_hold_for_another_definition_and_the_difference_is_shown(store):
     await decide(desk(store, Person()), call(path="a"))
     changed = spec("Deletes.")

@@ -393,7 +393,7 @@ KILLED = """
 import os, signal, sys
 from pathlib import Path
 from broker.recordings.keeping.recordings import Recordings
-from broker.recordings.keeping.transfer import exported, import_file, load_whole
+from broker.recordings.keeping.transfer import import_file
 from broker.store import Store
 
 Recordings.settle = lambda *_: os.kill(os.getpid(), signal.SIGKILL)
@@ -402,6 +402,7 @@ with Store(sys.argv[1]) as store, Recordings(store) as recordings:
 """
 
 
+@pytest.mark.skipif(sys.platform == "win32", reason="kill -9 is POSIX's")
 def test_of_a_file_during_whose_import_the_process_is_killed_nothing_stays(recordings):
     killed = subprocess.run(  # noqa: S603  # the program above
         [sys.executable, "-c", KILLED, str(recordings.store.path), str(EXAMPLE)], timeout=120, check=False

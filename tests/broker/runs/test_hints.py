@@ -511,7 +511,11 @@ async def test_tools_that_a_script_finds_out_while_it_runs_do_not_keep_it_from_s
         ("x = '''\n```\n'''", "x = '''\n```\n'''"),
         ("```python\n1\n```\nand more", "\n1"),
         ("Here it is:\n\n```python\nx = 1\nx\n```\n\nThat's all.", "\n\n\nx = 1\nx"),
-        ("It's:\r\n~~~\r\n1\r\n~~~\r\n", "\n\n1\r"),
+        ("It's (as you want):\r\n```\r\n1\r\n```\r\n", "\n\n1\r"),
+        ("print(3)\nIt prints:\n```\n3\n```", "print(3)\nIt prints:\n```\n3\n```"),
+        ("Here:\n```\n1\n```\nx = 1", "Here:\n```\n1\n```\nx = 1"),
+        ("First:\n```bash\n1\n```", "First:\n```bash\n1\n```"),
+        ("(\n~~~\n1\n+\n~~~\n2)", "(\n~~~\n1\n+\n~~~\n2)"),
         ("One:\n```\n1\n```\nTwo:\n```\n2\n```", "One:\n```\n1\n```\nTwo:\n```\n2\n```"),
         ("x = '''\n```\n1\n```\n'''\nx", "x = '''\n```\n1\n```\n'''\nx"),
         ("x = 'a\\\n```\n1\\\n```'", "x = 'a\\\n```\n1\\\n```'"),
@@ -546,8 +550,10 @@ async def test_a_fence_around_the_code_is_taken_off_and_lines_keep_their_numbers
         "```\n" * 100_000 + "x",
         "```" + "x" * 500_000 + "\n```x",
         "~" * 500_000 + "`\n",
+        " " * 500_000 + "x = 1\n```\n1\n```",
+        "x" * 500_000 + " =\n```\n1\n```",
     ],
-    ids=["brackets", "backslashes", "spaces", "lines", "fences", "words", "tildes"],
+    ids=["brackets", "backslashes", "spaces", "lines", "fences", "words", "tildes", "margin", "name"],
 )
 async def test_code_that_only_begins_like_markdown_is_left_alone_however_long_it_is(sent):
     assert plain_code(sent) == sent

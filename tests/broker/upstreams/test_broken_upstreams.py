@@ -93,6 +93,8 @@ ANSWERS: dict[str, tuple[str, tuple[str, Any]]] = {
     "no JSON-RPC at all": ('{"id": %ID%, "result": {"content": []}}\n5\n"x"\nnull\n', LATE),
     "two answers on one line": (OK.rstrip() + OK, NOT_JSON_RPC),
     "answers in UTF-16": (OK.encode("utf-16").decode("utf-8", "surrogateescape"), LATE),
+    "a message behind a byte order mark": ("\ufeff" + '{"jsonrpc": "2.0", "id": %ID%}\n', NOT_JSON_RPC),
+    "a coloured message": ("\x1b[32m" + '{"jsonrpc": "2.0", "id": %ID%}\n', NOT_JSON_RPC),
     "a log line that quotes a message": ("[DEBUG] Received: " + OK + OK, ("value", "hi")),
     "a log record that holds a message": (f'{{"level": 20, "sent": {OK.rstrip()}}}\n{OK}', ("value", "hi")),
     "lines of Windows, and empty ones": ("\r\n\n \n" + OK.rstrip() + "\r\n", ("value", "hi")),

@@ -96,7 +96,7 @@ TRACES = {
         "fatal: no key",
     ),
     "of a launcher alone": (
-        "node:child_process:930\n    throw err;\n    ^\n\nError: spawnSync /srv/server ENOENT\n    at run (a:1)\n",
+        "Starting\nnode:child_process:930\n    throw err;\n    ^\n\nError: spawnSync /srv/server ENOENT\n    at run (a:1)\n",
         "Error: spawnSync /srv/server ENOENT",
     ),
     "in the box of Typer": (
