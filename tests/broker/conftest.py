@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import sys
 from contextlib import asynccontextmanager
+from functools import wraps
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import anyio
 import pytest
@@ -17,7 +18,7 @@ from broker.upstreams.server_config import ServerConfig
 from broker.upstreams.upstream import Upstream
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable
+    from collections.abc import AsyncIterator, Awaitable, Callable
 
     from broker.upstreams.listing import Listing
 
@@ -30,10 +31,24 @@ def anyio_backend(request):
 
 
 @pytest.fixture
-async def deadline():
-    """Ends a test that waits for what does not come."""
-    with anyio.fail_after(60):
-        yield
+def deadline():
+    """Ends a test that waits for what does not come, by the hook below."""
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> None:
+    """Give a test with `deadline` a minute. A scope around the fixture's `yield` would end trio, and pytest hang."""
+    if "deadline" in pyfuncitem.fixturenames:
+        pyfuncitem.obj = _within_a_minute(pyfuncitem.obj)
+
+
+def _within_a_minute(test: Callable[..., Awaitable[None]]) -> Callable[..., Awaitable[None]]:
+    @wraps(test)
+    async def run(**given: Any) -> None:
+        with anyio.fail_after(60):
+            await test(**given)
+
+    return run
 
 
 @pytest.fixture

@@ -53,7 +53,7 @@ for line in sys.stdin:
             print(json.dumps({"jsonrpc": "2.0", "id": message["id"], "result": {}}).replace(" ", "\\n", 1), flush=True)
         case "answers behind what fills the pipe":
             answer = json.dumps({"jsonrpc": "2.0", "id": message["id"], "result": {}}) + "\\n"
-            os.write(1, b"x" * 65_536 + answer.encode())
+            os.write(1, b"x" * 65_535 + b"\\n" + answer.encode())
         case "answers with another version":
             send(id=message["id"], result={}, jsonrpc="1.0")
         case "tells":

@@ -96,8 +96,8 @@ TRACES = {
         "fatal: no key",
     ),
     "of a launcher alone": (
-        "Starting\nnode:child_process:930\n    throw err;\n    ^\n\nError: spawnSync /srv/server ENOENT\n    at run (a:1)\n",
-        "Error: spawnSync /srv/server ENOENT",
+        "Starting\nnode:child_process:930\n    throw err;\n    ^\n\nError: spawnSync /srv/x ENOENT\n    at run (a:1)\n",
+        "Error: spawnSync /srv/x ENOENT",
     ),
     "in the box of Typer": (
         "Usage: srv [OPTIONS]\n╭─ Error ─────────╮\n│ Missing option  │\n│ '--url'.        │\n╰─────────────────╯\n",
