@@ -247,11 +247,12 @@ def test_outside_of_the_block_each_check_ends_its_process() -> None:
 
 
 def test_a_kept_process_says_of_every_script_what_a_new_one_says(kept: TypeChecker) -> None:
+    lists: tuple[dict[str, list[str]], ...] = ({}, {"other": ["look"], "hub": ["more"]})
+    scripts = [case.script for case in broken_scripts()]
+    by_new_ones = {script: [check(script, stubs(), listed=listed) for listed in lists] for script in scripts}
     # The other way round, too: what was there before must be forgotten, and not only what is new be seen.
-    cases = [case.script for case in broken_scripts()]
-    for script in [*cases, *reversed(cases)]:
-        for listed in ({}, {"other": ["look"], "hub": ["more"]}):
-            assert check(script, stubs(), listed=listed, checker=kept) == check(script, stubs(), listed=listed)
+    for script in [*scripts, *reversed(scripts)]:
+        assert [check(script, stubs(), listed=listed, checker=kept) for listed in lists] == by_new_ones[script]
 
 
 def test_files_that_come_and_go_are_seen(kept: TypeChecker) -> None:
