@@ -17,7 +17,7 @@ from pydantic import ValidationError
 from broker.errors import RecordingError
 from broker.named_file import read_named
 from broker.recordings.events import EVENT, FORMAT, LINE, Ended, Kept, KeptValue, Sealed, Stepped
-from broker.recordings.lines import MAX_LINE_BYTES, counted_values, explain
+from broker.recordings.lines import check_size, counted_values, explain
 from broker.recordings.parts import ByDigest
 from broker.recordings.reading import recording_of_lines
 
@@ -134,9 +134,8 @@ def _beginning(lines: list[bytes]) -> bytes:
 
 def _take(line: bytes, number: int, file: RecordingFile, seal: hashlib._Hash) -> bool:
     """Take one line; returns whether it is the seal."""
-    if len(line) > MAX_LINE_BYTES:
-        raise RecordingError(f"line {number}: it has {len(line)} bytes, and {MAX_LINE_BYTES} are allowed")
     where = f"line {number}"
+    check_size(len(line), where)
     counted_values(line, where)
     text = line.decode("utf-8", "replace")
     try:

@@ -47,6 +47,16 @@ def read_events(lines: Iterable[str]) -> Iterator[Event]:
             raise RecordingError(f"line {number}: {explain(line, error)}") from None
 
 
+def check_size(size: int, where: str) -> None:
+    """Refuse a line, or a value that is kept, before it is read.
+
+    Raises:
+        RecordingError: It has too many bytes; the text names `where` they are.
+    """
+    if size > MAX_LINE_BYTES:
+        raise RecordingError(f"{where}: it has {size} bytes, and {MAX_LINE_BYTES} are allowed")
+
+
 def counted_values(text: bytes, where: str) -> int:
     """Return about how many values a text holds, before it is decoded.
 

@@ -16,6 +16,7 @@ from mcp import ClientSession, MCPError
 from mcp.client.subscriptions import listen
 from mcp.types.version import MODERN_PROTOCOL_VERSIONS
 
+from broker.upstreams.back_off import BackOff
 from broker.upstreams.http_trail import SESSION_OVER, HttpTrail, SentCall
 from broker.upstreams.raw_dispatcher import RAW, RawDispatcher
 from broker.upstreams.upstream_requests import RefusedError
@@ -28,11 +29,6 @@ if TYPE_CHECKING:
     from broker.upstreams.upstream_requests import Reply, UpstreamRequests
 
 _RESOURCE_PAGES = 5
-_AGAIN_SECONDS = 1.0
-_STEADY_SECONDS = 30.0
-_LONGEST_DELAY_SECONDS = 60.0
-"""When a subscription is opened again that its server, or a proxy in front of it, has ended."""
-
 _REFUSED = t.ErrorData(code=t.INVALID_REQUEST, message="Refused.")
 
 
@@ -247,14 +243,14 @@ class Connection:
     async def watch_tools(self) -> None:
         """Report changed listings on a connection of 2026-07-28 until it ends; older ones notify unasked.
 
-        A stream that has ended is opened again, later each time that it did not last.
+        A stream that its server, or a proxy in front of it, has ended is opened again.
         """
         if self.protocol_version not in MODERN_PROTOCOL_VERSIONS:
             return
         capabilities = self.session.server_capabilities
         if capabilities is None or capabilities.tools is None or not capabilities.tools.list_changed:
             return
-        delay, is_told = _AGAIN_SECONDS, False
+        back_off, is_told = BackOff(), False
         while True:
             began = anyio.current_time()
             try:
@@ -272,10 +268,7 @@ class Connection:
                 # A server that offers the notification and refuses the subscription is used without it.
                 if not is_told:
                     return
-            if anyio.current_time() - began > _STEADY_SECONDS:
-                delay = _AGAIN_SECONDS
-            await anyio.sleep(delay)
-            delay = min(2 * delay, _LONGEST_DELAY_SECONDS)
+            await back_off.wait(anyio.current_time() - began)
 
     async def elicit(self, context: Any, params: t.ElicitRequestParams) -> t.ElicitResult | t.ErrorData:
         """Answer a server of an older revision that asks a person; the SDK declares that this may be done."""

@@ -8,7 +8,6 @@ calls may come from any task.
 from __future__ import annotations
 
 import math
-import random
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -18,6 +17,7 @@ from mcp.types.version import MODERN_PROTOCOL_VERSIONS
 from broker.calls import call_texts
 from broker.errors import UnavailableError
 from broker.logging import logger
+from broker.upstreams.back_off import BackOff
 from broker.upstreams.calls import Calls
 from broker.upstreams.connecting import InProcessServer, connect
 from broker.upstreams.connection import Connection
@@ -40,10 +40,6 @@ if TYPE_CHECKING:
     from broker.upstreams.server_process import ServerProcess
     from broker.upstreams.upstream_requests import Sampler
     from codegen import ToolSpec
-
-FIRST_DELAY_SECONDS = 0.5
-LONGEST_DELAY_SECONDS = 60.0
-_STEADY_SECONDS = 30.0
 
 
 class Upstream:
@@ -135,18 +131,16 @@ class Upstream:
 
     async def run(self) -> None:
         """Keep the server connected until cancelled: the owner task. Never raises for the server's faults."""
-        delay = FIRST_DELAY_SECONDS
+        back_off = BackOff()
         try:
             while not self.settings.disabled:
                 await self._readiness.begin()
                 began = anyio.current_time()
                 was_ready = await self._attempt()
                 if self._readiness.fall_asleep(was_ready=was_ready):
-                    delay = FIRST_DELAY_SECONDS
+                    back_off.reset()
                     continue
-                steady = was_ready and anyio.current_time() - began >= _STEADY_SECONDS
-                delay = FIRST_DELAY_SECONDS if steady else min(delay * 2, LONGEST_DELAY_SECONDS)
-                await anyio.sleep(delay * random.uniform(0.5, 1.0))  # noqa: S311  # jitter
+                await back_off.wait(anyio.current_time() - began if was_ready else 0)
         finally:
             if self._process is not None:  # cancelled before it was spoken to
                 await end_process(self._process)

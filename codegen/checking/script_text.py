@@ -52,13 +52,13 @@ class ScriptText:
         for number, line in enumerate(self.lines, 1):
             if not line.strip():
                 continue
-            while around and around[-1][0] >= indentation_of(line):
+            while around and around[-1][0] >= _indentation(line):
                 around.pop()
             outer = around[-1][1] if around else 0
             if outer:
                 found[number] = outer
             is_function = re.match(r"\s*(async\s+)?def\b", line) is not None
-            around.append((indentation_of(line), number if is_function else outer))
+            around.append((_indentation(line), number if is_function else outer))
         return found
 
     def caught_at(self, line: int) -> frozenset[str]:
@@ -79,7 +79,7 @@ class ScriptText:
             text = line.strip()
             if not text or text.startswith("#"):
                 continue
-            indentation = indentation_of(line)
+            indentation = _indentation(line)
             while still_open and not still_open[-1].goes_on(indentation, text):
                 still_open.pop()
             last = still_open[-1] if still_open else None
@@ -139,6 +139,5 @@ def words_of(script: str) -> frozenset[str]:
     return frozenset(re.findall(r"\w+", normalised("NFKC", script)))
 
 
-def indentation_of(line: str) -> int:
-    """Return how many characters of space a line begins with."""
+def _indentation(line: str) -> int:
     return len(line) - len(line.lstrip())

@@ -12,14 +12,14 @@ from . import expected_types, tool_errors
 
 _KINDS = ("image", "audio", "resource")
 _SIGNATURES = (
-    (0, b"\x89PNG\r\n\x1a\n", "image/png"),
-    (0, b"\xff\xd8\xff", "image/jpeg"),
-    (0, b"GIF8", "image/gif"),
-    (8, b"WEBP", "image/webp"),
-    (8, b"WAVE", "audio/wav"),
-    (0, b"%PDF-", "application/pdf"),
+    (b"\x89PNG\r\n\x1a\n", b"", "image/png"),
+    (b"\xff\xd8\xff", b"", "image/jpeg"),
+    (b"GIF8", b"", "image/gif"),
+    (b"RIFF", b"WEBP", "image/webp"),
+    (b"RIFF", b"WAVE", "audio/wav"),
+    (b"%PDF-", b"", "application/pdf"),
 )
-"""At which byte a file of each kind has which bytes."""
+"""What the bytes of each kind begin with, and what follows behind the eighth."""
 
 
 _bridge = None
@@ -50,7 +50,7 @@ def _display(value, mime_type):
         _bridge.post("display", {"mime_type": carried[0], "data": carried[1]})
     elif isinstance(value, (bytes, bytearray, memoryview)):
         data = bytes(value)
-        kind = mime_type or next((kind for at, begin, kind in _SIGNATURES if data.startswith(begin, at)), None)
+        kind = mime_type or _kind_of(data)
         if kind is None:
             raise TypeError('display() of bytes needs what they are: display(data, mime_type="image/png")')
         _bridge.post("display", {"mime_type": kind, "data": base64.b64encode(data).decode("ascii")})
@@ -58,6 +58,13 @@ def _display(value, mime_type):
         print(value["text"])
     else:
         print(value)
+
+
+def _kind_of(data):
+    for begin, inner, kind in _SIGNATURES:
+        if data.startswith(begin) and data[8:12].startswith(inner):
+            return kind
+    return None
 
 
 def read_bytes(block):

@@ -6,6 +6,7 @@ dataclasses, and what is made of them.
 
 import dataclasses
 import enum
+import math
 import types
 import typing
 
@@ -74,7 +75,7 @@ def schema_of(expected, depth=0) -> dict:
 def _choice(value):
     """Return what a model chooses for a value of a `Literal` or a member of an enum."""
     plain = value.value if isinstance(value, enum.Enum) else value
-    if plain is None or isinstance(plain, (str, int)) or (isinstance(plain, float) and plain - plain == 0):
+    if plain is None or isinstance(plain, (str, int)) or (isinstance(plain, float) and math.isfinite(plain)):
         return plain
     raise TypeError(f"extract() cannot offer {value!r} as a choice, only texts, numbers, True, False and None")
 

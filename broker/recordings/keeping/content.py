@@ -1,7 +1,7 @@
 """The lines of recordings in the store, and the large values that they name.
 
-Above: recordings.py, which says whose lines they are; appender.py, which writes them. Below: store.py. A value is kept
-once, however many recordings name it.
+Above: recordings.py, which says whose lines they are; appender.py, which writes them. Below: store.py, lines.py. A
+value is kept once, however many recordings name it.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from broker.errors import RecordingError
 from broker.recordings.files import MAX_FILE_BYTES
-from broker.recordings.lines import MAX_LINE_BYTES, counted_values
+from broker.recordings.lines import MAX_LINE_BYTES, check_size, counted_values
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -48,8 +48,7 @@ class RecordedContent:
         rows = self._store.execute(f"SELECT length(CAST(line AS BLOB)) {found}", parameters)
         sizes = [int(size) for (size,) in rows]
         for number, size in enumerate(sizes, start=1):
-            if size > MAX_LINE_BYTES:
-                raise RecordingError(f"line {number}: it has {size} bytes, and {MAX_LINE_BYTES} are allowed")
+            check_size(size, f"line {number}")
         if sum(sizes) > MAX_FILE_BYTES:
             raise RecordingError(f"it has more than the {MAX_FILE_BYTES} bytes that are allowed")
         return (line for (line,) in self._store.execute(f"SELECT line {found}", parameters))
@@ -76,15 +75,15 @@ class RecordedContent:
             RecordingError: It is larger than one in a file may be.
         """
         rows = self._store.execute(
-            "SELECT CASE WHEN length(CAST(text AS BLOB)) <= ? THEN text END FROM recording_value WHERE sha256 = ?",
+            "SELECT length(CAST(text AS BLOB)), CASE WHEN length(CAST(text AS BLOB)) <= ? THEN text END "
+            "FROM recording_value WHERE sha256 = ?",
             (MAX_LINE_BYTES, sha256),
         )
         if not rows:
             return None
-        where, text = f"the value {sha256[:12]}…", rows[0][0]
-        if text is None:
-            raise RecordingError(f"{where}: it has more than the {MAX_LINE_BYTES} bytes that are allowed")
-        counted_values(text.encode(), where)
+        [[length, text]], where = rows, f"the value {sha256[:12]}…"
+        check_size(int(length), where)
+        counted_values(str(text).encode(), where)
         return str(text)
 
     def digests(self, recording: int) -> list[str]:

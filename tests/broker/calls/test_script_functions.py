@@ -165,6 +165,7 @@ async def test_more_than_the_bound_is_left_out_and_said(running):
     ("call", "said"),
     [
         ("display(b'bytes of nothing')", "display() of bytes needs what they are"),
+        ("display(b'8 bytes.WAVE')", "display() of bytes needs what they are"),
         ("await read_bytes({'type': 'image', 'id': 'block_9'})", "read_bytes() knows no such block"),
         ("await read_bytes('x')", "read_bytes() takes a block that a tool returned"),
         (

@@ -253,7 +253,7 @@ SPOILT = {
     ),
     "a value": (
         "UPDATE recording_value SET text = '\"' || hex(zeroblob(33554433)) || '\"'",
-        r"the value \w+…: it has more than the 67108864 bytes that are allowed",
+        r"the value \w+…: it has 67108868 bytes, and 67108864 are allowed",
     ),
     "a value of values": (
         "UPDATE recording_value SET text = '[' || replace(hex(zeroblob(2000001)), '00', '0,') || '0]'",

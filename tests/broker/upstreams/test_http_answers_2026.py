@@ -193,7 +193,7 @@ class EndingServer(SessionlessServer):
 
 
 async def test_a_subscription_that_ends_is_opened_again_and_the_tools_are_listed_again(running, monkeypatch):
-    monkeypatch.setattr("broker.upstreams.connection._AGAIN_SECONDS", 0.01)
+    monkeypatch.setattr("broker.upstreams.back_off.FIRST_DELAY_SECONDS", 0.01)
     async with connected(running, EndingServer(is_taken=True), mode="auto") as upstream:
         while upstream.status.tool_count < 4:  # noqa: ASYNC110  # what the server tells, as it comes
             await anyio.sleep(0.01)
@@ -201,7 +201,7 @@ async def test_a_subscription_that_ends_is_opened_again_and_the_tools_are_listed
 
 
 async def test_a_subscription_to_nothing_is_not_opened_again(running, monkeypatch):
-    monkeypatch.setattr("broker.upstreams.connection._AGAIN_SECONDS", 0)
+    monkeypatch.setattr("broker.upstreams.back_off.FIRST_DELAY_SECONDS", 0)
     server = EndingServer(is_taken=False)
     async with connected(running, server, mode="auto") as upstream:
         while "subscriptions/listen" not in server.asked:
