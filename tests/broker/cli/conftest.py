@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 CODEMODE = str(Path(sys.executable).with_name("codemode"))
-ODD_SERVER = str(Path(__file__).with_name("odd_server.py"))
+SERVERS = Path(__file__).parents[1] / "servers"
 TIMEOUT_SECONDS = 120
 
 
@@ -69,7 +69,7 @@ def write_config(tmp_path):
 @pytest.fixture
 def odd():
     """A server that works, and fails as asked."""
-    return {"command": sys.executable, "args": [ODD_SERVER]}
+    return {"command": sys.executable, "args": [str(SERVERS / "plain.py"), str(SERVERS / "odd.py")]}
 
 
 @pytest.fixture
