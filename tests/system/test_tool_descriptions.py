@@ -15,9 +15,10 @@ from pathlib import Path
 
 import pytest
 
+from tests.broker.servers.plain import plain
+
 CODEMODE = str(Path(sys.executable).with_name("codemode"))
 CLIENTS = Path(__file__).parent / "clients"
-SERVERS = Path(__file__).parents[1] / "broker" / "servers"
 SDK = Path(__file__).parents[2] / "examples" / "servers" / "node_modules" / "@modelcontextprotocol" / "sdk"
 URI = "resource:///tool_descriptions"
 TOKENS = {"one": "1" * 32, "two": "2" * 32}
@@ -75,8 +76,7 @@ def log(folder):
 
 @pytest.fixture(scope="module")
 def serve_arguments(folder, log):
-    arguments = [str(SERVERS / "plain.py"), str(SERVERS / "notes.py")]
-    notes = {"command": sys.executable, "args": arguments, "env": {"NOTES_LOG": str(log)}}
+    notes = plain("notes", NOTES_LOG=str(log))
     config = folder / "mcp.json"
     config.write_text(json.dumps({"mcpServers": {"notes": notes}, "serve": {"mode": "tools", "tokens": TOKENS}}))
     return ["serve", "-c", str(config), *(word for name in ALLOWED for word in ("--allow", f"notes.{name}"))]

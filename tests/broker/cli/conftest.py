@@ -11,11 +11,12 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from tests.broker.servers.plain import plain
+
 if TYPE_CHECKING:
     from collections.abc import Callable
 
 CODEMODE = str(Path(sys.executable).with_name("codemode"))
-SERVERS = Path(__file__).parents[1] / "servers"
 TIMEOUT_SECONDS = 120
 
 
@@ -69,7 +70,7 @@ def write_config(tmp_path):
 @pytest.fixture
 def odd():
     """A server that works, and fails as asked."""
-    return {"command": sys.executable, "args": [str(SERVERS / "plain.py"), str(SERVERS / "odd.py")]}
+    return plain("odd")
 
 
 @pytest.fixture

@@ -1,8 +1,8 @@
-"""An MCP server over stdio whose tools are the functions of a file: `plain.py FILE`.
+"""An MCP server over stdio whose tools are the functions of a file: `plain.py FILE`. Standard library only.
 
-For tests in which the server is not what is tested: it needs the standard library only, and starts in a fraction of the
-second and a half that importing the SDK takes. Schemas and errors are those of the SDK's server, but it checks no
-arguments, and speaks the handshake era only.
+For tests in which the server is not what is tested: it starts in a fraction of the second and a half that importing the
+SDK takes. Schemas and errors are those of the SDK's server, but it checks no arguments, and speaks the handshake era
+only. Like that one it logs to stderr, which nobody may see.
 """
 
 from __future__ import annotations
@@ -15,67 +15,72 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
-TYPES = {str: "string", int: "integer", bool: "boolean"}
-FILE = Path(sys.argv[1])
-
-
-def schema(name: str, fields: dict[str, Any], required: list[str]) -> dict[str, Any]:
-    return {"type": "object", "title": name, "properties": fields} | ({"required": required} if required else {})
+TYPES = {str: "string", bool: "boolean"}
 
 
-def field(name: str, kind: type, default: Any = inspect.Parameter.empty) -> dict[str, Any]:
-    described = {"title": name.title(), "type": TYPES[kind]}
-    return described if default is inspect.Parameter.empty else described | {"default": default}
+def plain(name: str, **variables: str) -> dict[str, Any]:
+    """The entry of a config for the tools of `name`.py beside this file."""
+    arguments = [__file__, str(Path(__file__).with_name(f"{name}.py"))]
+    return {"command": sys.executable, "args": arguments, "env": variables}
 
 
-def tool(name: str, function: Callable[..., Any]) -> dict[str, Any]:
-    signature = inspect.signature(function, eval_str=True)
-    parameters = signature.parameters.values()
-    fields = {each.name: field(each.name, each.annotation, each.default) for each in parameters}
-    required = [each.name for each in parameters if each.default is each.empty]
-    result = {"result": field("result", signature.return_annotation)}
+def serve(file: str) -> None:
+    functions = {name: it for name, it in runpy.run_path(file).items() if inspect.isfunction(it) and name[0] != "_"}
+    for line in sys.stdin:
+        request = json.loads(line)
+        sys.stderr.write(f"Processing request of {request['method']}\n")
+        if "id" in request:
+            reply = answer(functions, request["method"], request.get("params") or {})
+            sys.stdout.write(json.dumps({"jsonrpc": "2.0", "id": request["id"]} | reply) + "\n")
+            sys.stdout.flush()
+
+
+def answer(functions: Mapping[str, Callable[..., str]], method: str, params: dict[str, Any]) -> dict[str, Any]:
+    match method:
+        case "initialize":
+            info = {"name": "plain", "version": "1"}
+            return {"result": {"protocolVersion": "2025-11-25", "capabilities": {"tools": {}}, "serverInfo": info}}
+        case "tools/list":
+            return {"result": {"tools": [tool(function) for function in functions.values()]}}
+        case "tools/call":
+            return {"result": call(functions[params["name"]], params.get("arguments") or {})}
+    return {"error": {"code": -32601, "message": f"Method not found: {method}"}}
+
+
+def tool(function: Callable[..., str]) -> dict[str, Any]:
+    name, parameters = function.__name__, inspect.signature(function, eval_str=True).parameters.values()
     return {
         "name": name,
         "description": function.__doc__,
-        "inputSchema": schema(f"{name}Arguments", fields, required),
-        "outputSchema": schema(f"{name}Output", result, ["result"]),
+        "inputSchema": {
+            "type": "object",
+            "title": f"{name}Arguments",
+            "properties": {
+                each.name: {"title": each.name.title(), "type": TYPES[each.annotation]}
+                | ({} if each.default is each.empty else {"default": each.default})
+                for each in parameters
+            },
+            "required": [each.name for each in parameters if each.default is each.empty],
+        },
+        "outputSchema": {
+            "type": "object",
+            "title": f"{name}Output",
+            "properties": {"result": {"title": "Result", "type": "string"}},
+            "required": ["result"],
+        },
     }
 
 
-def call(name: str, arguments: dict[str, Any]) -> dict[str, Any]:
+def call(function: Callable[..., str], arguments: dict[str, Any]) -> dict[str, Any]:
     try:
-        result = tools[name](**arguments)
+        text = function(**arguments)
     except Exception as error:  # noqa: BLE001  # as the SDK does
-        said = {"type": "text", "text": f"Error executing tool {name}: {error}"}
+        said = {"type": "text", "text": f"Error executing tool {function.__name__}: {error}"}
         return {"content": [said], "isError": True}
-    text = result if isinstance(result, str) else json.dumps(result)
-    return {"content": [{"type": "text", "text": text}], "structuredContent": {"result": result}}
+    return {"content": [{"type": "text", "text": text}], "structuredContent": {"result": text}}
 
 
-def answer(method: str, params: dict[str, Any]) -> dict[str, Any]:
-    result: dict[str, Any]
-    match method:
-        case "initialize":
-            info = {"name": FILE.stem, "version": "1"}
-            result = {"protocolVersion": "2025-11-25", "capabilities": {"tools": {}}, "serverInfo": info}
-        case "tools/list":
-            result = {"tools": [tool(name, function) for name, function in tools.items()]}
-        case "tools/call":
-            result = call(params["name"], params.get("arguments") or {})
-        case "ping":
-            result = {}
-        case _:
-            return {"error": {"code": -32601, "message": f"Method not found: {method}"}}
-    return {"result": result}
-
-
-defined = runpy.run_path(str(FILE))
-tools = {name: it for name, it in defined.items() if inspect.isfunction(it) and not name.startswith("_")}
-for line in sys.stdin:
-    request = json.loads(line)
-    if "method" in request and "id" in request:
-        reply = answer(request["method"], request.get("params") or {})
-        sys.stdout.write(json.dumps({"jsonrpc": "2.0", "id": request["id"]} | reply) + "\n")
-        sys.stdout.flush()
+if __name__ == "__main__":
+    serve(sys.argv[1])
