@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -32,6 +33,14 @@ def environment(tmp_path, data_home):
     plain = {key: value for key, value in os.environ.items() if not key.startswith(("CODEMODE_", "NO_COLOR"))}
     own = {"XDG_CONFIG_HOME": str(tmp_path / "no-config")}
     return plain | own | {"XDG_DATA_HOME": data_home, "COLUMNS": "120", "TERM": "dumb"}
+
+
+@pytest.fixture
+def hangup():
+    """A closed terminal ends what is started from here; under `nohup`, that would be ignored by all of it."""
+    before = signal.signal(signal.SIGHUP, signal.SIG_DFL)
+    yield
+    signal.signal(signal.SIGHUP, before)
 
 
 @pytest.fixture
