@@ -23,7 +23,7 @@ TYPES = {str: "string", bool: "boolean"}
 def plain(name: str, **variables: str) -> dict[str, Any]:
     """The entry of a config for the tools of `name`.py beside this file."""
     arguments = [__file__, str(Path(__file__).with_name(f"{name}.py"))]
-    return {"command": sys.executable, "args": arguments, "env": variables}
+    return {"command": sys.executable, "args": arguments} | ({"env": variables} if variables else {})
 
 
 def serve(file: str) -> None:
