@@ -35,12 +35,15 @@ def environment(tmp_path, data_home):
     return plain | own | {"XDG_DATA_HOME": data_home, "COLUMNS": "120", "TERM": "dumb"}
 
 
-@pytest.fixture
-def hangup():
-    """A closed terminal ends what is started from here; under `nohup`, that would be ignored by all of it."""
-    before = signal.signal(signal.SIGHUP, signal.SIG_DFL)
+@pytest.fixture(autouse=True)
+def heeded_signals():
+    """What a test starts heeds each signal, also where `nohup` or a shell's `&` had this process ignore one."""
+    ignored = [number for number in (signal.SIGINT, signal.SIGHUP) if signal.getsignal(number) is signal.SIG_IGN]
+    for number in ignored:
+        signal.signal(number, signal.SIG_DFL)
     yield
-    signal.signal(signal.SIGHUP, before)
+    for number in ignored:
+        signal.signal(number, signal.SIG_IGN)
 
 
 @pytest.fixture

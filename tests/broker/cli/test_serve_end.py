@@ -17,7 +17,7 @@ from mcp import Client
 
 from tests.processes import descendants, lives
 
-pytestmark = [pytest.mark.anyio, pytest.mark.usefixtures("hangup")]
+pytestmark = pytest.mark.anyio
 
 HOSTILE = Path(__file__).parents[1] / "servers" / "hostile_upstream.py"
 SERVERS = {"stubborn": "call_ignore_sigterm", "forking": "call_fork_child", "leaving": "call_fork_apart"}

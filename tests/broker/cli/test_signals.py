@@ -18,8 +18,6 @@ from broker import CallRecord
 from broker.cli.run_report import reported_if_ended
 from tests.processes import descendants, lives
 
-pytestmark = pytest.mark.usefixtures("hangup")
-
 HOSTILE = Path(__file__).parents[1] / "servers" / "hostile_upstream.py"
 SCRIPT = "from tools import stubborn\nprint(await stubborn.echo(text='a'))\nimport asyncio\nawait asyncio.sleep(60)\n"
 
