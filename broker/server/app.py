@@ -224,13 +224,13 @@ class BrokerServer:
     ) -> Reply:
         notices = Notices(ctx, with_output=self._log_levels.want_output(ctx))
 
-        async def work(live: LiveRun[Reply]) -> Reply:
+        async def work(live: LiveRun) -> Reply:
             return await surface.dispatch(EXECUTE, arguments, replace(notices.watching, stop=live.stop))
 
         async with anyio.create_task_group() as telling:
             telling.start_soon(notices.send)
             try:
-                reply = await self.runs.perform(ctx.lifespan_context.tasks, work, surface.owner)
+                reply = await self.runs.perform(work, surface.owner)
             except NoRoomError:
                 reply = Reply(texts.TOO_MANY_RUNS, is_error=True)
             except DrainingError as error:

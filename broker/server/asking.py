@@ -73,12 +73,13 @@ class Asking:
         if params.request_state is not None:
             return await self._go_on(ctx, params, answer)
         identity = _identity(ctx, params)
-        run = self._choose(_request(identity), REPEATED_WITHIN_SECONDS)
+        request = _request(identity)
+        run = self._choose(request, REPEATED_WITHIN_SECONDS)
         if ctx.session.can_send_request:
-            with in_request(_request(identity)), reaching(ctx, partial(push, ctx)):
+            with in_request(request), reaching(ctx, partial(push, ctx)):
                 return await self._claim(run, answer)()
         if not (has_forms(ctx) or has_model(ctx)):
-            with in_request(_request(identity)):
+            with in_request(request):
                 return await self._claim(run, answer)()
         kept = next((one for one in self._kept.values() if run is not None and one.run == run), None)
         if kept is None:

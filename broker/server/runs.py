@@ -1,13 +1,12 @@
 """The runs of a server: bounds on how many run and wait, and their end when the server ends.
 
-Above: app.py. Below: turns.py, room.py. A run is not a task of its request: it lives in the server's task group, so
-that it can outlast a request that has to be answered before it ends.
+Above: app.py. Below: turns.py, room.py.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 import anyio
 
@@ -16,8 +15,6 @@ from broker.server.turns import Turns
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
-
-    from anyio.abc import TaskGroup
 
 T = TypeVar("T")
 
@@ -38,7 +35,7 @@ class DrainingError(Exception):
         self.has_begun = has_begun
 
 
-class LiveRun(Generic[T]):
+class LiveRun:
     """A run that goes on until its work ends, it is stopped, or it is dropped."""
 
     def __init__(self, principal: str) -> None:
@@ -48,27 +45,7 @@ class LiveRun(Generic[T]):
         """Cancelling it stops the script, and the work goes on to report that."""
         self.has_begun = False
         self._drop = anyio.CancelScope()
-        self._ended = anyio.Event()
-        self._value: T | None = None
-        # Holds until the work has ended: a server that ends meanwhile cancels it without a word.
-        self._error: Exception | None = DrainingError()
-
-    async def result(self) -> T:
-        """Wait for what the work returns. A caller that is cancelled drops the run, and waits until it has ended.
-
-        Raises:
-            Exception: What the work raised.
-        """
-        try:
-            await self._ended.wait()
-        except anyio.get_cancelled_exc_class():
-            self._drop.cancel()
-            with anyio.CancelScope(shield=True):
-                await self._ended.wait()
-            raise
-        if self._error is not None:
-            raise self._error
-        return self._value  # type: ignore[return-value]  # set wherever there is no error
+        self._is_refused = False
 
     def drop(self) -> None:
         """End the work at once; whoever waits for the result learns that the server is about to end."""
@@ -76,22 +53,23 @@ class LiveRun(Generic[T]):
 
     def refuse(self) -> None:
         """Give up a run that has not begun, for want of room."""
-        self._error = NoRoomError()
+        self._is_refused = True
         self._drop.cancel()
 
-    async def perform(self, work: Callable[[LiveRun[T]], Awaitable[T]], turns: Turns) -> None:
-        """Do the work, as a task of the server."""
-        try:
-            with self._drop:
-                async with turns.turn(self.principal):
-                    self.has_begun = True
-                    self._error = DrainingError(has_begun=True)
-                    self._value = await work(self)
-                    self._error = None
-        except Exception as error:  # noqa: BLE001  # whoever waits for the result gets it
-            self._error = error
-        finally:
-            self._ended.set()
+    async def perform(self, work: Callable[[LiveRun], Awaitable[T]], turns: Turns) -> T:
+        """Do the work when its turn has come.
+
+        Raises:
+            NoRoomError: It was refused.
+            DrainingError: It was dropped.
+        """
+        with self._drop:
+            async with turns.turn(self.principal):
+                self.has_begun = True
+                return await work(self)
+        if self._is_refused:
+            raise NoRoomError
+        raise DrainingError(has_begun=self.has_begun)
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,7 +86,7 @@ class Runs:
         """Allow `at_once` runs at the same time, and `waiting` more that wait."""
         self._turns = Turns(at_once)
         self._most = at_once + waiting
-        self._live: dict[LiveRun[Any], None] = {}
+        self._live: dict[LiveRun, None] = {}
         self._all_ended = anyio.Event()
         self._draining = False
 
@@ -116,8 +94,8 @@ class Runs:
         """Count the runs, those that wait for their turn included."""
         return len(self._live)
 
-    async def perform(self, tasks: TaskGroup, work: Callable[[LiveRun[T]], Awaitable[T]], principal: str = "") -> T:
-        """Do the work of a run of a principal as a task of `tasks`, and wait for its result.
+    async def perform(self, work: Callable[[LiveRun], Awaitable[T]], principal: str = "") -> T:
+        """Do the work of a run of a principal, when its turn has come, and return its result.
 
         Raises:
             NoRoomError: Too many runs wait.
@@ -127,14 +105,10 @@ class Runs:
             raise DrainingError
         if len(self._live) >= self._most:
             self._make_room(principal)
-        live: LiveRun[T] = LiveRun(principal)
+        live = LiveRun(principal)
         self._live[live] = None
-        tasks.start_soon(self._perform, live, work)
-        return await live.result()
-
-    async def _perform(self, live: LiveRun[T], work: Callable[[LiveRun[T]], Awaitable[T]]) -> None:
         try:
-            await live.perform(work, self._turns)
+            return await live.perform(work, self._turns)
         finally:
             self._live.pop(live, None)
             if not self._live:

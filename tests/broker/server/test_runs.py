@@ -22,7 +22,7 @@ async def test_a_run_that_heeds_no_stop_is_dropped_when_the_server_ends(monkeypa
 
     async def wait():
         with pytest.raises(DrainingError):
-            await runs.perform(tasks, work)
+            await runs.perform(work)
         ended.append(1)
 
     with anyio.fail_after(10):
@@ -48,7 +48,7 @@ async def test_runs_that_wait_for_their_turn_do_not_begin_when_the_server_ends()
 
     async def wait():
         try:
-            ended.append(await runs.perform(tasks, work))
+            ended.append(await runs.perform(work))
         except DrainingError as error:
             ended.append(error.has_begun)
 

@@ -89,7 +89,7 @@ async def test_runs_of_one_principal_keep_out_none_of_the_others():
 
     async def wait(name, principal):
         try:
-            await runs.perform(tasks, work, principal)
+            await runs.perform(work, principal)
             ended.append(name)
         except NoRoomError:
             ended.append(f"no {name}")
