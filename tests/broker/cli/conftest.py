@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from tests.broker.cli.fork_server import ForkServer
 from tests.broker.servers.plain import plain
 
 if TYPE_CHECKING:
@@ -19,6 +20,9 @@ if TYPE_CHECKING:
 
 CODEMODE = str(Path(sys.executable).with_name("codemode"))
 TIMEOUT_SECONDS = 120
+
+_READ_AT_START = ("PYTHON", "LANG", "LC_", "TZ")
+"""Variables that an interpreter reads when it starts."""
 
 
 @pytest.fixture
@@ -46,21 +50,33 @@ def heeded_signals():
         signal.signal(number, signal.SIG_IGN)
 
 
+@pytest.fixture(scope="session")
+def fork_server():
+    """A process that has imported what commands need; None where it is not worth the trouble."""
+    server = ForkServer() if sys.platform == "linux" else None
+    yield server
+    if server is not None:
+        server.close()
+
+
 @pytest.fixture
-def codemode(environment, tmp_path):
+def codemode(environment, tmp_path, fork_server: ForkServer | None):
     """Runs a command; `first` is done in its process before it, `more` are variables of its environment."""
 
     def run(
         *arguments: str, stdin: str = "", first: Callable[[], object] | None = None, **more: str
     ) -> subprocess.CompletedProcess[str]:
+        command, env = [CODEMODE, *arguments], environment | more
+        if fork_server is not None and first is None and not any(name.startswith(_READ_AT_START) for name in more):
+            return fork_server.run(command, stdin=stdin, env=env, cwd=tmp_path, timeout=TIMEOUT_SECONDS)
         return subprocess.run(  # noqa: S603  # our own command
-            [CODEMODE, *arguments],
+            command,
             input=stdin,
             capture_output=True,
             text=True,
             encoding="utf-8",
             timeout=TIMEOUT_SECONDS,
-            env=environment | more,
+            env=env,
             cwd=tmp_path,
             check=False,
             preexec_fn=first,
