@@ -15,7 +15,7 @@ from sandbox.errors import (
     WorkerError,
 )
 from sandbox.guest_messages import Step
-from sandbox.image import component_digest
+from sandbox.image_loading import component_digest
 from sandbox.inert import inert_text, inert_value
 from sandbox.journal import Journal, NoJournal, Past, PastStep
 from sandbox.kernel import Kernel

@@ -17,7 +17,7 @@ import platformdirs
 
 from sandbox.componentize import guest_digest
 from sandbox.errors import ImageError
-from sandbox.image import COMPONENT, Image, load_image
+from sandbox.image_loading import COMPONENT, load_image
 from sandbox.locks import Wheel, read_lock
 from sandbox.threads import run_aside
 
@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from contextlib import AbstractContextManager
     from pathlib import Path
+
+    from sandbox.image import Image
 
 COMPONENT_NAME = "guest.wasm"
 LOCK_NAME = "packages.lock"

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from sandbox import Sandbox
-from sandbox.image import load_image
+from sandbox.image_loading import load_image
 
 if TYPE_CHECKING:
     from collections.abc import Generator

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from sandbox import componentize
-from sandbox.image import COMPONENT
+from sandbox.image_loading import COMPONENT
 from tests.processes import lives
 
 PROJECT = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text("utf-8"))

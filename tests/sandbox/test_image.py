@@ -19,7 +19,7 @@ import wasmtime
 from sandbox import ImageError, WorkerError
 from sandbox import compiled as compiled_images
 from sandbox.compiled import CompiledFile
-from sandbox.image import compiled_path, component_digest, load_image
+from sandbox.image_loading import compiled_path, component_digest, load_image
 from sandbox.worker_process import WorkerProcess
 
 EMPTY = "(component)"

@@ -10,7 +10,7 @@ import pytest
 
 import sandbox as package
 from sandbox import Completed, ImageError, Limits, Raised, Sandbox, SandboxClosedError, SandboxError, Stopped
-from sandbox import image as images
+from sandbox import image_loading as images
 from sandbox.threads import waker
 
 pytestmark = pytest.mark.anyio

@@ -6,7 +6,7 @@ import pytest
 import wasmtime
 from wasmtime import component as wasm
 
-from sandbox.image import COMPONENT
+from sandbox.image_loading import COMPONENT
 from sandbox.static_link import binary
 from sandbox.static_link.__main__ import link
 from sandbox.static_link.binary import Reader

@@ -34,7 +34,7 @@ from sandbox import (
 )
 from sandbox.compiled import CompiledFile, CompiledImage
 from sandbox.compiled_cache import proofs_folder
-from sandbox.image import compiled_path
+from sandbox.image_loading import compiled_path
 from sandbox.limits import MIB
 from sandbox.worker_process import WorkerProcess
 from tests.processes import resident_bytes

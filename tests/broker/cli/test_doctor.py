@@ -7,7 +7,7 @@ import pytest
 from broker.cli.doctor import DoctorRequest, examine, what_confines
 from broker.cli.exit_codes import ExitCode
 from sandbox import Confinement
-from sandbox import image as images
+from sandbox import image_loading as images
 
 
 @pytest.mark.anyio

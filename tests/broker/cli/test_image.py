@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from sandbox.image import COMPONENT
+from sandbox.image_loading import COMPONENT
 
 
 @pytest.fixture
