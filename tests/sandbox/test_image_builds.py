@@ -12,6 +12,7 @@ import anyio
 import anyio.to_thread
 import pytest
 from filelock import FileLock
+from starlette.responses import FileResponse
 from starlette.staticfiles import StaticFiles
 
 from sandbox import Completed, ImageError, Raised, Sandbox
@@ -45,7 +46,7 @@ def make_wheel(
     contents[f"{info}/RECORD"] = "".join(f"{path},,\n" for path in [*contents, f"{info}/RECORD"])
     with zipfile.ZipFile(folder / f"{module}-1.0-{tag}.whl", "w") as wheel:
         for path, text in contents.items():
-            wheel.writestr(zipfile.ZipInfo(path), text, compression)
+            wheel.writestr(zipfile.ZipInfo(path), text, compression, compresslevel=1)
 
 
 @pytest.fixture(scope="module")
@@ -126,14 +127,15 @@ def built(folder, wheels):
         return image
 
 
-@pytest.fixture
-def large_wheels(tmp_path):
-    folder = tmp_path / "large"
-    folder.mkdir()
+@pytest.fixture(scope="module")
+def large_wheels(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("large")
     make_wheel(folder, "bomb", {"bomb.py": "#" * (513 << 20)}, compression=zipfile.ZIP_DEFLATED)
     make_wheel(folder, "needing", {"needing.py": ""}, needs=("bomb",))
     with (folder / "huge-1.0-py3-none-any.whl").open("wb") as huge:
         huge.truncate(513 << 20)
+    links = "".join(f"<a href='{path.name}'>{path.name}</a>" for path in folder.iterdir())
+    (folder / "index.html").write_text(links)
     return folder
 
 
@@ -146,8 +148,7 @@ def large_wheels(tmp_path):
     ],
 )
 async def test_packages_that_are_too_large_are_not_unpacked(tmp_path, monkeypatch, large_wheels, requirement, found):
-    links = "".join(f"<a href='{path.name}'>{path.name}</a>" for path in large_wheels.iterdir())
-    (large_wheels / "index.html").write_text(links)
+    monkeypatch.setattr(FileResponse, "chunk_size", 1 << 20)  # as half a gigabyte is sent
     with bound_socket() as sock, anyio.fail_after(120):
         async with serving(StaticFiles(directory=large_wheels, html=True), sock):
             monkeypatch.setenv("PIP_FIND_LINKS", url_of(sock))
