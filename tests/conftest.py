@@ -20,7 +20,7 @@ settings.register_profile("untimed", deadline=None, suppress_health_check=[Healt
 settings.load_profile("untimed")
 
 
-@pytest.fixture(params=["asyncio"])
+@pytest.fixture(scope="module", params=["asyncio"])
 def anyio_backend(request):
     """Tests that run on trio as well override this."""
     return request.param
@@ -32,8 +32,9 @@ def image():
     return load_image()
 
 
-@pytest.fixture(params=["thread", "process"])
+@pytest.fixture(scope="module", params=["thread", "process"])
 async def sandbox(image, request):
+    """One for all tests of a module, as for all runs of a program: what one run breaks would show in those after it."""
     async with Sandbox(cache=image.compiled.parent, isolation=request.param) as sandbox:
         yield sandbox
 

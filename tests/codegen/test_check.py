@@ -1,10 +1,12 @@
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
 import pytest
 
-from codegen import Diagnostic, ToolAnnotations, ToolSpec, TypeChecker, check, generate_stub
+import codegen
+from codegen import Diagnostic, ToolAnnotations, ToolSpec, TypeChecker, generate_stub
 from codegen.checking.mistake import nearest
 from tests.codegen.script_cases import ScriptCase, broken_scripts, correct_scripts
 from tests.codegen.world import stubs
@@ -15,8 +17,15 @@ if TYPE_CHECKING:
     from codegen.checking.language_server import Finding
 
 
+@pytest.fixture(scope="module")
+def check():
+    """Checks a script in a process that is kept; `test_type_checker.py` has that a new one says the same."""
+    with TypeChecker() as checker:
+        yield partial(codegen.check, checker=checker)
+
+
 @pytest.mark.parametrize("case", correct_scripts(), ids=lambda case: case.name)
-def test_nothing_is_found_in_a_correct_script(case: ScriptCase) -> None:
+def test_nothing_is_found_in_a_correct_script(check, case: ScriptCase) -> None:
     assert check(case.script, stubs()) == []
 
 
@@ -31,14 +40,16 @@ def test_nothing_is_found_in_a_correct_script(case: ScriptCase) -> None:
         ("import hub\nimport tools\nawait tools.hub.get_issue(repo='a', number=1)", ["hub"], None),
     ],
 )
-def test_a_server_that_is_imported_as_a_module_is_a_mistake_where_there_is_no_such_module(script, unimported, instead):
+def test_a_server_that_is_imported_as_a_module_is_a_mistake_where_there_is_no_such_module(
+    check, script, unimported, instead
+):
     found = [(one.message, one.hint) for one in check(script, stubs(), unimported=unimported)]
     said = ("there is no module `hub`", f"write `{instead}` instead")
     assert found == ([] if instead is None else [said])
 
 
 @pytest.mark.parametrize("case", broken_scripts(), ids=lambda case: case.name)
-def test_a_mistake_is_found_where_it_is(case: ScriptCase) -> None:
+def test_a_mistake_is_found_where_it_is(check, case: ScriptCase) -> None:
     found = check(case.script, stubs())
     assert any(
         one.line == case.line and one.code == case.code and case.words in f"{one.message} {one.hint}" for one in found
@@ -54,7 +65,7 @@ def test_a_mistake_is_found_where_it_is(case: ScriptCase) -> None:
     ],
     ids=["prose", "an open bracket", "await in a plain function"],
 )
-def test_undefined_names_are_told_unless_python_cannot_read_on(script, is_told):
+def test_undefined_names_are_told_unless_python_cannot_read_on(check, script, is_told):
     codes = {one.code for one in check(script, stubs())}
     assert "invalid-syntax" in codes
     assert ("unresolved-reference" in codes) is is_told
@@ -66,7 +77,7 @@ def test_there_are_enough_scripts() -> None:
     assert len({case.name for case in (*correct_scripts(), *broken_scripts())}) >= 300
 
 
-def test_columns_count_characters_of_the_script() -> None:
+def test_columns_count_characters_of_the_script(check) -> None:
     script = 'from tools import hub\nx = "日本語😀"; i = await hub.get_issue(repo=x, number=1); print(i["titel"])'
     assert check(script, stubs()) == [
         Diagnostic(
@@ -87,24 +98,24 @@ def test_a_name_that_is_not_very_like_another_one_is_told_with_all_of_them() -> 
 
 
 @pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
-def test_lines_may_end_in_every_way_that_python_knows(end: str) -> None:
+def test_lines_may_end_in_every_way_that_python_knows(check, end: str) -> None:
     lines = ["from tools import hub", "i = await hub.get_issue(repo='a', number=1)", "print(i['titel'])"]
     [found] = check(end.join(lines), stubs())
     assert (found.line, found.column, found.hint) == (3, 9, 'did you mean "title"?')
 
 
-def test_at_most_twenty_mistakes_are_told() -> None:
+def test_at_most_twenty_mistakes_are_told(check) -> None:
     script = "from tools import hub\n" + "await hub.nothing()\n" * 50
     assert len(check(script, stubs())) == 20
 
 
-def test_a_tool_that_is_only_listed_is_not_checked() -> None:
+def test_a_tool_that_is_only_listed_is_not_checked(check) -> None:
     script = "from tools import hub\nprint((await hub.merge(number=1))['x'])\nawait hub.close()"
     found = check(script, stubs(), listed={"hub": ["merge"]})
     assert [(one.line, one.message) for one in found] == [(3, "there is no tool `close` in tools.hub")]
 
 
-def test_the_script_is_never_run() -> None:
+def test_the_script_is_never_run(check) -> None:
     script = "import os\nos.abort()\nraise SystemExit(1)\n"
     assert check(script, stubs()) == []
 
@@ -114,7 +125,7 @@ def test_the_script_is_never_run() -> None:
     ["\0", "\ud800", "(" * 5000, "\r\n\r", "\ufeffx = 1", "%time 1", "!ls", "# type: ignore"],
     ids=["nul", "surrogate", "nesting", "newlines", "mark", "magic", "shell", "comment"],
 )
-def test_strange_text_gives_diagnostics_or_none(script: str) -> None:
+def test_strange_text_gives_diagnostics_or_none(check, script: str) -> None:
     assert all(isinstance(one, Diagnostic) for one in check(script, stubs()))
 
 
@@ -127,7 +138,7 @@ def test_only_what_a_script_names_is_given_to_the_checker() -> None:
             return super().findings(script, package)
 
     script = "from tools import hub\nawait hub.get_issue(repo='a', number=1)"
-    assert check(script, stubs(), listed={"other": ["look"]}, checker=Listening()) == []
+    assert codegen.check(script, stubs(), listed={"other": ["look"]}, checker=Listening()) == []
     assert given.keys() == {"tools/__init__.pyi", "tools/hub.pyi", "__builtins__.pyi"}
     assert "async def get_issue" in given["tools/hub.pyi"]
     assert "list_issues" not in given["tools/hub.pyi"]
@@ -144,7 +155,7 @@ def test_only_what_a_script_names_is_given_to_the_checker() -> None:
         ("await read_graph()\n", "`read_graph` is not imported (write `from tools.memory import read_graph`)"),
     ],
 )
-def test_what_a_script_misspells_is_found_among_what_it_does_not_name(script: str, message: str) -> None:
+def test_what_a_script_misspells_is_found_among_what_it_does_not_name(check, script: str, message: str) -> None:
     [found] = check(script, stubs(), listed={"other": ["look"]})
     assert message in str(found)
 
@@ -160,7 +171,7 @@ def test_what_a_script_misspells_is_found_among_what_it_does_not_name(script: st
     ],
     ids=["full width", "star", "type alone", "by value", "put together"],
 )
-def test_a_tool_named_in_any_way_is_there(script: str) -> None:
+def test_a_tool_named_in_any_way_is_there(check, script: str) -> None:
     assert check(script, stubs()) == []
 
 
@@ -169,7 +180,7 @@ def test_a_tool_named_in_any_way_is_there(script: str) -> None:
     ["from tools import hub", "import tools.hub as hub", "hub = tools.hub"],
 )
 @pytest.mark.parametrize("error", ["ToolError", "tools.ToolError"])
-def test_errors_and_tools_itself_need_no_import(names: str, error: str) -> None:
+def test_errors_and_tools_itself_need_no_import(check, names: str, error: str) -> None:
     script = f"{names}\ntry:\n    await hub.get_issue(repo='a', number=1)\nexcept {error} as failed:\n    print(failed."
     assert check(f"{script}tool)", stubs()) == []
     [found] = check(f"{script}code)", stubs())
@@ -185,24 +196,24 @@ def test_errors_and_tools_itself_need_no_import(names: str, error: str) -> None:
         ("await files.read_file(path='a')", ["`files` is not imported"]),
     ],
 )
-def test_a_server_that_may_be_named_without_an_import_is_checked(script: str, found: list[str]) -> None:
+def test_a_server_that_may_be_named_without_an_import_is_checked(check, script: str, found: list[str]) -> None:
     mistakes = check(script, stubs(), unimported={"hub"})
     assert [mistake.message[: len(said)] for mistake, said in zip(mistakes, found, strict=True)] == found
 
 
-def test_the_functions_beside_the_tools_can_be_imported_from_there() -> None:
+def test_the_functions_beside_the_tools_can_be_imported_from_there(check) -> None:
     assert check("from tools import read_bytes, display, extract\ndisplay(await read_bytes({}))", stubs()) == []
     named = check("from tools import display\nawait display.show()", stubs(), listed={"display": ["show"]})
     assert named == []
 
 
-def test_a_function_of_two_servers_is_told_by_its_own_parameters() -> None:
+def test_a_function_of_two_servers_is_told_by_its_own_parameters(check) -> None:
     script = "from tools import files, hub\nawait hub.search(q=1)\nawait files.search(q=1)"
     hints = [one.hint for one in check(script, stubs()) if one.code == "unknown-argument"]
     assert hints == ["it takes: query, from_", "it takes: path, pattern, exclude"]
 
 
-def test_tools_with_names_alike_are_checked_against_their_own_types() -> None:
+def test_tools_with_names_alike_are_checked_against_their_own_types(check) -> None:
     made = [
         generate_stub(
             ToolSpec("s", name, None, "", {"type": "object", "properties": {}}, schema, ToolAnnotations()),
@@ -221,7 +232,7 @@ def test_tools_with_names_alike_are_checked_against_their_own_types() -> None:
     ("read", "found"),
     [("['data']['only_b']", 0), ("['items'][0]['deep']", 0), ("['data']['none']", 1)],
 )
-def test_a_key_that_one_of_several_objects_may_have_is_no_mistake(read: str, found: int) -> None:
+def test_a_key_that_one_of_several_objects_may_have_is_no_mistake(check, read: str, found: int) -> None:
     def shape(key: str, item: object) -> dict[str, object]:
         data = {"type": "object", "properties": {key: {"type": "string"}}}
         items = {"type": "array", "items": item}
@@ -247,12 +258,12 @@ def test_a_key_that_one_of_several_objects_may_have_is_no_mistake(read: str, fou
         ),
     ],
 )
-def test_one_mistake_is_told_once(call: str, told: list[str]) -> None:
+def test_one_mistake_is_told_once(check, call: str, told: list[str]) -> None:
     found = check(f"from tools import files, hub\nawait {call}", stubs())
     assert [one in message.message for one, message in zip(told, found, strict=True)] == [True] * len(told)
 
 
-def test_a_wrong_word_where_none_is_allowed_too_is_told_the_words() -> None:
+def test_a_wrong_word_where_none_is_allowed_too_is_told_the_words(check) -> None:
     schema = {"anyOf": [{"enum": ["open", "closed"]}, {"type": "null"}]}
     spec = ToolSpec("s", "look", None, "", {"type": "object", "properties": {"state": schema}}, None, ToolAnnotations())
     made = [generate_stub(spec, namespace="s", function="look")]
@@ -262,7 +273,7 @@ def test_a_wrong_word_where_none_is_allowed_too_is_told_the_words() -> None:
         assert check(f"from tools import s\nawait s.look(state={given})", made) == []
 
 
-def test_a_server_with_the_name_of_a_module_is_told_from_it() -> None:
+def test_a_server_with_the_name_of_a_module_is_told_from_it(check) -> None:
     spec = ToolSpec("time", "now", None, "", {"type": "object", "properties": {}}, None, ToolAnnotations())
     made = [generate_stub(spec, namespace="time", function="now")]
     [found] = check("import time\nfrom tools import time\nprint(time.perf_counter())", made)
@@ -270,7 +281,7 @@ def test_a_server_with_the_name_of_a_module_is_told_from_it() -> None:
     assert check("import time\nfrom tools import time as t\nprint(time.perf_counter(), await t.now())", made) == []
 
 
-def test_a_call_within_many_tries_is_found_unless_one_of_them_catches_its_error() -> None:
+def test_a_call_within_many_tries_is_found_unless_one_of_them_catches_its_error(check) -> None:
     # Reading every `try` again for each call would take a minute.
     levels, calls = 90, 45
     opened = "".join(f"{' ' * level}try:\n" for level in range(levels)) + f"{' ' * levels}x = 1\n" + "\n" * 50_000
@@ -281,7 +292,7 @@ def test_a_call_within_many_tries_is_found_unless_one_of_them_catches_its_error(
     assert check(body + "".join(reversed(closed)), stubs()) == []
 
 
-def test_a_long_argument_of_gather_is_not_read_over_and_over() -> None:
+def test_a_long_argument_of_gather_is_not_read_over_and_over(check) -> None:
     # Looking for a list behind each bracket would hold the interpreter for a minute.
     text = "gather(" * 14_000
     assert check(f"import asyncio, tools\nawait asyncio.gather(1, '{text}')", stubs()) == []
@@ -289,7 +300,7 @@ def test_a_long_argument_of_gather_is_not_read_over_and_over() -> None:
     assert found.message == "asyncio.gather takes calls, not a list of them"
 
 
-def test_a_literal_that_reads_like_a_message_of_the_checker_is_a_literal() -> None:
+def test_a_literal_that_reads_like_a_message_of_the_checker_is_a_literal(check) -> None:
     schema = {"type": "object", "properties": {"place": {"type": "object", "properties": {"x": {"type": "integer"}}}}}
     spec = ToolSpec("s", "look", None, "", schema, None, ToolAnnotations())
     made = [generate_stub(spec, namespace="s", function="look")]

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import io
+import os
+import shutil
 import tarfile
 import zipfile
 
 import anyio
 import anyio.to_thread
 import pytest
+from filelock import FileLock
+from starlette.responses import FileResponse
 from starlette.staticfiles import StaticFiles
 
 from sandbox import Completed, ImageError, Raised, Sandbox
@@ -42,7 +46,7 @@ def make_wheel(
     contents[f"{info}/RECORD"] = "".join(f"{path},,\n" for path in [*contents, f"{info}/RECORD"])
     with zipfile.ZipFile(folder / f"{module}-1.0-{tag}.whl", "w") as wheel:
         for path, text in contents.items():
-            wheel.writestr(zipfile.ZipInfo(path), text, compression)
+            wheel.writestr(zipfile.ZipInfo(path), text, compression, compresslevel=1)
 
 
 @pytest.fixture(scope="module")
@@ -106,13 +110,14 @@ def only_these(monkeypatch, wheels):
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
-    return tmp_path_factory.mktemp("images")
+    """One for all processes of pytest: building takes half a minute, and what is there is not built again."""
+    base = tmp_path_factory.getbasetemp()
+    return (base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / "images"
 
 
 @pytest.fixture(scope="module")
 def built(folder, wheels):
-    patch = pytest.MonkeyPatch()
-    with patch.context() as environment:
+    with pytest.MonkeyPatch.context() as environment, FileLock(folder.with_suffix(".lock")):
         environment.setenv("PIP_NO_INDEX", "1")
         environment.setenv("PIP_FIND_LINKS", str(wheels))
         environment.setenv("PIP_CONFIG_FILE", "/dev/null")
@@ -122,14 +127,15 @@ def built(folder, wheels):
         return image
 
 
-@pytest.fixture
-def large_wheels(tmp_path):
-    folder = tmp_path / "large"
-    folder.mkdir()
+@pytest.fixture(scope="module")
+def large_wheels(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("large")
     make_wheel(folder, "bomb", {"bomb.py": "#" * (513 << 20)}, compression=zipfile.ZIP_DEFLATED)
     make_wheel(folder, "needing", {"needing.py": ""}, needs=("bomb",))
     with (folder / "huge-1.0-py3-none-any.whl").open("wb") as huge:
         huge.truncate(513 << 20)
+    links = "".join(f"<a href='{path.name}'>{path.name}</a>" for path in folder.iterdir())
+    (folder / "index.html").write_text(links)
     return folder
 
 
@@ -142,8 +148,7 @@ def large_wheels(tmp_path):
     ],
 )
 async def test_packages_that_are_too_large_are_not_unpacked(tmp_path, monkeypatch, large_wheels, requirement, found):
-    links = "".join(f"<a href='{path.name}'>{path.name}</a>" for path in large_wheels.iterdir())
-    (large_wheels / "index.html").write_text(links)
+    monkeypatch.setattr(FileResponse, "chunk_size", 1 << 20)  # as half a gigabyte is sent
     with bound_socket() as sock, anyio.fail_after(120):
         async with serving(StaticFiles(directory=large_wheels, html=True), sock):
             monkeypatch.setenv("PIP_FIND_LINKS", url_of(sock))
@@ -194,14 +199,16 @@ def test_the_lock_names_every_wheel_with_its_digest(built):
     ]
 
 
-def test_the_same_lock_gives_the_same_image(built, folder, can_repeat):
-    again = build_image("again", lock=built.lock, folder=folder)
+def test_the_same_lock_gives_the_same_image(built, folder, tmp_path, can_repeat):
+    # Another process of pytest may be putting the same lock in place of the one there.
+    own = shutil.copytree(folder, tmp_path / "images", ignore=shutil.ignore_patterns("*.partial"))
+    again = build_image("again", lock=built.lock, folder=own)
     assert again.wheels == built.wheels
     if can_repeat:
         assert again.component.read_bytes() == built.component.read_bytes()
-    assert [image.name for image in list_images(folder)] == ["again", "polite"]
-    remove_image("again", folder)
-    assert [image.name for image in list_images(folder)] == ["polite"]
+    assert [image.name for image in list_images(own)] == ["again", "polite"]
+    remove_image("again", own)
+    assert [image.name for image in list_images(own)] == ["polite"]
 
 
 def test_an_image_is_found_by_name_and_not_by_another(built, folder):

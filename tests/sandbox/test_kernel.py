@@ -20,7 +20,7 @@ from .conftest import entry
 pytestmark = pytest.mark.anyio
 
 
-@pytest.fixture(params=["asyncio", "trio"])
+@pytest.fixture(scope="module", params=["asyncio", "trio"])
 def anyio_backend(request):
     return request.param
 

@@ -16,7 +16,7 @@ from sandbox.output import MOST_IN_TURN, MOST_PIECES, Output
 pytestmark = pytest.mark.anyio
 
 
-@pytest.fixture(params=["asyncio", "trio"])
+@pytest.fixture(scope="module", params=["asyncio", "trio"])
 def anyio_backend(request):
     return request.param
 

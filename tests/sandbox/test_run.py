@@ -16,7 +16,7 @@ from tests.processes import resident_bytes
 pytestmark = pytest.mark.anyio
 
 
-@pytest.fixture(params=["asyncio", "trio"])
+@pytest.fixture(scope="module", params=["asyncio", "trio"])
 def anyio_backend(request):
     return request.param
 

@@ -8,6 +8,7 @@ import random
 import signal
 import sys
 import textwrap
+from dataclasses import replace
 from typing import Any
 
 import anyio
@@ -42,7 +43,7 @@ from tests.processes import resident_bytes
 pytestmark = pytest.mark.anyio
 
 
-@pytest.fixture(params=["asyncio", "trio"])
+@pytest.fixture(scope="module", params=["asyncio", "trio"])
 def anyio_backend(request):
     return request.param
 
@@ -54,10 +55,12 @@ async def in_process(image):
             yield sandbox
 
 
-@pytest.fixture
-async def in_thread(image):
-    async with Sandbox(isolation="thread", cache=image.compiled.parent) as sandbox:
-        yield sandbox
+@pytest.fixture(scope="module")
+async def both(image):
+    """One of each isolation."""
+    folder = image.compiled.parent
+    async with Sandbox(isolation="thread", cache=folder) as here, Sandbox(isolation="process", cache=folder) as there:
+        yield here, there
 
 
 def processes(sandbox):
@@ -79,6 +82,7 @@ async def echo(call):
     return Returned(call.arguments["text"])
 
 
+ENDLESS, LONG = "while True: pass", "10 ** 10 ** 8"
 SCRIPTS = {
     "a value": "print('out'); {'a': [1, 2.5, None, 'é']}",
     "an exception": "print('before')\n1 / 0",
@@ -91,8 +95,8 @@ SCRIPTS = {
     "a value too deep": "x = []\nfor _ in range(100): x = [x]\nx",
     "too many calls": "from tools import good\nfor i in range(200): await good.echo(text='')",
     "a message too long": "from tools import good\nawait good.echo(text='x' * 200_000)",
-    "a loop": "while True: pass",
-    "a bytecode that takes long": "10 ** 10 ** 8",
+    "a loop": ENDLESS,
+    "a bytecode that takes long": LONG,
     "recursion in C": "x = []\nfor _ in range(100_000): x = [x]\nrepr(x)",
     "surrogates": "print('\\ud800'); '\\ud800'",
     "an exit": "import sys\nsys.exit(3)",
@@ -101,10 +105,11 @@ LIMITS = Limits(wall_seconds=20, cpu_seconds=1, value_bytes=100_000, argument_by
 
 
 @pytest.mark.parametrize("script", SCRIPTS.values(), ids=list(SCRIPTS))
-async def test_a_script_ends_the_same_in_both_isolations(script, in_process, in_thread, manifest):
-    options = {"manifest": manifest, "answer": echo, "limits": LIMITS, "seed": 7}
-    here = await in_thread.run(script, **options)
-    there = await in_process.run(script, **options)
+async def test_a_script_ends_the_same_in_both_isolations(script, both, manifest):
+    limits = replace(LIMITS, cpu_seconds=0.2) if script in {ENDLESS, LONG} else LIMITS
+    options = {"manifest": manifest, "answer": echo, "limits": limits, "seed": 7}
+    with anyio.fail_after(120):
+        here, there = [await sandbox.run(script, **options) for sandbox in both]
     assert (there.outcome, there.stdout, there.stderr) == (here.outcome, here.stdout, here.stderr)
     assert (there.usage.calls, there.usage.steps) == (here.usage.calls, here.usage.steps)
     assert there.usage.output_bytes == here.usage.output_bytes

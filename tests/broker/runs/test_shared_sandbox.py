@@ -6,7 +6,7 @@ import anyio
 import pytest
 
 from broker import Broker
-from sandbox import Limits, Sandbox, SandboxClosedError
+from sandbox import Completed, Limits, Sandbox, SandboxClosedError
 
 pytestmark = pytest.mark.anyio
 
@@ -15,13 +15,15 @@ async def result_in(broker):
     return (await broker.session().execute_code("6 * 7")).value
 
 
-async def test_brokers_share_a_sandbox_until_the_last_of_them_is_closed(sandbox):
+@pytest.mark.parametrize("isolation", ["thread", "process"])
+async def test_brokers_share_a_sandbox_until_the_last_of_them_is_closed(image, isolation):
     with anyio.fail_after(60):
-        async with Broker(sandbox=sandbox) as first:
-            async with Broker(sandbox=sandbox) as second:
-                assert [await result_in(first), await result_in(second)] == [42, 42]
-            assert await result_in(first) == 42
-        assert (await sandbox.run("1")).outcome.value == 1
+        async with Sandbox(cache=image.compiled.parent, isolation=isolation) as sandbox:
+            async with Broker(sandbox=sandbox) as first:
+                async with Broker(sandbox=sandbox) as second:
+                    assert [await result_in(first), await result_in(second)] == [42, 42]
+                assert await result_in(first) == 42
+            assert (await sandbox.run("1")).outcome == Completed(1)
 
 
 async def test_a_broker_opens_its_sandbox_each_time_that_it_is_opened_itself(image):
