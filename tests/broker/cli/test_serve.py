@@ -9,6 +9,7 @@ import socket
 import subprocess
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Literal
 
 import httpx2
 import pytest
@@ -30,6 +31,7 @@ INITIALIZE = {
         "clientInfo": {"name": "test", "version": "1"},
     },
 }
+HINT = "other machines are refused until serve.allowed_hosts"
 ACCEPT = {"Accept": "application/json, text/event-stream"}
 
 
@@ -152,27 +154,27 @@ def test_a_signal_ends_it_while_its_client_is_silent(command, environment, confi
         assert process.wait(timeout=20) == 0
 
 
-@pytest.mark.parametrize("mode", ["auto", "legacy"])
-async def test_a_client_works_over_http(serving, mode):
+async def test_a_client_works_over_http(serving):
     with serving() as (_, url):
-        async with Client(url, mode=mode) as client:
-            described = await client.call_tool("get_tool_details", {"tools": ["odd.echo"]})
-            # Without a session of the transport the reply names one.
-            named = re.search(r'session: \\?"(s_[0-9a-f]+)', described.model_dump_json())
-            session = {"session": named[1]} if named else {}
-            code = "from tools import odd\nawait odd.echo(text='hi')"
-            result = await client.call_tool("execute_code", {"code": code, **session})
-    assert bool(named) == (mode == "auto")
-    assert result.structured_content["value"] == "hi"
+        for mode in ("auto", "legacy"):
+            async with Client(url, mode=mode) as client:
+                described = await client.call_tool("get_tool_details", {"tools": ["odd.echo"]})
+                # Without a session of the transport the reply names one.
+                named = re.search(r'session: \\?"(s_[0-9a-f]+)', described.model_dump_json())
+                session = {"session": named[1]} if named else {}
+                code = "from tools import odd\nawait odd.echo(text='hi')"
+                result = await client.call_tool("execute_code", {"code": code, **session})
+            assert bool(named) == (mode == "auto")
+            assert result.structured_content["value"] == "hi", mode
 
 
-@pytest.mark.parametrize("mode", ["auto", "legacy"])
-async def test_a_principal_keeps_its_session_and_the_others_have_their_own(serving, configure, mode):
-    tokens = {"ada": TOKEN, "bob": TOKEN[::-1]}
+async def test_a_principal_keeps_its_session_and_the_others_have_their_own(serving, configure):
+    people: dict[Literal["auto", "legacy"], tuple[str, str]] = {"auto": ("ada", "bob"), "legacy": ("carol", "dan")}
+    tokens = {name: f"{TOKEN}-{name}" for names in people.values() for name in names}
     configure({"serve": {"tokens": tokens}})
     code = {"code": "from tools import odd\nawait odd.echo(text='hi')"}
 
-    async def results(url: str, token: str, *, describe: bool):
+    async def results(url: str, token: str, mode: Literal["auto", "legacy"], *, describe: bool):
         async with (
             httpx2.AsyncClient(headers={"Authorization": f"Bearer {token}"}, timeout=60) as http,
             Client(streamable_http_client(url, http_client=http), mode=mode) as client,
@@ -182,10 +184,11 @@ async def test_a_principal_keeps_its_session_and_the_others_have_their_own(servi
             return await client.call_tool("execute_code", code)
 
     with serving() as (_, url):
-        ada = await results(url, tokens["ada"], describe=True)
-        bob = await results(url, tokens["bob"], describe=False)
-    assert ada.structured_content["value"] == "hi"
-    assert bob.structured_content["error"]["type"] == "ToolDescriptionRequired"
+        for mode, (one, other) in people.items():
+            has_described = await results(url, tokens[one], mode, describe=True)
+            has_not = await results(url, tokens[other], mode, describe=False)
+            assert has_described.structured_content["value"] == "hi", mode
+            assert has_not.structured_content["error"]["type"] == "ToolDescriptionRequired", mode
 
 
 async def test_a_forged_session_header_of_the_older_era_names_no_session(serving):
@@ -203,12 +206,14 @@ async def test_a_forged_session_header_of_the_older_era_names_no_session(serving
 
 
 async def test_without_its_token_nothing_is_answered_but_health(serving):
-    with serving(CODEMODE_TOKEN=TOKEN) as (_, url):
+    with serving(CODEMODE_TOKEN=TOKEN) as (process, url):
         async with httpx2.AsyncClient(headers=ACCEPT, timeout=60) as http:
             refused = await http.post(url, json=INITIALIZE)
             wrong = await http.post(url, json=INITIALIZE, headers={"Authorization": f"Bearer {TOKEN[:-1]}"})
             right = await http.post(url, json=INITIALIZE, headers={"Authorization": f"Bearer {TOKEN}"})
             health = await http.get(url.replace("/mcp", "/health"))
+        process.terminate()
+        assert HINT not in process.stderr.read()
     assert (refused.status_code, wrong.status_code, right.status_code) == (401, 401, 200)
     assert refused.headers["WWW-Authenticate"].startswith("Bearer")
     assert (health.status_code, health.json()) == (200, {"status": "ok"})
@@ -229,27 +234,20 @@ def test_over_stdio_the_token_of_the_environment_means_nothing(codemode, config)
     assert json.loads(finished.stdout)["result"]["serverInfo"]["name"] == "codemode-broker"
 
 
-@pytest.mark.parametrize(
-    ("header", "status"),
-    [
+async def test_foreign_hosts_and_origins_and_a_request_over_the_bound_are_refused(serving):
+    expected: list[tuple[dict[str, str], int]] = [
         ({"Host": "evil.example"}, 421),
         ({"Origin": "http://evil.example"}, 403),
         ({"Origin": "http://localhost:3000"}, 200),
         ({}, 200),
-    ],
-)
-async def test_foreign_hosts_and_origins_are_refused(serving, header, status):
+    ]
     with serving() as (_, url):
         async with httpx2.AsyncClient(headers=ACCEPT, timeout=60) as http:
-            answer = await http.post(url, json=INITIALIZE, headers=header)
-    assert answer.status_code == status
-
-
-async def test_a_request_over_the_bound_is_refused(serving):
-    with serving() as (_, url):
-        async with httpx2.AsyncClient(headers=ACCEPT, timeout=60) as http:
+            for header, status in expected:
+                answer = await http.post(url, json=INITIALIZE, headers=header)
+                assert answer.status_code == status, header
             answer = await http.post(url, content=b"{" + b" " * 5_000_000)
-    assert answer.status_code == 413
+            assert answer.status_code == 413
 
 
 def test_an_address_that_others_can_reach_needs_authentication(codemode):
@@ -259,12 +257,8 @@ def test_an_address_that_others_can_reach_needs_authentication(codemode):
 
 
 async def test_who_serves_all_addresses_is_told_whom_that_reaches(serving):
-    hint = "other machines are refused until serve.allowed_hosts"
     with serving("--http", "0.0.0.0:0", CODEMODE_TOKEN=TOKEN) as (process, _):
-        assert hint in process.stderr.readline()
-    with serving(CODEMODE_TOKEN=TOKEN) as (process, _):
-        process.terminate()
-        assert hint not in process.stderr.read()
+        assert HINT in process.stderr.readline()
 
 
 async def test_a_token_of_the_config_needs_no_scope_of_the_authorization_server(serving, configure):

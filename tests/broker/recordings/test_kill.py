@@ -15,8 +15,9 @@ from pathlib import Path
 
 import pytest
 
+from tests.broker.servers.plain import plain
+
 CODEMODE = str(Path(sys.executable).with_name("codemode"))
-SERVER = str(Path(__file__).with_name("counting_server.py"))
 KILLS = int(os.environ.get("CODEMODE_KILLS", "4"))
 SEED = int(os.environ.get("CODEMODE_KILL_SEED", "1"))
 SCRIPT = """
@@ -51,7 +52,7 @@ class Place:
         self.log = folder / "calls.log"
         self._environment = os.environ | {"XDG_DATA_HOME": data_home, "CALL_LOG": str(self.log), "COLUMNS": "120"}
         self._folder = folder
-        server = {"command": sys.executable, "args": [SERVER], "env": {"CALL_LOG": "${CALL_LOG}", "KILL": "${KILL:-}"}}
+        server = plain("counting", CALL_LOG="${CALL_LOG}", KILL="${KILL:-}")
         (folder / "mcp.json").write_text(json.dumps({"mcpServers": {"counting": server}}))
         (folder / "script.py").write_text(SCRIPT)
 

@@ -15,6 +15,7 @@ import httpx2
 import pytest
 
 from broker import Grant, QuestionBox, Verdict
+from tests.broker.servers.plain import plain
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -36,8 +37,9 @@ await counting.seen(n=9)
 def place(tmp_path, data_home):
     """A folder with a script, a config and a store of its own; returns what starts processes there."""
     (tmp_path / "script.py").write_text(SCRIPT)
-    server = {"command": sys.executable, "args": [str(HERE / "counting_server.py")], "env": {"CALL_LOG": "${CALL_LOG}"}}
-    (tmp_path / "mcp.json").write_text(json.dumps({"mcpServers": {"counting": server}}))
+    (tmp_path / "mcp.json").write_text(
+        json.dumps({"mcpServers": {"counting": plain("counting", CALL_LOG="${CALL_LOG}")}})
+    )
     environment = os.environ | {"XDG_DATA_HOME": data_home, "CALL_LOG": str(tmp_path / "calls.log"), "TOKEN": TOKEN}
     return tmp_path, environment
 

@@ -18,13 +18,13 @@ from mcp import Client, MCPError, StdioServerParameters, stdio_client
 
 from broker import Grant, Verdict
 from broker.server import BrokerServer, ServeSettings
+from tests.broker.servers.plain import plain
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
 pytestmark = pytest.mark.anyio
 
-HERE = Path(__file__).parent
 CODEMODE = Path(sys.executable).with_name("codemode")
 CODE = """
 from tools import counting
@@ -41,8 +41,7 @@ def accept(**content) -> t.ElicitResult:
 def served(tmp_path, data_home):
     """Connects a client to a server process of its own; `kill` in the block ends that as `kill -9` does."""
     log = tmp_path / "calls.log"
-    server = {"command": sys.executable, "args": [str(HERE / "counting_server.py")], "env": {"CALL_LOG": str(log)}}
-    (tmp_path / "mcp.json").write_text(json.dumps({"mcpServers": {"counting": server}}))
+    (tmp_path / "mcp.json").write_text(json.dumps({"mcpServers": {"counting": plain("counting", CALL_LOG=str(log))}}))
     pid = tmp_path / "pid"
     command = f'echo $$ > "{pid}"; exec "{CODEMODE}" serve --config "{tmp_path / "mcp.json"}"'
     environment = {"PATH": os.environ["PATH"], "HOME": os.environ["HOME"], "XDG_DATA_HOME": data_home}

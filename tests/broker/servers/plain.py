@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-TYPES = {str: "string", bool: "boolean"}
+TYPES = {str: "string", bool: "boolean", int: "integer"}
 
 
 def plain(name: str, **variables: str) -> dict[str, Any]:
@@ -37,7 +37,9 @@ def serve(file: str) -> None:
             sys.stdout.flush()
 
 
-def answer(functions: Mapping[str, Callable[..., str]], method: str, params: dict[str, Any]) -> dict[str, Any]:
+def answer(
+    functions: Mapping[str, Callable[..., str | bool | int]], method: str, params: dict[str, Any]
+) -> dict[str, Any]:
     match method:
         case "initialize":
             info = {"name": "plain", "version": "1"}
@@ -49,8 +51,9 @@ def answer(functions: Mapping[str, Callable[..., str]], method: str, params: dic
     return {"error": {"code": -32601, "message": f"Method not found: {method}"}}
 
 
-def tool(function: Callable[..., str]) -> dict[str, Any]:
-    name, parameters = function.__name__, inspect.signature(function, eval_str=True).parameters.values()
+def tool(function: Callable[..., str | bool | int]) -> dict[str, Any]:
+    name, signature = function.__name__, inspect.signature(function, eval_str=True)
+    parameters = signature.parameters.values()
     return {
         "name": name,
         "description": function.__doc__,
@@ -67,19 +70,20 @@ def tool(function: Callable[..., str]) -> dict[str, Any]:
         "outputSchema": {
             "type": "object",
             "title": f"{name}Output",
-            "properties": {"result": {"title": "Result", "type": "string"}},
+            "properties": {"result": {"title": "Result", "type": TYPES[signature.return_annotation]}},
             "required": ["result"],
         },
     }
 
 
-def call(function: Callable[..., str], arguments: dict[str, Any]) -> dict[str, Any]:
+def call(function: Callable[..., str | bool | int], arguments: dict[str, Any]) -> dict[str, Any]:
     try:
-        text = function(**arguments)
+        result = function(**arguments)
     except Exception as error:  # noqa: BLE001  # as the SDK does
         said = {"type": "text", "text": f"Error executing tool {function.__name__}: {error}"}
         return {"content": [said], "isError": True}
-    return {"content": [{"type": "text", "text": text}], "structuredContent": {"result": text}}
+    text = result if isinstance(result, str) else json.dumps(result)
+    return {"content": [{"type": "text", "text": text}], "structuredContent": {"result": result}}
 
 
 if __name__ == "__main__":
