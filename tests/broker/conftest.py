@@ -16,6 +16,7 @@ from mcp.server.mcpserver.exceptions import ToolError
 from broker.redaction import Redactor
 from broker.upstreams.server_config import ServerConfig
 from broker.upstreams.upstream import Upstream
+from codegen import TypeChecker
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable
@@ -49,6 +50,29 @@ def _within_a_minute(test: Callable[..., Awaitable[None]]) -> Callable[..., Awai
             await test(**given)
 
     return run
+
+
+class KeptChecker(TypeChecker):
+    """The type checker, with processes that outlive a broker."""
+
+    def prepare(self) -> None:
+        """Nothing: the first script starts what the others find."""
+
+    def __exit__(self, *_: object) -> None:
+        """Nothing: the session ends it."""
+
+
+@pytest.fixture(scope="session")
+def session_checker():
+    checker = KeptChecker()
+    yield checker
+    TypeChecker.__exit__(checker, None, None, None)
+
+
+@pytest.fixture
+def kept_checker(monkeypatch, session_checker):
+    """Brokers of all tests check with the same process: to start one takes a third of a second of CPU."""
+    monkeypatch.setattr("broker.broker.TypeChecker", lambda: session_checker)
 
 
 @pytest.fixture

@@ -1,8 +1,13 @@
-"""What tests of logins share."""
+"""What tests of servers share: one type checker, and a folder for logins."""
 
 from __future__ import annotations
 
 import pytest
+
+
+@pytest.fixture(autouse=True)
+def one_checker(kept_checker):
+    """No test here is about the process that checks scripts."""
 
 
 @pytest.fixture

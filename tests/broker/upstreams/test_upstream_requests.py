@@ -16,11 +16,14 @@ import pytest
 from broker import Broker, Config, Grant, PolicyConfig, QuestionBox, ServerConfig
 from broker.authorization.forms import FormReply
 from broker.authorization.http_answers import answers_app
+from broker.config.sandbox_settings import SandboxSettings
 
 pytestmark = pytest.mark.anyio
 
 TOKEN = "a-token-of-the-tests"  # noqa: S105  # of an application in this process
 CURIOUS = Path(__file__).parents[1] / "servers" / "curious.py"
+# What is asked is independent of where the script runs, and no process of the sandbox has to be started.
+IN_THREADS = SandboxSettings(isolation="thread")
 ASK = """
 from tools import curious, ToolError
 try:
@@ -86,7 +89,7 @@ def beside(log, mode):
             elicitation=elicitation,
             **settings,
         )
-        config = Config(servers={"curious": server}, policy=policy or PolicyConfig())
+        config = Config(servers={"curious": server}, policy=policy or PolicyConfig(), sandbox=IN_THREADS)
         with anyio.fail_after(60):
             async with Broker(config, sampler=sampler, startup_seconds=30) as broker:
                 yield broker

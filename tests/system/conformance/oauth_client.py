@@ -43,7 +43,7 @@ async def main(url: str) -> None:
 
         with suppress(LoginError):  # what the suite is about, where it is one
             await login(server, show)
-        async with Broker(Config(servers={"suite": server}), startup_seconds=SECONDS) as broker:
+        async with Broker(Config(servers={"suite": server}), startup_seconds=SECONDS, opens_sandbox=False) as broker:
             session = broker.session(grants=[Grant("suite.*")])
             for entry in list(broker.catalog.of_server("suite")):
                 await session.get_tool_details([entry.qualified_name])

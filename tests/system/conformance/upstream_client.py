@@ -27,7 +27,7 @@ async def main(url: str) -> None:
     # The suite may name the calls that it wants.
     context = json.loads(os.environ.get("MCP_CONFORMANCE_CONTEXT") or "{}")
     config = Config(servers={"suite": ServerConfig(url=url, connect_timeout_seconds=10, call_timeout_seconds=20)})
-    async with Broker(config, startup_seconds=20) as broker:
+    async with Broker(config, startup_seconds=20, opens_sandbox=False) as broker:
         session = broker.session(grants=[Grant("suite.*")])
         schemas = {entry.spec.name: entry.spec.input_schema for entry in broker.catalog.of_server("suite")}
         focal: dict[str, Any] = next(iter(schemas.values()), {})
