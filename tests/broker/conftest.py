@@ -59,20 +59,20 @@ class KeptChecker(TypeChecker):
         """Nothing: the first script starts what the others find."""
 
     def __exit__(self, *_: object) -> None:
-        """Nothing: the session ends it."""
+        """Nothing: the end of the module ends it."""
 
 
-@pytest.fixture(scope="session")
-def session_checker():
+@pytest.fixture(scope="module")
+def module_checker():
     checker = KeptChecker()
     yield checker
     TypeChecker.__exit__(checker, None, None, None)
 
 
 @pytest.fixture
-def kept_checker(monkeypatch, session_checker):
-    """Brokers of all tests check with the same process: to start one takes a third of a second of CPU."""
-    monkeypatch.setattr("broker.broker.TypeChecker", lambda: session_checker)
+def kept_checker(monkeypatch, module_checker):
+    """Brokers of all tests of a module check with the same process: to start one takes a third of a second of CPU."""
+    monkeypatch.setattr("broker.broker.TypeChecker", lambda: module_checker)
 
 
 @pytest.fixture
