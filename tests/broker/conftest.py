@@ -71,7 +71,7 @@ def module_checker():
 
 @pytest.fixture
 def kept_checker(monkeypatch, module_checker):
-    """Brokers of all tests of a module check with the same process: to start one takes a third of a second of CPU."""
+    """Brokers of all tests of a module check with the same process: to start one takes a tenth of a second of CPU."""
     monkeypatch.setattr("broker.broker.TypeChecker", lambda: module_checker)
 
 
