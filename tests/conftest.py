@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from typing import TYPE_CHECKING
 
 import platformdirs
@@ -11,6 +12,7 @@ from hypothesis import HealthCheck, settings
 
 from sandbox import Sandbox
 from sandbox.image_loading import load_image
+from tests.fork_server import ForkServer
 
 if TYPE_CHECKING:
     from collections.abc import Generator
@@ -30,6 +32,23 @@ def anyio_backend(request):
 def image():
     """Compiled once a machine, before any test that has a deadline, and mapped once a session."""
     return load_image()
+
+
+@pytest.fixture(scope="session")
+def fork_server(tmp_path_factory):
+    """A process that has imported the broker; None where programs are started as usual."""
+    if sys.platform != "linux":
+        yield None
+        return
+    server = ForkServer(tmp_path_factory.mktemp("fork"))
+    yield server
+    server.close()
+
+
+@pytest.fixture(scope="session")
+def python(fork_server):
+    """What others start a Python program with, in front of its file and arguments."""
+    return (sys.executable,) if fork_server is None else fork_server.command
 
 
 @pytest.fixture(scope="module", params=["thread", "process"])

@@ -16,7 +16,6 @@ from mcp.server.mcpserver.exceptions import ToolError
 from broker.redaction import Redactor
 from broker.upstreams.server_config import ServerConfig
 from broker.upstreams.upstream import Upstream
-from codegen import TypeChecker
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable
@@ -50,29 +49,6 @@ def _within_a_minute(test: Callable[..., Awaitable[None]]) -> Callable[..., Awai
             await test(**given)
 
     return run
-
-
-class KeptChecker(TypeChecker):
-    """The type checker, with processes that outlive a broker."""
-
-    def prepare(self) -> None:
-        """Nothing: the first script starts what the others find."""
-
-    def __exit__(self, *_: object) -> None:
-        """Nothing: the end of the module ends it."""
-
-
-@pytest.fixture(scope="module")
-def module_checker():
-    checker = KeptChecker()
-    yield checker
-    TypeChecker.__exit__(checker, None, None, None)
-
-
-@pytest.fixture
-def kept_checker(monkeypatch, module_checker):
-    """Brokers of all tests of a module check with the same process: to start one takes a tenth of a second of CPU."""
-    monkeypatch.setattr("broker.broker.TypeChecker", lambda: module_checker)
 
 
 @pytest.fixture

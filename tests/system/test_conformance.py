@@ -102,18 +102,10 @@ def url(environment, tmp_path):
             process.kill()
 
 
-@pytest.fixture(scope="module")
-def client(tmp_path_factory):
+@pytest.fixture
+def client(python):
     """The command that runs one of our clients: a suite starts it anew for each scenario."""
-    path = str(tmp_path_factory.mktemp("client") / "socket")
-    preloaded = HERE / "preloaded.py"
-    with subprocess.Popen(  # noqa: S603  # our own program
-        [sys.executable, str(preloaded), path], env=os.environ | {"PYTHONPATH": str(ROOT)}, stdout=subprocess.PIPE
-    ) as process:
-        assert process.stdout is not None
-        assert process.stdout.readline() == b"ready\n"
-        yield lambda program: f"{sys.executable} -IS {preloaded} {path} {HERE / program}"
-        process.kill()
+    return lambda program: " ".join([*python, str(HERE / program)])
 
 
 def run(arguments: list[str], environment: dict[str, str], folder: Path) -> str:
@@ -143,19 +135,17 @@ def test_every_scenario_passes_that_is_not_listed_as_out_of_scope(environment, u
 @pytest.mark.parametrize(("version", "scenario"), [(version, one) for version in CLIENT for one in CLIENT[version]])
 def test_the_broker_is_a_conforming_client(client, environment, tmp_path, version, scenario):
     assert f"`{scenario}`" in PAGE
-    command = ["--command", client("upstream_client.py")]
-    said = run(
-        [str(ALPHA), "client", *command, "--scenario", scenario, "--spec-version", version], environment, tmp_path
-    )
+    command = client("upstream_client.py")
+    arguments = [str(ALPHA), "client", "--command", command, "--scenario", scenario, "--spec-version", version]
+    said = run(arguments, environment | {"PYTHONPATH": str(ROOT)}, tmp_path)
     assert re.search(r"Passed: (\d+)/\1, 0 failed", said), said[-4_000:]
 
 
 @pytest.mark.parametrize("scenario", LOGINS)
 def test_logins_of_the_broker_conform(client, environment, tmp_path, scenario):
     assert f"`{scenario}`" in PAGE
-    command = ["--command", client("oauth_client.py")]
-    arguments = ["client", *command, "--scenario", f"auth/{scenario}", "--spec-version", "2026-07-28"]
-    said = run(
-        [str(ALPHA), *arguments], environment | {"PYTHON_KEYRING_BACKEND": "keyring.backends.fail.Keyring"}, tmp_path
-    )
+    command = client("oauth_client.py")
+    arguments = ["client", "--command", command, "--scenario", f"auth/{scenario}", "--spec-version", "2026-07-28"]
+    plain = environment | {"PYTHONPATH": str(ROOT), "PYTHON_KEYRING_BACKEND": "keyring.backends.fail.Keyring"}
+    said = run([str(ALPHA), *arguments], plain, tmp_path)
     assert re.search(r"Passed: (\d+)/\1, 0 failed", said), said[-4_000:]

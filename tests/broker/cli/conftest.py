@@ -12,11 +12,12 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.broker.cli.fork_server import ForkServer
 from tests.broker.servers.plain import plain
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+    from tests.fork_server import ForkServer
 
 CODEMODE = str(Path(sys.executable).with_name("codemode"))
 TIMEOUT_SECONDS = 120
@@ -48,15 +49,6 @@ def heeded_signals():
     yield
     for number in ignored:
         signal.signal(number, signal.SIG_IGN)
-
-
-@pytest.fixture(scope="session")
-def fork_server():
-    """A process that has imported what commands need; None where it is not worth the trouble."""
-    server = ForkServer() if sys.platform == "linux" else None
-    yield server
-    if server is not None:
-        server.close()
 
 
 @pytest.fixture

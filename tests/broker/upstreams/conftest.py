@@ -1,13 +1,8 @@
-"""What tests of servers share: one type checker, and a folder for logins."""
+"""What tests of logins share."""
 
 from __future__ import annotations
 
 import pytest
-
-
-@pytest.fixture(autouse=True)
-def one_checker(kept_checker):
-    """No test here is about the process that checks scripts."""
 
 
 @pytest.fixture

@@ -21,7 +21,7 @@ from broker.config.sandbox_settings import SandboxSettings
 pytestmark = pytest.mark.anyio
 
 TOKEN = "a-token-of-the-tests"  # noqa: S105  # of an application in this process
-CURIOUS = Path(__file__).parents[1] / "servers" / "curious.py"
+SERVERS = Path(__file__).parents[1] / "servers"
 # What is asked is independent of where the script runs, and no process of the sandbox has to be started.
 IN_THREADS = SandboxSettings(isolation="thread")
 ASK = """
@@ -80,10 +80,10 @@ def told(log):
 @pytest.fixture
 def beside(log, mode):
     @asynccontextmanager
-    async def open_broker(*, elicitation=True, sampler=None, policy=None, **settings):
+    async def open_broker(*, program="curious", elicitation=True, sampler=None, policy=None, **settings):
         server = ServerConfig(
             command=sys.executable,
-            args=(str(CURIOUS),),
+            args=(str(SERVERS / f"{program}.py"),),
             env={"CURIOUS_LOG": str(log)},
             mode=mode,
             elicitation=elicitation,
@@ -108,9 +108,10 @@ async def ask(broker, person, what, times=1):
 FILLED = FormReply("accept", {"name": "Anna", "colour": "g", "old": True, "age": 7})
 
 
-async def test_a_person_fills_in_the_form_of_a_server_and_is_told_which_one_asks(beside, told):
+@pytest.mark.parametrize("program", ["curious", "curious_sdk"])
+async def test_a_person_fills_in_the_form_of_a_server_and_is_told_which_one_asks(beside, told, program):
     person = Person(FILLED)
-    async with beside() as broker:
+    async with beside(program=program) as broker:
         value = await ask(broker, person, "name")
     assert told() == [{"action": "accept", "content": {"name": "Anna", "colour": "g", "old": True, "age": 7}}]
     assert json.loads(value) == told()[0]
@@ -332,7 +333,7 @@ def with_secret(log, tmp_path, mode):
     def config(secret):
         server = {
             "command": sys.executable,
-            "args": [str(CURIOUS)],
+            "args": [str(SERVERS / "curious.py")],
             "env": {"CURIOUS_LOG": str(log), "API_TOKEN": "${TOKEN}"},
             "mode": mode,
             "elicitation": True,

@@ -76,7 +76,6 @@ async def test_a_definition_that_does_not_like_to_be_looked_at_is_left_alone(run
     assert (result.outcome, result.stderr) == (Completed(None), "")
 
 
-@pytest.mark.parametrize("sandbox", ["thread"], indirect=True)  # it is the same code in a process, and takes seconds
 async def test_the_names_that_code_loads_are_those_that_the_disassembler_finds(run):
     script = """
         import argparse, dis, sys
