@@ -12,10 +12,12 @@ from pydantic_ai.mcp import MCPToolset
 
 SERVE = ["serve", "--config", "examples/history/mcp.json", "--allow", "git.*"]
 MODEL = "anthropic:claude-sonnet-5-5"
+START_SECONDS = 60  # the default of 5 can be too little for a server that a busy machine starts
 
 
 async def ask(question, model=MODEL, command="codemode", arguments=SERVE):
-    toolset = MCPToolset(StdioTransport(command, arguments), include_instructions=True)
+    transport = StdioTransport(command, arguments)
+    toolset = MCPToolset(transport, include_instructions=True, init_timeout=START_SECONDS)
     async with Agent(model, toolsets=[toolset]) as agent:
         return (await agent.run(question)).output
 
