@@ -141,14 +141,6 @@ async def _open(
     return JSONRPCDispatcher(*watched(await _http_streams(stack, target, connection), connection.trail, connection.end))
 
 
-async def _authentication(config: ServerConfig, connection: Connection) -> httpx2.Auth | None:
-    if config.oauth is None:
-        return None
-    from broker.upstreams.oauth import authentication  # noqa: PLC0415  # few servers need it
-
-    return await authentication(config, connection.on_secret)
-
-
 async def _http_streams(stack: AsyncExitStack, config: ServerConfig, connection: Connection) -> TransportStreams:
     connection.trail = HttpTrail(config.url or "")
     goodbye = stack.enter_context(anyio.CancelScope())
@@ -158,13 +150,16 @@ async def _http_streams(stack: AsyncExitStack, config: ServerConfig, connection:
     client = HttpClient(
         connection.trail,
         headers=headers,
-        auth=await _authentication(config, connection),
         # Reading has no limit of its own: every call has a deadline, and a subscription stays quiet for long.
         timeout=httpx2.Timeout(config.connect_timeout_seconds, read=None),
         # Their number has none either: the calls of all runs may be on their way at once, and the answers to what the
         # server asks during them.
         limits=httpx2.Limits(max_keepalive_connections=_IDLE_CONNECTIONS),
     )
+    if config.oauth is not None:
+        from broker.upstreams.oauth import authentication  # noqa: PLC0415  # few servers need it
+
+        client.auth = await authentication(config, client.exchange, connection.on_secret)
     await stack.enter_async_context(client)
     streams = await stack.enter_async_context(
         streamable_http_client(config.url or "", http_client=client, max_sse_event_size=LINE_BYTES)

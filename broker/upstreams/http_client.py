@@ -9,6 +9,7 @@ from __future__ import annotations
 from http.cookiejar import CookieJar
 from typing import TYPE_CHECKING, Any
 
+import anyio
 import httpx2
 
 if TYPE_CHECKING:
@@ -52,6 +53,18 @@ class HttpClient(httpx2.AsyncClient):
             if not self._trail.note_failed(request, error):
                 raise
             return httpx2.Response(httpx2.codes.BAD_GATEWAY, request=request)
+
+    async def exchange(self, request: httpx2.Request) -> httpx2.Response:
+        """Send a request to an authorization server, to be answered within the time that a server has to be reached.
+
+        Raises:
+            httpx2.RequestError: It did not.
+        """
+        try:
+            with anyio.fail_after(self.timeout.connect):
+                return await super().send(request, auth=None, follow_redirects=False)
+        except TimeoutError:
+            raise httpx2.ReadTimeout("", request=request) from None
 
     async def _send_single_request(self, request: httpx2.Request) -> httpx2.Response:
         # There is no public way to leave it alone: `send` may get new tokens in between.

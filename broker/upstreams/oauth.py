@@ -6,7 +6,8 @@ Above: connecting.py, and login.py for the login that a person does once. Below:
 from __future__ import annotations
 
 from contextlib import aclosing, asynccontextmanager
-from typing import TYPE_CHECKING, Any
+from functools import partial
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import anyio
 from mcp.client.auth import AuthorizationCodeResult, OAuthClientProvider, OAuthFlowError
@@ -15,24 +16,37 @@ from mcp.shared.auth import OAuthClientMetadata
 from pydantic import AnyUrl
 
 from broker.errors import LoginError
+from broker.upstreams.finishing import finish
 from broker.upstreams.http_trail import REFUSALS
 from broker.upstreams.kept_tokens import KeptTokens
 from broker.upstreams.oauth_settings import OAuthClient
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, AsyncIterator, Callable
+    from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
 
     import httpx2
     from mcp.shared.auth import OAuthToken
 
     from broker.upstreams.server_config import ServerConfig
 
+    Exchange: TypeAlias = Callable[[httpx2.Request], Awaitable[httpx2.Response]]
+
 _CLIENT = "codemode"
 _WANTED = "it wants a login"
 
+_MORE_SECONDS = 2.0
+"""How long the end of a connection waits for tokens that are on their way."""
 
-async def authentication(settings: ServerConfig, learn: Callable[[str], None] | None = None) -> OAuthClientProvider:
-    """Return what authenticates the requests to a server; `learn` is told of each token, which is a secret.
+
+async def authentication(
+    settings: ServerConfig, exchange: Exchange, learn: Callable[[str], None] | None = None
+) -> httpx2.Auth:
+    """Return what authenticates the requests to a server.
+
+    Args:
+        settings: The server.
+        exchange: Sends a request to an authorization server, as it is, and returns the whole answer.
+        learn: Is told of each token, which is a secret.
 
     Raises:
         LoginError: A person has to log in first; requests raise it too, when tokens cannot be refreshed any more.
@@ -40,14 +54,16 @@ async def authentication(settings: ServerConfig, learn: Callable[[str], None] | 
     oauth, url = settings.oauth or OAuthClient(), settings.url or ""
     storage = KeptTokens(url, learn, oauth)
     if oauth.grant == "client_credentials":
-        account = _Account(url, storage, oauth.client_id or "", oauth.client_secret or "", issuer=oauth.issuer)
+        account = _Account(
+            exchange, url, storage, oauth.client_id or "", oauth.client_secret or "", issuer=oauth.issuer
+        )
         account.context.client_metadata = _with_scopes(account.context.client_metadata, oauth)
         return account
     # Else each attempt to connect would register one more client.
     if await storage.get_tokens() is None:
         raise LoginError(_WANTED)
     client = client_metadata(oauth, f"http://127.0.0.1:{oauth.redirect_port}/callback")
-    return _Provider(url, client, storage)
+    return _Provider(exchange, url, client, storage)
 
 
 def client_metadata(oauth: OAuthClient, redirect: str) -> OAuthClientMetadata:
@@ -97,17 +113,20 @@ class OwnEndpoints(OAuthClientProvider):
 
 
 class _Renewing(OAuthClientProvider):
-    """The SDK's, for which requests wait only while there are new tokens to get.
+    """The SDK's, for which requests wait only while there are new tokens to get, and get these to the end.
 
     The SDK's holds its lock until each request is answered: calls would wait for each other, and for one that hangs.
+    And a refresh that is cut off may have used up the refresh token, and with it the login.
     """
 
-    def __init__(self, *given: Any, **named: Any) -> None:
-        """Take what the SDK's takes."""
+    def __init__(self, exchange: Exchange, *given: Any, **named: Any) -> None:
+        """Take what the SDK's takes; `exchange` is that of `authentication`."""
         super().__init__(*given, **named)
+        self._exchange = exchange
         self._renewal = anyio.Lock()
 
-    async def _auth_flow(self, request: httpx2.Request) -> AsyncGenerator[httpx2.Request, httpx2.Response]:
+    async def async_auth_flow(self, request: httpx2.Request) -> AsyncGenerator[httpx2.Request, httpx2.Response]:
+        """Send a request, and once more if there are new tokens for it."""
         if not self._initialized:
             await self._initialize()
         while True:
@@ -119,18 +138,24 @@ class _Renewing(OAuthClientProvider):
             async with self._alone():
                 if await self._are_renewed(used):
                     continue
-                # The server says when tokens are over: those that expire here may have been refreshed elsewhere.
-                self.context.token_expiry_time = None
-                async with aclosing(super()._auth_flow(request)) as flow:
-                    await anext(flow)  # the request, which has been answered
-                    try:
-                        while (outgoing := await flow.asend(response)) is not request:
-                            _bound(outgoing, request)
-                            response = yield outgoing
-                    except StopAsyncIteration:
-                        return
+                if not await finish(partial(self._renew, request, response), _MORE_SECONDS):
+                    return
             yield request
             return
+
+    async def _renew(self, request: httpx2.Request, refusal: httpx2.Response) -> bool:
+        """Get new tokens for a request that was refused; tell whether it is to be sent again."""
+        # The server says when tokens are over: those that expire here may have been refreshed elsewhere.
+        self.context.token_expiry_time = None
+        async with aclosing(super().async_auth_flow(request)) as flow:
+            await anext(flow)  # the request, which has been answered
+            answer = refusal
+            try:
+                while (outgoing := await flow.asend(answer)) is not request:
+                    answer = await self._exchange(outgoing)
+            except StopAsyncIteration:
+                return False
+        return True
 
     @asynccontextmanager
     async def _alone(self) -> AsyncIterator[None]:
@@ -143,12 +168,6 @@ class _Renewing(OAuthClientProvider):
         return self.context.current_tokens not in (None, used)
 
 
-def _bound(outgoing: httpx2.Request, request: httpx2.Request) -> None:
-    """Have an authorization server answer within the time that a server has to be reached."""
-    times = request.extensions["timeout"]
-    outgoing.extensions["timeout"] = {**times, "read": times["connect"]}
-
-
 class _Provider(_Renewing, OwnEndpoints):
     """The SDK's, for a login that several processes of a user share, with refresh tokens that may be good for one use.
 
@@ -156,9 +175,9 @@ class _Provider(_Renewing, OwnEndpoints):
     was used, for which an authorization server may end the login (RFC 9700, section 4.14.2).
     """
 
-    def __init__(self, url: str, client: OAuthClientMetadata, kept: KeptTokens) -> None:
+    def __init__(self, exchange: Exchange, url: str, client: OAuthClientMetadata, kept: KeptTokens) -> None:
         """Use the tokens that are kept for a URL."""
-        super().__init__(url, client, kept, _nobody_is_there, _nobody_comes_back)
+        super().__init__(exchange, url, client, kept, _nobody_is_there, _nobody_comes_back)
         self._kept = kept
 
     @asynccontextmanager

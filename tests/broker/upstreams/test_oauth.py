@@ -199,8 +199,8 @@ async def test_another_authorization_server_gets_neither_tokens_nor_the_clients_
         kept, client = await storage.get_tokens(), await storage.get_client_info()
         assert kept is not None
         assert client is not None
-        provider = await authentication(settings)
-        async with httpx2.AsyncClient(auth=provider, transport=httpx2.MockTransport(answer)) as http:
+        async with httpx2.AsyncClient(transport=httpx2.MockTransport(answer)) as http:
+            http.auth = await authentication(settings, partial(http.send, auth=None))
             with pytest.raises(LoginError, match="it wants a login"):
                 await http.get(settings.url or "")
             # Somebody logs in again, while a connection is open that has registered there.

@@ -8,7 +8,7 @@ import anyio
 import pytest
 from mcp.shared.auth import OAuthClientInformationFull, OAuthToken
 from starlette.applications import Starlette
-from starlette.responses import JSONResponse, Response
+from starlette.responses import JSONResponse, Response, StreamingResponse
 from starlette.routing import Route
 
 from broker import ServerConfig
@@ -42,6 +42,7 @@ class Site:
         granted: How many it has given.
         open: Calls that wait for `answers`; `most_open` is the most at once, `executed` all so far.
         tokens: Set while it gives tokens.
+        drips: Whether it begins an answer instead, and goes on with it until then.
     """
 
     def __init__(self):
@@ -50,6 +51,7 @@ class Site:
         self.good, self.granted, self.executed, self.open, self.most_open = "access-token-0", 0, 0, 0, 0
         self.answers, self.tokens, self.was_asked = anyio.Event(), anyio.Event(), anyio.Event()
         self.tokens.set()
+        self.drips = False
         self.app = Starlette(
             routes=[
                 Route("/mcp", self.mcp, methods=["POST"]),
@@ -68,10 +70,17 @@ class Site:
 
     async def token(self, _request):
         self.was_asked.set()
+        if self.drips:
+            return StreamingResponse(self.drops())
         await self.tokens.wait()
         self.granted += 1
         self.good = f"access-token-{self.granted}"
         return JSONResponse({"access_token": self.good, "token_type": "Bearer", "refresh_token": "refresh-token"})
+
+    async def drops(self):
+        while not self.tokens.is_set():
+            yield b" "
+            await anyio.sleep(0.1)
 
     async def mcp(self, request):
         if request.headers.get("authorization") != f"Bearer {self.good}":
@@ -93,8 +102,8 @@ class Site:
 
 
 @asynccontextmanager
-async def logged_in(running, grant, **settings):
-    """A site in the hands of an upstream that has tokens for it."""
+async def a_site(grant, **settings):
+    """A site, the config of an upstream that has tokens for it, and where these are kept."""
     site = Site()
     oauth = OAuthClient.model_validate({**grant, "issuer": site.url} if grant else grant)
     url = f"{site.url}/mcp"
@@ -102,12 +111,17 @@ async def logged_in(running, grant, **settings):
     await kept.set_client_info(OAuthClientInformationFull(client_id="ours", issuer=site.url))
     await kept.set_tokens(OAuthToken(access_token=site.good, refresh_token="refresh-token"))  # noqa: S106  # of the test
     async with serving(site.app, site.socket):
-        config = ServerConfig(url=url, oauth=oauth, **({"mode": "legacy"} | settings))
-        async with running(config) as upstream:
-            assert upstream.status.problem is None
-            yield site, upstream
-            site.answers.set()
-            site.tokens.set()
+        yield site, ServerConfig(url=url, oauth=oauth, **({"mode": "legacy"} | settings)), kept
+
+
+@asynccontextmanager
+async def logged_in(running, grant, **settings):
+    """A site in the hands of an upstream that has tokens for it."""
+    async with a_site(grant, **settings) as (site, config, _), running(config) as upstream:
+        assert upstream.status.problem is None
+        yield site, upstream
+        site.answers.set()
+        site.tokens.set()
 
 
 @pytest.mark.parametrize("grant", GRANTS)
@@ -175,9 +189,23 @@ async def test_a_call_that_was_let_in_with_a_new_token_and_not_answered_may_have
     assert site.executed == 1
 
 
-async def test_an_authorization_server_that_hangs_holds_up_nobody_for_long(running):
+@pytest.mark.parametrize("drips", [False, True])
+async def test_an_authorization_server_that_hangs_holds_up_nobody_for_long(running, drips):
     async with logged_in(running, {}, connect_timeout_seconds=5) as (site, upstream):
-        site.good, site.tokens = "another-token", anyio.Event()
+        site.good, site.tokens, site.drips = "another-token", anyio.Event(), drips
         with pytest.raises(UnavailableError) as failed:
             await upstream.call_tool("do", {})
     assert str(failed.value) == refused_by_http("faulty", 401)
+
+
+async def test_tokens_that_are_on_their_way_are_kept_when_the_broker_ends(running):
+    async with a_site({}) as (site, config, kept):
+        with anyio.CancelScope() as ending:
+            async with running(config) as upstream, anyio.create_task_group() as tasks:
+                site.good, site.tokens = "another-token", anyio.Event()
+                tasks.start_soon(upstream.call_tool, "do", {})
+                await site.was_asked.wait()
+                ending.cancel()
+                site.tokens.set()
+        tokens = await kept.get_tokens()
+    assert (site.granted, tokens and tokens.access_token) == (1, site.good)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import asynccontextmanager
+from functools import partial
 from urllib.parse import parse_qs
 
 import anyio
@@ -91,7 +92,8 @@ async def refresh(upstream, issuer_url):
     kept = KeptTokens(settings.url or "", client=settings.oauth)
     await kept.set_client_info(OAuthClientInformationFull(client_id="ours", issuer=issuer_url))
     await kept.set_tokens(OAuthToken(access_token="old-access-token", refresh_token="refresh-token"))  # noqa: S106
-    async with httpx2.AsyncClient(auth=await authentication(settings)) as http:
+    async with httpx2.AsyncClient() as http:
+        http.auth = await authentication(settings, partial(http.send, auth=None))
         return await http.get(settings.url or "")
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import asynccontextmanager
+from functools import partial
 
 import anyio
 import httpx2
@@ -146,9 +147,9 @@ async def test_a_server_with_tls_chooses_no_address_without_it_and_none_with_a_p
 
     url = "https://web.example/mcp"
     await KeptTokens(url).set_tokens(OAuthToken(access_token="k" * 20, token_type="Bearer"))  # noqa: S106
-    provider = await authentication(ServerConfig(url=url, oauth=OAuthClient()))
-    hooks = HttpTrail(url).hooks
-    async with httpx2.AsyncClient(auth=provider, transport=httpx2.MockTransport(answer), event_hooks=hooks) as http:
+    settings, hooks = ServerConfig(url=url, oauth=OAuthClient()), HttpTrail(url).hooks
+    async with httpx2.AsyncClient(transport=httpx2.MockTransport(answer), event_hooks=hooks) as http:
+        http.auth = await authentication(settings, partial(http.send, auth=None))
         with pytest.raises(LoginError, match=SENT[scheme]):
             await http.get(url, headers={"Accept": "text/event-stream"})
     assert ("https 10.0.0.1" in seen, "http 10.0.0.1" in seen) == (scheme == "https://", False)
