@@ -126,7 +126,8 @@ def become_a_program(listening: socket.socket) -> None:
             os.close(descriptor)
         connection.sendall(f"{program}\n".encode())
         _, status = os.waitpid(program, 0)
-        connection.sendall(f"{os.waitstatus_to_exitcode(status)}\n".encode())
+        with contextlib.suppress(BrokenPipeError):  # whoever asked has been killed
+            connection.sendall(f"{os.waitstatus_to_exitcode(status)}\n".encode())
         os._exit(0)
     connection.close()
     for number, descriptor in enumerate(standard):
