@@ -37,6 +37,7 @@ _TEXTS = frozenset({"str", "bytes", "Buffer", "None", "SupportsInt", "SupportsIn
 _VALUES = frozenset({"dict", "list", "int", "float", "bool"})
 _MISSING = re.compile(r"required parameters? (.+?) of ")
 _GIVEN = re.compile(r"expected 0, got (\d+)")
+_PARTIAL_OF = re.compile(r"\bpartial\s*\(\s*((?:\w+\.)*(\w+))\s*,[^()]*\Z")
 _MEANT = re.compile(r"did you mean `(\w+)`")
 
 
@@ -49,14 +50,17 @@ def wrong_call(finding: Finding, place: Place, known: Known) -> Mistake | None:
     if unknown is None and callee is None:
         return None  # a method of a dictionary, to which the checker gives parameters of its own
     function = unknown[2] if unknown is not None else callee[1] if callee is not None else ""
+    opening = f"{function}("
     takes = _parameters(function, place, known)
+    if function == "partial" and takes is None and (of := _PARTIAL_OF.search(place.before)) is not None:
+        opening, takes = f"partial({of[1]}, ", _parameters(of[2], place, known)
     if takes is None:
         return Mistake(finding.message)
     if unknown is not None:
         return Mistake(f"{function} has no parameter `{unknown[1]}`", nearest(unknown[1], takes, "it takes"))
     by_position = _GIVEN.search(finding.message)
     if by_position is not None and int(by_position[1]) <= len(takes):
-        return Mistake(finding.message, _by_name(function, int(by_position[1]), takes, place))
+        return Mistake(finding.message, _by_name(opening, int(by_position[1]), takes, place))
     return Mistake(finding.message, f"it takes: {listed(takes)}")
 
 
@@ -96,7 +100,7 @@ def said_once(judged: Sequence[Judged]) -> list[Judged]:
     return [one for one in judged if one[0].rule != "missing-argument" or not _accounted_for(one[0], others)]
 
 
-def _by_name(function: str, count: int, takes: Sequence[str], place: Place) -> str:
+def _by_name(opening: str, count: int, takes: Sequence[str], place: Place) -> str:
     """Return how to write a call whose first arguments are given by position, or all of them in one dict.
 
     The order of the parameters is a guess, because the properties of a JSON object have no order.
@@ -105,12 +109,12 @@ def _by_name(function: str, count: int, takes: Sequence[str], place: Place) -> s
     if sum(map(len, whole)) > _SHOWN_CHARACTERS or not count <= len(whole) or any(one[0] == "*" for one in whole):
         whole = [place.text if len(place.text) <= _SHOWN_CHARACTERS and "\n" not in place.text else "..."]
     if count == 1 and place.text.startswith("{"):
-        return f"give every argument by name: {function}(**{'{...}' if whole[0] == '...' else whole[0]})"
+        return f"give every argument by name: {opening}**{'{...}' if whole[0] == '...' else whole[0]})"
     if count == 1 < len(takes) and whole[0] == place.text and place.is_dict_of_script:
-        return f"give every argument by name: {function}(**{place.text})"
+        return f"give every argument by name: {opening}**{place.text})"
     values = [*whole[:count], *["..."] * (count - len(whole))]
     named = [f"{name}={value}" for name, value in zip(takes, values, strict=False)]
-    return f"give every argument by name: {function}({', '.join([*named, *whole[count:]])})"
+    return f"give every argument by name: {opening}{', '.join([*named, *whole[count:]])})"
 
 
 def _given(place: Place, called: tuple[str, str, str], known: Known) -> Mistake | None:

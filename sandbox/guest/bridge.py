@@ -53,7 +53,7 @@ class Bridge:
         perform.__qualname__ = f"tools.{function}"
 
         def call(arguments):
-            frame = sys._getframe(2)
+            frame = _in_script(sys._getframe(2))
             made = [0, function, frame.f_lineno or 0, arguments]
             self._made.append((made, frame.f_code))
             return perform(self, made)
@@ -66,7 +66,7 @@ class Bridge:
             return
         self._last_id += 1
         self._posted.add(self._last_id)
-        line = sys._getframe(3).f_lineno or 0
+        line = _in_script(sys._getframe(3)).f_lineno or 0
         self._outgoing[self._last_id] = [self._last_id, function, line, arguments]
 
     def _withdraw(self, call_id):
@@ -155,6 +155,14 @@ async def _perform(bridge, call):
         raise
     bridge.answered = (call, value) if bridge._keeps else None
     return value
+
+
+def _in_script(frame):
+    """Return the script's own frame that a call comes from, behind those of libraries that make it for the script."""
+    own = frame
+    while own is not None and own.f_globals.get("__name__") != "__main__":
+        own = own.f_back
+    return own or frame
 
 
 def _plain_function(code):

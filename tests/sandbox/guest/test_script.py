@@ -299,6 +299,13 @@ async def test_calls_that_were_forgotten_at_one_line_are_reported_once(raised):
     )
 
 
+async def test_a_call_that_a_library_makes_for_the_script_is_told_at_the_scripts_line(run):
+    result = await run("import asyncio\nfrom tools import good\nawait asyncio.to_thread(good.echo, text='a')\nNone")
+    assert result.stderr == (
+        "script.py:3: good.echo(...) was never awaited, so it was not called: write `await good.echo(...)`\n"
+    )
+
+
 async def test_a_call_of_a_task_that_nobody_waits_for_is_reported(run):
     script = "import asyncio\nfrom tools import good\nasyncio.create_task(good.echo(text='a'))\nprint('done')"
     result = await run(script)
