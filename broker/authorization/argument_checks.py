@@ -14,7 +14,7 @@ from broker.authorization.patterns import matcher
 from codegen.normal_form import normalised
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
     from typing import TypeAlias
 
     from broker.authorization.predicates import ArgumentTest
@@ -24,12 +24,18 @@ if TYPE_CHECKING:
 ABSENT: Any = object()
 """The value of an argument that is not given."""
 
-_MOST_DECODED = 5
+MOST_PATH = 32_767
+"""Characters of the longest path that any system takes (Windows, with `\\\\?\\` in front); a longer text is none."""
+
+_MOST_READINGS = 6
 _PATH_PIECES = {"**": ".*", "*": "[^/]*", "?": "[^/]"}
 
 
-def compile_test(test: ArgumentTest) -> Check:
-    """Return a test as one function of the value, which is `ABSENT` where there is none."""
+def compile_test(test: ArgumentTest, *, in_doubt: bool = False) -> Check:
+    """Return a test as one function of the value, which is `ABSENT` where there is none.
+
+    `in_doubt`, a path passes that only some servers read as one that does.
+    """
     checks: list[Check] = []
     if test.present is not None:
         checks.append(_is_present if test.present else _is_absent)
@@ -40,11 +46,11 @@ def compile_test(test: ArgumentTest) -> Check:
     if test.glob is not None:
         checks.append(_string(matcher(test.glob)))
     if test.path is not None:
-        checks.append(_path(test.path))
+        checks.append(_path(test.path, in_doubt=in_doubt))
     if test.min is not None or test.max is not None:
         checks.append(_range(test.min, test.max))
     if test.each is not None:
-        checks.append(_each(compile_test(test.each)))
+        checks.append(_each(compile_test(test.each, in_doubt=in_doubt)))
     if test.keys is not None:
         checks.append(_keys(frozenset(test.keys)))
     return all_of(checks)
@@ -88,36 +94,49 @@ def _string(matches: Callable[[str], object]) -> Check:
     return lambda value: isinstance(value, str) and bool(matches(value))
 
 
-def _path(glob: str) -> Check:
-    """Return a test by path: `**` crosses segments, `*` and `?` do not; what could climb out matches nothing."""
+def _path(glob: str, *, in_doubt: bool) -> Check:
+    """Return a test by path: `**` crosses segments, `*` and `?` do not; what could lead elsewhere matches nothing.
+
+    `in_doubt` it matches, and so does what some servers read as a path that does, on some systems whatever its case.
+    """
     import re2  # type: ignore[import-untyped]  # noqa: PLC0415  # publishes no types; few policies need it
 
     pieces = (_PATH_PIECES.get(piece) or re.escape(piece) for piece in re.split(r"(\*\*|\*|\?)", glob))
     # Several wildcards in one expression: linear time for any path.
-    expression = re2.compile(f"(?s){''.join(pieces)}")
+    expression = re2.compile(f"(?s{'i' if in_doubt else ''}){''.join(pieces)}")
+
+    def matches(path: str) -> bool:
+        return expression.fullmatch(path.encode("utf-8", "replace")) is not None
 
     def check(value: Any) -> bool:
-        if not isinstance(value, str) or _climbs(value):
+        if not isinstance(value, str):
             return False
-        return expression.fullmatch(value.encode("utf-8", "replace")) is not None
+        readings = _readings(value) if len(value) <= MOST_PATH else ()
+        if not readings or len(readings) > _MOST_READINGS or _lead_elsewhere(value, readings):
+            return in_doubt
+        if in_doubt:
+            return any(matches(reading) or matches(re.sub("/+", "/", reading)) for reading in readings)
+        return matches(value)
 
     return check
 
 
-def _climbs(path: str) -> bool:
-    """Tell whether a path could lead elsewhere than it looks.
+def _readings(path: str) -> Sequence[str]:
+    """Return what servers may read a path as: some normalise Unicode, and decode percent signs, once or more often."""
+    reading = normalised("NFKC", path)
+    readings = [path, reading]
+    while len(readings) <= _MOST_READINGS and "%" in reading and (decoded := unquote(reading)) != reading:
+        reading = normalised("NFKC", decoded)
+        readings.append(reading)
+    return readings
 
-    Servers may normalise Unicode, decode percent signs, once or more often, or take spaces off the ends of segments.
-    """
-    normal = normalised("NFKC", path)
-    for _ in range(_MOST_DECODED):
-        if normal.count("/") != path.count("/") or "\\" in normal or "\0" in normal or _has_dots(normal):
-            return True
-        decoded = unquote(normal) if "%" in normal else normal
-        if decoded == normal:
-            return False
-        normal = normalised("NFKC", decoded)
-    return True
+
+def _lead_elsewhere(path: str, readings: Sequence[str]) -> bool:
+    """Tell whether a path leads elsewhere than it looks, by one of its readings."""
+    return any(
+        reading.count("/") != path.count("/") or "\\" in reading or "\0" in reading or _has_dots(reading)
+        for reading in readings
+    )
 
 
 def _has_dots(path: str) -> bool:

@@ -259,7 +259,7 @@ class GrantBook:
             denial
             for denial, run in self._denials
             if matcher(denial.pattern)(call.qualified_name)
-            and (denial.arguments is None or denial.arguments.holds(call.arguments))
+            and (denial.arguments is None or denial.arguments.may_hold(call.arguments))
             and (denial.scope != "run" or run == call.caller.run)
         ]
         return min(holding, key=lambda denial: (not denial.note, denial.note, denial.pattern)) if holding else None

@@ -50,14 +50,21 @@ class Policy:
         is_own = self.config.rules is not None
         self._rules = [_Applied(rule, index + 1 if is_own else None) for index, rule in enumerate(rules)]
         self._rules.append(_Applied(EVERYTHING_ELSE, None))
-        self._fitting: dict[tuple[Any, ...], tuple[tuple[Check, _Applied], ...]] = {}
+        self._fitting: dict[tuple[Any, ...], tuple[_Applied, ...]] = {}
 
     def rule_for(self, call: PendingCall) -> tuple[Rule, str]:
-        """Return the rule that decides a call, and what to call it."""
+        """Return the rule that decides a call, and what to call it.
+
+        That is the first that matches, or one before it that may match and allows less.
+        """
         arguments = call.arguments
-        for holds, applied in self._fitting_rules(call):
-            if holds(arguments):
-                return applied.rule, applied.title
+        in_doubt: list[_Applied] = []
+        for applied in self._fitting_rules(call):
+            if applied.holds(arguments):
+                decisive = max(applied, *in_doubt, key=_strictness) if in_doubt else applied
+                return decisive.rule, decisive.title
+            if applied.may_hold is not applied.holds and applied.may_hold(arguments):
+                in_doubt.append(applied)
         raise AssertionError("the last rule matches everything")
 
     def effects_for(self, call: PendingCall) -> frozenset[Effect]:
@@ -80,29 +87,33 @@ class Policy:
         """Return the labels of a server, which has `own` ones or those of the policy."""
         return frozenset(self.config.labels if own is None else own)
 
-    def _fitting_rules(self, call: PendingCall) -> tuple[tuple[Check, _Applied], ...]:
+    def _fitting_rules(self, call: PendingCall) -> tuple[_Applied, ...]:
         caller: Caller = call.caller
         key = (call.server, call.tool, call.digest, call.facts, caller.session, caller.principal, caller.script)
         fitting = self._fitting.get(key)
         if fitting is None:
             if len(self._fitting) >= _MOST_REMEMBERED:
                 self._fitting.clear()
-            fitting = self._fitting[key] = tuple(
-                (applied.holds, applied) for applied in self._rules if _fits(applied.rule, call)
-            )
+            fitting = self._fitting[key] = tuple(applied for applied in self._rules if _fits(applied.rule, call))
         return fitting
 
 
 class _Applied:
     """A rule with its compiled predicate and its title."""
 
-    __slots__ = ("holds", "rule", "title")
+    __slots__ = ("holds", "may_hold", "rule", "title")
 
     def __init__(self, rule: Rule, number: int | None) -> None:
         self.rule = rule
-        self.holds: Check = Predicate(rule.arguments).holds if rule.arguments else anything
+        predicate = Predicate(rule.arguments) if rule.arguments else None
+        self.holds: Check = anything if predicate is None else predicate.holds
+        self.may_hold: Check = self.holds if predicate is None or rule.effect == "allow" else predicate.may_hold
         quoted = f" '{rule.name}'" if rule.name else ""
         self.title = f"rule {number}{quoted}" if number else f"the default{quoted}"
+
+
+def _strictness(applied: _Applied) -> int:
+    return ("allow", "ask", "deny").index(applied.rule.effect)
 
 
 def _fits(rule: Rule, call: PendingCall) -> bool:

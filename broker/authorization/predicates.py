@@ -42,7 +42,8 @@ class ArgumentTest(BaseModel):
         glob: A string in which `*` is anything, `?` one character and `[…]` a set; case counts.
         path: A string as `glob`, with `/` between segments: `*` stays within one, `**` crosses them. A path with
             a `.` or `..` segment, a backslash or a NUL matches nothing, also when it has one only once it is normalised
-            or what is percent-encoded in it is decoded.
+            or what is percent-encoded in it is decoded; nor does one of more than `MOST_PATH` characters. A rule that
+            does not allow may match all of these, and what is another spelling of a path that it matches.
         min: A number of at least this.
         max: A number of at most this.
         present: Whether the argument is given at all, whatever its value.
@@ -90,7 +91,7 @@ class ArgumentTest(BaseModel):
 class Predicate:
     """A compiled predicate. Equal to another one that says the same."""
 
-    __slots__ = ("_source", "holds", "tests")
+    __slots__ = ("_source", "holds", "may_hold", "tests")
 
     def __init__(self, tests: Mapping[str, ArgumentTest]) -> None:
         """Compile tests that are valid; `parse` takes them from JSON.
@@ -102,6 +103,10 @@ class Predicate:
         self._source = canonical_json({key: _dump(test) for key, test in self.tests.items()})
         self.holds: Check = all_of([_at(path, test) for path, test in self.tests.items()])
         """Tells whether the arguments of a call pass every test."""
+        self.may_hold: Check = self.holds
+        """Tells whether they may pass: servers read some paths in several ways."""
+        if any(map(_has_path, self.tests.values())):
+            self.may_hold = all_of([_at(path, test, in_doubt=True) for path, test in self.tests.items()])
         _check_nested(self.tests)
 
     @classmethod
@@ -166,9 +171,13 @@ def _dump(test: ArgumentTest) -> dict[str, Any]:
     return test.model_dump(by_alias=True, exclude_unset=True, mode="json")
 
 
-def _at(path: str, test: ArgumentTest) -> Check:
+def _has_path(test: ArgumentTest) -> bool:
+    return test.path is not None or (test.each is not None and _has_path(test.each))
+
+
+def _at(path: str, test: ArgumentTest, *, in_doubt: bool = False) -> Check:
     """Return a test of what is at a pointer, as a function of all arguments."""
-    check, parts = compile_test(test), pointer_parts(path)
+    check, parts = compile_test(test, in_doubt=in_doubt), pointer_parts(path)
     if len(parts) != 1:
         return lambda arguments: check(_find(arguments, parts))
     # By far the most frequent ones, without a call for each. What is missing is None, which is no string.

@@ -216,6 +216,51 @@ def test_the_first_rule_that_matches_decides(rules, facts, decision):
     assert said(decide(call, policy={} if rules is None else {"rules": rules})) == decision
 
 
+SPELLINGS = {
+    "as it is": "secrets/key",
+    "here": "./secrets/key",
+    "back and forth": "notes/../secrets/key",
+    "an empty segment": "secrets//key",
+    "encoded": "%73ecrets/key",
+    "encoded twice": "%2573ecrets/key",
+    "encoded many times": f"%{30 * '25'}73ecrets/key",
+    "full width": "\uff53ecrets/key",
+    "in capitals": "Secrets/KEY",
+    "a backslash": "secrets\\key",
+    "no path": "secrets" + 40_000 * "/" + "key",
+}
+
+
+@pytest.mark.parametrize("path", SPELLINGS.values(), ids=SPELLINGS.keys())
+@pytest.mark.parametrize(("effect", "decision"), [("deny", "Deny"), ("ask", "Ask")])
+def test_no_spelling_of_a_path_gets_round_a_rule_that_does_not_allow_it(effect, decision, path):
+    rules = [
+        {"tools": "files.*", "arguments": {"/path": {"path": "secrets/*"}}, "effect": effect},
+        {"tools": "files.*", "effect": "allow"},
+    ]
+    call, other = (PendingCall("files", "read", "sha256:1", {"path": one}) for one in (path, "notes/key"))
+    assert type(decide(call, policy={"rules": rules})).__name__ == decision
+    assert isinstance(decide(other, policy={"rules": rules}), Allow)
+
+
+@pytest.mark.parametrize("path", SPELLINGS.values(), ids=SPELLINGS.keys())
+def test_no_spelling_of_a_path_gets_round_a_denial(path):
+    denials = [Denial("files.*", arguments=Predicate.parse({"/path": {"path": "secrets/*"}}))]
+    call, other = (PendingCall("files", "read", "sha256:1", {"path": one}) for one in (path, "notes/key"))
+    assert isinstance(decide(call, grants=[Grant("files.*")], denials=denials), Deny)
+    assert isinstance(decide(other, grants=[Grant("files.*")], denials=denials), Allow)
+
+
+def test_a_path_in_doubt_is_not_asked_for_where_it_would_be_denied():
+    rules = [
+        {"tools": "files.*", "arguments": {"/path": {"path": "notes/*"}}, "effect": "ask"},
+        {"tools": "files.*", "effect": "deny"},
+    ]
+    asked, denied = (PendingCall("files", "read", "sha256:1", {"path": one}) for one in ("notes/a", "notes/../a"))
+    assert isinstance(decide(asked, policy={"rules": rules}), Ask)
+    assert isinstance(decide(denied, policy={"rules": rules}), Deny)
+
+
 def test_a_refusal_by_a_rule_names_it_and_its_reason():
     rules = [{"tools": "x.*", "effect": "allow"}, {"name": "frozen", "tools": "*", "effect": "deny", "reason": "audit"}]
     denied = decide(grants=[Grant("*")], policy={"rules": rules})
