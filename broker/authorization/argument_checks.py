@@ -14,7 +14,7 @@ from broker.authorization.patterns import matcher
 from codegen.normal_form import normalised
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
     from typing import TypeAlias
 
     from broker.authorization.predicates import ArgumentTest
@@ -50,7 +50,9 @@ def compile_test(test: ArgumentTest, *, in_doubt: bool = False) -> Check:
     if test.min is not None or test.max is not None:
         checks.append(_range(test.min, test.max))
     if test.each is not None:
-        checks.append(_each(compile_test(test.each, in_doubt=in_doubt)))
+        checks.append(_values(all, compile_test(test.each, in_doubt=in_doubt)))
+    if test.some is not None:
+        checks.append(_values(any, compile_test(test.some, in_doubt=in_doubt)))
     if test.keys is not None:
         checks.append(_keys(frozenset(test.keys)))
     return all_of(checks)
@@ -158,10 +160,10 @@ def _keys(known: frozenset[str]) -> Check:
     return lambda value: isinstance(value, dict) and value.keys() <= known
 
 
-def _each(check: Check) -> Check:
-    def each(value: Any) -> bool:
+def _values(enough: Callable[[Iterable[object]], bool], check: Check) -> Check:
+    def pass_it(value: Any) -> bool:
         if isinstance(value, dict):
             value = list(value.values())
-        return isinstance(value, list) and all(map(check, value))
+        return isinstance(value, list) and enough(map(check, value))
 
-    return each
+    return pass_it

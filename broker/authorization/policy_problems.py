@@ -80,7 +80,7 @@ def _nearest(key: str, model: type[BaseModel] | None) -> str:
 def _all_fields(model: type[BaseModel] | None) -> set[str]:
     """Return the names of all fields of a section and of what it is made of."""
     if model is None:
-        return {"equals", "in", "glob", "path", "min", "max", "present", "each", "keys"}
+        return {"equals", "in", "glob", "path", "min", "max", "present", "each", "any", "keys"}
     schema = model.model_json_schema(by_alias=True)
     objects = [schema, *schema.get("$defs", {}).values()]
     return {name for one in objects for name in one.get("properties", {})}

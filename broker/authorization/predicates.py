@@ -48,6 +48,7 @@ class ArgumentTest(BaseModel):
         max: A number of at most this.
         present: Whether the argument is given at all, whatever its value.
         each: A list or object all of whose values pass this test.
+        some: `any`: a list or object one of whose values passes this test.
         keys: An object that has no other keys than these.
     """
 
@@ -61,6 +62,7 @@ class ArgumentTest(BaseModel):
     max: Number | None = None
     present: bool | None = None
     each: ArgumentTest | None = None
+    some: ArgumentTest | None = Field(default=None, alias="any")
     keys: tuple[str, ...] | None = None
 
     @model_validator(mode="after")
@@ -72,7 +74,8 @@ class ArgumentTest(BaseModel):
         if self.min is not None and self.max is not None and self.min > self.max:
             raise PydanticCustomError("impossible", "can never hold: 'min' is greater than 'max'")
         kinds = {"a string": self.glob or self.path, "a number": self.min is not None or self.max is not None}
-        kinds["a list" if self.keys is None else "an object"] = self.each is not None or self.keys is not None
+        is_of_values = self.each is not None or self.some is not None
+        kinds["a list" if self.keys is None else "an object"] = is_of_values or self.keys is not None
         if len(named := [kind for kind, is_tested in kinds.items() if is_tested]) > 1:
             raise PydanticCustomError("impossible", f"can never hold: no value is {' and '.join(named)}")
         self._check_values()
@@ -172,7 +175,7 @@ def _dump(test: ArgumentTest) -> dict[str, Any]:
 
 
 def _has_path(test: ArgumentTest) -> bool:
-    return test.path is not None or (test.each is not None and _has_path(test.each))
+    return test.path is not None or any(_has_path(inner) for inner in (test.each, test.some) if inner is not None)
 
 
 def _at(path: str, test: ArgumentTest, *, in_doubt: bool = False) -> Check:

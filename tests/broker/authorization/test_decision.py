@@ -251,6 +251,18 @@ def test_no_spelling_of_a_path_gets_round_a_denial(path):
     assert isinstance(decide(other, grants=[Grant("files.*")], denials=denials), Allow)
 
 
+@pytest.mark.parametrize("path", SPELLINGS.values(), ids=SPELLINGS.keys())
+def test_no_spelling_of_a_path_in_a_list_gets_round_a_rule_that_denies_it(path):
+    rules = [
+        {"tools": "files.*", "arguments": {"/paths": {"any": {"path": "secrets/*"}}}, "effect": "deny"},
+        {"tools": "files.*", "effect": "allow"},
+    ]
+    lists = (["notes/key", path], ["notes/key"])
+    call, other = (PendingCall("files", "read", "sha256:1", {"paths": paths}) for paths in lists)
+    assert isinstance(decide(call, policy={"rules": rules}), Deny)
+    assert isinstance(decide(other, policy={"rules": rules}), Allow)
+
+
 def test_a_path_in_doubt_is_not_asked_for_where_it_would_be_denied():
     rules = [
         {"tools": "files.*", "arguments": {"/path": {"path": "notes/*"}}, "effect": "ask"},

@@ -92,6 +92,11 @@ HOLDS = {
         [{"to": ["a@ours.example"]}, {"to": []}, {"to": {"x": "b@ours.example"}}],
         [{"to": ["a@ours.example", "b@evil.example"]}, {"to": "a@ours.example"}, {}],
     ),
+    "any": (
+        {"/to": {"any": {"glob": "*@evil.example"}}},
+        [{"to": ["a@ours.example", "b@evil.example"]}, {"to": {"x": "b@evil.example"}}],
+        [{"to": ["a@ours.example"]}, {"to": []}, {"to": "b@evil.example"}, {}],
+    ),
     "no other keys": (
         {"": {"keys": ["a", "b"]}, "/b": {"keys": []}},
         [{"b": {}}, {"a": 1, "b": {}}],
@@ -140,7 +145,7 @@ REFUSED = {
     "empty glob": ({"/a": {"glob": ""}}, "/a: glob: is empty"),
     "a test of another program": (
         {"/a": {"regex": "x"}},
-        "/a: regex: is unknown; known are each, equals, glob, in, keys, max, min, path, present",
+        "/a: regex: is unknown; known are any, each, equals, glob, in, keys, max, min, path, present",
     ),
     "unknown test": ({"/a": {"globs": "x"}}, "/a: globs: is unknown; did you mean 'glob'?"),
     "a number in words": ({"/a": {"min": "1"}}, "/a: min: must be a whole number"),
