@@ -150,7 +150,7 @@ def _unknown_servers(title: str, patterns: Iterable[str], servers: Mapping[str, 
 
 
 def _untrusted_servers(title: str, patterns: Iterable[str], servers: Mapping[str, ServerConfig]) -> Iterator[str]:
-    """Yield the patterns that match nothing, since the annotations of none of their servers are believed."""
+    """Yield the patterns for which annotations decide nothing, since those of none of their servers are believed."""
     for pattern in patterns:
         head = pattern.partition(".")[0]
         trusts = [server.trust_annotations for name, server in servers.items() if fnmatchcase(name, head)]

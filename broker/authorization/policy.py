@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from broker.authorization.calls import ToolFacts
 from broker.authorization.patterns import matcher
 from broker.authorization.policy_config import Flow, Hints, PolicyConfig, Rule
-from broker.authorization.predicates import Predicate, anything
+from broker.authorization.predicates import Predicate, anything, nothing
 
 if TYPE_CHECKING:
     from broker.authorization.argument_checks import Check
@@ -18,6 +18,9 @@ if TYPE_CHECKING:
     from broker.authorization.policy_config import Effect
     from broker.upstreams.server_config import ServerConfig
     from codegen import ToolSpec
+
+_EFFECTS: tuple[Effect, ...] = ("allow", "ask", "deny")
+"""From the least strict to the strictest."""
 
 _MOST_REMEMBERED = 10_000
 """Tools of callers, whose rules need not be looked for again."""
@@ -50,7 +53,7 @@ class Policy:
         is_own = self.config.rules is not None
         self._rules = [_Applied(rule, index + 1 if is_own else None) for index, rule in enumerate(rules)]
         self._rules.append(_Applied(EVERYTHING_ELSE, None))
-        self._fitting: dict[tuple[Any, ...], tuple[_Applied, ...]] = {}
+        self._fitting: dict[tuple[Any, ...], tuple[tuple[Check, Check, _Applied], ...]] = {}
 
     def rule_for(self, call: PendingCall) -> tuple[Rule, str]:
         """Return the rule that decides a call, and what to call it.
@@ -59,23 +62,30 @@ class Policy:
         """
         arguments = call.arguments
         in_doubt: list[_Applied] = []
-        for applied in self._fitting_rules(call):
-            if applied.holds(arguments):
+        for holds, may_hold, applied in self._fitting_rules(call):
+            if holds(arguments):
                 decisive = max(applied, *in_doubt, key=_strictness) if in_doubt else applied
-                return decisive.rule, decisive.title
-            if applied.may_hold is not applied.holds and applied.may_hold(arguments):
+                return decisive.rule, decisive.title if decisive is applied else f"{decisive.title}, which may match"
+            if may_hold is not holds and may_hold(arguments):
                 in_doubt.append(applied)
         raise AssertionError("the last rule matches everything")
 
     def effects_for(self, call: PendingCall) -> frozenset[Effect]:
         """Return the effects that the rules may have on calls of this tool, whatever the arguments and the script."""
         effects: set[Effect] = set()
+        at_least: Effect = "allow"
         for applied in self._rules:
             rule = applied.rule
-            if _fits_tool(rule, call):
-                effects.add(rule.effect)
-                if not rule.arguments and rule.scripts is None:
-                    break
+            fits = _fits_tool(rule, call)
+            if fits is False or (fits is None and rule.effect == "allow"):
+                continue
+            is_for_all = not rule.arguments and rule.scripts is None
+            if fits is None and is_for_all:
+                at_least = max(at_least, rule.effect, key=_EFFECTS.index)
+            else:
+                effects.add(max(at_least, rule.effect, key=_EFFECTS.index))
+            if fits and is_for_all:
+                break
         return frozenset(effects)
 
     def facts_of(self, spec: ToolSpec, settings: ServerConfig) -> ToolFacts:
@@ -87,14 +97,23 @@ class Policy:
         """Return the labels of a server, which has `own` ones or those of the policy."""
         return frozenset(self.config.labels if own is None else own)
 
-    def _fitting_rules(self, call: PendingCall) -> tuple[_Applied, ...]:
+    def _fitting_rules(self, call: PendingCall) -> tuple[tuple[Check, Check, _Applied], ...]:
+        """Return the rules that match a call by everything but its arguments: what tells if these match or may match.
+
+        Of a rule that does not allow, and looks at hints that nobody gives, the arguments only may match.
+        """
         caller: Caller = call.caller
         key = (call.server, call.tool, call.digest, call.facts, caller.session, caller.principal, caller.script)
         fitting = self._fitting.get(key)
         if fitting is None:
             if len(self._fitting) >= _MOST_REMEMBERED:
                 self._fitting.clear()
-            fitting = self._fitting[key] = tuple(applied for applied in self._rules if _fits(applied.rule, call))
+            found = [(_fits(applied.rule, call), applied) for applied in self._rules]
+            fitting = self._fitting[key] = tuple(
+                (applied.holds if fits else nothing, applied.may_hold, applied)
+                for fits, applied in found
+                if fits or (fits is None and applied.rule.effect != "allow")
+            )
         return fitting
 
 
@@ -113,29 +132,35 @@ class _Applied:
 
 
 def _strictness(applied: _Applied) -> int:
-    return ("allow", "ask", "deny").index(applied.rule.effect)
+    return _EFFECTS.index(applied.rule.effect)
 
 
-def _fits(rule: Rule, call: PendingCall) -> bool:
-    """Tell whether everything but the arguments matches."""
-    return _fits_tool(rule, call) and (rule.scripts is None or call.caller.script in rule.scripts)
+def _fits(rule: Rule, call: PendingCall) -> bool | None:
+    """Tell whether everything but the arguments matches; None where that is in doubt."""
+    if rule.scripts is not None and call.caller.script not in rule.scripts:
+        return False
+    return _fits_tool(rule, call)
 
 
-def _fits_tool(rule: Rule, call: PendingCall) -> bool:
-    """Tell whether everything but the arguments and the script matches."""
+def _fits_tool(rule: Rule, call: PendingCall) -> bool | None:
+    """Tell whether everything but the arguments and the script matches; None where that is in doubt."""
     caller = call.caller
-    return (
+    if not (
         any(matcher(pattern)(call.qualified_name) for pattern in rule.tools)
-        and (rule.annotations is None or _are_said(rule.annotations, call.facts))
         and (rule.digests is None or call.digest in rule.digests)
         and _one_matches(rule.sessions, caller.session)
         and _one_matches(rule.principals, caller.principal)
-    )
+    ):
+        return False
+    return rule.annotations is None or _are_said(rule.annotations, call.facts)
 
 
-def _are_said(hints: Hints, facts: ToolFacts) -> bool:
-    """Tell whether a tool is said to be all of this; what is not said matches nothing."""
-    return all(getattr(facts, name) is value for name, value in hints if value is not None)
+def _are_said(hints: Hints, facts: ToolFacts) -> bool | None:
+    """Tell whether a tool is said to be all of this; None where something is not said, or not believed."""
+    said = [(getattr(facts, name), value) for name, value in hints if value is not None]
+    if any(fact is not None and fact is not value for fact, value in said):
+        return False
+    return None if any(fact is None for fact, _ in said) else True
 
 
 def _one_matches(patterns: tuple[str, ...] | None, text: str) -> bool:

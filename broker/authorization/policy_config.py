@@ -60,7 +60,10 @@ class _Section(BaseModel):
 
 
 class Hints(_Section):
-    """What a server says about its tool. Believed, and so matched, only where it has `trust_annotations`."""
+    """What a server says about its tool. Believed only where it has `trust_annotations`.
+
+    What is not said, or not believed, matches no rule that allows, and may match others.
+    """
 
     read_only: bool | None = None
     destructive: bool | None = None
@@ -76,6 +79,8 @@ class Hints(_Section):
 
 class Rule(_Section):
     """Calls, and what to do with them. Everything that is given must match; the first rule that matches decides.
+
+    One before it decides instead if it may match, for all that is known, and allows less.
 
     Attributes:
         name: What explanations call it.

@@ -165,6 +165,11 @@ def anything(_arguments: dict[str, Any]) -> bool:
     return True
 
 
+def nothing(_arguments: dict[str, Any]) -> bool:
+    """Hold for no arguments."""
+    return False
+
+
 def pointer(*parts: str) -> str:
     """Return the JSON pointer to a value."""
     return "".join("/" + part.replace("~", "~0").replace("/", "~1") for part in parts)

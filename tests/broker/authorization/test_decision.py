@@ -187,6 +187,42 @@ RULES = {
         READ,
         ("Ask", "rule"),
     ),
+    "a hint that is not given, in a rule that denies": (
+        [{"tools": "*", "annotations": {"destructive": True}, "effect": "deny"}, {"tools": "*", "effect": "allow"}],
+        ToolFacts(),
+        ("Deny", "rule"),
+    ),
+    "a hint that is not given, in a rule that asks": (
+        [{"tools": "*", "annotations": {"destructive": True}, "effect": "ask"}, {"tools": "*", "effect": "allow"}],
+        ToolFacts(),
+        ("Ask", "rule"),
+    ),
+    "a hint that is not given, in a rule that asks before one that denies": (
+        [{"tools": "*", "annotations": {"read_only": True}, "effect": "ask"}, {"tools": "*", "effect": "deny"}],
+        ToolFacts(),
+        ("Deny", "rule"),
+    ),
+    "a hint that says otherwise, in a rule that denies": (
+        [
+            {"tools": "*", "annotations": {"destructive": True, "idempotent": False}, "effect": "deny"},
+            {"tools": "*", "effect": "allow"},
+        ],
+        ToolFacts(destructive=False),
+        ("Allow", "rule"),
+    ),
+    "a hint that is not given, and an argument that does not fit": (
+        [
+            {
+                "tools": "*",
+                "annotations": {"destructive": True},
+                "arguments": {"/repo_path": {"equals": "/"}},
+                "effect": "deny",
+            },
+            {"tools": "*", "effect": "allow"},
+        ],
+        ToolFacts(),
+        ("Allow", "rule"),
+    ),
     "the principal": ([{"tools": "*", "principals": "ann*", "effect": "allow"}], ToolFacts(), ("Allow", "rule")),
     "another principal": ([{"tools": "*", "principals": "bob", "effect": "allow"}], ToolFacts(), ("Ask", "rule")),
     "the session": ([{"tools": "*", "sessions": "s1", "effect": "allow"}], ToolFacts(), ("Allow", "rule")),

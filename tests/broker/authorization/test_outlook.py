@@ -11,26 +11,27 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from broker import Broker, Grant, PolicyConfig
-from broker.authorization.calls import Caller, PendingCall
+from broker.authorization.calls import Caller, PendingCall, ToolFacts
 from broker.authorization.decision import Allow, Deny, authorize
 from broker.authorization.flow import FlowState
 from broker.authorization.grants import Denial, GrantBook
 from broker.authorization.outlook import outlook
 from broker.authorization.policy import Policy
-from broker.authorization.policy_config import Rule
+from broker.authorization.policy_config import Hints, Rule
 from broker.authorization.predicates import Predicate
 
 NOW = datetime(2026, 11, 21, tzinfo=UTC)
 CALL = PendingCall("git", "git_log", "sha256:1", {}, caller=Caller("session", "ada"))
 IS_ONE = {"/x": {"equals": 1}}
 X_IS_ONE = Predicate.parse(IS_ONE)
+DESTROYS = Hints(destructive=True)
 SCRIPTS = ("sha256:" + "a" * 64, "sha256:" + "b" * 64)
 
 
-def said(rules=(), grants=(), denials=(), *, can_ask=True):
+def said(rules=(), grants=(), denials=(), *, can_ask=True, call=CALL):
     book = GrantBook.of(grants, denials)
     policy = Policy(PolicyConfig(rules=tuple(rules)))
-    return outlook(CALL, policy=policy, grants=book, can_ask=can_ask, now=NOW.timestamp())
+    return outlook(call, policy=policy, grants=book, can_ask=can_ask, now=NOW.timestamp())
 
 
 def rule(effect, **settings) -> Rule:
@@ -51,6 +52,10 @@ OUTLOOKS = {
     "allowed for a script": ([rule("allow", scripts=SCRIPTS[:1]), rule("deny")], (), (), None),
     "denied in any case": ([rule("deny", arguments=IS_ONE), rule("deny")], (), (), "refused"),
     "denied to others": ([rule("deny", principals=("bob",)), rule("allow")], (), (), None),
+    "denied for a hint that nobody gives": ([rule("deny", annotations=DESTROYS), rule("allow")], (), (), "refused"),
+    "asked for a hint that nobody gives": ([rule("ask", annotations=DESTROYS), rule("allow")], (), (), "asked"),
+    "asked for a hint before all are denied": ([rule("ask", annotations=DESTROYS), rule("deny")], (), (), "refused"),
+    "allowed for a hint that nobody gives": ([rule("allow", annotations=DESTROYS), rule("deny")], (), (), "refused"),
     "denied by a person": ([rule("allow")], (), [Denial("git.git_log")], "refused"),
     "denied by a person for some arguments": (
         [rule("allow")],
@@ -69,14 +74,16 @@ def test_it_is_said_what_is_certain_whatever_the_arguments(rules, grants, denial
 
 
 _RULES = st.builds(
-    lambda pattern, effect, arguments, scripts: Rule(
-        tools=(pattern,), effect=effect, arguments=arguments, scripts=scripts
+    lambda pattern, effect, arguments, scripts, annotations: Rule(
+        tools=(pattern,), effect=effect, arguments=arguments, scripts=scripts, annotations=annotations
     ),
     st.sampled_from(["git.*", "git.git_log", "hub.*"]),
     st.sampled_from(["allow", "ask", "deny"]),
     st.sampled_from([{}, IS_ONE]),
     st.sampled_from([None, SCRIPTS[:1]]),
+    st.sampled_from([None, DESTROYS, Hints(destructive=False, read_only=True)]),
 )
+_FACTS = st.sampled_from([ToolFacts(), ToolFacts(destructive=True), ToolFacts(destructive=False, read_only=True)])
 _GRANTS = st.builds(
     Grant,
     st.sampled_from(["git.*", "hub.*"]),
@@ -86,11 +93,11 @@ _GRANTS = st.builds(
 )
 
 
-@given(st.lists(_RULES, max_size=4), st.lists(_GRANTS, max_size=3), st.booleans())
-def test_no_call_is_decided_otherwise_than_was_said(rules, grants, can_ask):
-    expected = said(rules, grants, can_ask=can_ask)
+@given(st.lists(_RULES, max_size=4), st.lists(_GRANTS, max_size=3), _FACTS, st.booleans())
+def test_no_call_is_decided_otherwise_than_was_said(rules, grants, facts, can_ask):
+    expected = said(rules, grants, can_ask=can_ask, call=replace(CALL, facts=facts))
     for x, script in product((1, 2), SCRIPTS):
-        call = replace(CALL, arguments={"x": x}, caller=replace(CALL.caller, script=script))
+        call = replace(CALL, facts=facts, arguments={"x": x}, caller=replace(CALL.caller, script=script))
         decision = authorize(
             call,
             policy=Policy(PolicyConfig(rules=tuple(rules))),
