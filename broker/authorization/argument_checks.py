@@ -117,7 +117,7 @@ def _path(glob: str, *, in_doubt: bool) -> Check:
         if not readings or len(readings) > _MOST_READINGS or _lead_elsewhere(value, readings):
             return in_doubt
         if in_doubt:
-            return any(matches(reading) or matches(re.sub("/+", "/", reading)) for reading in readings)
+            return any(matches(reading) or matches(_tidied(reading)) for reading in readings)
         return matches(value)
 
     return check
@@ -141,6 +141,12 @@ def _lead_elsewhere(path: str, readings: Sequence[str]) -> bool:
     )
 
 
+def _tidied(path: str) -> str:
+    """Return a path without empty segments, and without the dots and spaces at their ends that Windows leaves out."""
+    segments = (segment.rstrip(". ") for segment in path.split("/"))
+    return ("/" if path.startswith("/") else "") + "/".join(filter(None, segments))
+
+
 def _has_dots(path: str) -> bool:
     """Tell whether a segment is `.` or `..`; spaces after it, and what follows a semicolon, do not count."""
     return "." in path and any(one.partition(";")[0].rstrip(" ") in {".", ".."} for one in path.split("/"))
@@ -161,9 +167,9 @@ def _keys(known: frozenset[str]) -> Check:
 
 
 def _values(enough: Callable[[Iterable[object]], bool], check: Check) -> Check:
-    def pass_it(value: Any) -> bool:
+    def check_values(value: Any) -> bool:
         if isinstance(value, dict):
             value = list(value.values())
         return isinstance(value, list) and enough(map(check, value))
 
-    return pass_it
+    return check_values

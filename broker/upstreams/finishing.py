@@ -38,6 +38,6 @@ async def finish(work: Callable[[], Awaitable[T]], seconds: float) -> T:
         except anyio.get_cancelled_exc_class():
             shield.deadline = anyio.current_time() + seconds
             raise
-    for error in errors:
-        raise error
+    if errors:
+        raise errors[0]
     return results[0]

@@ -261,7 +261,9 @@ SPELLINGS = {
     "encoded twice": "%2573ecrets/key",
     "encoded many times": f"%{30 * '25'}73ecrets/key",
     "full width": "\uff53ecrets/key",
+    "everything together": "%2553ecre\uff54s. //KEY",
     "in capitals": "Secrets/KEY",
+    "dots and spaces at the end": "secrets. ./key.",
     "a backslash": "secrets\\key",
     "no path": "secrets" + 40_000 * "/" + "key",
 }
