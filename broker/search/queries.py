@@ -1,8 +1,8 @@
 """A query as weighted terms, before any index has seen it.
 
-Above: keyword_index.py. Below: phrases.py, words.py, stop_words.py, synonyms.py, actions.py. People write queries of
-one word and of several sentences, each of which may want another tool; so a query has parts, and each part is scored by
-itself as well.
+Above: keyword_index.py. Below: phrases.py, words.py, stop_words.py, synonyms.py, short_forms.py, products.py,
+questions.py, actions.py. People write queries of one word and of several sentences, each of which may want another
+tool; so a query has parts, and each part is scored by itself as well.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 from broker.search.actions import Action, action_of_query
 from broker.search.phrases import plain
+from broker.search.products import products_for
 from broker.search.questions import asked_for
 from broker.search.short_forms import other_forms
 from broker.search.stop_words import stop_stems, weak_stems
@@ -51,7 +52,8 @@ class Terms:
         joined: Neighbouring words written as one ("event grid" as "eventgrid"); for names that do so.
         pairs: Neighbouring stems; a tool that has them side by side fits better.
         prefixes: Beginnings of words, as written with a star.
-        forms: Short forms and what they are short for: each one that is said, with the others.
+        forms: Short forms and what they are short for, kinds of products and the products: each one that is said, with
+            those that may stand in its place.
         capitals: Words written in capitals alone.
         action: What it wants done; of several sentences, the first.
     """
@@ -119,7 +121,7 @@ def _terms(text: str, ranking: Ranking, respell: Callable[[str], str]) -> Terms:
     weak = weak_stems().intersection(terms.weights)
     if len(weak) < len(terms.weights):
         terms.weights |= {word: ranking.weak * terms.weights[word] for word in weak}
-    terms.forms = list(other_forms(stemmed))
+    terms.forms = [*other_forms(stemmed), *products_for(stemmed)]
     terms.same |= dict.fromkeys(asked_for(text) - terms.weights.keys(), ranking.asked)
     for word, weight in terms.weights.items():
         for other in near_stems(word):

@@ -219,7 +219,7 @@ def other_forms(said: Sequence[str]) -> Iterator[tuple[Form, list[Form]]]:
     for start, word in enumerate(said):
         for form, others in known.get(word, {}).items():
             if tuple(said[start : start + len(form)]) == form:
-                yield _telling(form), others
+                yield telling(form), others
 
 
 @lru_cache(maxsize=1)
@@ -228,10 +228,11 @@ def _known() -> dict[str, dict[Form, list[Form]]]:
     for line in _FORMS.strip().splitlines():
         for form, other in permutations([tuple(stems(text)) for text in line.split(",")], 2):
             others = known.setdefault(form[0], {}).setdefault(form, [])
-            if len(_telling(other)) > 1 or len(other) == 1:  # "know your customer" leaves "customer"
-                others.append(_telling(other))
+            if len(telling(other)) > 1 or len(other) == 1:  # "know your customer" leaves "customer"
+                others.append(telling(other))
     return known
 
 
-def _telling(form: Form) -> Form:
+def telling(form: Form) -> Form:
+    """Return a form without its stop words."""
     return tuple(word for word in form if word not in stop_stems())

@@ -52,7 +52,8 @@ class Ranking:
         spelt: A word of which one slip makes a word of the query that no tool says.
         guessed: A word that is part of one of the query that no tool says, or begins with it.
         acronym: The first letters of a name that the tool says.
-        form: Another form of what is said: "nsg" for "network security group", or that for "nsg".
+        form: Another form of what is said: "nsg" for "network security group", or that for "nsg"; a product of the kind
+            that is said.
         pair: Two words side by side, as in the query, against the words themselves.
         name: The share of the tool's name that was asked for.
         action: Doing what is asked, as a share of the score; taken away for doing something else.
