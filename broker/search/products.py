@@ -1,7 +1,8 @@
 """Well-known products by what they are: an "in-memory cache" may be "redis".
 
 Above: queries.py. Below: short_forms.py, words.py. Tools say the product, and people say what they need, or the name
-that it had before. Who names one of the products of a line wants no other.
+that it had before. Who names one of the products of a line wants no other. A product is left out whose name is a word
+of other tools ("Square").
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ _PRODUCTS = """
     app hosting, web app hosting, web hosting: app platform, app service, appservice, heroku, netlify, vercel
     app insights, application insights: azure monitor
     app telemetry, application monitoring, application telemetry: azure monitor, datadog, dynatrace, new relic
-    applicant tracking: ashby, greenhouse, lever, workable
+    applicant tracking: ashby, workable
     appointment booking, scheduling link: calendly
     artifact repository, package repository: artifactory, nexus
     availability check, availability test, uptime check, uptime monitor, uptime test: pingdom, web test
@@ -53,7 +54,7 @@ _PRODUCTS = """
     customer database, sales pipeline: hubspot, pipedrive, salesforce
     dashboard: grafana, kibana, looker, superset, tableau
     data lake: adls, lake storage, onelake, s3
-    data pipeline, etl: airflow, dagster, data factory, dbt, fivetran, glue
+    data pipeline, etl: airflow, dagster, data factory, dbt, fivetran
     data warehouse: bigquery, redshift, snowflake, synapse
     design file, mockup: figma, sketch
     diagram: drawio, excalidraw, mermaid, plantuml
@@ -70,9 +71,9 @@ _PRODUCTS = """
     event stream, event streaming, stream ingestion: event hubs, eventhubs, kafka, kinesis
     graph database: gremlin, neo4j, neptune
     help desk, helpdesk, support desk: freshdesk, intercom, servicenow, zendesk
-    home automation, smart home: hue, home assistant
+    home automation, smart home: home assistant
     infrastructure as code: bicep, cloudformation, iac, pulumi, terraform
-    instant message, messenger: signal, telegram, whatsapp
+    instant message, messenger: telegram, whatsapp
     knowledge base, team wiki, wiki: confluence, notion
     llm observability, llm tracing: langfuse, langsmith
     load test, performance test, stress test: gatling, jmeter, k6, load testing, locust
@@ -85,10 +86,10 @@ _PRODUCTS = """
     object relational mapper, orm: drizzle, prisma, sqlalchemy
     online shop, online store, webshop: magento, shopify, woocommerce
     password manager, secret manager, secret store: 1password, bitwarden, key vault, keyvault, vault
-    payment, payment processor: adyen, paypal, square, stripe
+    payment, payment processor: adyen, paypal, stripe
     payroll: adp, gusto
     preprint, research paper: arxiv, pubmed, semantic scholar
-    project board, task board: asana, clickup, linear, monday, trello
+    project board, task board: asana, clickup, linear, trello
     relational database: mariadb, mysql, postgres, postgresql, sql, sqlite
     remote desktop, virtual desktop: avd, rdp
     site builder: squarespace, webflow, wix, wordpress
@@ -99,7 +100,7 @@ _PRODUCTS = """
     table reservation, restaurant reservation: opentable
     text message: sms, twilio
     time series database: influxdb, prometheus, timescale
-    time tracking: clockify, harvest, toggl
+    time tracking: clockify, toggl
     to do list, todo list: google tasks, ticktick, todoist
     trace, tracing: jaeger, opentelemetry, zipkin
     vector database, vector search, vector store: ai search, chroma, milvus, pinecone, qdrant, weaviate
@@ -109,7 +110,7 @@ _PRODUCTS = """
     weather: accuweather, openweather
     web analytics: google analytics, matomo, plausible
     web search: bing, brave, duckduckgo, exa, serper, tavily
-    whiteboard: excalidraw, miro, mural
+    whiteboard: excalidraw, miro
     workflow automation: logic apps, n8n, power automate, zapier
 """
 
