@@ -26,7 +26,7 @@ from codegen.checking.mistake import (
 )
 from codegen.checking.place import may_exist
 from codegen.checking.type_text import kinds_of
-from codegen.checking.wrong_arguments import taken_for_object, wrong_argument, wrong_call
+from codegen.checking.wrong_arguments import called_back, taken_for_object, wrong_argument, wrong_call
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -231,9 +231,16 @@ def _operator(finding: Finding, place: Place, known: Known) -> Mistake | None:
     return None
 
 
-def _gathered(finding: Finding, place: Place, known: Known) -> Mistake | None:
+def _argument(finding: Finding, place: Place, known: Known) -> Mistake | None:
+    return called_back(finding, place, known) or wrong_argument(finding, place, known)
+
+
+def _no_overload(finding: Finding, place: Place, known: Known) -> Mistake | None:
+    return called_back(finding, place, known) or _gathered(finding, place)
+
+
+def _gathered(finding: Finding, place: Place) -> Mistake | None:
     """Judge a list or a generator of calls in the place of the calls."""
-    del known
     given = place.text.partition("gather(")[2].lstrip()
     if "`gather`" not in finding.message or _NOT_UNPACKED.match(given) is None:
         return None
@@ -262,7 +269,7 @@ def _is_handed_on(place: Place) -> bool:
 
 _JUDGES: dict[str, Callable[[Finding, Place, Known], Mistake | None]] = {
     "import-not-found": _imported,
-    "invalid-argument-type": wrong_argument,
+    "invalid-argument-type": _argument,
     "invalid-await": _awaited,
     "invalid-syntax": _syntax,
     "invalid-typed-dict-key": _key,
@@ -270,7 +277,7 @@ _JUDGES: dict[str, Callable[[Finding, Place, Known], Mistake | None]] = {
     "missing-attribute": _member,
     "missing-module-member": _member,
     "missing-typed-dict-key": _missing_key,
-    "no-matching-overload": _gathered,
+    "no-matching-overload": _no_overload,
     "not-callable": _member,
     "not-iterable": _member,
     "not-subscriptable": _member,
@@ -292,6 +299,7 @@ _ERRORS = {
     "missing-attribute": _MEMBER,
     "missing-module-member": _MEMBER,
     "missing-typed-dict-key": _TYPE,
+    "no-matching-overload": _TYPE,
     "not-callable": _TYPE,
     "not-iterable": _TYPE,
     "not-subscriptable": _TYPE,
