@@ -10,13 +10,13 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from broker.search.short_forms import telling
+from broker.search.short_forms import forms_among
 from broker.search.words import stems
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from broker.search.short_forms import Form
+    from broker.search.short_forms import Form, Forms
 
 # Before the colon, what people say; after it, what tools may say in its place.
 _PRODUCTS = """
@@ -117,19 +117,15 @@ _PRODUCTS = """
 
 def products_for(said: Sequence[str]) -> Iterator[tuple[Form, list[Form]]]:
     """Return each kind of product that is among the stems of a text, with the products of this kind."""
-    for start, word in enumerate(said):
-        for kind, products in _known().get(word, {}).items():
-            if tuple(said[start : start + len(kind)]) == kind and not any(_is_in(one, said) for one in products):
-                yield telling(kind), products
-
-
-def _is_in(form: Form, said: Sequence[str]) -> bool:
-    return any(tuple(said[start : start + len(form)]) == form for start, word in enumerate(said) if word == form[0])
+    text = f" {' '.join(said)} "
+    for kind, products in forms_among(said, _known()):
+        if not any(f" {' '.join(product)} " in text for product in products):
+            yield kind, products
 
 
 @lru_cache(maxsize=1)
-def _known() -> dict[str, dict[Form, list[Form]]]:
-    known: dict[str, dict[Form, list[Form]]] = {}
+def _known() -> Forms:
+    known: Forms = {}
     for line in _PRODUCTS.strip().splitlines():
         kinds, products = ([tuple(stems(name)) for name in names.split(",")] for names in line.split(":"))
         for kind in kinds:

@@ -1,9 +1,9 @@
 """Short forms of several words, and what they are short for: "nsg" is "network security group".
 
-Above: queries.py. Below: stop_words.py, words.py. Tools say the one and people the other, or the other way round. The
-list is of what is said of computers, business and the rest of the world: nothing in it is about one product. Short
-forms that everybody writes and nobody speaks out ("api", "url") are not in it. Words written together or apart are
-("time zone"), unless each of them says too little ("user name"). Words for single words are in synonyms.py.
+Above: queries.py, products.py. Below: stop_words.py, words.py. Tools say the one and people the other, or the other way
+round. The list is of what is said of computers, business and the rest of the world: nothing in it is about one product.
+Short forms that everybody writes and nobody speaks out ("api", "url") are not in it. Words written together or apart
+are ("time zone"), unless each of them says too little ("user name"). Words for single words are in synonyms.py.
 """
 
 from __future__ import annotations
@@ -20,6 +20,9 @@ if TYPE_CHECKING:
 
 Form: TypeAlias = "tuple[str, ...]"
 """Its stems."""
+
+Forms: TypeAlias = "dict[str, dict[Form, list[Form]]]"
+"""What may stand for each form, by the first stem of the form."""
 
 # The forms of a line stand for each other.
 _FORMS = """
@@ -215,7 +218,11 @@ _FORMS = """
 
 def other_forms(said: Sequence[str]) -> Iterator[tuple[Form, list[Form]]]:
     """Return each form that is known here among the stems of a text, with its other forms."""
-    known = _known()
+    return forms_among(said, _known())
+
+
+def forms_among(said: Sequence[str], known: Forms) -> Iterator[tuple[Form, list[Form]]]:
+    """Return each form of `known` among the stems of a text, without its stop words, with what stands for it."""
     for start, word in enumerate(said):
         for form, others in known.get(word, {}).items():
             if tuple(said[start : start + len(form)]) == form:
@@ -223,8 +230,8 @@ def other_forms(said: Sequence[str]) -> Iterator[tuple[Form, list[Form]]]:
 
 
 @lru_cache(maxsize=1)
-def _known() -> dict[str, dict[Form, list[Form]]]:
-    known: dict[str, dict[Form, list[Form]]] = {}
+def _known() -> Forms:
+    known: Forms = {}
     for line in _FORMS.strip().splitlines():
         for form, other in permutations([tuple(stems(text)) for text in line.split(",")], 2):
             others = known.setdefault(form[0], {}).setdefault(form, [])

@@ -1,10 +1,10 @@
 """Decides which findings of the type checker are mistakes that stop a script, and words them for the model.
 
-Above: check.py. Below: missing_names.py, wrong_arguments.py. Only what is wrong in every run is kept: a wrong, missing
-or ill-typed argument, an unknown result key, a missing `await`, an unknown tool. Everything that depends on values the
-checker cannot see (a key added by the script, a dictionary built elsewhere, a value that may be None) is dropped, and
-so is a mistake whose error the script catches by name, so that no correct script is stopped. Messages of `ty` are
-matched as text; one that is not recognised is dropped too.
+Above: check.py. Below: callbacks.py, missing_names.py, wrong_arguments.py. Only what is wrong in every run is kept: a
+wrong, missing or ill-typed argument, an unknown result key, a missing `await`, an unknown tool. Everything that depends
+on values the checker cannot see (a key added by the script, a dictionary built elsewhere, a value that may be None) is
+dropped, and so is a mistake whose error the script catches by name, so that no correct script is stopped. Messages of
+`ty` are matched as text; one that is not recognised is dropped too.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ import re
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from codegen.checking.callbacks import called_back
 from codegen.checking.checker_input import ERROR_NAMES
 from codegen.checking.missing_names import server_as_module, undefined, unknown_tool
 from codegen.checking.mistake import (
@@ -26,7 +27,7 @@ from codegen.checking.mistake import (
 )
 from codegen.checking.place import may_exist
 from codegen.checking.type_text import kinds_of
-from codegen.checking.wrong_arguments import called_back, taken_for_object, wrong_argument, wrong_call
+from codegen.checking.wrong_arguments import taken_for_object, wrong_argument, wrong_call
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -1,6 +1,6 @@
 """One mistake in words: a sentence, and a hint at what to write instead.
 
-Above: judge.py, missing_names.py, wrong_arguments.py, which write them; check.py, which places them.
+Above: judge.py, callbacks.py, missing_names.py, wrong_arguments.py, which write them; check.py, which places them.
 Below: near_names.py.
 """
 

@@ -9,7 +9,7 @@ import ast
 import re
 from typing import TYPE_CHECKING
 
-from codegen.checking.mistake import AWAIT, NO_AWAIT_IN_LAMBDA, Mistake, listed, nearest
+from codegen.checking.mistake import AWAIT, Mistake, listed, nearest
 from codegen.checking.type_text import certainly_differ, kinds_of, split_outside_brackets
 
 if TYPE_CHECKING:
@@ -38,14 +38,6 @@ _VALUES = frozenset({"dict", "list", "int", "float", "bool"})
 _MISSING = re.compile(r"required parameters? (.+?) of ")
 _GIVEN = re.compile(r"expected 0, got (\d+)")
 _PARTIAL_OF = re.compile(r"\bpartial\s*\(\s*((?:\w+\.)*(\w+))\s*,[^()]*\Z")
-_CALLS_FUNCTION = re.compile(
-    r"Argument to [\w ]+ `(map|reduce)(?:\.__new__)?` is incorrect: Expected `\(.*found `def ", re.DOTALL
-)
-_TAKES_FUNCTION = re.compile(r"No overload of [\w ]+ `(?:list\.)?(sorted|max|min|sort|filter)(?:\.__new__)?`")
-_GIVEN_FUNCTION = re.compile(
-    r"(?:\bfilter\s*\(|\bkey\s*=)\s*(lambda\b[^:\n]{0,100}:\s*)?((?:\w+\s*\.\s*)*\w+)\s*([,)(])"
-)
-_GATHERED = re.compile(r"\bgather\s*\(\s*\*\s*map\s*\(\s*[\w.]+\Z")
 _MEANT = re.compile(r"did you mean `(\w+)`")
 
 
@@ -90,20 +82,6 @@ def wrong_argument(finding: Finding, place: Place, known: Known) -> Mistake | No
         return None
     called = _ARGUMENT.match(finding.message)
     return _given(place, (called[1], called[2], called[3]), known) if called is not None else None
-
-
-def called_back(finding: Finding, place: Place, known: Known) -> Mistake | None:
-    """Judge a tool that a function of Python is to call for the script, as `sorted` does with its `key`."""
-    called, takes = _CALLS_FUNCTION.match(finding.message), _TAKES_FUNCTION.match(finding.message)
-    if called is not None:
-        return _called_back(called[1], place.text, place, known)
-    given = _GIVEN_FUNCTION.search(place.text) if takes is not None else None
-    if takes is None or given is None or (given[1] is not None) != (given[3] == "("):
-        return None
-    mistake = _called_back(takes[1], given[2], place, known)
-    if mistake is not None and given[1] is not None:
-        return Mistake("the result of an `async` call is used without `await`", NO_AWAIT_IN_LAMBDA)
-    return mistake
 
 
 def taken_for_object(text: str, place: Place) -> str:
@@ -163,20 +141,6 @@ def _given(place: Place, called: tuple[str, str, str], known: Known) -> Mistake 
             f"`{parameter}` of {function} must be {expected}, not {found}", hint or _as_text(found, expected, known)
         )
     return None
-
-
-def _called_back(caller: str, function: str, place: Place, known: Known) -> Mistake | None:
-    """Judge what another function is to call, if it is a tool's: that takes no argument by position."""
-    *path, name = (part.strip() for part in function.split("."))
-    by_namespace = known.parameters.get(name, {})
-    imported = rf"\bfrom\s+tools\s*\.\s*(\w+)\s+import\b[^\n]{{0,300}}\b{name}\b"
-    namespaces = path[-1:] or (re.findall(imported, place.script)[-1:] if by_namespace else [])
-    if place.defines(caller) or place.defines(name) or by_namespace.keys().isdisjoint(namespaces):
-        return None
-    parameters = by_namespace[namespaces[0]]
-    loop = f"{'.'.join([*path, name])}({f'{parameters[0]}=one' if parameters else ''}) for one in ..."
-    written = f"*({loop})" if _GATHERED.search(place.before) else f"[await {loop}]"
-    return Mistake(f"{caller} would call {name} by position, and cannot await it", f"call it yourself: {written}")
 
 
 def _as_text(found: str, expected: str, known: Known) -> str:

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from broker.search import KeywordIndex
 from codegen import ToolAnnotations, ToolSpec
 
 
@@ -9,6 +10,14 @@ def tool(
     properties = {parameter: {"type": "string"} for parameter in parameters}
     schema = {"type": "object", "properties": properties, "required": list(required)}
     return ToolSpec(server, name, title, description, schema, None, ToolAnnotations(**hints))
+
+
+def first_of(tools: list[ToolSpec], query: str) -> str:
+    """Returns the name of the tool that an index of only these finds first."""
+    index = KeywordIndex()
+    for server in {one.server for one in tools}:
+        index.replace(server, [one for one in tools if one.server == server])
+    return index.rank(query)[0].spec.name
 
 
 TOOLS = {
