@@ -118,9 +118,8 @@ def test_a_long_secret_in_pieces_is_found_behind_escapes_that_are_not_of_it():
 )
 def test_a_secret_of_which_any_part_is_encoded_is_found_whole_and_in_pieces(data, secret, before, after):
     written = "".join(data.draw(st.sampled_from([character, percent(character)])) for character in secret)
-    text = f"{before}.{written}.{after}"
+    text = f"{before}.~{written}~.{after}"
     redact = Redactor([f"~{secret}~"])
-    text = text.replace(written, f"~{written}~")
     assert redact(text) == f"{before}.{MARK}.{after}"
     stream = redact.stream()
     assert "".join([*map(stream.add, text), stream.end()]) == f"{before}.{MARK}.{after}"
