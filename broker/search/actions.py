@@ -82,6 +82,7 @@ _CONJUNCTIONS = _each("and or")
 _EACH = re.compile(r"\b(?:each|every)\b", re.IGNORECASE)
 _ONE_OF = re.compile(r"\bone of\b", re.IGNORECASE)
 _BATCHES = _each("batch bulk many multi multiple")
+_BESIDE_NOUNS = _BATCHES | _ABOUT
 _AT_ONCE = re.compile(r"\b(?:batch|bulk|every|many|multiple|several|these|those|\d+ \w+s)\b", re.IGNORECASE)
 _VALUE = re.compile(r"<[^<>]{1,60}>|\"[^\"]{1,60}\"|'[^']{1,60}'")
 _SENTENCE_END = re.compile(r"[.!?]\s")
@@ -170,7 +171,7 @@ def _with_head(thing: list[str]) -> tuple[frozenset[str], str]:
 def _nouns(parts: list[str]) -> list[str]:
     """Return the words of a name for what its tool is about; not for where that is: "get_buckets_in_cluster"."""
     thing = list(takewhile(lambda part: part not in _NOUN_ENDS, parts)) or parts
-    return [part for part in thing if part not in _BATCHES | _ABOUT and stem(part) not in stop_stems()]
+    return [part for part in thing if part not in _BESIDE_NOUNS and stem(part) not in stop_stems()]
 
 
 def _is_known(word: str) -> bool:

@@ -31,9 +31,7 @@ PARAMETER_CHARACTERS = 300
 ENUM_VALUES = 20
 
 _SENTENCES = re.compile(r"(?<=[.!?])\s+|\n+")
-_NEGATION = re.compile(
-    r"\b(?:can't|cannot|do not|does not|doesn't|don't|instead|never|not for|not to be)\b", re.IGNORECASE
-)
+_NEGATION = re.compile(r"\b(?:can(?:'t|not)|do(?:es)?(?:n't| not)|instead|never|not (?:for|to be))\b", re.IGNORECASE)
 _FIRST_SENTENCE = re.compile(r"(?<=[.!?])\s|\n")
 
 
@@ -103,8 +101,9 @@ def parameter_names(schema: Any) -> list[str]:
 
 def _sentences(text: str) -> tuple[str, str]:
     first, _, rest = _FIRST_SENTENCE.sub("\0", text.strip(), count=1).partition("\0")
-    # "Does not list queues; use queue_list instead" has the words of another tool.
-    return first, " ".join(sentence for sentence in _SENTENCES.split(rest) if not _NEGATION.search(sentence))
+    if _NEGATION.search(rest):  # "Does not list queues; use queue_list instead" has the words of another tool
+        rest = " ".join(sentence for sentence in _SENTENCES.split(rest) if not _NEGATION.search(sentence))
+    return first, rest
 
 
 def _parameters(schema: Any) -> Iterator[tuple[str, str]]:

@@ -84,16 +84,17 @@ class _Table:
         self._documents = documents
         self._ranking = ranking
         self._rarity = postings.rarity
-        self._impacts: dict[str, list[tuple[int, float]]] = {word: [] for word in weights}
-        self._named: dict[str, list[int]] = {word: [] for word in weights}
-        self._names: dict[int, float] = {}
+        impacts: dict[str, list[tuple[int, float]]] = {word: [] for word in weights}
+        named: dict[str, list[int]] = {word: [] for word in weights}
+        self._impacts, self._named = impacts, named
         self._beside = cache(self._side_by_side)  # the whole and a part of it have the same pairs
+        self._name = cache(self._name_rarity)
         for number, document in documents.items():
-            for word in document.impacts.keys() & weights.keys():
-                self._impacts[word].append((number, document.impacts[word]))
-            for word in document.name_stems & weights.keys():
-                self._named[word].append(number)
-            self._names[number] = sum(map(postings.rarity.__getitem__, document.name_stems))
+            said = document.impacts
+            for word in weights.keys() & said.keys():
+                impacts[word].append((number, said[word]))
+            for word in weights.keys() & document.name_stems:
+                named[word].append(number)
 
     def scores(self, asked: KnownTerms) -> dict[int, float]:
         fit = _Fit(asked.terms, self._rarity, self._ranking)
@@ -120,7 +121,10 @@ class _Table:
 
     def _side_by_side(self, first: str, second: str) -> list[int]:
         pair = f" {first} {second} "
-        return [number for number, document in self._documents.items() if pair in document.head]
+        return [number for number, _ in self._impacts[first] if pair in self._documents[number].head]
+
+    def _name_rarity(self, number: int) -> float:
+        return sum(map(self._rarity.__getitem__, self._documents[number].name_stems))
 
     def _most(self, group: Sequence[str], worth: Mapping[str, float]) -> Iterable[tuple[int, float]]:
         """Return what documents say of words that mean the very same: who says two of them says no more."""
@@ -165,7 +169,7 @@ class _Table:
             for number in self._named.get(word, ()):
                 rarity[number] += self._rarity[word]
                 asked[number] += weight * self._rarity[word]
-        return [(number, asked[number] * some / self._names[number]) for number, some in rarity.items() if some]
+        return [(number, asked[number] * some / self._name(number)) for number, some in rarity.items() if some]
 
 
 class _Fit:

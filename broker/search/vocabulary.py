@@ -7,11 +7,11 @@ misspelt word after stemming is rarely near to anything.
 from __future__ import annotations
 
 from bisect import bisect_left
-from itertools import islice, takewhile
+from itertools import takewhile
 from string import ascii_lowercase
 from typing import TYPE_CHECKING
 
-from broker.search.words import stem, words
+from broker.search.words import stem, written_words
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -37,16 +37,13 @@ class Vocabulary:
         """Know no word; `postings` tell which stems are said now."""
         self._postings = postings
         self._stems: dict[str, str] = {}
+        self._written = _Written(self._stems)
         self._sorted: list[str] | None = None
         self._slipped: dict[str, list[str]] = {}
 
     def read(self, text: str) -> list[str]:
         """Return the stems of a tool's text, and know its words from now on."""
-        found = words(text)
-        for word in found:
-            if word not in self._stems:
-                self._stems[word] = stem(word)
-        return [self._stems[word] for word in found]
+        return list(map(self._written.__getitem__, written_words(text)))
 
     def forget(self) -> None:
         """Note that what is said has changed."""
@@ -54,6 +51,7 @@ class Vocabulary:
         self._slipped.clear()
         if len(self._stems) > _FORMS * (len(self._postings.by_word) + 1_000):
             self._stems = {word: said for word, said in self._stems.items() if said in self._postings.by_word}
+            self._written = _Written(self._stems)
 
     def spelt(self, word: str) -> tuple[str, ...]:
         """Return the stems of words that one slip makes of this one, the commonest first, at most three.
@@ -86,7 +84,7 @@ class Vocabulary:
         """Return the stems of words that begin so, at most twelve, the commonest first."""
         if self._sorted is None:
             self._sorted = sorted(word for word, said in self._stems.items() if said in self._postings.by_word)
-        found = islice(self._sorted, bisect_left(self._sorted, prefix), None)
+        found = map(self._sorted.__getitem__, range(bisect_left(self._sorted, prefix), len(self._sorted)))
         return self._commonest(takewhile(lambda word: word.startswith(prefix), found), _PREFIX_WORDS)
 
     def _near(self, word: str) -> list[str]:
@@ -107,6 +105,19 @@ class Vocabulary:
         said = self._stems.get(word)
         posting = self._postings.by_word.get(said) if said is not None else None
         return posting.count if posting is not None else 0
+
+
+class _Written(dict[str, str]):
+    """The stems of words as written, in upper or lower case; those of words that are new are noted."""
+
+    def __init__(self, noted: dict[str, str]) -> None:
+        super().__init__()
+        self._noted = noted
+
+    def __missing__(self, written: str) -> str:
+        word = written.lower()
+        self[written] = self._noted[word] = stem(word)
+        return self[written]
 
 
 def _slips(word: str) -> Iterator[str]:
