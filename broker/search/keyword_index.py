@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 from broker.search.documents import read_tool
 from broker.search.postings import Postings
 from broker.search.queries import read_query
-from broker.search.second_look import KnownQuery, KnownTerms, look_again
+from broker.search.second_look import KnownQuery, KnownTerms, best_first, look_again
 from broker.search.vocabulary import Vocabulary
 from broker.search.weights import Fields, Ranking
 from broker.search.words import stem
@@ -41,7 +41,7 @@ class Scored:
 
 
 class KeywordIndex:
-    """An index of tools by server, in memory: reading 10,000 tools takes two seconds, a query a few milliseconds."""
+    """An index of tools by server, in memory: reading 10,000 tools takes seconds, a query milliseconds."""
 
     def __init__(self, *, fields: Fields | None = None, ranking: Ranking | None = None) -> None:
         """Start empty."""
@@ -83,10 +83,9 @@ class KeywordIndex:
         documents = {number: self._documents[number] for number in top}
         known = KnownQuery(whole, [self._known(part) for part in read.parts], read.given, read.names)
         scores = look_again(known, documents, self._postings, self._ranking)
-        ranked = sorted(scores, key=lambda document: (-scores[document], self._documents[document].spec.qualified_name))
+        ranked = best_first(scores, self._documents)
         if count is None or count > len(ranked):
-            rest = held.keys() - scores.keys()
-            ranked += sorted(rest, key=lambda d: (-held[d], self._documents[d].spec.qualified_name))
+            ranked += best_first({number: held[number] for number in held.keys() - scores.keys()}, self._documents)
         return [Scored(self._documents[document].spec, scores.get(document, 0.0)) for document in ranked]
 
     def _admitted(self, found: Mapping[int, float], admits: Callable[[ToolSpec], bool] | None) -> Mapping[int, float]:

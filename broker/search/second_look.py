@@ -84,7 +84,7 @@ class _Table:
         self._documents = documents
         self._ranking = ranking
         self._rarity = postings.rarity
-        impacts: dict[str, list[tuple[int, float]]] = {word: [] for word in weights}
+        impacts: dict[str, dict[int, float]] = {word: {} for word in weights}
         named: dict[str, list[int]] = {word: [] for word in weights}
         self._impacts, self._named = impacts, named
         self._beside = cache(self._side_by_side)  # the whole and a part of it have the same pairs
@@ -92,7 +92,7 @@ class _Table:
         for number, document in documents.items():
             said = document.impacts
             for word in weights.keys() & said.keys():
-                impacts[word].append((number, said[word]))
+                impacts[word][number] = said[word]
             for word in weights.keys() & document.name_stems:
                 named[word].append(number)
 
@@ -102,11 +102,7 @@ class _Table:
         return {number: score and score * fit.factor(self._documents[number]) for number, score in said.items()}
 
     def _said(self, asked: KnownTerms) -> dict[int, float]:
-        scores = dict.fromkeys(self._documents, 0.0)
-        worth = {word: weight * self._rarity[word] for word, weight in asked.weights.items() if word in self._impacts}
-        for group in _groups(worth, asked.terms):
-            for number, amount in self._most(group, worth):
-                scores[number] += amount
+        scores = self._in_words(asked)
         for form, others in asked.terms.forms:
             for number, amount in self._in_other_words(form, others):
                 scores[number] += amount
@@ -121,18 +117,29 @@ class _Table:
 
     def _side_by_side(self, first: str, second: str) -> list[int]:
         pair = f" {first} {second} "
-        return [number for number, _ in self._impacts[first] if pair in self._documents[number].head]
+        return [number for number in self._impacts[first] if pair in self._documents[number].head]
 
     def _name_rarity(self, number: int) -> float:
         return sum(map(self._rarity.__getitem__, self._documents[number].name_stems))
 
+    def _in_words(self, asked: KnownTerms) -> dict[int, float]:
+        scores = dict.fromkeys(self._documents, 0.0)
+        worth = {word: weight * self._rarity[word] for word, weight in asked.weights.items() if word in self._impacts}
+        for word, *alike in _groups(worth, asked.terms):
+            if alike:
+                for number, amount in self._most([word, *alike], worth):
+                    scores[number] += amount
+            else:
+                weight = worth[word]
+                for number, impact in self._impacts[word].items():
+                    scores[number] += weight * impact
+        return scores
+
     def _most(self, group: Sequence[str], worth: Mapping[str, float]) -> Iterable[tuple[int, float]]:
         """Return what documents say of words that mean the very same: who says two of them says no more."""
-        if len(group) == 1:
-            return [(number, worth[group[0]] * impact) for number, impact in self._impacts[group[0]]]
         most: dict[int, float] = {}
         for word in group:
-            for number, impact in self._impacts[word]:
+            for number, impact in self._impacts[word].items():
                 most[number] = max(most.get(number, 0.0), worth[word] * impact)
         return most.items()
 
@@ -141,7 +148,7 @@ class _Table:
         rarity = self._rarity
         said: dict[int, float] = defaultdict(float)
         for word in form:
-            for number, impact in self._impacts.get(word, ()):
+            for number, impact in self._impacts.get(word, {}).items():
                 said[number] += rarity[word] * impact
         most: dict[int, float] = {}
         for other in others:
@@ -156,7 +163,7 @@ class _Table:
         amounts: dict[int, float] = defaultdict(float)
         shares: dict[int, float] = defaultdict(float)
         for word in form:
-            for number, impact in self._impacts.get(word, ()):
+            for number, impact in self._impacts.get(word, {}).items():
                 amounts[number] += self._rarity[word] * impact / whole
                 shares[number] += self._rarity[word] / whole
         return {number: amount * shares[number] for number, amount in amounts.items()}
@@ -240,6 +247,13 @@ class _Needs:
         return sum(map(self._rarity.__getitem__, words))
 
 
+def best_first(scores: Mapping[int, float], documents: Mapping[int, Document]) -> list[int]:
+    """Return the documents in the order of their scores, and of their names where these are equal."""
+    if len(set(scores.values())) == len(scores):
+        return sorted(scores, key=scores.__getitem__, reverse=True)
+    return sorted(scores, key=lambda number: (-scores[number], documents[number].spec.qualified_name))
+
+
 def _share(names: frozenset[str], server: str, postings: Postings) -> float:
     """How much of a server's name is among these names."""
     of_server = _server_stems(server)
@@ -278,7 +292,7 @@ def _uncrowded(scores: dict[int, float], documents: Mapping[int, Document], shar
     The tools of one server keep their order.
     """
     before: dict[str, int] = defaultdict(int)
-    for number in sorted(scores, key=lambda number: (-scores[number], documents[number].spec.qualified_name)):
+    for number in best_first(scores, documents):
         server = documents[number].spec.server
         scores[number] *= (1 - share) ** max(before[server] - _FIRST_OF_SERVER + 1, 0)
         before[server] += 1

@@ -18,7 +18,8 @@ from codegen.normal_form import normalised
 _WORD = re.compile(r"[a-z]+|[A-Z](?:[a-z]+|[A-Z]+s(?![a-z])|[A-Z]*(?![a-z]))|[0-9]+|[^\W\d_A-Za-z]+")
 _ABBREVIATIONS = re.compile(r"[b-df-hj-np-tv-z]{2,4}(?<!s)s")
 _APOSTROPHES = re.compile(r"(?<=\w)['\u2019](?=\w)")
-_LATIN = str.maketrans({"\u0131": "i", "ø": "o", "ł": "l", "đ": "d", "ß": "ss", "æ": "ae", "œ": "oe"})
+_LATIN = {"\u0131": "i", "ø": "o", "ł": "l", "đ": "d", "ß": "ss", "æ": "ae", "œ": "oe"}
+_OWN_LETTERS = re.compile(f"[{''.join(_LATIN)}]")
 _BEYOND_ASCII = re.compile(r"[^\x00-\x7f]+")
 _UNSPACED = re.compile(r"[\u0e00-\u0eff\u1000-\u109f\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]+")
 
@@ -55,7 +56,7 @@ def stem(word: str) -> str:
 
 def _plain(text: str) -> str:
     """Drop accents: `NFKD` splits letters from their marks, which are then left out."""
-    split = normalised("NFKD", text.translate(_LATIN))
+    split = normalised("NFKD", _OWN_LETTERS.sub(lambda letter: _LATIN[letter[0]], text))
     return normalised("NFC", _BEYOND_ASCII.sub(_without_marks, split))
 
 
