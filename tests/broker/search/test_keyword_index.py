@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import itertools
+from string import ascii_lowercase
 
 import pytest
 from hypothesis import given
@@ -161,12 +162,25 @@ def test_a_word_that_is_said_no_more_is_not_what_was_meant():
 
 def test_words_of_tools_that_come_and_go_are_not_kept_for_ever():
     index = KeywordIndex()
-    for number in range(300):
-        letters = [chr(ord("a") + digit) for digit in (number % 26, number // 26)]
-        said = ["".join([*letters, *pair]) for pair in itertools.product("bcdfghklmn", repeat=2)]
-        index.replace("churn", [tool("churn", "t", " ".join(said))])
+    texts = [
+        " ".join(first + second + third + last for third, last in itertools.product("bcdfghklmn", repeat=2))
+        for second, first in itertools.islice(itertools.product(ascii_lowercase, repeat=2), 300)
+    ]
+    for text in texts:
+        index.replace("churn", [tool("churn", "t", text)])
     assert len(index._vocabulary._stems) < 20_000
+    assert len(index._vocabulary._written) < 20_000
     assert names(index, "nlbb") == ["t"]
+    index.replace("churn", [tool("churn", "again", texts[0])])
+    assert names(index, "aabx") == ["again"]
+
+
+@given(order=st.permutations(["c", "a", "b", "d"]))
+def test_tools_that_fit_alike_come_in_the_order_of_their_names(order):
+    index = KeywordIndex()
+    for server in order:
+        index.replace(server, [tool(server, "list_ponds", "Lists ponds.")])
+    assert [hit.spec.server for hit in index.rank("list ponds")] == ["a", "b", "c", "d"]
 
 
 JSON = st.recursive(
