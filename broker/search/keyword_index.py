@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import heapq
 from dataclasses import dataclass
+from functools import cache
 from typing import TYPE_CHECKING
 
 from broker.search.documents import read_tool
@@ -76,12 +77,13 @@ class KeywordIndex:
             count: How many are wanted; all when None, and never fewer than were looked at anyway.
         """
         read = read_query(query, self._ranking, self._vocabulary.respell)
-        whole = self._known(read.whole)
+        guesses = cache(self._guesses)  # the whole and its parts have the same words
+        whole = self._known(read.whole, guesses)
         found = self._gather(whole.all_weights, None if admits else self._ranking.postings)
         held = found if admits is None and not self._postings.removed else self._admitted(found, admits)
         top = _best(held, self._ranking.candidates)
         documents = {number: self._documents[number] for number in top}
-        known = KnownQuery(whole, [self._known(part) for part in read.parts], read.given, read.names)
+        known = KnownQuery(whole, [self._known(part, guesses) for part in read.parts], read.given, read.names)
         scores = look_again(known, documents, self._postings, self._ranking)
         ranked = best_first(scores, self._documents)
         if count is None or count > len(ranked):
@@ -124,7 +126,7 @@ class KeywordIndex:
                 sums[document] = held(document, 0.0) + worth * impact
         return sums
 
-    def _known(self, terms: Terms) -> KnownTerms:
+    def _known(self, terms: Terms, guesses: Callable[[str], list[tuple[str, float]]]) -> KnownTerms:
         """Put a query into words of the index, with what each is worth."""
         by_word = self._postings.by_word
         asked = [*terms.weights.items(), *terms.same.items()]
@@ -134,7 +136,7 @@ class KeywordIndex:
         formed = {word for form, _ in terms.forms for word in form}
         for word, weight in terms.weights.items():
             if word not in by_word and word not in formed:
-                asked += [(near, worth * weight) for near, worth in self._guesses(terms.written[word])]
+                asked += [(near, worth * weight) for near, worth in guesses(terms.written[word])]
         weights = self._said(asked)
         others = [(word, self._ranking.form) for _, forms in terms.forms for form in forms for word in form]
         return KnownTerms(weights, self._said([*weights.items(), *others]) if others else weights, terms)

@@ -107,7 +107,8 @@ def _terms(text: str, ranking: Ranking, respell: Callable[[str], str]) -> Terms:
     terms = Terms(action=action_of_query(text, respell))
     found = words(text)
     stemmed = [stem(word) for word in found]
-    kept = [(said, word) for said, word in zip(stemmed, found, strict=True) if said not in stop_stems()]
+    silent = stop_stems()
+    kept = [(said, word) for said, word in zip(stemmed, found, strict=True) if said not in silent]
     terms.weights = {said: 1.0 for said, _ in kept}
     for said, word in kept:
         terms.written.setdefault(said, word)
