@@ -63,20 +63,34 @@ class TierScores:
         self._clock = clock
         self._revision = -1
         self._scores: dict[str, ToolScore] = {}
+        self._called: list[CatalogEntry] = []
+        self._never_called: tuple[CatalogEntry, ...] = ()
         self._ranked: tuple[CatalogEntry, ...] = ()
 
     def recompute(self) -> None:
         """Compute all scores anew: some milliseconds for a thousand tools."""
-        now = self._clock()
         entries = self._catalog.tools
-        self._scores = {
+        self._scores = self._scores_of(entries)
+        self._called = [entry for entry in entries if self._scores[entry.qualified_name].score > 0]
+        self._never_called = tuple(_in_turn(e for e in entries if self._scores[e.qualified_name].score == 0))
+        self._rank()
+        self._revision = self._catalog.revision
+
+    def age(self) -> None:
+        """Compute anew what time alone has changed, the scores of tools that were called: cheap while those are few."""
+        self._scores |= self._scores_of(self._called)
+        self._rank()
+
+    def _scores_of(self, entries: Iterable[CatalogEntry]) -> dict[str, ToolScore]:
+        now = self._clock()
+        return {
             entry.qualified_name: score(self._statistics.of(entry.spec.server, entry.spec.name), now)
             for entry in entries
         }
-        called = [entry for entry in entries if self._scores[entry.qualified_name].score > 0]
-        called.sort(key=lambda entry: (-self._scores[entry.qualified_name].score, entry.qualified_name))
-        self._ranked = (*called, *_in_turn(e for e in entries if self._scores[e.qualified_name].score == 0))
-        self._revision = self._catalog.revision
+
+    def _rank(self) -> None:
+        self._called.sort(key=lambda entry: (-self._scores[entry.qualified_name].score, entry.qualified_name))
+        self._ranked = (*self._called, *self._never_called)
 
     def of(self, entry: CatalogEntry) -> ToolScore:
         """Return the score of a tool."""

@@ -82,6 +82,7 @@ class CallStatistics:
         self._store.prepare(_TABLES)
         self._kept = self._read()
         self._new: dict[tuple[str, str], ToolStatistics] = {}
+        self._problem: str | None = None
 
     def note(self, server: str, tool: str, *, is_success: bool, seconds: float) -> None:
         """Count a call that was sent."""
@@ -98,21 +99,28 @@ class CallStatistics:
     def flush(self) -> bool:
         """Write what was noted and read what other processes wrote; tell whether anything is different.
 
-        A store that cannot be used costs the statistics, and nothing else.
+        A store that cannot be used costs the statistics, and nothing else; the log says so once for each reason.
         """
-        if not self._new:
-            return False
         try:
-            with self._store.transaction():
-                for (server, tool), one in self._new.items():
-                    values = (one.calls, one.successes, one.milliseconds, one.last_at)
-                    self._store.execute(_ADD, (server, tool, *values))
-            self._kept = self._read()
+            kept = self._write_and_read() if self._new else self._read()
         except StoreError as error:
-            logger().warning("statistics are not kept", reason=str(error))
-            return True
+            if str(error) != self._problem:
+                self._problem = str(error)
+                logger().warning("statistics are not kept", reason=self._problem)
+            return bool(self._new)
+        self._problem = None
+        is_different = bool(self._new) or kept != self._kept
+        self._kept = kept
         self._new.clear()
-        return True
+        return is_different
+
+    def _write_and_read(self) -> dict[tuple[str, str], ToolStatistics]:
+        with self._store.transaction():
+            for (server, tool), one in self._new.items():
+                values = (one.calls, one.successes, one.milliseconds, one.last_at)
+                self._store.execute(_ADD, (server, tool, *values))
+            # Within it: what was written but could not be read would be written again.
+            return self._read()
 
     def _read(self) -> dict[tuple[str, str], ToolStatistics]:
         rows = self._store.execute("SELECT server, tool, calls, successes, milliseconds, last_at FROM tool_statistics")

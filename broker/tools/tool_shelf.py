@@ -6,6 +6,7 @@ each part.
 
 from __future__ import annotations
 
+import time
 from typing import TYPE_CHECKING
 
 import anyio
@@ -22,7 +23,7 @@ from broker.tools.inferred_results import InferredResults
 from codegen.plain_text import one_line
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Callable, Iterable, Mapping
 
     from broker.config.config import Config
     from broker.redaction import Redactor
@@ -32,7 +33,7 @@ if TYPE_CHECKING:
     from broker.upstreams.upstream import Upstream
 
 SCORES_SECONDS = 30.0
-"""How often the statistics of calls are written and tools ranked anew."""
+"""How often the statistics of calls are written and read, and tools ranked anew."""
 
 
 class ToolShelf:
@@ -58,8 +59,11 @@ class ToolShelf:
         store: Store | None,
         embedder: Embedder | None,
         ranker: Ranker | None,
+        clock: Callable[[], float] = time.time,
     ) -> None:
         """Start with no tool; the arguments are those of the broker. `redact` takes secrets out of definitions.
+
+        `clock` tells when a call ended, and how long ago that is: in seconds since 1970.
 
         Raises:
             ConfigError: The embedder of the config cannot be had.
@@ -81,8 +85,8 @@ class ToolShelf:
             self.catalog.inferred_of = lambda spec: inferred.find(spec.server, spec.name, spec.digest)
         groups = {name: server.group for name, server in config.servers.items() if server.group is not None}
         self.categories = Categories(self.catalog, patterns=settings.categories, groups=groups)
-        self.statistics = CallStatistics(store)
-        self._scores = TierScores(self.catalog, self.statistics)
+        self.statistics = CallStatistics(store, clock=clock)
+        self._scores = TierScores(self.catalog, self.statistics, clock=clock)
         self.tiers = Tiers(self.catalog, self.categories, self.statistics, self._scores)
         self.fetches_per_minute = settings.fetches_per_minute
         self.may_describe_all = settings.describe == "auto"
@@ -108,11 +112,16 @@ class ToolShelf:
         self.statistics.note(server, tool, is_success=is_success, seconds=seconds)
 
     async def keep_scores(self) -> None:
-        """Write statistics and rank the tools anew, now and then and when cancelled."""
+        """Exchange statistics with the store and rank the tools anew, now and then; write the last when cancelled.
+
+        Ranks also where no call was added: what was used long ago counts for less.
+        """
         try:
             while True:
                 await anyio.sleep(SCORES_SECONDS)
                 if self.statistics.flush():
                     self._scores.recompute()
+                else:
+                    self._scores.age()
         finally:
             self.statistics.flush()
