@@ -16,6 +16,7 @@ from typing import Any
 import anyio
 import anyio.lowlevel
 import pytest
+import structlog
 from mcp.server import MCPServer
 
 from broker import Broker, Config, Grant, ServerConfig
@@ -319,26 +320,33 @@ async def test_every_hostile_definition_is_taken_or_left_out_and_the_good_one_wo
         assert await echo(broker) == ("value", "hi")
 
 
-CHANGES = {"list_rug_pull": "ToolDescriptionRequired", "list_changes_between": "ToolNotFoundError"}
+CHANGES = {
+    "list_rug_pull": ("ToolDescriptionRequired", "changed: its description"),
+    "list_changes_between": ("ToolNotFoundError", "it is not offered any more"),
+}
 
 
 @pytest.mark.parametrize("behaviour", CHANGES)
 async def test_a_tool_that_changes_after_it_was_described_is_not_called(beside, log, behaviour):
-    async with beside(behaviour) as broker:
-        session = broker.session(grants=[Grant("*")])
-        await session.get_tool_details(["hostile.echo"])
-        code = "from tools import hostile\nawait hostile.echo(text='hi')"
-        first = await session.execute_code(code, check="off")
-        with anyio.fail_after(10):
-            while (second := await session.execute_code(code, check="off")).error is None:
-                await anyio.lowlevel.checkpoint()
-        calls = log.read_text().count("call hi")
-        again = await session.execute_code(code, check="off")
+    refusal, change = CHANGES[behaviour]
+    with structlog.testing.capture_logs() as logs:
+        async with beside(behaviour) as broker:
+            session = broker.session(grants=[Grant("*")])
+            await session.get_tool_details(["hostile.echo"])
+            code = "from tools import hostile\nawait hostile.echo(text='hi')"
+            first = await session.execute_code(code, check="off")
+            with anyio.fail_after(10):
+                while (second := await session.execute_code(code, check="off")).error is None:
+                    await anyio.lowlevel.checkpoint()
+            calls = log.read_text().count("call hi")
+            again = await session.execute_code(code, check="off")
     assert first.value == "hi"
     assert second.error is not None
-    assert second.error.type == CHANGES[behaviour]
+    assert second.error.type == refusal
     assert again.error is not None
     assert log.read_text().count("call hi") == calls
+    changes = [entry for entry in logs if entry["event"] == "tool changed"]
+    assert changes == [{"event": "tool changed", "log_level": "warning", "tool": "hostile.echo", "change": change}]
 
 
 async def test_another_order_is_no_change(beside):
