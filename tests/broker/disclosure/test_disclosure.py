@@ -4,18 +4,24 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from typing import TYPE_CHECKING, Any
 
+import anyio
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from mcp import Client
 
+from broker import Broker, BrokerServer, Grant, ServeSettings
 from broker.disclosure.disclosure import Disclosure
 from broker.disclosure.fetch_rate import FetchRate
 from broker.disclosure.tool_details import definition
 from broker.redaction import Redactor
-from broker.search import SearchRequest
 from broker.tools.catalog import Catalog
 from codegen import ToolAnnotations, ToolSpec
+
+if TYPE_CHECKING:
+    from broker.sessions import Session
 
 pytestmark = pytest.mark.anyio
 
@@ -24,6 +30,21 @@ def spec(server: str, name: str, description: str = "Does it", **properties: obj
     schema = {"type": "object", "properties": properties}
     return ToolSpec(server, name, None, description, schema, None, ToolAnnotations(read_only=True))
 
+
+CALLS: dict[str, dict[str, Any]] = {"add": {"a": 1}, "fail": {"reason": "closed"}, "wait": {}}
+SEARCHES: dict[str, dict[str, Any]] = {
+    "words": {"query": "add numbers"},
+    "words, brief": {"query": "add numbers", "detail": "brief"},
+    "words, names": {"query": "add numbers", "detail": "name"},
+    "regex": {"query": "^ad+$|desk", "mode": "regex"},
+    "regex, names": {"query": "^ad+$|desk", "mode": "regex", "detail": "name"},
+    "category": {"query": "", "category": "desk"},
+    "category, names": {"query": "", "category": "desk", "detail": "name"},
+    "words in a category": {"query": "numbers", "category": "desk"},
+    "server": {"query": "", "server": "desk", "detail": "name"},
+    "all": {"query": ""},
+}
+"""Searches of every kind that stop short of definitions; each finds `desk.add`."""
 
 LOG = spec("git", "git_log", "Shows the history", count={"type": "integer"})
 
@@ -41,10 +62,63 @@ def disclosure(catalog):
     return Disclosure(catalog, {}, fetches_per_minute=120, redact=Redactor(()))
 
 
-async def test_nothing_is_described_by_being_listed_or_found(catalog, disclosure):
-    assert (await catalog.tool_search.search(SearchRequest(query="history"))).tools
-    assert catalog.lookup("git.git_log").stub()
-    assert not any(disclosure.is_described(entry) for entry in catalog)
+def script(*tools: str) -> str:
+    called = [f"await desk.{tool}(**{CALLS[tool]})" for tool in tools]
+    return "\n".join(["from tools import desk", *called])
+
+
+def described(broker: Broker, session: Session) -> list[str]:
+    return [entry.qualified_name for entry in broker.catalog if session.is_described(entry)]
+
+
+@pytest.mark.parametrize("search", SEARCHES.values(), ids=SEARCHES)
+async def test_a_search_short_of_definitions_describes_nothing(desk_server, calls, search):
+    with anyio.fail_after(60):
+        async with Broker(servers={"desk": desk_server}) as broker:
+            session = broker.session(grants=[Grant("*")])
+            found = await session.dispatch("search_tools", search)
+            assert "desk.add" in found.text
+            assert described(broker, session) == []
+            refused = await session.dispatch("execute_code", {"code": script(*CALLS)})
+            error = (refused.structured or {})["error"]
+            assert error["type"] == "ToolDescriptionRequired"
+            assert "desk.add (line 2), desk.fail (line 3), desk.wait (line 4)" in error["message"]
+            assert calls == []
+            await session.dispatch("execute_code", {"code": script("add")})
+    assert calls == [("add", 1, 2)]
+
+
+@pytest.mark.parametrize("mode", ["auto", "legacy"])
+@pytest.mark.parametrize(
+    ("served", "required"), [("code", "ToolDescriptionRequired"), ("tools", "TOOL_DESCRIPTION_REQUIRED")]
+)
+async def test_a_client_that_lists_and_searches_is_described_nothing(desk_server, calls, mode, served, required):
+    sessions = []
+    with anyio.fail_after(60):
+        async with Broker(servers={"desk": desk_server}) as broker:
+
+            def make_session(_principal: str) -> Session:
+                sessions.append(broker.session(grants=[Grant("*")]))
+                return sessions[-1]
+
+            async def call(tool: str) -> dict[str, Any]:
+                wanted = (tool, CALLS[tool]) if served == "tools" else ("execute_code", {"code": script(tool)})
+                return (await client.call_tool(*wanted)).structured_content or {}
+
+            server = BrokerServer(broker, ServeSettings(mode=served), make_session=make_session)
+            async with Client(server.mcp, mode=mode) as client:
+                for search in SEARCHES.values():
+                    listed = {tool.name for tool in (await client.list_tools(cache_mode="refresh")).tools}
+                    assert (CALLS.keys() <= listed) == (served == "tools")
+                    found = await client.call_tool("search_tools", search)
+                    assert "desk.add" in str(found.content[0])
+                    assert described(broker, sessions[0]) == []
+                for tool in CALLS:
+                    assert required in (await call(tool))["error"].values()
+                assert calls == []
+                await client.call_tool("get_tool_details", {"tools": ["desk.add"]})
+                assert not (await call("add")).get("error")
+    assert (len(sessions), calls) == (1, [("add", 1, 2)])
 
 
 async def test_delivering_describes_what_was_asked_for_and_no_more(catalog, disclosure):
