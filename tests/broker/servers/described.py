@@ -28,6 +28,7 @@ TOOLS: dict[str, dict[str, object]] = {
         "inputSchema": {"type": "object", "properties": {"folder": {"type": "string"}}},
     },
 }
+# In mode `refusing` no call is ever taken.
 # In mode `silent` the resource says nothing of `send_mail`.
 # In mode `with_status` a tool is listed as a whole, and the resource does not know it.
 STATUS = {
@@ -75,7 +76,9 @@ def read(uri):
 
 def call(params):
     name, arguments = params["name"], params.get("arguments", {})
-    if name not in authorized:
+    if MODE == "refusing":
+        note(f"call {name} {json.dumps(arguments)}")
+    if MODE == "refusing" or name not in authorized:
         error = {
             "code": "TOOL_DESCRIPTION_REQUIRED",
             "message": "read it first",

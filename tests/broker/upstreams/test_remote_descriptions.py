@@ -78,6 +78,22 @@ async def test_a_server_that_forgot_is_read_and_called_once_more(opened, log):
         assert [line.partition(" ")[0] for line in lines(log)] == ["read", "call", "read", "call"]
 
 
+async def test_a_server_that_goes_on_refusing_is_read_once_and_called_twice(opened, log):
+    async with opened("refusing") as broker:
+        session = broker.session(grants=[Grant("post.*")])
+        await session.get_tool_details(["post.send_mail"])
+        code = (
+            "from tools import ToolError, post\ntry:\n    await post.send_mail(to='a')\n"
+            "except ToolError as error:\n    said = [type(error).__name__, str(error)]\nsaid"
+        )
+        result = await session.execute_code(code)
+        kind, said = result.value
+        assert kind == "ToolError"
+        assert said.startswith('[text of post] {"error": {"code": "TOOL_DESCRIPTION_REQUIRED"')
+        assert lines(log) == ["read send_mail", 'call send_mail {"to": "a"}'] * 2
+        assert [(record.tool, record.status) for record in result.calls] == [("send_mail", "tool_error")]
+
+
 async def test_a_tool_that_changed_meanwhile_is_not_called_again(opened, log):
     async with opened() as broker:
         session = broker.session(grants=[Grant("post.*")])
