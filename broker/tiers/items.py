@@ -31,14 +31,15 @@ _SERVERS = 3
 
 
 def hot_item(entry: CatalogEntry, tool_score: ToolScore) -> dict[str, Any]:
-    """Return a tool of the hot list: one or two sentences, and its first parameters, those that a call needs first."""
-    parameters = sorted(_parameters(entry), key=lambda one: not one[2])[:_BASIC_PARAMETERS]
-    return {
-        "name": _name(entry),
-        "about": sentences(entry.spec.about, 2, HOT_CHARACTERS),
-        "parameters": [f"{name}{'' if needed else '?'}: {kind}" for name, kind, needed in parameters],
-        "tier": tool_score.tier,
-    }
+    """Return a tool of the hot list: one or two sentences, and its first parameters, those that a call needs first.
+
+    While its parameters are not known, there is no `parameters`.
+    """
+    item: dict[str, Any] = {"name": _name(entry), "about": sentences(entry.spec.about, 2, HOT_CHARACTERS)}
+    if _has_known_parameters(entry):
+        parameters = sorted(_parameters(entry), key=lambda one: not one[2])[:_BASIC_PARAMETERS]
+        item["parameters"] = [f"{name}{'' if needed else '?'}: {kind}" for name, kind, needed in parameters]
+    return {**item, "tier": tool_score.tier}
 
 
 def category_item(name: str, entries: Sequence[CatalogEntry], popular: Sequence[CatalogEntry]) -> dict[str, Any]:
@@ -54,30 +55,41 @@ def category_item(name: str, entries: Sequence[CatalogEntry], popular: Sequence[
 
 
 def summary_item(entry: CatalogEntry, calls: ToolStatistics) -> dict[str, Any]:
-    """Return a tool in a sentence: its top-level parameters, what it returns, and how long a call takes."""
-    parameters = list(_parameters(entry))
-    item: dict[str, Any] = {
-        "name": _name(entry),
-        "about": _sentence(entry),
-        "required": [name for name, _, is_required in parameters if is_required][:_PARAMETERS],
-        "optional": [name for name, _, is_required in parameters if not is_required][:_PARAMETERS],
-        "returns": _returns(entry.spec.output_schema),
-    }
+    """Return a tool in a sentence: its top-level parameters, what it returns, and how long a call takes.
+
+    While its parameters are not known, there is no `required` and no `optional`, and the same goes for `returns`.
+    """
+    item: dict[str, Any] = {"name": _name(entry), "about": _sentence(entry)}
+    if _has_known_parameters(entry):
+        parameters = list(_parameters(entry))
+        item["required"] = [name for name, _, is_required in parameters if is_required][:_PARAMETERS]
+        item["optional"] = [name for name, _, is_required in parameters if not is_required][:_PARAMETERS]
+    if entry.is_complete or entry.spec.output_schema is not None:
+        item["returns"] = _returns(entry.spec.output_schema)
     if calls.average_milliseconds is not None:
         item["average_ms"] = round(calls.average_milliseconds, 1)
     return item
 
 
 def summary_line(item: dict[str, Any]) -> str:
-    """Return a summary on one line; a parameter with a ? is optional."""
-    parameters = ", ".join([*item["required"], *(f"{name}?" for name in item["optional"])])
+    """Return a summary on one line; a parameter with a ? is optional, and … stands for parameters not known yet."""
+    parameters = "…"
+    if "required" in item:
+        parameters = ", ".join([*item["required"], *(f"{name}?" for name in item["optional"])])
+    returns = f" -> {item['returns']}" if "returns" in item else ""
     took = f" ({item['average_ms']:g} ms)" if "average_ms" in item else ""
-    return f"{item['name']}({parameters}) -> {item['returns']}: {item['about']}{took}"
+    return f"{item['name']}({parameters}){returns}: {item['about']}{took}"
 
 
 def full_item(entry: CatalogEntry) -> dict[str, Any]:
     """Return a tool's whole definition."""
     return definition(entry.spec, entry.qualified_name)
+
+
+def listed_item(entry: CatalogEntry) -> dict[str, Any]:
+    """Return what stands for a definition of which the server has told no more than a line."""
+    text = "Its server has told no more of it yet; get_tool_details asks it for the full definition."
+    return {"name": _name(entry), "about": _sentence(entry), "note": text}
 
 
 def too_long_item(entry: CatalogEntry, tokens: int) -> dict[str, Any]:
@@ -92,6 +104,11 @@ def _name(entry: CatalogEntry) -> str:
 
 def _sentence(entry: CatalogEntry) -> str:
     return sentences(entry.spec.about, 1, SENTENCE_CHARACTERS)
+
+
+def _has_known_parameters(entry: CatalogEntry) -> bool:
+    """Tell whether a tool's schema says something of its parameters, if only that there are none."""
+    return entry.is_complete or bool(properties_of(entry.spec.input_schema))
 
 
 def _parameters(entry: CatalogEntry) -> Iterator[tuple[str, str, bool]]:

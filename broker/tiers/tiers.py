@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from broker.disclosure.tool_details import stub_text
 from broker.errors import SearchError
 from broker.search.cursors import cursor_at, fingerprint_of, offset_of
-from broker.tiers.items import category_item, full_item, hot_item, summary_item, too_long_item
+from broker.tiers.items import category_item, full_item, hot_item, listed_item, summary_item, too_long_item
 from broker.tiers.pages import BUDGETS, Tier, TierPage, compact, page_of
 from broker.tiers.tokens import token_counter
 
@@ -140,7 +140,7 @@ class Tiers:
         return self._page(Tier.SUMMARIES, item, len(entries), page_size, cursor, start=start, of=of)
 
     def full(self, entries: Sequence[CatalogEntry], cursor: str | None = None) -> TierPage:
-        """Return whole definitions, in 12,000 tokens a page; one that is larger is named instead.
+        """Return whole definitions, in 12,000 tokens a page; one that is larger or not known yet is named instead.
 
         Raises:
             SearchError: The cursor cannot be used.
@@ -148,6 +148,8 @@ class Tiers:
         room = BUDGETS[Tier.FULL] - _ENVELOPE_TOKENS
 
         def item(place: int) -> dict[str, Any]:
+            if not entries[place].is_complete:
+                return listed_item(entries[place])
             whole = full_item(entries[place])
             tokens = self.counter.count(compact(whole))
             return whole if tokens <= room else too_long_item(entries[place], tokens)

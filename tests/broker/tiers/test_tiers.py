@@ -15,7 +15,7 @@ from broker import Broker
 from broker.disclosure.tool_details import stub_text
 from broker.errors import SearchError, UnknownToolError
 from broker.tiers import CallStatistics, Tiers, TierScores, TokenCounter, token_counter
-from broker.tiers.items import full_item
+from broker.tiers.items import full_item, summary_line
 from broker.tiers.pages import BUDGETS, Tier, compact
 from broker.tiers.tokens import ESTIMATE, estimate
 from broker.tools.catalog import Catalog
@@ -70,6 +70,22 @@ def test_each_tier_says_as_much_as_it_should(catalog, make_tiers):
         "returns": "commits, more",
     }
     assert tiers.full([catalog.lookup("srv.log")]).items[0]["inputSchema"]["required"] == ["path"]
+
+
+def test_parameters_that_are_not_known_yet_are_not_said_to_be_none(make_tiers):
+    catalog = Catalog(["srv"])
+    listed = [spec("line"), spec("listed", path={"type": "string"}), spec("none")]
+    catalog.replace("srv", listed, incomplete=["line", "listed"])
+    tiers = make_tiers(catalog)
+    assert [item.get("parameters") for item in tiers.hot().items] == [None, ["path: string"], []]
+    summaries = tiers.summaries("srv").items
+    assert summaries[0] == {"name": "srv.line", "about": "Does it."}
+    assert list(map(summary_line, summaries)) == [
+        "srv.line(…): Does it.",
+        "srv.listed(path): Does it.",
+        "srv.none() -> text: Does it.",
+    ]
+    assert ["inputSchema" in item for item in tiers.full(catalog.tools).items] == [False, False, True]
 
 
 def test_a_page_of_stubs_ends_with_its_budget_and_names_what_is_larger(make_tiers):
