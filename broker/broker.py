@@ -21,6 +21,7 @@ from broker.authorization.policy import Policy
 from broker.authorization.quotas import Quotas
 from broker.config.config import Config
 from broker.config.problems import name_problems
+from broker.disclosure.disclosure import Disclosure
 from broker.errors import ConfigError
 from broker.host_arguments import (
     check_answerer,
@@ -62,7 +63,7 @@ if TYPE_CHECKING:
     from broker.recordings.replay.replay import Replayed
     from broker.search import Embedder, Ranker
     from broker.tiers import CallStatistics, Tiers
-    from broker.tools.catalog import Catalog
+    from broker.tools.catalog import Catalog, CatalogEntry
     from broker.tools.categories import Categories
     from broker.upstreams.connecting import InProcessServer
     from broker.upstreams.server_status import ServerStatus
@@ -293,6 +294,30 @@ class Broker:
         if timeout_seconds is not None:
             check_seconds(timeout_seconds=timeout_seconds)
         return await all_needed(self._upstreams.by_name.values(), timeout_seconds)
+
+    async def read_tool(self, name: str) -> CatalogEntry:
+        """Return a tool with its full definition; describes it to no session.
+
+        Connects a lazy server whose tools are not known, and asks a server that listed no more than a line.
+
+        Args:
+            name: Its qualified name, as `git.git_log`, or its name in scripts.
+
+        Raises:
+            UnknownToolError: No tool has this name.
+            UnavailableError: Its server cannot be used and the tool is not known, or it does not describe the tool now.
+            RuntimeError: The broker is not open.
+            TypeError: The name is no text.
+        """
+        self._open_tasks()
+        check_texts(name=name)
+        of_no_session = Disclosure(
+            self.catalog,
+            self._upstreams.by_name,
+            fetches_per_minute=self._shelf.fetches_per_minute,
+            redact=self._redact,
+        )
+        return await of_no_session.whole(name)
 
     def rest_lazy_servers(self) -> list[str]:
         """Disconnect the lazy servers that have no open call, as at the end of a conversation; return their names."""

@@ -14,7 +14,8 @@ import anyio.to_thread
 
 from broker.authorization.question_box import QuestionBox
 from broker.calls.direct_calls import DirectCalls, DirectResult
-from broker.disclosure.disclosure import Disclosure
+from broker.disclosure.disclosure import Disclosure, fetched_too_often
+from broker.errors import SearchError
 from broker.host_arguments import check_arguments, check_asked, check_kind, check_texts, names_of
 from broker.recordings.settings import UNKNOWN_OUTCOMES
 from broker.runs.execution import Execution
@@ -149,16 +150,22 @@ class Session:
     async def read_in_full(self, names: Sequence[str] | str, cursor: str | None = None) -> TierPage:
         """Return the full definitions of tools, as many as fit on a page, and describe those tools.
 
+        A page is one fetch. A tool that its server does not describe now, or whose definition is larger than a page, is
+        an item without `inputSchema` whose `note` says so, and is not described.
+
         Raises:
             UnknownToolError: No tool has one of these names.
-            SearchError: The cursor cannot be used.
+            SearchError: The cursor cannot be used, or the session fetches too often; the text says when it may again.
             TypeError: A name or the cursor is no text.
         """
         names = names_of(names)
         if cursor is not None:
             check_texts(cursor=cursor)
+        wait = self._disclosure.take_fetch()
+        if wait > 0:
+            raise SearchError(f"{fetched_too_often(wait)}. Nothing was described.")
         await self._disclosure.settle(names)
-        entries = [self._catalog.lookup(name) for name in names]
+        entries = await self._disclosure.completed([self._catalog.lookup(name) for name in names])
         page = self.tiers.full(entries, cursor)
         whole = {item["name"] for item in page.items if "inputSchema" in item}
         await self._disclosure.describe(entry for entry in entries if entry.qualified_name in whole)

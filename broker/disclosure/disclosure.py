@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING
 import anyio
 import anyio.to_thread
 
-from broker.disclosure.asked_tools import asked_tools
+from broker.disclosure.asked_tools import asked_tools, problem_behind
 from broker.disclosure.fetch_rate import FetchRate
 from broker.disclosure.tool_details import ToolDetails, definitions, stub_text
-from broker.errors import UpstreamError
+from broker.errors import UnavailableError, UpstreamError
 from broker.logging import logger
 from broker.redaction import Redactor, redacted_definition
 from broker.tools.spellings import bare_letters
@@ -102,9 +102,9 @@ class Disclosure:
         A name that no tool has is reported in the answer, beside the others. Names in another program's spelling, and
         those of servers with few tools, are taken for what they mean unless `exactly` these are wanted.
         """
-        wait = self._fetches.take(anyio.current_time())
+        wait = self.take_fetch()
         if wait > 0:
-            problem = f"Too many descriptions were fetched; try again in {wait:.0f} s"
+            problem = fetched_too_often(wait)
             return ToolDetails("", (), {}, unavailable=dict.fromkeys(names, problem), retry_after_seconds=wait)
         await self.settle(names)
         asked = asked_tools(names, self.catalog, self.upstreams, exactly=exactly)
@@ -123,6 +123,10 @@ class Disclosure:
             namespaces=tuple(sorted({entry.namespace for entry in described})),
             withdrawn=tuple(filter(self.catalog.has_withdrawn, asked.unknown)),
         )
+
+    def take_fetch(self) -> float:
+        """Take one of the session's fetches; return 0, or the seconds to wait if none is left."""
+        return self._fetches.take(anyio.current_time())
 
     async def describe(self, entries: Iterable[CatalogEntry]) -> list[CatalogEntry]:
         """Mark tools as described and return them; the caller delivers the descriptions, or needs no delivery.
@@ -155,6 +159,28 @@ class Disclosure:
                 tasks.start_soon(self._complete, server, names)
         return [self.catalog.find(entry.qualified_name) or entry for entry in entries]
 
+    async def whole(self, name: str) -> CatalogEntry:
+        """Return a tool with its full definition, from its server if need be; describes nothing.
+
+        A server that was never connected is waited for, and connected if it is lazy.
+
+        Raises:
+            UnknownToolError: No tool has this name.
+            UnavailableError: Its server cannot be used and the tool is not known, or it does not describe the tool now.
+        """
+        prefix = name.partition(".")[0]
+        server = self.catalog.server_of(prefix) or prefix
+        if self.catalog.find(name) is None:
+            await self.need({server})
+            problem = problem_behind(name, self.catalog, self.upstreams)
+            if problem and self.catalog.find(name) is None:
+                raise UnavailableError(server, f"{problem}.")
+        (entry,) = await self.completed([self.catalog.lookup(name)])
+        if not entry.is_complete:
+            problem = problem_behind(name, self.catalog, self.upstreams)
+            raise UnavailableError(server, f"{problem or f'{server} does not describe it now'}.")
+        return entry
+
     async def _complete(self, server: str, names: list[str]) -> None:
         try:
             specs = await self.upstreams[server].read_descriptions(names)
@@ -185,3 +211,8 @@ class Disclosure:
     async def need(self, servers: set[str]) -> None:
         """Wait for servers, which connects those that are asleep; names of none are passed over."""
         await all_needed(self.upstreams[server] for server in servers & self.upstreams.keys())
+
+
+def fetched_too_often(seconds: float) -> str:
+    """Return why a fetch brings nothing that comes before the session may fetch again."""
+    return f"Too many descriptions were fetched; try again in {seconds:.0f} s"

@@ -1,6 +1,7 @@
 """The tiers of tools over plain HTTP: `GET /api/v1/tools/…`, behind the authentication of the MCP endpoint.
 
-Above: http.py. Below: the broker's tiers. A read describes nothing to any session; it shows what the budgets allow.
+Above: http.py. Below: the broker's tiers. A read describes nothing to any session; it shows what the budgets allow. One
+tool is shown with its full definition, which its server may be connected and asked for.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from mcp.server.transport_security import TransportSecurityMiddleware
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route, request_response
 
-from broker.errors import SearchError, UnknownToolError
+from broker.errors import SearchError, UnavailableError, UnknownToolError
 from broker.server.tools_mode import SETTLE_SECONDS
 from broker.tiers.items import full_item
 
@@ -66,6 +67,8 @@ async def _told(answer: Callable[[Request], Awaitable[Response]], request: Reque
         return JSONResponse({"error": str(error)}, status_code=400)
     except _NotFoundError as error:
         return JSONResponse({"error": str(error)}, status_code=404)
+    except UnavailableError as error:
+        return JSONResponse({"error": str(error)}, status_code=503)
 
 
 class _Api:
@@ -82,10 +85,13 @@ class _Api:
         name = request.path_params["name"]
         if name not in self._broker.categories.members():
             # The path of a tool too, where a server is called `category`; what both have the name of is the category.
-            tool = self._broker.catalog.find(f"category.{name}") or self._broker.catalog.find(name)
-            if tool is not None and tool.spec.server == "category":
-                return JSONResponse(full_item(tool))
-            raise _NotFoundError(self._broker.categories.unknown(name))
+            tool = f"category.{name}"
+            if name.startswith("category.") and self._broker.catalog.find(tool) is None:
+                tool = name
+            try:
+                return JSONResponse(full_item(await self._broker.read_tool(tool)))
+            except UnknownToolError:
+                raise _NotFoundError(self._broker.categories.unknown(name)) from None
         numbers = {
             key: _number(key, request.query_params[key]) for key in ("page", "page_size") if key in request.query_params
         }
@@ -94,7 +100,7 @@ class _Api:
     async def tool(self, request: Request) -> Response:
         name = f"{request.path_params['server']}.{request.path_params['tool']}"
         try:
-            return JSONResponse(full_item(self._broker.catalog.lookup(name)))
+            return JSONResponse(full_item(await self._broker.read_tool(name)))
         except UnknownToolError as error:
             raise _NotFoundError(str(error)) from None
 

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import sys
 from contextlib import asynccontextmanager
+from pathlib import Path
 
 import anyio
 import httpx2
 import pytest
 from mcp.server import MCPServer
 
-from broker import Broker
+from broker import Broker, Config, ServerConfig
 from broker.server import BrokerServer, ServeSettings
 from broker.server.http import Address, http_app
 
@@ -17,6 +19,7 @@ pytestmark = pytest.mark.anyio
 
 TOKEN = "0123456789abcdef" * 2
 ADDRESS = Address("127.0.0.1", 8000)
+DESCRIBED = Path(__file__).parents[1] / "servers" / "described.py"
 
 
 @pytest.fixture
@@ -120,6 +123,61 @@ async def test_what_is_not_there_is_said(reached, path, status, said):
         answer = await client.get(path)
         assert answer.status_code == status
         assert answer.json()["error"].startswith(said)
+
+
+@pytest.fixture
+def reached_servers():
+    """An HTTP client of the application over configured servers."""
+
+    @asynccontextmanager
+    async def reach(**servers: ServerConfig):
+        with anyio.fail_after(60):
+            async with Broker(Config(servers=servers), opens_sandbox=False) as broker:
+                app = http_app(BrokerServer(broker, ServeSettings()), ADDRESS)
+                transport = httpx2.ASGITransport(app=app)
+                base = "http://127.0.0.1:8000/api/v1/tools"
+                async with httpx2.AsyncClient(transport=transport, base_url=base) as client:
+                    yield client
+
+    return reach
+
+
+def described(mode: str) -> ServerConfig:
+    return ServerConfig(command=sys.executable, args=("-I", str(DESCRIBED), mode), mode="legacy")
+
+
+async def test_one_tool_is_read_as_a_whole_from_a_server_that_lists_lines(reached_servers):
+    async with reached_servers(post=described("plain"), category=described("plain")) as client:
+        for path in ("/post/send_mail", "/category/send_mail"):
+            answer = await client.get(path)
+            assert answer.json()["inputSchema"]["required"] == ["to"]
+            assert "A mail to nobody is an error." in answer.json()["description"]
+
+
+async def test_a_line_is_no_answer_where_a_server_does_not_describe_the_tool(reached_servers):
+    async with reached_servers(post=described("silent")) as client:
+        answer = await client.get("/post/send_mail")
+        assert (answer.status_code, answer.json()) == (503, {"error": "post does not describe it now."})
+
+
+@pytest.mark.parametrize("is_lazy", [False, True])
+async def test_a_server_that_is_down_is_said_to_be(reached_servers, is_lazy):
+    gone = ServerConfig(command="/no/such/program", lazy=is_lazy)
+    async with reached_servers(gone=gone, category=gone) as client:
+        for path, server in (("/gone/x", "gone"), ("/category/x", "category")):
+            answer = await client.get(path)
+            assert answer.status_code == 503
+            assert answer.json()["error"].startswith(f"{server} is not available: ")
+            assert "/no/such" not in answer.json()["error"]
+
+
+async def test_a_server_that_is_asleep_is_connected_for_a_tool_of_it(reached_servers, faulty):
+    lazy = faulty("plain", lazy=True)
+    async with reached_servers(zoo=lazy, category=lazy) as client:
+        assert (await client.get("/zoo/echo")).json()["name"] == "zoo.echo"
+        assert (await client.get("/category/category.echo")).json()["name"] == "category.echo"
+        for path in ("/zoo/ech", "/category/ech", "/zo/echo"):
+            assert (await client.get(path)).status_code == 404
 
 
 async def test_only_reading_is_possible(reached):
