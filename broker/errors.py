@@ -63,18 +63,17 @@ class UnknownToolError(BrokerError):
     Attributes:
         name: The name that was asked for.
         suggestions: Names of the catalog that look like it, best first.
+        is_ambiguous: Whether the suggestions are the tools of several servers that all have this name.
         is_withdrawn: Whether its server offered it before.
     """
 
     def __init__(
         self, name: str, suggestions: Sequence[str], *, is_ambiguous: bool = False, is_withdrawn: bool = False
     ) -> None:
-        """Say what was asked for and what comes near.
-
-        With `is_ambiguous` the suggestions are the tools of several servers that all have this name.
-        """
+        """Say what was asked for and what comes near; arguments as the attributes."""
         self.name = name
         self.suggestions = tuple(suggestions)
+        self.is_ambiguous = is_ambiguous
         self.is_withdrawn = is_withdrawn
         if is_ambiguous:
             super().__init__(f"Several servers have a tool {name!r}. Say which: {', '.join(self.suggestions)}.")

@@ -134,11 +134,18 @@ def too_many_fetches(seconds: float) -> dict[str, Any]:
     return _error(TOO_MANY_FETCHES, message, retry_after_seconds=round(seconds, 1))
 
 
-def unknown_entry(name: str, near: Sequence[str], available: Sequence[str], *, is_withdrawn: bool) -> dict[str, Any]:
-    """Return the entry of a name that no tool has; `available` are names that there are, the nearest first."""
+def unknown_entry(
+    name: str, near: Sequence[str], available: Sequence[str], *, is_ambiguous: bool, is_withdrawn: bool
+) -> dict[str, Any]:
+    """Return the entry of a name that no tool has, or several; `available` are names that there are.
+
+    `near` are the names nearest to it, or with `is_ambiguous` those of the tools that have it.
+    """
     hint = f" Did you mean {' or '.join(near)}?" if near else ""
     names = dict.fromkeys([*near, *available])
     error = f"There is no tool {one_line(name, 200)!r}{WITHDRAWN if is_withdrawn else ''}.{hint}"
+    if is_ambiguous:
+        error = f"Several servers have a tool {one_line(name, 200)!r}. Say which: {', '.join(near)}."
     return {"error": error, "available_tools": list(names)[:AVAILABLE]}
 
 

@@ -129,9 +129,9 @@ class SearchRequest:
         return 0 if self.cursor is None else offset_of(self.cursor, self.fingerprint())
 
     @property
-    def browses_category(self) -> bool:
-        """Whether it looks through a category, searching for nothing in it."""
-        return self.filters.category is not None and self.detail is Detail.BRIEF and not self.query.strip()
+    def browses(self) -> bool:
+        """Whether it looks through tools, searching for nothing in them."""
+        return self.detail is Detail.BRIEF and not self.query.strip()
 
     def cursor_after(self, count: int) -> str:
         """Return the cursor of what comes after so many tools of this page."""

@@ -208,6 +208,7 @@ class BrokerServer:
                     limits=self._limits,
                     output_tokens=self.settings.output_tokens,
                     resumes=run,
+                    has_scripts=not self._is_tools_mode,
                 )
                 if name == EXECUTE:
                     reply = await self._execute(ctx, surface, arguments)

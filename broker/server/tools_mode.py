@@ -129,6 +129,7 @@ class ToolsMode:
                     name,
                     [offered.get(one, one) for one in near],
                     available,
+                    is_ambiguous=qualified in details.ambiguous,
                     is_withdrawn=qualified in details.withdrawn,
                 )
         left = selection.tools[MOST_TOOLS:]
@@ -180,6 +181,8 @@ class ToolsMode:
     def unknown(self, error: UnknownToolError) -> str:
         """Return what a call of a name that no tool has gets."""
         near = " or ".join(json.dumps(self._names.by_tool().get(one, one)) for one in error.suggestions[:AVAILABLE])
+        if error.is_ambiguous:
+            return f"Several servers have {json.dumps(one_line(error.name, 200))}. Nothing was executed. Take {near}."
         hint = f"Did you mean {near}?" if near else "search_tools finds the tools that there are."
         gone = WITHDRAWN if error.is_withdrawn else ""
         return f"There is no tool {json.dumps(one_line(error.name, 200))}{gone}. Nothing was executed. {hint}"

@@ -23,7 +23,8 @@ from broker.surface.outputs import KeptOutputs
 from broker.surface.replies import OUTPUT_TOKENS, Reply, reply_of
 from broker.surface.sent_arguments import plain_arguments
 from broker.surface.sent_code import plain_code
-from broker.tiers.items import summary_line
+from broker.tiers.items import category_line, summary_line
+from broker.tiers.pages import compact
 from codegen import CheckerError
 from codegen.plain_text import one_line
 from codegen.tool_spec import HINTS
@@ -43,6 +44,9 @@ if TYPE_CHECKING:
 LONGEST_SECONDS = 600.0
 """The longest timeout of a script; who asks for more gets that."""
 
+ALL = "*"
+"""As the category of a search: all categories are listed, instead of tools."""
+
 _MOST_TOOLS = 100
 
 
@@ -58,6 +62,7 @@ class Surface:
         limits: Bounds of each run, the session's when None; `timeout` replaces the wall clock.
         output_tokens: How much of a run's output a reply holds.
         resumes: The recorded run that `execute_code` goes on with, for a request that is repeated.
+        has_scripts: Whether the caller writes scripts: a search at detail `full` gives it stubs, else definitions.
     """
 
     session: Session
@@ -67,6 +72,7 @@ class Surface:
     limits: Limits | None = None
     output_tokens: int = OUTPUT_TOKENS
     resumes: str | None = None
+    has_scripts: bool = True
 
     async def dispatch(
         self, name: str, arguments: Mapping[str, Any] | str | None, watching: Watching | None = None
@@ -86,7 +92,8 @@ class Surface:
             takes = [] if has_right_names else list(schema["properties"])
             return Reply(texts.wrong_arguments(name, fault, takes), is_error=True)
         if name == SEARCH:
-            return await self._search(given)
+            browsed = given.get("category") == ALL
+            return self._categories(given.get("cursor")) if browsed else await self._search(given)
         if name == DETAILS:
             return await self._details(given["tools"])
         return await self._execute(given, watching or Watching())
@@ -111,13 +118,26 @@ class Surface:
         if page.to_describe:
             return await self._in_full(request, page)
         lines, shown = [": ".join(filter(None, entry.values())) for entry in page.entries()], len(page.tools)
-        if request.browses_category:
+        if request.browses:
             lines = [summary_line(item) for item in self.session.summaries(page).items]
             shown = len(lines)
-        return self._reply("\n".join([*lines, *_below(request, page, shown)]) or texts.nothing_found(request.query))
+        if not (lines or page.unknown):
+            lines = [texts.nothing_found(request.query)]
+        return self._reply("\n".join([*lines, *_below(request, page, shown)]))
+
+    def _categories(self, cursor: str | None) -> Reply:
+        try:
+            page = self.session.tiers.categories(cursor)
+        except SearchError as error:
+            return Reply(texts.wrong_arguments(SEARCH, str(error).rstrip(".")), is_error=True)
+        more = [texts.next_categories(page.next_cursor)] if page.next_cursor is not None else []
+        return self._reply("\n".join([*map(category_line, page.items), *more]) or texts.NO_CATEGORIES)
 
     async def _in_full(self, request: SearchRequest, page: SearchPage) -> Reply:
         """Describe the tools of a page, as many as its budget holds; one that is larger is named."""
+        if not self.has_scripts:
+            read = await self.session.read_in_full(page.to_describe)
+            return self._reply("\n".join([*map(compact, read.items), *_below(request, page, len(read.items))]))
         held = await self.session.stubs_of_a_page(page.to_describe)
         details = await self.session.get_tool_details(held.names)
         too_long = [texts.too_long(held.too_long)] if held.too_long else []

@@ -60,6 +60,7 @@ CALL_TOOL = (
 DESCRIBED_FROM_THE_START = " While they fit, all tools are described from the start: no fetch is needed before a call."
 TIMEOUT = "Seconds, 30 by default"
 SESSION = "Session name from an earlier reply"
+NO_CATEGORIES = "There are no tools, and no categories. The server may still be connecting: search again in a moment."
 OUTPUT_RESOURCE = "The output of a run that was too long for its reply, from a character offset on."
 TOO_MANY_RUNS = "Too many scripts are running and waiting here. Nothing was executed; try again in a moment."
 TOO_MANY_SESSIONS = (
@@ -176,6 +177,11 @@ def too_many_tools(left: int, most: int) -> str:
 def nothing_found(query: str) -> str:
     """Return that a search found nothing."""
     return f'No tool matches {json.dumps(query[:80])}. Try other words, or search_tools({{"query": ""}}) for all.'
+
+
+def next_categories(cursor: str) -> str:
+    """Return how to get the next page of categories."""
+    return f'More categories: repeat the search with cursor="{cursor}".'
 
 
 def too_long(names: Sequence[str]) -> str:

@@ -54,6 +54,12 @@ def category_item(name: str, entries: Sequence[CatalogEntry], popular: Sequence[
     }
 
 
+def category_line(item: dict[str, Any]) -> str:
+    """Return a category on one line."""
+    counts = ", ".join(f"{item[what]} {what if item[what] != 1 else what[:-1]}" for what in ("tools", "servers"))
+    return f"{item['name']} ({counts}): {item['about']}. Popular: {', '.join(item['popular'])}."
+
+
 def summary_item(entry: CatalogEntry, calls: ToolStatistics) -> dict[str, Any]:
     """Return a tool in a sentence: its top-level parameters, what it returns, and how long a call takes.
 

@@ -65,11 +65,12 @@ class Finder:
         filters = replace(request.filters, servers=servers)
         request = replace(request, filters=filters, mode=self._mode if request.mode is Mode.AUTO else request.mode)
         asked = self._upstreams.keys() if servers is None else servers
-        await self._wake(asked, request)
+        woken = await self._wake(asked, request)
         await self._let_start(asked)
         page = await self._catalog.tool_search.search(request)
         about_category = self._about_category(request)
-        notes = (*page.notes, *unknown, *self._about_servers(asked), *about_category, *self._overview(request))
+        of_servers = (*unknown, *self._about_woken(woken, page), *self._about_servers(asked))
+        notes = (*page.notes, *of_servers, *about_category, *self._overview(request))
         return replace(page, notes=notes, unknown=(*unknown, *about_category))
 
     def _servers(self, request: SearchRequest) -> tuple[tuple[str, ...] | None, list[str]]:
@@ -81,7 +82,8 @@ class Finder:
         notes = [unknown_name("server", name, known) for name in asked if name not in known]
         return tuple(name for name in asked if name in known), notes
 
-    async def _wake(self, servers: Iterable[str], request: SearchRequest) -> None:
+    async def _wake(self, servers: Iterable[str], request: SearchRequest) -> list[Upstream]:
+        """Connect the servers that the search is about; return those that no search has seen before."""
         named = request.filters.servers is not None
         wanted = set(stems(request.query[:QUERY_CHARACTERS])) - stop_stems()
         chosen = [
@@ -89,7 +91,9 @@ class Finder:
             for name in servers
             if (upstream := self._upstreams.get(name)) and (named or _never_seen(upstream.status, wanted))
         ]
+        unseen = [upstream for upstream in chosen if not upstream.status.tool_count]
         await all_needed(chosen, WAKE_SECONDS)
+        return unseen
 
     async def _let_start(self, servers: Iterable[str]) -> None:
         with anyio.move_on_after(START_SECONDS):
@@ -97,6 +101,17 @@ class Finder:
                 upstream = self._upstreams.get(name)
                 if upstream is not None and _is_starting(upstream.status):
                     await upstream.settled()
+
+    @staticmethod
+    def _about_woken(woken: Iterable[Upstream], page: SearchPage) -> Iterator[str]:
+        """Tell of servers that a search has connected for nothing: their tools have other words than it."""
+        found = {spec.server for spec in page.tools}
+        for status in (upstream.status for upstream in woken):
+            if status.tool_count and status.name not in found:
+                yield (
+                    f"{status.name} was connected for this search; none of its {status.tool_count} tools is among "
+                    f'these. server="{status.name}" lists them.'
+                )
 
     def _about_servers(self, asked: Iterable[str]) -> Iterator[str]:
         statuses = [self._upstreams[name].status for name in asked if name in self._upstreams]
@@ -127,7 +142,8 @@ class Finder:
             return
         largest = sorted(members, key=lambda name: (-len(members[name]), name))
         named = few([f"{one_line(name, 60)} ({len(members[name])})" for name in largest], _CATEGORIES)
-        yield f"Categories, with category=…: {named}."
+        rest = '; category="*" tells of all' if len(members) > _CATEGORIES else ""
+        yield f"Categories, with category=…: {named}{rest}."
 
 
 def _is_starting(status: ServerStatus) -> bool:

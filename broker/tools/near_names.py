@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import difflib
 import re
+from collections import defaultdict
 from typing import TYPE_CHECKING
 
 from codegen.near_names import likeliest, pairs_of
@@ -48,8 +49,10 @@ class NearNames:
         names = {one.lower()[:_NAME_CHARACTERS]: one for one in likely}
         alike = difflib.get_close_matches(wanted, names, n=SUGGESTIONS)
         near = [names[match] for match in alike if _is_alike(wanted, match)]
-        bare_names = {self._bare[one][:_NAME_CHARACTERS]: one for one in likely}
-        near += [bare_names[match] for match in difflib.get_close_matches(bare, bare_names, n=SUGGESTIONS)]
+        of_bare: dict[str, list[str]] = defaultdict(list)
+        for one in likely:
+            of_bare[self._bare[one][:_NAME_CHARACTERS]].append(one)
+        near += [one for match in difflib.get_close_matches(bare, of_bare, n=SUGGESTIONS) for one in of_bare[match]]
         return tuple(dict.fromkeys([*same, *near]))[:SUGGESTIONS]
 
     def _read(self, tools: Iterable[CatalogEntry]) -> dict[str, frozenset[str]]:

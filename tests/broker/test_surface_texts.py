@@ -99,6 +99,7 @@ CASES = {
     "too_many_tools": lambda name: texts.too_many_tools(9_900, 100),  # noqa: ARG005
     "nothing_found": texts.nothing_found,
     "too_long": lambda name: texts.too_long([name, "git.git_log"]),
+    "next_categories": lambda name: texts.next_categories("abc"),  # noqa: ARG005
     "next_page": lambda name: texts.next_page("abc"),  # noqa: ARG005
     "no_resource": texts.no_resource,
     "interrupted": lambda name: run_texts.interrupted("run_0123456789abcdef", f"2 calls had been answered. {name}"),

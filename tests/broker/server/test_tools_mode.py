@@ -347,3 +347,27 @@ async def test_clients_are_told_once_when_what_they_were_listed_is_different(off
 async def test_in_mode_code_no_change_of_the_listing_is_promised(offered):
     async with offered(served_mode="code") as client:
         assert not client.server_capabilities.tools.list_changed
+
+
+async def test_a_search_in_full_delivers_definitions_which_make_the_tools_callable(offered):
+    async with offered() as client:
+        reply = await client.call_tool("search_tools", {"query": "numbers", "detail": "full"})
+        definition = json.loads(reply.content[0].text.splitlines()[0])
+        assert (definition["name"], sorted(definition["inputSchema"]["properties"])) == ("desk.add", ["a", "b"])
+        assert (await client.call_tool(definition["name"], {"a": 1})).structured_content == {"result": 3}
+
+
+async def test_a_name_that_several_servers_have_is_said_to_be_of_several():
+    servers = {name: says(name, "say") for name in ("one", "two")}
+    async with Broker(servers=servers, opens_sandbox=False) as broker:
+        make = BrokerServer(broker, ServeSettings(mode="tools"))
+        async with Client(make.mcp) as client:
+            document = await read(client, "say")
+            assert document["say"] == {
+                "error": "Several servers have a tool 'say'. Say which: one__say, two__say.",
+                "available_tools": ["one__say", "two__say"],
+            }
+            with pytest.raises(
+                MCPError, match=r'Several servers have "say"\. Nothing was executed\. Take "one__say" or'
+            ):
+                await client.call_tool("say", {})

@@ -83,6 +83,12 @@ def test_a_bare_name_is_compared_with_bare_names(catalog):
     assert catalog.suggest("clss") == ("my-files.class",)
 
 
+def test_tools_of_several_servers_that_have_the_nearest_name_are_all_suggested(catalog):
+    for server in ("git", "hub"):
+        catalog.replace(server, [spec(server, "combine")])
+    assert set(catalog.suggest("combin")) == {"git.combine", "hub.combine"}
+
+
 def test_the_name_of_their_server_does_not_make_names_alike(catalog):
     catalog.replace("hub", [spec("hub", name) for name in ("sec", "is_even", "std", "write_range")])
     assert catalog.suggest("hub.zzz_dev") == ()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 from inspect import Parameter, Signature
-from itertools import pairwise
+from itertools import pairwise, product
 
 import pytest
 from mcp import types as t
@@ -266,6 +266,54 @@ async def test_searching_a_category_for_nothing_gives_summaries_with_parameters_
         assert by_words.text == "desk.add: Adds two numbers."
 
 
+async def test_an_empty_query_tells_what_the_tools_take(desk):
+    async with Broker(servers={"desk": desk}) as broker:
+        reply = await broker.session().dispatch("search_tools", {"query": ""})
+        assert reply.text.splitlines() == [
+            "desk.add(a, b) -> result: Adds two numbers.",
+            "desk.note(text) -> result: Keeps a note.",
+        ]
+
+
+async def test_all_categories_are_listed_page_by_page_within_their_budget(desk):
+    async with Broker(servers={"desk": desk}) as broker:
+        session = broker.session()
+        reply = await session.dispatch("search_tools", {"category": "*"})
+        assert reply.text == "desk (2 tools, 1 server): Tools of desk. Popular: add, note."
+        areas = [f"{''.join(letters)}{'x' * 40}" for letters in product("abcde", repeat=3)]
+        broker.catalog.replace("desk", [replace(TOOL, name=f"az_{area}_{n}") for area in areas for n in range(20)])
+        *_, overview, _ = (await session.dispatch("search_tools", {})).text.splitlines()
+        assert overview.endswith('and 105 more; category="*" tells of all.')
+        seen, cursor, pages = [], None, 0
+        while cursor is not None or not pages:
+            arguments = {"category": "*"} | ({"cursor": cursor} if cursor else {})
+            text = (await session.dispatch("search_tools", arguments)).text
+            assert broker.tiers.counter.count(text) <= BUDGETS[Tier.CATEGORIES]
+            seen += [line.partition(" (")[0] for line in text.splitlines() if " tools, " in line]
+            cursor = text.partition('cursor="')[2].partition('"')[0] or None
+            pages += 1
+        assert seen == [f"desk/{area}" for area in areas]
+        assert pages > 1
+        wrong = await session.dispatch("search_tools", {"category": "*", "cursor": "x"})
+        assert wrong.is_error
+        assert "cursor" in wrong.text
+
+
+async def test_a_server_that_was_connected_for_nothing_is_named(desk, faulty):
+    async with Broker(
+        Config(servers={"zoo": faulty("plain", lazy=True, about="zebras")}), servers={"desk": desk}
+    ) as broker:
+        session = broker.session()
+        reply = await session.dispatch("search_tools", {"query": "zebras"})
+        assert reply.text.splitlines() == [
+            'No tool matches "zebras". Try other words, or search_tools({"query": ""}) for all.',
+            'zoo was connected for this search; none of its 1 tools is among these. server="zoo" lists them.',
+        ]
+        again = await session.dispatch("search_tools", {"query": "zebras"})
+        assert again.text.startswith("No tool matches")
+        assert "zoo" not in again.text
+
+
 async def test_summaries_stay_within_their_budget_and_go_on_where_it_ended(desk):
     async with Broker(servers={"desk": desk}) as broker:
         long: dict[str, object] = {f"parameter_{number}_{'x' * 40}": {} for number in range(20)}
@@ -313,7 +361,7 @@ async def test_only_the_beginning_of_a_query_is_read(desk, faulty):
     ("arguments", "said"),
     [
         ({"query": "^desk.n", "mode": "regex"}, "desk.note: Keeps a note."),
-        ({"query": "", "annotations": {"readOnlyHint": True}}, "desk.peek: Looks."),
+        ({"query": "", "annotations": {"readOnlyHint": True}}, "desk.peek() -> result: Looks."),
         ({"query": "", "annotations": {"readOnlyHint": True, "destructiveHint": True}}, "No tool matches"),
         ({"query": "(", "mode": "regex"}, "search_tools was not called: The regular expression cannot be used"),
         ({"query": "x", "mode": "hybrid"}, "search_tools was not called: There is no embedder"),
