@@ -12,6 +12,7 @@ import json
 from typing import TYPE_CHECKING, Any
 
 import anyio
+import mcp.types as t
 from mcp import MCPError
 from mcp.server.subscriptions import InMemorySubscriptionBus, ListenHandler, ToolsListChanged
 from mcp.types.version import MODERN_PROTOCOL_VERSIONS
@@ -41,8 +42,14 @@ class Announcer:
         self._bus = InMemorySubscriptionBus()
         self._older: dict[str, Any] = {}
         self._told: str | None = None
-        self.listen = ListenHandler(self._bus)
-        """Answers `subscriptions/listen`."""
+        self._listen = ListenHandler(self._bus)
+
+    async def listen(
+        self, ctx: ServerRequestContext[Any, Any], params: t.SubscriptionsListenRequestParams
+    ) -> t.SubscriptionsListenResult:
+        """Answer `subscriptions/listen`; of all that can be asked for, only changes of the tools are acknowledged."""
+        only_tools = t.SubscriptionFilter(tools_list_changed=params.notifications.tools_list_changed)
+        return await self._listen(ctx, params.model_copy(update={"notifications": only_tools}))
 
     def note(self, ctx: ServerRequestContext[Any, Any]) -> None:
         """Remember a client that was given the listing and cannot subscribe; the first listing starts the watching."""

@@ -246,18 +246,21 @@ class _Server(Server[_State]):
 
     has_changing_tools = False
 
-    def create_initialization_options(
+    def get_capabilities(
         self,
         notification_options: NotificationOptions | None = None,
         experimental_capabilities: dict[str, dict[str, Any]] | None = None,
         extensions: dict[str, dict[str, Any]] | None = None,
-    ) -> Any:
-        """Return the options of the older handshake; over HTTP the SDK calls this without any."""
-        return super().create_initialization_options(
-            notification_options or NotificationOptions(tools_changed=self.has_changing_tools),
-            experimental_capabilities,
-            extensions,
+        *,
+        protocol_version: str | None = None,
+    ) -> t.ServerCapabilities:
+        """Return the same of tools and resources in both eras; the SDK has all change if anybody can subscribe."""
+        capabilities = super().get_capabilities(
+            notification_options, experimental_capabilities, extensions, protocol_version=protocol_version
         )
+        tools = t.ToolsCapability(list_changed=self.has_changing_tools)
+        resources = t.ResourcesCapability(subscribe=False, list_changed=False)
+        return capabilities.model_copy(update={"tools": tools, "resources": resources})
 
 
 def _result(reply: Reply) -> t.CallToolResult:
