@@ -137,7 +137,7 @@ def test_the_keys_of_serve_have_their_defaults_beside_them():
         ("config.md", Config),
         ("serving.md", ServeSettings),
         ("serving.md", OAuthSettings),
-        ("disclosure.md", DisclosureSettings),
+        ("config.md", DisclosureSettings),
         ("recordings.md", RecordingSettings),
         ("authorization.md", PolicyConfig),
     ],
