@@ -313,7 +313,7 @@ def test_the_definitions_cost_a_model_at_most_500_tokens(api, encoding):
 
 
 @pytest.mark.parametrize("count", [0, 3, 500])
-@pytest.mark.parametrize("shape", ["server_number_{}", "my-server-{}", "srv_{}_prod", "a{}"])
+@pytest.mark.parametrize("shape", ["server_number_{}", "my-server-{}", "srv_{}_prod", "team-{}-github"])
 def test_the_instructions_cost_a_model_less_than_150_tokens(shape, count, encoding):
     text = texts.instructions([shape.format(number) for number in range(count)]) + texts.DESCRIBED_FROM_THE_START
     assert len(encoding.encode(text)) < 150
