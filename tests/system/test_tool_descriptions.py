@@ -31,6 +31,8 @@ MANY = {
     "python 2025": [PYTHON, "legacy"],
     "typescript 2025": TYPESCRIPT,
 }
+VERSIONS = {"python 2026": "2026-07-28", "python 2025": "2025-11-25", "typescript 2025": "2025-11-25"}
+"""What each has to settle on with the server."""
 
 
 class Client:
@@ -123,7 +125,9 @@ def connect(request, python, serve_arguments, environment, folder):
             stdout=subprocess.PIPE,
             text=True,
         ) as process:
-            yield Client(process)
+            client = Client(process)
+            assert client.hello["version"] == VERSIONS[kind]
+            yield client
             process.kill()
 
     return start

@@ -10,11 +10,13 @@ const headers = process.env.TOKEN ? { Authorization: `Bearer ${process.env.TOKEN
 const transport = target.startsWith("http")
   ? new StreamableHTTPClientTransport(new URL(target), { requestInit: { headers } })
   : new StdioClientTransport({ command: target, args, env: process.env, stderr: "inherit" });
+let version = null;
+transport.onmessage = (message) => (version ??= message.result?.protocolVersion);
 const client = new Client({ name: "test", version: "1" });
 await client.connect(transport);
 
 const say = (message) => process.stdout.write(JSON.stringify(message) + "\n");
-say({ instructions: client.getInstructions(), version: "2025" });
+say({ instructions: client.getInstructions(), version });
 for await (const line of createInterface({ input: process.stdin })) {
   const [method, params] = JSON.parse(line);
   try {
