@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import ast
 import json
+import sys
+from pathlib import Path
 
 import pytest
+
+FAULTY = Path(__file__).parents[1] / "servers" / "faulty.py"
 
 
 def test_list_prints_names_and_one_line_each(codemode, config):
@@ -69,6 +73,19 @@ def test_servers_are_listed_with_how_they_are(codemode, config):
     finished = codemode("tools", "servers", "-c", config)
     assert (finished.returncode, finished.stderr) == (0, "")
     assert finished.stdout == "odd\tready\t3\t\n"
+
+
+def test_servers_tell_who_is_asleep_and_what_was_left_out(codemode, write_config, odd):
+    faulty = {"command": sys.executable, "args": ["-I", str(FAULTY), "malformed_tools"]}
+    config = write_config({"odd": odd | {"lazy": True, "about": "odd things"}, "faulty": faulty})
+    finished = codemode("tools", "servers", "-c", config)
+    assert (finished.returncode, finished.stderr) == (0, "")
+    asleep, malformed = finished.stdout.splitlines()
+    assert asleep == "odd\tasleep\t0\todd things"
+    assert malformed.startswith("faulty\tready\t3\tleft out tool 1 of a page: it is not a JSON object; ")
+    assert "left out the tool 'no_schema': its inputSchema is not a JSON object" in malformed
+    connected = codemode("tools", "servers", "-c", config, "--connect").stdout.splitlines()
+    assert connected == ["odd\tready (lazy)\t3\todd things", malformed]
 
 
 def test_a_search_at_detail_full_prints_stubs_as_many_as_are_asked_for(codemode, config):
