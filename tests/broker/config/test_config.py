@@ -199,6 +199,14 @@ WRONG = {
         {"mcpServers": {}, "disclosure": {"embedder": "mine.Embedder"}},
         "mcp.json: disclosure.embedder: must name a class as package.module:Name",
     ),
+    "less than a hundredth of the window": (
+        {"mcpServers": {}, "disclosure": {"describe": "auto", "context_share": 0.009}},
+        "mcp.json: disclosure.context_share: must be greater than or equal to 0.01",
+    ),
+    "more than a twentieth of the window": (
+        {"mcpServers": {}, "disclosure": {"describe": "auto", "context_share": 0.051}},
+        "mcp.json: disclosure.context_share: must be less than or equal to 0.05",
+    ),
     "a label of two words": (
         servers(git={"command": "x", "labels": ["very private"]}),
         "mcp.json: server 'git': labels.0: must be a word in small letters, as 'private'",
@@ -306,6 +314,12 @@ def test_a_wrong_config_says_what_to_change(document, message):
         parse(document)
     assert str(caught.value) == message
     assert SECRET not in str(caught.value)
+
+
+@pytest.mark.parametrize(("given", "share"), [({}, 0.03), *(({"context_share": one}, one) for one in (0.01, 0.05))])
+def test_definitions_may_take_one_to_five_hundredths_of_the_window_and_three_where_nobody_says(given, share):
+    config = parse({"mcpServers": {}, "disclosure": {"describe": "auto", **given}})
+    assert (config.disclosure.describe, config.disclosure.context_share) == ("auto", share)
 
 
 @pytest.mark.filterwarnings("ignore:Default value:pydantic.json_schema.PydanticJsonSchemaWarning")
