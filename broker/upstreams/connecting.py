@@ -29,7 +29,7 @@ from broker.upstreams.http_messages import watched
 from broker.upstreams.http_trail import HttpTrail
 from broker.upstreams.in_process import InProcessDispatcher
 from broker.upstreams.plain_tools import PlainToolsDispatcher
-from broker.upstreams.raw_dispatcher import RawDispatcher
+from broker.upstreams.probing import ProbingDispatcher
 from broker.upstreams.stdio import stdio_streams
 
 if TYPE_CHECKING:
@@ -63,10 +63,10 @@ async def connect(
     """
     async with AsyncExitStack() as stack:
         dispatcher = await _open(stack, target, mode, connection, process)
-        raw = RawDispatcher(dispatcher, lambda: session.protocol_version)
+        wire = ProbingDispatcher(dispatcher)
         requests = connection.requests
         session = ClientSession(
-            dispatcher=raw,
+            dispatcher=wire,
             message_handler=connection.on_message,
             client_info=_client_info(),
             elicitation_callback=connection.elicit if requests.elicits else None,
@@ -74,7 +74,7 @@ async def connect(
         )
         await stack.enter_async_context(session)
         await _negotiate(session, mode)
-        connection.begin(session, raw)
+        connection.begin(session, wire)
         yield
 
 

@@ -18,7 +18,6 @@ from mcp.types.version import MODERN_PROTOCOL_VERSIONS
 
 from broker.upstreams.back_off import BackOff
 from broker.upstreams.http_trail import SESSION_OVER, HttpTrail, SentCall
-from broker.upstreams.raw_dispatcher import RAW, RawDispatcher
 from broker.upstreams.upstream_requests import RefusedError
 
 if TYPE_CHECKING:
@@ -26,6 +25,7 @@ if TYPE_CHECKING:
 
     from mcp.shared.dispatcher import CallOptions, ProgressFnT
 
+    from broker.upstreams.probing import ProbingDispatcher
     from broker.upstreams.upstream_requests import Reply, UpstreamRequests
 
 _RESOURCE_PAGES = 5
@@ -51,10 +51,9 @@ class AnswerLostError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """One page of a listing: tools as received, the names the protocol forbids to use, the next cursor."""
+    """One page of a listing: tools as received, the next cursor."""
 
     tools: Any
-    forbidden: frozenset[str]
     cursor: Any
 
 
@@ -79,7 +78,7 @@ class Connection:
     _calls: int = 0
     _failing: str = ""
     _session: ClientSession | None = None
-    _wire: RawDispatcher | None = None
+    _wire: ProbingDispatcher | None = None
 
     @property
     def session(self) -> ClientSession:
@@ -94,12 +93,12 @@ class Connection:
         return self.session.protocol_version or ""
 
     @property
-    def _dispatcher(self) -> RawDispatcher:
+    def _dispatcher(self) -> ProbingDispatcher:
         if self._wire is None:
             raise RuntimeError("the connection is not open")
         return self._wire
 
-    def begin(self, session: ClientSession, wire: RawDispatcher) -> None:
+    def begin(self, session: ClientSession, wire: ProbingDispatcher) -> None:
         """Take the negotiated session, and the dispatcher that carries it."""
         self._session, self._wire = session, wire
 
@@ -120,11 +119,21 @@ class Connection:
         Raises:
             MCPError: The server answered with an error, or the connection ended.
         """
-        result = await self.session.list_tools(params=t.PaginatedRequestParams(cursor=cursor))
-        raw = self._dispatcher.take((result.meta or {})[RAW])
-        offered = (result.meta or {})["offered"]
-        forbidden = frozenset(offered) - {tool.name for tool in result.tools}
-        return Page(raw.get("tools"), forbidden, raw.get("nextCursor"))
+        # Not through the session: it validates a page as a whole, however much a server has put there.
+        params: dict[str, Any] = {} if cursor is None else {"cursor": cursor}
+        options: CallOptions = {}
+        self.session._stamp({"method": "tools/list", "params": params}, options)  # noqa: SLF001  # no public way
+        raw = await self._dispatcher.send_raw_request("tools/list", params, options)
+        return Page(raw.get("tools"), raw.get("nextCursor"))
+
+    @property
+    def repeats_arguments(self) -> bool:
+        """Whether calls repeat arguments in headers, where a tool's definition asks for it with x-mcp-header."""
+        return self.protocol_version in MODERN_PROTOCOL_VERSIONS
+
+    def repeat_arguments(self, headers: dict[str, dict[tuple[str, ...], str]]) -> None:
+        """Take the headers of all tools that have some: by tool and property, as the SDK's `x_mcp_header_map`."""
+        self.session._x_mcp_header_maps = headers  # noqa: SLF001  # there is no public way
 
     async def call_tool(
         self,

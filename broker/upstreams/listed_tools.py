@@ -24,7 +24,9 @@ if TYPE_CHECKING:
     from broker.upstreams.server_config import ServerConfig
     from codegen import ToolSpec
 
-_PAUSE_SECONDS = 1.0
+_LEAST_PAUSE_SECONDS = 1.0
+_MOST_PAUSE_SECONDS = 60.0
+_PAUSE_FACTOR = 4
 
 
 class ListedTools:
@@ -67,16 +69,20 @@ class ListedTools:
         self._on_listing(self._server, self.listing)
 
     async def refresh_when_changed(self, connection: Connection) -> None:
-        """List again after a change, at most once a second however many changes are announced; until cancelled."""
+        """List again after a change, at most once a second however many changes are announced; until cancelled.
+
+        A listing that took long is followed by a pause four times as long, a minute at most.
+        """
         while True:
             await self._changed.wait()
             self._changed = anyio.Event()
+            began = anyio.current_time()
             try:
                 with anyio.fail_after(self._settings.connect_timeout_seconds):
                     await self.refresh(connection)
             except (MCPError, ReplyError, TimeoutError, ValidationError, RuntimeError) as error:
                 logger().warning("listing failed", server=self._server, error=type(error).__name__)
-            await anyio.sleep(_PAUSE_SECONDS)
+            await anyio.sleep(_pause_after(anyio.current_time() - began))
 
     async def describe(self, connection: Connection, names: Sequence[str]) -> list[ToolSpec]:
         """Return the full definitions of tools that were listed with a line each, as far as they can be read.
@@ -92,3 +98,8 @@ class ListedTools:
         except (MCPError, ValidationError, RuntimeError) as error:
             logger().warning("descriptions failed", server=self._server, error=type(error).__name__)
             raise UnavailableError(self._server, f"{self._server} did not describe its tools.") from None
+
+
+def _pause_after(seconds: float) -> float:
+    """Return how long no listing follows one that took so long: to read it may be much of what the broker does."""
+    return min(max(_PAUSE_FACTOR * seconds, _LEAST_PAUSE_SECONDS), _MOST_PAUSE_SECONDS)

@@ -1,21 +1,28 @@
 """The pages of a server's `tools/list` to tool specifications, each tool judged alone.
 
 Above: listed_tools.py. Below: one connection's pages. Everything in a page was written by the server: a malformed
-tool is left out and named, the others are used; endless pages, and those that go in circles, are cut.
+tool is left out and named, the others are used; endless pages, and those that go in circles, are cut. Other tasks
+have their turn between two tools.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from mcp.shared.inbound import find_invalid_x_mcp_header, x_mcp_header_map
+
 from broker.errors import ReplyError
+from broker.upstreams.definition_size import is_deeper, size_of
 from codegen import ToolAnnotations, ToolSpec
 from codegen.plain_text import one_line
 from codegen.tool_spec import HINTS
+from sandbox.pace import PACE
 
 if TYPE_CHECKING:
-    from broker.upstreams.connection import Connection, Page
+    from collections.abc import Iterable
+
+    from broker.upstreams.connection import Connection
     from broker.upstreams.server_config import ServerConfig
 
 NAME_CHARACTERS = 256
@@ -25,9 +32,15 @@ DEPTH = 200
 LISTING_BYTES = 64 * 1024 * 1024
 """What the definitions of one server may take in memory together, or more where more than a thousand are allowed."""
 
+DEFINITION_BYTES = 8 * 1024 * 1024
+"""What one definition may take in memory: while it is read, no other task has its turn."""
+
+MOST_LEFT_OUT = 1_000
+"""How many entries may be of no use before the rest of a listing is not looked at."""
+
 _TOOL_BYTES = 64 * 1024
-_VALUE_BYTES = 64
 _MOST_PROBLEMS = 20
+_READ = ("title", "description", "inputSchema", "outputSchema")
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,58 +65,97 @@ async def list_tools(connection: Connection, server: str, settings: ServerConfig
         ReplyError: A page is not a listing.
         MCPError: The server answered with an error, or the connection ended.
     """
-    tools: dict[str, ToolSpec] = {}
-    problems: list[str] = []
-    max_pages, max_tools = settings.max_pages, settings.max_tools
-    cursor: str | None = None
-    seen: set[str] = set()
-    room = most_bytes = max(LISTING_BYTES, max_tools * _TOOL_BYTES)
-    for _ in range(max_pages):
-        page = await connection.list_page(cursor)
-        before = len(tools)
-        _take(page, server, settings, tools, problems)
-        for spec in list(tools.values())[before:]:
-            room -= _size(spec)
-            if room < 0:
-                del tools[spec.name]
-        if room < 0:
-            problems.append(f"its tools take more than {most_bytes >> 20} MiB; the listing was cut there")
-            break
-        if len(tools) > max_tools:
-            problems.append(f"more than {max_tools} tools are offered; raise max_tools to use the others")
-            break
-        # An empty text is a cursor like any other.
-        if page.cursor is None:
-            break
-        if not isinstance(page.cursor, str) or page.cursor in seen:
-            problems.append("its pages of tools go round; the listing was cut there")
-            break
-        cursor = page.cursor
-        seen.add(cursor)
-    else:
-        problems.append(f"more than {max_pages} pages of tools are offered; raise max_pages to use the others")
+    reading = _Reading(server, settings, repeats_arguments=connection.repeats_arguments)
+    cut = await _read_pages(connection, reading)
+    connection.repeat_arguments(reading.headers)
+    problems = reading.problems
     if len(problems) > _MOST_PROBLEMS:
         problems[_MOST_PROBLEMS:] = [f"and {len(problems) - _MOST_PROBLEMS} more problems of its listing"]
-    return Listing(tuple(tools.values())[:max_tools], tuple(problems))
+    return Listing(tuple(reading.tools.values()), (*problems, cut) if cut else tuple(problems))
 
 
-def _take(page: Page, server: str, settings: ServerConfig, tools: dict[str, ToolSpec], problems: list[str]) -> None:
-    if not isinstance(page.tools, list):
-        raise ReplyError(server, f"{server} answered tools/list without a list of tools.")
-    for index, tool in enumerate(page.tools):
-        name = tool.get("name") if isinstance(tool, dict) else None
-        if isinstance(name, str) and not settings.offers(name):
-            continue
-        spec = spec_of(server, tool)
+async def _read_pages(connection: Connection, reading: _Reading) -> str:
+    """Read page after page; return why the listing was cut, or an empty text."""
+    cursor: str | None = None
+    seen: set[str] = set()
+    max_pages = reading.settings.max_pages
+    for _ in range(max_pages):
+        page = await connection.list_page(cursor)
+        if not isinstance(page.tools, list):
+            raise ReplyError(reading.server, f"{reading.server} answered tools/list without a list of tools.")
+        if cut := await reading.take(page.tools):
+            return cut
+        # An empty text is a cursor like any other.
+        if page.cursor is None:
+            return ""
+        if not isinstance(page.cursor, str) or page.cursor in seen:
+            return "its pages of tools go round; the listing was cut there"
+        cursor = page.cursor
+        seen.add(cursor)
+    return f"more than {max_pages} pages of tools are offered; raise max_pages to use the others"
+
+
+@dataclass(slots=True)
+class _Reading:
+    """A listing as far as it was read.
+
+    Attributes:
+        tools: The usable tools.
+        headers: Of those, the headers of their calls, where they have some.
+        problems: What was wrong with the others.
+    """
+
+    server: str
+    settings: ServerConfig
+    repeats_arguments: bool
+    tools: dict[str, ToolSpec] = field(default_factory=dict)
+    headers: dict[str, dict[tuple[str, ...], str]] = field(default_factory=dict)
+    problems: list[str] = field(default_factory=list)
+    size: int = 0
+
+    async def take(self, entries: Iterable[Any]) -> str:
+        """Take the tools of a page; return why the rest of the listing is not looked at, or an empty text."""
+        for index, entry in enumerate(entries):
+            if PACE.is_due:
+                await PACE.give_way()
+            name = entry.get("name") if isinstance(entry, dict) else None
+            if isinstance(name, str) and not self.settings.offers(name):
+                continue
+            spec = self._usable(entry, index)
+            if isinstance(spec, str):
+                self.problems.append(f"left out {spec}")
+                if len(self.problems) > MOST_LEFT_OUT:
+                    return f"more than {MOST_LEFT_OUT} entries of its listing are of no use; the listing was cut there"
+            elif cut := self._add(spec):
+                return cut
+        return ""
+
+    def _usable(self, entry: Any, index: int) -> ToolSpec | str:
+        """Return the specification of an entry, or which entry is of no use and why."""
+        name = entry.get("name") if isinstance(entry, dict) else None
+        shown = one_line(name, 80)
+        if isinstance(name, str) and name in self.tools:
+            return f"a second tool named {shown!r}"
+        spec = spec_of(self.server, entry)
         if isinstance(spec, str):
-            shown = one_line(name, 80)
-            problems.append(f"left out {f'the tool {shown!r}' if shown else f'tool {index + 1} of a page'}: {spec}")
-        elif spec.name in page.forbidden:
-            problems.append(f"left out the tool {one_line(spec.name, 80)!r}: its x-mcp-header is not valid")
-        elif spec.name in tools:
-            problems.append(f"left out a second tool named {one_line(spec.name, 80)!r}")
-        else:
-            tools[spec.name] = spec
+            return f"the tool {shown!r}: {spec}" if shown else f"tool {index + 1} of a page: {spec}"
+        if self.repeats_arguments and find_invalid_x_mcp_header(spec.input_schema) is not None:
+            return f"the tool {shown!r}: its x-mcp-header is not valid"
+        return spec
+
+    def _add(self, spec: ToolSpec) -> str:
+        """Add a tool; return why the listing is cut instead, or an empty text."""
+        max_tools = self.settings.max_tools
+        most_bytes = max(LISTING_BYTES, max_tools * _TOOL_BYTES)
+        self.size += size_of([spec.title, spec.description, spec.input_schema, spec.output_schema], most_bytes)
+        if self.size > most_bytes:
+            return f"its tools take more than {most_bytes >> 20} MiB; the listing was cut there"
+        if len(self.tools) == max_tools:
+            return f"more than {max_tools} tools are offered; raise max_tools to use the others"
+        self.tools[spec.name] = spec
+        if self.repeats_arguments and (headers := x_mcp_header_map(spec.input_schema)):
+            self.headers[spec.name] = headers
+        return ""
 
 
 def spec_of(server: str, tool: Any) -> ToolSpec | str:
@@ -130,41 +182,19 @@ def spec_of(server: str, tool: Any) -> ToolSpec | str:
 def _fault_of(tool: Any) -> str:
     if not isinstance(tool, dict):
         return "it is not a JSON object"
-    name = tool.get("name")
+    if fault := _fault_of_name(tool.get("name")):
+        return fault
+    for schema in ("inputSchema", "outputSchema"):
+        if not isinstance(tool.get(schema), dict) and (schema == "inputSchema" or tool.get(schema) is not None):
+            return f"its {schema} is not a JSON object"
+    if size_of(read := [tool.get(key) for key in _READ], DEFINITION_BYTES) > DEFINITION_BYTES:
+        return f"its definition takes more than {DEFINITION_BYTES >> 20} MiB"
+    return f"it is nested deeper than {DEPTH} levels" if is_deeper(read, DEPTH) else ""
+
+
+def _fault_of_name(name: Any) -> str:
     if not isinstance(name, str) or not name:
         return "it has no name"
     if not name.isascii() and name != name.encode("utf-8", "replace").decode():
         return "its name holds half of a surrogate pair"
-    if len(name) > NAME_CHARACTERS:
-        return f"its name is longer than {NAME_CHARACTERS} characters"
-    for schema in ("inputSchema", "outputSchema"):
-        if not isinstance(tool.get(schema), dict) and (schema == "inputSchema" or tool.get(schema) is not None):
-            return f"its {schema} is not a JSON object"
-    return f"it is nested deeper than {DEPTH} levels" if _is_deeper(tool, DEPTH) else ""
-
-
-def _is_deeper(value: Any, levels: int) -> bool:
-    """Tell whether lists and objects are nested deeper than so many levels, without recursion."""
-    level = [value]
-    for _ in range(levels):
-        inside = [list(one.values()) if isinstance(one, dict) else one for one in level if isinstance(one, dict | list)]
-        level = [one for many in inside for one in many]
-        if not level:
-            return False
-    return True
-
-
-def _size(spec: ToolSpec) -> int:
-    """Return about how many bytes a definition takes in memory."""
-    size, waiting = 0, [spec.title, spec.description, spec.input_schema, spec.output_schema]
-    while waiting:
-        value: Any = waiting.pop()
-        size += _VALUE_BYTES
-        if isinstance(value, str):
-            size += len(value)
-        elif isinstance(value, dict):
-            size += sum(_VALUE_BYTES + len(key) for key in value)
-            waiting += value.values()
-        elif isinstance(value, list):
-            waiting += value
-    return size
+    return f"its name is longer than {NAME_CHARACTERS} characters" if len(name) > NAME_CHARACTERS else ""

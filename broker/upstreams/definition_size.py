@@ -1,0 +1,38 @@
+"""How large and how deep a tool's definition is, found out without walking more of it than is allowed.
+
+Above: listing.py. Definitions were written by servers.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+VALUE_BYTES = 64
+
+
+def size_of(value: Any, most: int) -> int:
+    """Return about how many bytes a JSON value takes in memory; some number over `most` where it takes more."""
+    size, waiting = 0, [value]
+    while waiting and size <= most:
+        one = waiting.pop()
+        size += VALUE_BYTES
+        if isinstance(one, str):
+            size += len(one)
+        elif isinstance(one, dict | list):
+            if size + VALUE_BYTES * len(one) > most:
+                return most + 1
+            if isinstance(one, dict):
+                size += sum(VALUE_BYTES + len(key) for key in one)
+            waiting += one.values() if isinstance(one, dict) else one
+    return size
+
+
+def is_deeper(value: Any, levels: int) -> bool:
+    """Tell whether lists and objects are nested deeper than so many levels, without recursion."""
+    level = [value]
+    for _ in range(levels):
+        inside = [list(one.values()) if isinstance(one, dict) else one for one in level if isinstance(one, dict | list)]
+        level = [one for many in inside for one in many]
+        if not level:
+            return False
+    return True
