@@ -142,6 +142,7 @@ class BrokerServer:
         async with anyio.create_task_group() as tasks:
             if self._announcer is not None:
                 tasks.start_soon(self._announcer.run)
+            tasks.start_soon(self.sessions.sweep_regularly)
             yield _State(tasks)
             tasks.cancel_scope.cancel()
 

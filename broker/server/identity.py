@@ -35,7 +35,9 @@ SESSION_HEADER = "mcp-session-id"
 """What names a connection of the older era."""
 
 _HANDLE_BEGINS = "s_"
-_SWEEP_SECONDS = 600.0
+
+SWEEP_SECONDS = 600.0
+"""How often all sessions are looked at, for those that nobody has used for long."""
 
 
 class NoSessionError(Exception):
@@ -67,7 +69,7 @@ class Held:
         principal: Who was authenticated when it began; empty where nobody is.
         handle: What its holder passes to name it; None where the transport does.
         users: Requests that work in it now.
-        used_at: When it was last in use, on the event loop's clock.
+        used_at: When it was last in use, on the clock of the keeper.
     """
 
     session: Session
@@ -85,9 +87,20 @@ class Held:
 class SessionKeeper:
     """All sessions of a server."""
 
-    def __init__(self, make_session: Callable[[str], Session], *, most: int, idle_seconds: float) -> None:
-        """Make the session of a principal with `make_session`; drop idle ones, and one more when `most` are held."""
+    def __init__(
+        self,
+        make_session: Callable[[str], Session],
+        *,
+        most: int,
+        idle_seconds: float,
+        clock: Callable[[], float] = anyio.current_time,
+    ) -> None:
+        """Make the session of a principal with `make_session`; drop idle ones, and one more when `most` are held.
+
+        `clock` tells seconds that only go forward; `sweep_regularly` goes by the event loop's.
+        """
         self._make_session = make_session
+        self._clock = clock
         self._most = most
         self._idle_seconds = idle_seconds
         self._held: dict[str, Held] = {}
@@ -128,6 +141,19 @@ class SessionKeeper:
             yield held, held.handle if is_new else None
         finally:
             held.users -= 1
+            self._touch(held)
+
+    async def sweep_regularly(self) -> None:
+        """Drop the sessions that nobody has used for long, also while no request comes; until cancelled."""
+        while True:
+            await anyio.sleep(SWEEP_SECONDS)
+            self.sweep()
+
+    def sweep(self) -> None:
+        """Drop the sessions that nobody has used for long, and in which no request works."""
+        time = self._swept_at = self._clock()
+        oldest = time - self._idle_seconds
+        self._held = {key: held for key, held in self._held.items() if held.is_busy or held.used_at > oldest}
 
     def _find(self, ctx: ServerRequestContext[Any, Any], handle: str | None) -> tuple[Held, bool]:
         """Return the session of a request, and whether its handle is new to the caller.
@@ -136,7 +162,8 @@ class SessionKeeper:
             UnknownSessionError: The handle is of no session of this principal.
             TooManySessionsError: A new one is needed, there is no room, and none can give way.
         """
-        self._sweep()
+        if self._clock() - self._swept_at >= min(SWEEP_SECONDS, self._idle_seconds):
+            self.sweep()
         principal = principal_of_request()
         if handle is not None and handle != NEW:
             held = self._held.get(handle)
@@ -151,7 +178,7 @@ class SessionKeeper:
 
     def _begin(self, key: str, principal: str, handle: str | None) -> Held:
         if len(self._held) >= self._most:
-            self._sweep(now=True)
+            self.sweep()
         if len(self._held) >= self._most:
             leaving = gives_way(self._held, principal)
             if leaving is None:
@@ -161,17 +188,8 @@ class SessionKeeper:
         return self._touch(self._held[key])
 
     def _touch(self, held: Held) -> Held:
-        held.used_at = anyio.current_time()
+        held.used_at = self._clock()
         return held
-
-    def _sweep(self, *, now: bool = False) -> None:
-        """Drop the sessions that nobody has used for long; looks at all of them every ten minutes."""
-        time = anyio.current_time()
-        if not now and time - self._swept_at < min(_SWEEP_SECONDS, self._idle_seconds):
-            return
-        self._swept_at = time
-        oldest = time - self._idle_seconds
-        self._held = {key: held for key, held in self._held.items() if held.is_busy or held.used_at > oldest}
 
 
 def handle_in(argument: Any) -> str | None:
