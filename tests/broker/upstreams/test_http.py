@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from importlib.metadata import version
+from typing import Annotated
 
 import anyio
 import anyio.lowlevel
 import pytest
 from mcp.server import MCPServer
 from mcp.server.mcpserver import Context  # noqa: TC002  # read at run time
+from pydantic import Field
 
 from broker.errors import OutcomeUnknownError, UnavailableError
 from broker.upstreams.server_config import ServerConfig
@@ -69,6 +71,22 @@ async def test_a_server_is_told_who_calls(running, mode, headers, agent):
     ):
         raw = await upstream.call_tool("who_calls", {})
     assert raw["structuredContent"]["result"] == ["codemode-broker", ours, agent.format(ours)]
+
+
+async def test_an_argument_that_a_definition_marks_goes_into_a_header_as_well(running):
+    server = MCPServer("web")
+
+    @server.tool()
+    def weather(city: Annotated[str, Field(json_schema_extra={"x-mcp-header": "City"})], context: Context) -> list[str]:
+        request = context.request_context.request
+        assert request is not None
+        return [city, request.headers["mcp-param-city"]]
+
+    sock = bound_socket()
+    async with serving(server.streamable_http_app(), sock), running(ServerConfig(url=mcp_url(sock))) as upstream:
+        assert upstream.status.era == "2026"
+        raw = await upstream.call_tool("weather", {"city": "Bern"})
+    assert raw["structuredContent"] == {"result": ["Bern", "Bern"]}
 
 
 async def test_results_beyond_a_megabyte_arrive(running):
