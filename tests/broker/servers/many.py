@@ -1,7 +1,7 @@
 """An MCP server over stdio with the tools of one server of a corpus: `many.py FILE NUMBER`. Standard library only.
 
-Lists in pages of fifty. With STORM set, a call of any tool announces a changed listing so many times; how often the
-tools were listed is appended to the file LISTINGS.
+Lists in pages of fifty. With STORM set, each call and each listing announces a changed listing so many times, though
+only a call of `last` changes it: it adds that tool. How often the tools were listed is appended to the file LISTINGS.
 """
 
 import json
@@ -21,11 +21,17 @@ def send(message):
     sys.stdout.flush()
 
 
+def storm():
+    for _ in range(int(os.environ.get("STORM", "0"))):
+        send({"method": "notifications/tools/list_changed"})
+
+
 def listing(cursor):
     start = int(cursor or 0)
     if start == 0 and (path := os.environ.get("LISTINGS")):
         with Path(path).open("a", encoding="utf-8") as log:
             log.write("listed\n")
+        storm()
     page: dict[str, object] = {"tools": TOOLS[start : start + PAGE]}
     return page | ({"nextCursor": str(start + PAGE)} if start + PAGE < len(TOOLS) else {})
 
@@ -43,8 +49,9 @@ for line in lines:
         case "tools/list":
             result = listing((request.get("params") or {}).get("cursor"))
         case "tools/call":
-            for _ in range(int(os.environ.get("STORM", "0"))):
-                send({"method": "notifications/tools/list_changed"})
+            if request["params"]["name"] == "last":
+                TOOLS.insert(0, {"name": "last", "inputSchema": {"type": "object"}})
+            storm()
             content: list[object] = [{"type": "text", "text": request["params"]["name"]}]
             result = {"content": content}
     if result is not None:
