@@ -20,6 +20,7 @@ import structlog
 from mcp.server import MCPServer
 
 from broker import Broker, Config, Grant, ServerConfig
+from tests.loop_turns import measured_stretches
 from tests.processes import resident_bytes
 
 pytestmark = pytest.mark.anyio
@@ -40,6 +41,7 @@ from tools import hostile
 "value", await asyncio.gather(hostile.echo(text="a"), hostile.echo(text="b"))
 """
 GRACE_SECONDS = 5
+LONGEST_STRETCH_SECONDS = 1.0
 UNKNOWN = "ToolOutcomeUnknown"
 LATE = ("ToolTimeoutError", "did not answer within 1 s. The call was cancelled; the server may have acted.")
 
@@ -60,11 +62,13 @@ def beside(log):
         command = ("-I", str(HOSTILE), behaviour, *arguments)
         config = Config(servers={"hostile": ServerConfig(command=sys.executable, args=command, env=env, **given)})
         with anyio.fail_after(60):
-            async with Broker(config, servers={"other": other()}, startup_seconds=12) as broker:
+            async with (
+                measured_stretches() as stretches,
+                Broker(config, servers={"other": other()}, startup_seconds=12) as broker,
+            ):
                 yield broker
-                assert (
-                    await call_of(broker, "from tools import other\nawait other.echo(text='ok')", "other.echo") == "ok"
-                )
+                await answers(broker)
+                assert stretches.longest_seconds < LONGEST_STRETCH_SECONDS
             with anyio.fail_after(GRACE_SECONDS):
                 await gone(log)
 

@@ -1,15 +1,12 @@
 """Servers that list more than anybody can use, while the broker serves others.
 
-Each is a process of its own. The time for which the event loop's thread works on end is measured as its processor time:
-a busy machine does not lengthen it.
+Each is a process of its own.
 """
 
 from __future__ import annotations
 
 import json
 import sys
-import time
-from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,10 +15,9 @@ import anyio.lowlevel
 import pytest
 
 from broker import Broker, Config, Grant, ServerConfig
+from tests.loop_turns import measured_stretches
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
-
     from broker.upstreams.listing import Listing
 
 pytestmark = [pytest.mark.anyio, pytest.mark.usefixtures("deadline")]
@@ -86,23 +82,6 @@ async def call_of(broker: Broker, server: str, tool: str) -> Any:
     return result.value
 
 
-@asynccontextmanager
-async def watched() -> AsyncIterator[list[float]]:
-    """Keep for how long this thread worked between two turns of the event loop."""
-    stretches: list[float] = []
-
-    async def watch() -> None:
-        while True:
-            began = time.thread_time()
-            await anyio.lowlevel.checkpoint()
-            stretches.append(time.thread_time() - began)
-
-    async with anyio.create_task_group() as tasks:
-        tasks.start_soon(watch)
-        yield stretches
-        tasks.cancel_scope.cancel()
-
-
 @pytest.mark.parametrize("listing", LISTINGS)
 async def test_while_a_long_listing_is_read_others_are_served(tmp_path, log, listing):
     tools, count, warnings = LISTINGS[listing]
@@ -113,11 +92,11 @@ async def test_while_a_long_listing_is_read_others_are_served(tmp_path, log, lis
         command=sys.executable, args=("-I", str(RAW), str(told)), env={"HOSTILE_LOG": str(log)}, mode="legacy"
     )
     async with Broker(Config(servers={"raw": server}), servers={"other": [again]}, startup_seconds=0) as broker:
-        async with watched() as stretches:
+        async with measured_stretches() as stretches:
             while broker.server_statuses()[0].state == "connecting":
                 assert await call_of(broker, "other", "again") == "hi"
         status = broker.server_statuses()[0]
-        assert max(stretches) < LONGEST_SECONDS
+        assert stretches.longest_seconds < LONGEST_SECONDS
         assert (status.state, status.tool_count, status.warnings) == ("ready", count, warnings)
         assert await call_of(broker, "raw", "echo") == "hi"
 

@@ -1,0 +1,41 @@
+"""For how long the event loop's thread works on end, as its processor time: a busy machine does not lengthen it."""
+
+from __future__ import annotations
+
+import time
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING
+
+import anyio
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+
+_BETWEEN_SECONDS = 0.01
+
+
+class Stretches:
+    """What was measured so far.
+
+    Attributes:
+        longest_seconds: The longest time without a turn for others, or a hundredth of a second more.
+    """
+
+    longest_seconds = 0.0
+
+
+@asynccontextmanager
+async def measured_stretches() -> AsyncIterator[Stretches]:
+    """Measure for the time of a block."""
+    stretches = Stretches()
+
+    async def measure() -> None:
+        while True:
+            began = time.thread_time()
+            await anyio.sleep(_BETWEEN_SECONDS)
+            stretches.longest_seconds = max(stretches.longest_seconds, time.thread_time() - began)
+
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(measure)
+        yield stretches
+        tasks.cancel_scope.cancel()
