@@ -323,6 +323,10 @@ class Broker:
         """Disconnect the lazy servers that have no open call, as at the end of a conversation; return their names."""
         return self._upstreams.rest()
 
+    def end_servers(self) -> None:
+        """Begin to end the servers before leaving does, which then waits for less; calls fail from now on."""
+        self._upstreams.end()
+
     async def wait_until_settled(self, timeout_seconds: float | None = None) -> bool:
         """Wait until each server is ready or has failed; return whether all were in time.
 

@@ -7,6 +7,7 @@ import os
 import sys
 from contextlib import ExitStack
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, TypeAlias
 
 import anyio
@@ -38,6 +39,7 @@ if TYPE_CHECKING:
 
 TOKEN_VARIABLE = "CODEMODE_TOKEN"  # noqa: S105  # the name of a variable
 
+_ANSWER_SECONDS = 0.5
 _AT_A_TERMINAL = (
     "serving MCP on stdin and stdout: a client starts this command by itself. --http HOST:PORT serves at an address."
 )
@@ -115,7 +117,10 @@ async def _serve_stdio(server: BrokerServer, signals: Signals) -> None:
 
 async def _end_on_signal(server: BrokerServer, tasks: TaskGroup, signals: Signals) -> None:
     async for _ in signals:
+        tasks.start_soon(server.end_servers_in_time)
         await server.drain()
+        with anyio.move_on_after(_ANSWER_SECONDS):
+            await anyio.wait_all_tasks_blocked()  # runs have ended, and their answers are on the way
         tasks.cancel_scope.cancel()
 
 
@@ -149,14 +154,15 @@ def _listen(where: str, settings: ServeSettings) -> _Listening:
 
 
 async def _serve_http(server: BrokerServer, listening: _Listening, request: ServeRequest, signals: Signals) -> None:
-    from broker.server.http import PATH, HttpServer, http_app  # noqa: PLC0415  # not loaded for stdio
+    from broker.server.http import PATH, HttpServer, end_streams, http_app  # noqa: PLC0415  # not loaded for stdio
 
     address, sock = listening.address, listening.sock
-    http = HttpServer(http_app(server, address), server.settings)
+    app = http_app(server, address)
+    http = HttpServer(app, server.settings, end_streams=partial(end_streams, server))
     host, port = sock.getsockname()[:2]
     shown = f"[{host}]" if ":" in host else host
     async with anyio.create_task_group() as tasks:
-        tasks.start_soon(_end_http_on_signal, server, http, signals)
+        tasks.start_soon(_end_http_on_signal, server, http, tasks, signals)
         tasks.start_soon(_report_when_settled, server.broker, request)
         note(f"serving MCP at http://{shown}:{port}{PATH}")
         if not (server.settings.tokens or server.settings.oauth):
@@ -169,8 +175,9 @@ async def _serve_http(server: BrokerServer, listening: _Listening, request: Serv
         tasks.cancel_scope.cancel()
 
 
-async def _end_http_on_signal(server: BrokerServer, http: HttpServer, signals: Signals) -> None:
+async def _end_http_on_signal(server: BrokerServer, http: HttpServer, tasks: TaskGroup, signals: Signals) -> None:
     async for _ in signals:
+        tasks.start_soon(server.end_servers_in_time)
         await server.drain()
         http.end()
 

@@ -51,6 +51,10 @@ class Announcer:
         only_tools = t.SubscriptionFilter(tools_list_changed=params.notifications.tools_list_changed)
         return await self._listen(ctx, params.model_copy(update={"notifications": only_tools}))
 
+    def end(self) -> None:
+        """End all subscriptions, each with its answer."""
+        self._listen.close()
+
     def note(self, ctx: ServerRequestContext[Any, Any]) -> None:
         """Remember a client that was given the listing and cannot subscribe; the first listing starts the watching."""
         if self._told is None:

@@ -47,6 +47,9 @@ if TYPE_CHECKING:
     from sandbox import Limits
 
 
+_REPORTED_SECONDS = 0.5
+
+
 @dataclass(frozen=True)
 class _State:
     """What the SDK hands to each request."""
@@ -110,6 +113,19 @@ class BrokerServer:
         """Take no more runs in, and end those that there are; the next server can resume them."""
         self.broker.note_shutdown()
         await self.runs.drain(self.settings.grace_seconds)
+
+    async def end_servers_in_time(self) -> None:
+        """End the upstream servers half a second after scripts have been stopped, whoever has not reported by then.
+
+        Servers that are deaf to that take two seconds more; what is left to do for clients goes on meanwhile.
+        """
+        await anyio.sleep(self.settings.grace_seconds + _REPORTED_SECONDS)
+        self.broker.end_servers()
+
+    def end_announcing(self) -> None:
+        """End the subscriptions of clients, each with its answer."""
+        if self._announcer is not None:
+            self._announcer.end()
 
     def _make_mcp(self) -> _Server:
         resources = Resources(self._tools, self.outputs, self.sessions)

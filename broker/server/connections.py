@@ -88,6 +88,12 @@ class Connections:
         return claims
 
 
+def end_standing_streams(manager: StreamableHTTPSessionManager) -> None:
+    """End the streams on which clients wait for what may come, and no answer is due."""
+    for transport in list(manager._server_instances.values()):  # noqa: SLF001  # as above
+        transport.close_standalone_sse_stream()
+
+
 def _is_large(body: bytes) -> bool:
     return len(body) > OPENING_BYTES or values_in(body, OPENING_VALUES) > OPENING_VALUES
 

@@ -21,7 +21,7 @@ from starlette.routing import Route
 
 from broker.errors import ConfigError
 from broker.server.challenge import challenge_with_reasons
-from broker.server.connections import Connections
+from broker.server.connections import Connections, end_standing_streams
 from broker.server.own_address import OwnAddress
 from broker.server.request_values import BoundedValues
 from broker.server.slow_requests import TimedProtocol
@@ -31,7 +31,7 @@ from broker.server.tools_api import tools_routes
 from broker.server.unread_answers import hand_over_little
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from mcp.server.auth.provider import TokenVerifier
     from starlette.applications import Starlette
@@ -142,6 +142,12 @@ def http_app(server: BrokerServer, address: Address) -> Starlette:
     return app
 
 
+def end_streams(server: BrokerServer) -> None:
+    """End the streams on which clients wait for announcements."""
+    server.end_announcing()
+    end_standing_streams(server.mcp.session_manager)
+
+
 def _scopes(settings: ServeSettings) -> tuple[str, ...]:
     return settings.oauth.scopes if settings.oauth is not None else ()
 
@@ -183,8 +189,11 @@ def _security(settings: ServeSettings, address: Address) -> TransportSecuritySet
 class HttpServer(uvicorn.Server):
     """uvicorn without its own handling of signals: `codemode serve` drains the runs first."""
 
-    def __init__(self, app: Starlette, settings: ServeSettings) -> None:
-        """Serve an application."""
+    def __init__(
+        self, app: Starlette, settings: ServeSettings, *, end_streams: Callable[[], None] = lambda: None
+    ) -> None:
+        """Serve an application; `end_streams` ends the answers that would go on for ever."""
+        self._end_streams = end_streams
         times = {"request_seconds": settings.request_seconds, "answer_seconds": settings.answer_seconds}
         config = uvicorn.Config(
             app,
@@ -203,6 +212,11 @@ class HttpServer(uvicorn.Server):
     def capture_signals(self) -> Iterator[None]:
         """Leave signals alone."""
         yield
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        """Accept nothing more, and wait for the open answers that come to an end by themselves."""
+        self._end_streams()  # nothing is awaited between that and the end of accepting: no client comes back
+        await super().shutdown(sockets)
 
     def end(self) -> None:
         """Accept nothing more, and end when what is open has been answered or two seconds are over."""

@@ -82,6 +82,7 @@ class Upstream:
         self._mode = self.settings.mode
         self._open_calls = 0
         self._used_at = -math.inf
+        self._owner = anyio.CancelScope()
 
     @property
     def status(self) -> ServerStatus:
@@ -129,22 +130,30 @@ class Upstream:
         self._connection.end("it is not needed now")
         return True
 
+    def end(self) -> None:
+        """Disconnect for good; whoever waits for the server, or calls it later, is told that it is not available."""
+        self._owner.cancel()
+
     async def run(self) -> None:
-        """Keep the server connected until cancelled: the owner task. Never raises for the server's faults."""
-        back_off = BackOff()
+        """Keep the server connected until `end` or cancelled: the owner task. Never raises for the server's faults."""
         try:
-            while not self.settings.disabled:
-                await self._readiness.begin()
-                began = anyio.current_time()
-                was_ready = await self._attempt()
-                if self._readiness.fall_asleep(was_ready=was_ready):
-                    back_off.reset()
-                    continue
-                await back_off.wait(anyio.current_time() - began if was_ready else 0)
+            with self._owner:
+                await self._keep_connected()
         finally:
             if self._process is not None:  # cancelled before it was spoken to
                 await end_process(self._process)
             self._readiness.end()
+
+    async def _keep_connected(self) -> None:
+        back_off = BackOff()
+        while not self.settings.disabled:
+            await self._readiness.begin()
+            began = anyio.current_time()
+            was_ready = await self._attempt()
+            if self._readiness.fall_asleep(was_ready=was_ready):
+                back_off.reset()
+                continue
+            await back_off.wait(anyio.current_time() - began if was_ready else 0)
 
     async def _attempt(self) -> bool:
         """Connect and stay until the connection ends; tell whether it became ready."""

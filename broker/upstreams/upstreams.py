@@ -103,6 +103,11 @@ class Upstreams:
         """Wait until each server is ready or has failed; tell whether that came about in time."""
         return await _all_settled(self.by_name.values(), timeout_seconds)
 
+    def end(self) -> None:
+        """Have each server disconnected for good, without waiting until it is."""
+        for upstream in self.by_name.values():
+            upstream.end()
+
     def rest(self) -> list[str]:
         """Disconnect the lazy servers that have no open call; return their names."""
         return [name for name, upstream in self.by_name.items() if upstream.rest()]
