@@ -5,8 +5,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import anyio
+import mcp.types as t
 import pytest
-from mcp.server import MCPServer
+from mcp.server import MCPServer, Server
 from mcp.server.mcpserver import Context  # noqa: TC002  # read at run time
 
 from broker.errors import (
@@ -479,3 +480,20 @@ async def test_a_storm_of_changes_in_the_newer_era_is_listed_a_few_times(running
             await upstream.call_tool("storm", {})
         await until(lambda: len(listings) > 1)
         assert len(listings) <= 4
+
+
+async def test_a_tool_whose_marked_arguments_cannot_go_into_headers_is_left_out(running):
+    def tool(name: str, header: str) -> t.Tool:
+        city = {"type": "string", "x-mcp-header": header}
+        return t.Tool(name=name, input_schema={"type": "object", "properties": {"city": city}})
+
+    async def listed(context: Any, params: Any) -> t.ListToolsResult:
+        del context, params
+        return t.ListToolsResult(tools=[tool("good", "City"), tool("bad", "no token")])
+
+    server = Server("marked", on_list_tools=listed)
+    listings: list[Listing] = []
+    async with running(server, listings) as upstream:
+        assert upstream.status.era == "2026"
+        assert [tool.name for tool in listings[0].tools] == ["good"]
+        assert listings[0].problems == ("left out the tool 'bad': its x-mcp-header is not valid",)
