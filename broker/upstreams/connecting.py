@@ -63,7 +63,7 @@ async def connect(
     """
     async with AsyncExitStack() as stack:
         dispatcher = await _open(stack, target, mode, connection, process)
-        wire = ProbingDispatcher(dispatcher)
+        wire = ProbingDispatcher(dispatcher, _not_offered(connection))
         requests = connection.requests
         session = ClientSession(
             dispatcher=wire,
@@ -76,6 +76,14 @@ async def connect(
         await _negotiate(session, mode)
         connection.begin(session, wire)
         yield
+
+
+def _not_offered(connection: Connection) -> frozenset[str]:
+    """Return the requests of a server that nobody here answers."""
+    requests = connection.requests
+    sampling = () if requests.sampler is not None else ("sampling/createMessage",)
+    elicitation = () if requests.elicits else ("elicitation/create",)
+    return frozenset({"roots/list", *sampling, *elicitation})
 
 
 @cache

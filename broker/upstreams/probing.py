@@ -1,4 +1,4 @@
-"""Stands between the SDK's session and the wire: a server that is silent to the probe is asked the older way soon.
+"""Stands between the SDK's session and the wire: bounds the wait for the probe, and refuses what is not offered.
 
 Above: connecting.py. Below: the SDK's dispatchers.
 """
@@ -8,12 +8,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import anyio
+from mcp import MCPError
 from mcp.shared.dispatcher import CallOptions, Dispatcher
+from mcp.types import METHOD_NOT_FOUND
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from mcp.shared.dispatcher import OnNotify, OnNotifyIntercept, OnRequest
+    from mcp.shared.dispatcher import DispatchContext, OnNotify, OnNotifyIntercept, OnRequest
 
 # Long enough for an interpreter that starts slowly; a server that stays silent is asked the older way after it.
 _PROBE_SECONDS = 6.0
@@ -22,9 +24,13 @@ _PROBE_SECONDS = 6.0
 class ProbingDispatcher(Dispatcher[Any]):
     """Forwards requests; the one that asks for the protocol's revisions has a time of its own."""
 
-    def __init__(self, inner: Dispatcher[Any]) -> None:
-        """Forward to `inner`."""
+    def __init__(self, inner: Dispatcher[Any], refused: frozenset[str] = frozenset()) -> None:
+        """Forward to `inner`; `refused` are the requests of a server that are for nobody here.
+
+        The SDK would answer those with -32600; the revision wants -32601 (2025-11-25, client/roots, error handling).
+        """
         self._inner = inner
+        self._refused = refused
 
     async def send_raw_request(
         self, method: str, params: Mapping[str, Any] | None, opts: CallOptions | None = None
@@ -47,4 +53,12 @@ class ProbingDispatcher(Dispatcher[Any]):
         task_status: anyio.abc.TaskStatus[None] = anyio.TASK_STATUS_IGNORED,
     ) -> None:
         """Drive the inner dispatcher."""
-        await self._inner.run(on_request, on_notify, on_notify_intercept, task_status=task_status)
+
+        async def answer(
+            context: DispatchContext[Any], method: str, params: Mapping[str, Any] | None
+        ) -> dict[str, Any]:
+            if method in self._refused:
+                raise MCPError(METHOD_NOT_FOUND, "Method not found")
+            return await on_request(context, method, params)
+
+        await self._inner.run(answer, on_notify, on_notify_intercept, task_status=task_status)

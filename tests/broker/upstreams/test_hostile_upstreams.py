@@ -160,9 +160,9 @@ REACTIONS: dict[str, tuple[str, str]] = {
     "call_stderr_block": ("value", "hi"),
     "call_close_stdin": ("value", "hi"),
     "call_no_read": ("value", "hi"),
-    "call_sampling": ("value", 'hi: {"code": -32'),
-    "call_elicitation": ("value", 'hi: {"code": -32'),
-    "call_roots": ("value", 'hi: {"code": -32'),
+    "call_sampling": ("value", 'hi: {"code": -32601'),
+    "call_elicitation": ("value", 'hi: {"code": -32601'),
+    "call_roots": ("value", 'hi: {"code": -32601'),
     "call_input_required": (
         "ToolError",
         "hostile asked for input during the call, which was refused: its state is longer",
