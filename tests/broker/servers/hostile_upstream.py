@@ -436,6 +436,7 @@ def start() -> None:
         case "start_hang":
             time.sleep(1_000)
         case "start_exit":
+            note("started")
             sys.exit(3)
         case "start_garbage":
             write(os.urandom(5_000) + b"\n")

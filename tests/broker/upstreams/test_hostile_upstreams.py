@@ -288,6 +288,17 @@ async def test_a_server_that_cannot_be_used_is_down_and_says_why(beside, behavio
     assert status.what_to_do
 
 
+async def test_a_server_that_exits_at_once_is_started_again_after_ever_longer_waits(beside, log):
+    began = anyio.current_time()
+    async with beside("start_exit"):
+        while (starts := log.read_text().split().count("started")) < 3:
+            await anyio.lowlevel.checkpoint()
+        seconds = anyio.current_time() - began
+    # The waits double from a second, and each may be half as long.
+    assert starts == 3
+    assert seconds >= 0.5 + 1
+
+
 LISTINGS = {
     "list_paginate_forever": (100, "more than 100 pages of tools are offered"),
     "list_same_cursor": (1, "its pages of tools go round"),
