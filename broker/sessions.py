@@ -117,6 +117,11 @@ class Session:
         return self._disclosure.is_described(entry)
 
     @property
+    def describes_all(self) -> bool:
+        """Whether all tools are described from the start now: the config says `auto`, and they fit."""
+        return self._disclosure.describes_all
+
+    @property
     def lapsed(self) -> dict[str, str]:
         """What changed in each tool that has to be fetched again, because it changed since it was described."""
         return self._disclosure.lapsed

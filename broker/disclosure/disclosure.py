@@ -67,6 +67,11 @@ class Disclosure:
         self._on_described = on_described
         self._described: dict[str, ToolSpec] = {}
 
+    @property
+    def describes_all(self) -> bool:
+        """Whether all tools count as described from the start now."""
+        return self._describes_all()
+
     def is_described(self, entry: CatalogEntry) -> bool:
         """Tell whether the present definition of a tool was described to this session."""
         described = self._described.get(entry.qualified_name)

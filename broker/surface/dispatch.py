@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from broker.calls.json_schema import TOO_LARGE, first_fault
-from broker.errors import RecordingError, RunInterruptedError, SearchError, StoreError
+from broker.errors import RecordingError, RunInterruptedError, SearchError, StoreError, UnknownToolError
 from broker.logging import logger
 from broker.runs.envelope import ExecutionError, ExecutionResult
 from broker.runs.script_check import stops
@@ -123,6 +123,8 @@ class Surface:
             shown = len(lines)
         if not (lines or page.unknown):
             lines = [texts.nothing_found(request.query)]
+        if request.browses and request.cursor is None and self.session.describes_all:
+            lines.append(texts.ALL_DESCRIBED)
         return self._reply("\n".join([*lines, *_below(request, page, shown)]))
 
     def _categories(self, cursor: str | None) -> Reply:
@@ -136,7 +138,10 @@ class Surface:
     async def _in_full(self, request: SearchRequest, page: SearchPage) -> Reply:
         """Describe the tools of a page, as many as its budget holds; one that is larger is named."""
         if not self.has_scripts:
-            read = await self.session.read_in_full(page.to_describe)
+            try:
+                read = await self.session.read_in_full(page.to_describe)
+            except (SearchError, UnknownToolError) as error:
+                return Reply(str(error), is_error=True)
             return self._reply("\n".join([*map(compact, read.items), *_below(request, page, len(read.items))]))
         held = await self.session.stubs_of_a_page(page.to_describe)
         details = await self.session.get_tool_details(held.names)

@@ -58,6 +58,7 @@ CALL_TOOL = (
     "first; arguments are an object that fits its inputSchema."
 )
 DESCRIBED_FROM_THE_START = " While they fit, all tools are described from the start: no fetch is needed before a call."
+ALL_DESCRIBED = "All tools are described now: they can be called without a fetch."
 TIMEOUT = "Seconds, 30 by default"
 SESSION = "Session name from an earlier reply"
 NO_CATEGORIES = "There are no tools, and no categories. The server may still be connecting: search again in a moment."

@@ -19,6 +19,7 @@ from mcp.server import MCPServer
 from broker import Broker, Config, Grant
 from broker.disclosure.settings import DisclosureSettings
 from broker.server import BrokerServer, ServeSettings
+from broker.surface.texts import ALL_DESCRIBED
 
 pytestmark = pytest.mark.anyio
 
@@ -59,6 +60,10 @@ async def read(client, *names):
 
 async def names(client):
     return [tool.name for tool in (await client.list_tools(cache_mode="refresh")).tools]
+
+
+async def searched(client, arguments):
+    return (await client.call_tool("search_tools", arguments)).content[0].text
 
 
 HEAD = ["search_tools", "get_tool_details", "call_tool"]
@@ -234,10 +239,13 @@ async def test_with_auto_all_tools_are_described_from_the_start_while_they_fit(o
         assert listed["add"].input_schema["required"] == ["a"]
         assert (await client.call_tool("add", {"a": 1})).structured_content == {"result": 3}
         assert "all tools are described from the start" in client.instructions
+        assert ALL_DESCRIBED in await searched(client, {})
+        assert ALL_DESCRIBED not in await searched(client, {"query": "numbers"})
     small = DisclosureSettings(describe="auto", context_share=0.01, context_tokens=1_000)
     async with offered(disclosure=small) as client:
         assert (await client.call_tool("add", {"a": 1})).is_error
         assert (await client.list_tools()).tools[3].input_schema == {"type": "object", "properties": {}}
+        assert ALL_DESCRIBED not in await searched(client, {})
 
 
 async def test_fetches_beyond_the_rate_are_refused_with_the_time_to_wait(offered):
@@ -246,6 +254,9 @@ async def test_fetches_beyond_the_rate_are_refused_with_the_time_to_wait(offered
         assert "fail" in await read(client, "fail")
         error = (await read(client, "wait"))["error"]
         assert (error["code"], 0 < error["retry_after_seconds"] <= 30) == ("TOO_MANY_FETCHES", True)
+        search = await client.call_tool("search_tools", {"query": "numbers", "detail": "full"})
+        assert search.is_error
+        assert search.content[0].text.startswith("Too many descriptions were fetched; try again in")
         refused = await client.call_tool("wait", {})
         assert json.loads(refused.content[0].text)["error"]["code"] == "TOOL_DESCRIPTION_REQUIRED"
 
