@@ -36,9 +36,8 @@ async def test_only_the_tools_of_mode_tools_are_said_to_change(connected, served
     assert "prompts" not in said
 
 
-async def test_a_subscription_is_acknowledged_for_changes_of_the_tools_alone(connected, mode):
-    if mode == "legacy":
-        pytest.skip("subscriptions are of the newer era")
+@pytest.mark.parametrize("mode", ["auto"])  # subscriptions are of the newer era
+async def test_a_subscription_is_acknowledged_for_changes_of_the_tools_alone(connected):
     everything = {
         "tools_list_changed": True,
         "prompts_list_changed": True,
