@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote, unquote, urlsplit
 
-from broker.errors import WITHDRAWN
+from broker.errors import UnknownToolError
 from codegen.plain_text import one_line, sentences
 
 if TYPE_CHECKING:
@@ -141,12 +141,9 @@ def unknown_entry(
 
     `near` are the names nearest to it, or with `is_ambiguous` those of the tools that have it.
     """
-    hint = f" Did you mean {' or '.join(near)}?" if near else ""
+    error = UnknownToolError(one_line(name, 200), near, is_ambiguous=is_ambiguous, is_withdrawn=is_withdrawn)
     names = dict.fromkeys([*near, *available])
-    error = f"There is no tool {one_line(name, 200)!r}{WITHDRAWN if is_withdrawn else ''}.{hint}"
-    if is_ambiguous:
-        error = f"Several servers have a tool {one_line(name, 200)!r}. Say which: {', '.join(near)}."
-    return {"error": error, "available_tools": list(names)[:AVAILABLE]}
+    return {"error": str(error), "available_tools": list(names)[:AVAILABLE]}
 
 
 def error_code(answer: Any) -> str | None:

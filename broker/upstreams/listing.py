@@ -121,7 +121,7 @@ class _Reading:
             name = entry.get("name") if isinstance(entry, dict) else None
             if isinstance(name, str) and not self.settings.offers(name):
                 continue
-            spec = self._usable(entry, index)
+            spec = self._usable(entry, name, index)
             if isinstance(spec, str):
                 self.problems.append(f"left out {spec}")
                 if len(self.problems) > MOST_LEFT_OUT:
@@ -130,9 +130,8 @@ class _Reading:
                 return cut
         return ""
 
-    def _usable(self, entry: Any, index: int) -> ToolSpec | str:
+    def _usable(self, entry: Any, name: Any, index: int) -> ToolSpec | str:
         """Return the specification of an entry, or which entry is of no use and why."""
-        name = entry.get("name") if isinstance(entry, dict) else None
         shown = one_line(name, 80)
         if isinstance(name, str) and name in self.tools:
             return f"a second tool named {shown!r}"
