@@ -44,7 +44,15 @@ WORKFLOW = (
     f"Before you call a tool, read {RESOURCE_URI}?tools=NAME1,NAME2 with the tools that you are about to use, all in "
     "one read; then call them with arguments that fit. A tool is read once in a session, and again after a change."
 )
-"""The description of the resource."""
+"""The description of the resource where the tools themselves are listed."""
+
+SCRIPTS_WORKFLOW = (
+    "Full descriptions of tools: schemas, examples, guidance. Scripts of execute_code call the tools, and only those "
+    f"that were described: read {RESOURCE_URI}?tools=NAME1,NAME2 with the tools that a script is about to use, all in "
+    "one read, or fetch their typed stubs with get_tool_details. A tool is read once in a session, and again after a "
+    "change."
+)
+"""The description of the resource where tools are called in scripts."""
 
 SYSTEM_PROMPT = (
     "Tools of this server are listed with one sentence each. Do not guess their parameters. Work in two steps: "
@@ -88,9 +96,9 @@ def uri_of(tools: Sequence[str], session: str | None = None) -> str:
     return f"{RESOURCE_URI}?tools={names}" + (f"&session={quote(session, safe='')}" if session else "")
 
 
-def resource() -> dict[str, Any]:
-    """Return the resource as `resources/list` has it."""
-    return {"uri": RESOURCE_URI, "name": RESOURCE_NAME, "description": WORKFLOW, "mimeType": MIME_TYPE}
+def resource(workflow: str) -> dict[str, Any]:
+    """Return the resource as `resources/list` has it; `workflow` is one of the descriptions above."""
+    return {"uri": RESOURCE_URI, "name": RESOURCE_NAME, "description": workflow, "mimeType": MIME_TYPE}
 
 
 def minimal(spec: ToolSpec, name: str, hints: dict[str, Any] | None = None) -> dict[str, Any]:

@@ -42,7 +42,9 @@ class Resources:
         self, _ctx: ServerRequestContext[Any, Any], _params: t.PaginatedRequestParams | None
     ) -> t.ListResourcesResult:
         """Answer `resources/list`: the descriptions. An output is named in its reply."""
-        return t.ListResourcesResult(resources=[t.Resource.model_validate(tool_descriptions.resource())])
+        return t.ListResourcesResult(
+            resources=[t.Resource.model_validate(tool_descriptions.resource(self._tools.workflow))]
+        )
 
     async def list_templates(
         self, _ctx: ServerRequestContext[Any, Any], _params: t.PaginatedRequestParams | None
@@ -54,7 +56,7 @@ class Resources:
         descriptions = t.ResourceTemplate(
             uri_template=tool_descriptions.TEMPLATE,
             name=tool_descriptions.RESOURCE_NAME,
-            description=tool_descriptions.WORKFLOW,
+            description=self._tools.workflow,
             mime_type=tool_descriptions.MIME_TYPE,
         )
         return t.ListResourceTemplatesResult(resource_templates=[output, descriptions])

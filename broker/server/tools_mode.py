@@ -14,7 +14,9 @@ from broker.calls.json_schema import TOO_LARGE, first_fault
 from broker.disclosure.tool_descriptions import (
     AVAILABLE,
     MOST_TOOLS,
+    SCRIPTS_WORKFLOW,
     SYSTEM_PROMPT,
+    WORKFLOW,
     Selection,
     description_required,
     minimal,
@@ -70,6 +72,8 @@ class ToolsMode:
         """Offer the tools of an entered broker, below `head`: what the server itself lists, the three when None."""
         self._broker = broker
         self._head = {tool["name"]: tool for tool in (map(_head_tool, _HEAD) if head is None else head)}
+        self.workflow = WORKFLOW if head is None else SCRIPTS_WORKFLOW
+        """How tools get from the resource to a call, as its description says."""
         self._names = OfferedNames(broker.catalog, self._head)
 
     @property

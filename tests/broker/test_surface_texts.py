@@ -21,6 +21,7 @@ from broker.authorization.policy_config import Rule
 from broker.authorization.waiting import nobody_answers
 from broker.calls import call_texts
 from broker.calls.attempts import CallRecord, Status
+from broker.disclosure import tool_descriptions
 from broker.disclosure.tool_details import ToolDetails
 from broker.runs import hint_texts
 from broker.runs.envelope import StoppedBy
@@ -173,6 +174,7 @@ CONSTANTS = {
     for name, text in vars(module).items()
     if name.isupper() and name[0] != "_" and isinstance(text, str)
 } | texts.DESCRIPTIONS
+CONSTANTS |= {name: getattr(tool_descriptions, name) for name in ("WORKFLOW", "SCRIPTS_WORKFLOW", "SYSTEM_PROMPT")}
 
 
 def shown() -> str:

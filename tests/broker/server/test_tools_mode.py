@@ -280,6 +280,20 @@ async def test_the_resource_knows_every_tool_that_is_listed(offered, served_mode
             assert document[name]["inputSchema"] == listed[name].input_schema
 
 
+@pytest.mark.parametrize(
+    ("served_mode", "way"),
+    [("code", "Scripts of execute_code call the tools"), ("tools", "Before you call a tool, read")],
+)
+async def test_the_resource_says_how_tools_are_called_in_the_mode(offered, served_mode, way):
+    async with offered(served_mode=served_mode) as client:
+        [listed] = (await client.list_resources()).resources
+        templates = (await client.list_resource_templates()).resource_templates
+    [template] = [one for one in templates if one.name == listed.name]
+    assert way in listed.description
+    assert template.description == listed.description
+    assert ("execute_code" in listed.description) is (served_mode == "code")
+
+
 @pytest.mark.parametrize("served_mode", ["code", "tools"])
 async def test_a_broker_can_be_the_server_of_another(desk_server, served_mode):
     far: dict[str, dict[str, Any]] = {"search_tools": {"query": "numbers"}, "get_tool_details": {"tools": ["desk.add"]}}
