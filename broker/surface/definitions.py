@@ -24,13 +24,14 @@ _NUMBER = {"type": "number"}
 
 
 def _object(required: list[str], **properties: Any) -> dict[str, Any]:
-    return {"type": "object", "properties": properties, "required": required, "additionalProperties": False}
+    named = {"required": required} if required else {}
+    return {"type": "object", "properties": properties, **named, "additionalProperties": False}
 
 
 INPUT_SCHEMAS: Mapping[str, dict[str, Any]] = {
     SEARCH: _object(
         [],
-        query={"type": "string", "default": ""},
+        query=_STRING,
         detail={"enum": ["name", "brief", "full", "detailed"], "default": "brief"},
         mode={"enum": ["auto", "keyword", "regex", "embedding", "hybrid"]},
         server=_STRING,

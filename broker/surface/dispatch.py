@@ -88,7 +88,7 @@ class Surface:
         if given is None:
             return Reply(texts.wrong_arguments(name, "its arguments are not a JSON object"), is_error=True)
         if (fault := first_fault(given, schema, unchecked=TOO_LARGE)) is not None:
-            has_right_names = set(schema["required"]) <= given.keys() <= schema["properties"].keys()
+            has_right_names = set(schema.get("required", ())) <= given.keys() <= schema["properties"].keys()
             takes = [] if has_right_names else list(schema["properties"])
             return Reply(texts.wrong_arguments(name, fault, takes), is_error=True)
         if name == SEARCH:

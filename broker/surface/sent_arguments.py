@@ -23,11 +23,11 @@ def plain_arguments(arguments: Mapping[str, Any] | str | None, schema: Mapping[s
         return {}
     if not isinstance(sent, Mapping):
         return None
-    wanted = schema["properties"]
+    wanted, required = schema["properties"], schema.get("required", ())
     return {
         name: _meant(value, wanted.get(name, {})) if isinstance(value, str) else value
         for name, value in sent.items()
-        if value is not None and not (value == "" and name in wanted and name not in schema["required"])
+        if value is not None and not (value == "" and name in wanted and name not in required)
     }
 
 

@@ -35,15 +35,15 @@ DESCRIPTIONS = {
         "detail=full also fetches their descriptions."
     ),
     "get_tool_details": (
-        "Get typed Python stubs of tools, named server.tool. Only tools fetched here can be called in execute_code."
+        "Get typed Python stubs of tools, named server.tool. execute_code can call only tools fetched here."
     ),
     "execute_code": (
         "Run a Python 3.14 script in a sandbox without files or network. It calls tools:\n"
         "from tools import git\n"
         'log = await git.git_log(repo_path=".")\n'
         "Top-level await, asyncio.gather and the standard library work; each script starts anew. "
-        "A failed call raises tools.ToolError. "
-        "You get only what it prints and the value of its last expression: filter and summarize there."
+        "Failed calls raise tools.ToolError. "
+        "You get only what it prints and its last expression's value: filter and summarize there."
     ),
 }
 TOOLS_MODE_DESCRIPTIONS = {
@@ -60,7 +60,7 @@ CALL_TOOL = (
 DESCRIBED_FROM_THE_START = " While they fit, all tools are described from the start: no fetch is needed before a call."
 ALL_DESCRIBED = "All tools are described now: they can be called without a fetch."
 TIMEOUT = "Seconds, 30 by default"
-SESSION = "Session name from an earlier reply"
+SESSION = "Name from an earlier reply"
 NO_CATEGORIES = "There are no tools, and no categories. The server may still be connecting: search again in a moment."
 OUTPUT_RESOURCE = "The output of a run that was too long for its reply, from a character offset on."
 TOO_MANY_RUNS = "Too many scripts are running and waiting here. Nothing was executed; try again in a moment."

@@ -307,9 +307,9 @@ def test_the_definitions_have_the_form_of_each_api():
 
 
 @pytest.mark.parametrize("api", ["mcp", "anthropic", "openai", "openai-chat"])
-def test_the_definitions_cost_a_model_at_most_500_tokens(api, encoding):
+def test_the_definitions_leave_a_reserve_within_the_500_tokens_promised(api, encoding):
     text = json.dumps(tool_definitions(api), ensure_ascii=False, separators=(",", ":"))
-    assert len(encoding.encode(text)) <= 500
+    assert len(encoding.encode(text)) <= 490
 
 
 @pytest.mark.parametrize("count", [0, 3, 500])
