@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import inspect
 import json
 from dataclasses import replace
 
@@ -225,6 +227,34 @@ def test_definitions_of_any_shape_have_pages(tools):
 def test_an_estimate_is_never_less_than_a_quarter_of_the_characters(text):
     assert estimate(text) >= len(text) / 4
     assert token_counter().count(text) >= 0
+
+
+ROWS = [
+    {"id": place, "price": place * 7.25, "name": f"item {place}", "is_open": place % 3 == 0} for place in range(300)
+]
+KINDS = {
+    "JSON": json.dumps(ROWS),
+    "JSON with indentation": json.dumps(ROWS, indent=2),
+    "JSON without spaces": json.dumps(ROWS, separators=(",", ":")),
+    "numbers": "\n".join(str(place * 7_919) for place in range(2_000)),
+    "a log": "".join(
+        f"2026-11-27T10:15:{place % 60:02}.125Z INFO GET /api/v1/users/{place} 200\n" for place in range(200)
+    ),
+    "hexadecimal": "".join(hashlib.sha256(bytes([place])).hexdigest() for place in range(200)),
+    "Japanese": "日本語の文章はこう書く。東京では雨が降っています。" * 200,
+    "Chinese": "根据最新的统计数据中国的经济增长速度已经放缓。" * 200,
+    "Korean": "한국어 문장은 이렇게 씁니다. 오늘은 비가 많이 옵니다." * 200,
+    "emoji": "😀🎉🚀🔥" * 500,
+    "prose": inspect.getdoc(TokenCounter) * 20,
+    "code": inspect.getsource(TokenCounter) * 20,
+}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_an_estimate_is_hardly_less_than_a_tokenizer_counts(kind):
+    counted = token_counter()
+    assert counted.name == "o200k_base"
+    assert 0.9 <= estimate(KINDS[kind]) / counted.count(KINDS[kind]) <= 2
 
 
 @pytest.mark.anyio
