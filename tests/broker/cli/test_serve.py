@@ -91,6 +91,37 @@ async def test_a_client_works_over_stdio(stdio, mode):
     assert result.structured_content["value"] == "hi"
 
 
+SCRIPTS = {
+    "completed": "print('out')\nimport sys\nprint('err', file=sys.stderr)\nawait odd.echo(text='hi')",
+    "raised": "await odd.echo(text='hi')\n1 / 0",
+    "stopped": "while True:\n    await odd.echo(text='hi')",
+}
+OF_A_REPLY = ["truncated", "session"]
+
+
+@pytest.mark.parametrize("outcome", SCRIPTS)
+async def test_the_structured_content_has_the_keys_of_run_json_and_those_that_the_docs_name(
+    codemode, stdio, config, outcome
+):
+    code = f"from tools import odd\n{SCRIPTS[outcome]}"
+    printed = json.loads(codemode("run", "-", "-c", config, "--allow", "odd.*", "--json", stdin=code).stdout)
+    async with Client(stdio) as client:
+        await client.call_tool("get_tool_details", {"tools": ["odd.echo"]})
+        replied = (await client.call_tool("execute_code", {"code": code})).structured_content
+    assert printed["outcome"] == replied["outcome"] == outcome
+    assert sorted(replied) == sorted([*printed, *OF_A_REPLY])
+    for key in ("error", "stopped", "usage"):
+        assert keys(printed[key]) == keys(replied[key]), key
+    assert keys(printed["calls"][0]) == keys(replied["calls"][0])
+    documented = (Path(__file__).parents[3] / "docs" / "serving.md").read_text()
+    told = documented.split("is the envelope of `codemode run --json`")[1].split("\n\n")[0]
+    assert all(f"`{key}`" in told for key in OF_A_REPLY)
+
+
+def keys(part):
+    return part and list(part)
+
+
 def spoken(*messages):
     return "".join(json.dumps(message) + "\n" for message in messages)
 
