@@ -23,10 +23,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from codegen.plain_text import few, that_fit
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
 
+_SUGGESTED_CHARACTERS = 400
 _CODES = 2**31
 """More than any code of an error, in either direction; a server may send a number of thousands of digits."""
 
@@ -76,9 +79,10 @@ class UnknownToolError(BrokerError):
         self.is_ambiguous = is_ambiguous
         self.is_withdrawn = is_withdrawn
         if is_ambiguous:
-            super().__init__(f"Several servers have a tool {name!r}. Say which: {', '.join(self.suggestions)}.")
+            shown = that_fit(suggestions, _SUGGESTED_CHARACTERS)
+            super().__init__(f"Several servers have a tool {name!r}. Say which: {few(suggestions, len(shown))}.")
             return
-        hint = f" Did you mean {' or '.join(self.suggestions)}?" if suggestions else ""
+        hint = f" Did you mean {' or '.join(that_fit(suggestions, _SUGGESTED_CHARACTERS))}?" if suggestions else ""
         super().__init__(f"There is no tool {name!r}{WITHDRAWN if is_withdrawn else ''}.{hint}")
 
 
@@ -143,7 +147,15 @@ class UnfitResultError(BrokerError):
     """What a server answered a call with cannot be given to a script.
 
     The text says why, after "the result of …". Becomes the failure of that call, and never leaves the package.
+
+    Attributes:
+        is_too_large: Less of it could be given.
     """
+
+    def __init__(self, fault: str, *, is_too_large: bool = False) -> None:
+        """Keep beside the text whether there is too much."""
+        super().__init__(fault)
+        self.is_too_large = is_too_large
 
 
 class UpstreamError(BrokerError):

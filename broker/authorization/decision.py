@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from broker.authorization.policy_config import COPIED
 from broker.authorization.shown import shown_name
+from codegen.plain_text import few, one_line
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -25,6 +26,9 @@ if TYPE_CHECKING:
 
 BasisKind: TypeAlias = Literal["rule", "grant", "answer", "denial", "flow", "quota", "nobody"]
 
+_SOURCES = 3
+_TITLE_CHARACTERS = 120
+_REASON_CHARACTERS = 300
 _KINDS = {"rule": "", "quota": "", "nobody": "nobody was there to ask:"}
 """What stands before the name of what decided, if not its kind."""
 
@@ -63,7 +67,7 @@ class FlowUse:
 
     def __str__(self) -> str:
         """Return `after private from notes.read (2 calls), to egress`."""
-        return f"after {self.label} from {', '.join(self.sources)}, to {self.to}"
+        return f"after {self.label} from {few(self.sources, _SOURCES)}, to {self.to}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,10 +141,11 @@ def _refusal(
 ) -> Deny | None:
     """Return what refuses a call whatever else allows it."""
     if denial is not None:
-        said = f": {denial.note.rstrip('. ')}" if denial.note else " by the person who was asked"
+        said = f": {_because(denial.note)}" if denial.note else " by the person who was asked"
         return Deny(f"{call.shown_name} was refused{said}.", Basis("denial", denial.pattern, denial.note))
     if rule.effect == "deny":
-        return _refused(call, Basis("rule", title, rule.reason), f"by {title} of the policy")
+        by = f"by {one_line(title, _TITLE_CHARACTERS)} of the policy"
+        return _refused(call, Basis("rule", title, rule.reason), by)
     for use in flows:
         if use.effect == "deny":
             return _refused(call, Basis("flow", str(use), use.reason), f"by a flow rule of the policy, {use}")
@@ -166,5 +171,9 @@ def _flows(call: PendingCall, policy: Policy, flow: FlowState) -> Sequence[FlowU
 
 
 def _refused(call: PendingCall, basis: Basis, by: str) -> Deny:
-    because = f": {basis.reason.rstrip('. ')}" if basis.reason else ""
+    because = f": {_because(basis.reason)}" if basis.reason else ""
     return Deny(f"{call.shown_name} was refused {by}{because}.", basis)
+
+
+def _because(reason: str) -> str:
+    return one_line(reason, _REASON_CHARACTERS).rstrip(". ")

@@ -8,6 +8,7 @@ script say in surface/run_texts.py, what a decision says beside it. tests/broker
 from __future__ import annotations
 
 import json
+import re
 from typing import TYPE_CHECKING
 
 from broker.errors import WITHDRAWN
@@ -23,13 +24,18 @@ _FAULTS_CHARACTERS = 600
 _PLACES_CHARACTERS = 200
 _FETCHED_CHARACTERS = 280
 _CHANGES_CHARACTERS = 100
+_PROBLEM_CHARACTERS = 400
+_SUGGESTED_CHARACTERS = 400
 
 NOTHING_TO_DISPLAY = (
     "There is nothing to display: pass a block as a tool returned it, or bytes with their mime_type, as in "
     "display(data, mime_type='image/png')."
 )
 NO_BLOCK = "read_bytes() knows no such block. Pass it as the tool returned it."
-NO_BASE64 = "The server's data for this block is not base64."
+NO_BASE64 = (
+    "The server's data for this block is not base64, and cannot be read. Do without it: print(block) shows what else "
+    "there is of it."
+)
 NO_MODEL = "extract() is not available: this broker has no model for it. Parse the text in the script, or print it."
 EXTRACT_TAKES = "extract() takes a value, a type and instructions, as in extract(text, list[str], 'Only names.')."
 MODEL_NOT_ASKED = (
@@ -40,6 +46,8 @@ NOW_DESCRIBED = "They are described now: check that the script fits the stubs be
 NOT_FITTING = (
     "They are described now, and the script does not fit them: correct it by the stubs below, and run it again."
 )
+_FOR_LESS = "If it only reads, call it again and ask for less; if not, do without its result."
+_WITHOUT_RESULT = "Do without its result: another call would give no other; look for another tool with search_tools."
 CONVERT_TO_INT = "Write int(...) around it"
 CONVERT_TO_FLOAT = "Write float(...) around it"
 CONVERT_TO_STR = "Write str(...) around it"
@@ -55,7 +63,10 @@ def of_a_server(server: str) -> str:
 
 def no_function(name: str) -> str:
     """Return that scripts have no such function."""
-    return f"There is no function {one_line(name, _NAME_CHARACTERS)}."
+    return (
+        f"There is no function {one_line(name, _NAME_CHARACTERS)}. Nothing was called. Beside tools, a script has "
+        "display(), read_bytes() and extract()."
+    )
 
 
 def extract_reads(characters: int) -> str:
@@ -65,12 +76,21 @@ def extract_reads(characters: int) -> str:
 
 def extract_got(fault: str) -> str:
     """Return that a model's answer is not of the type that was asked for."""
-    return f"extract() got an answer that does not fit the type: {one_line(fault, _FAULT_CHARACTERS)}"
+    return (
+        f"extract() got an answer that does not fit the type: {one_line(fault, _FAULT_CHARACTERS)}. "
+        "Nothing else happened; say more in `instructions`, or print the text and read it yourself."
+    )
 
 
 def fetch_request(names: Sequence[str]) -> str:
     """Return the literal request that describes these tools."""
     return f"get_tool_details({json.dumps({'tools': list(names)})})"
+
+
+def search_request(name: str) -> str:
+    """Return the literal request that looks for tools with the words of a name."""
+    words = " ".join(re.findall(r"[A-Za-z0-9]+", name))[:_NAME_CHARACTERS]
+    return f"search_tools({json.dumps({'query': words})})"
 
 
 def script_not_described(places: Sequence[str], changed: Sequence[str]) -> str:
@@ -127,20 +147,30 @@ def no_parameter(names: Sequence[str], known: Sequence[str]) -> str:
 def taken_back(name: str) -> str:
     """Return why a call was not made that had been allowed."""
     name = one_line(name, _NAME_CHARACTERS)
-    return f"{name} was refused: the permission for it was revoked while it waited for its turn."
+    return (
+        f"{name} was refused: the permission for it was revoked while it waited for its turn. Nothing was sent; do "
+        "without it, or ask the user to allow it again."
+    )
 
 
 def input_refused(server: str, reason: str) -> str:
     """Return why a call failed that its server answered with a question."""
+    why = one_line(reason, _PROBLEM_CHARACTERS)
     return (
-        f"{server} asked for input during the call, which was refused: {reason}. It may have acted: check before you "
+        f"{server} asked for input during the call, which was refused: {why}. It may have acted: check before you "
         "call again."
     )
 
 
 def unavailable(server: str, problem: str) -> str:
     """Return that a server cannot be called now."""
-    return f"{server} is not available: {problem}. Nothing was sent."
+    return f"{server} is not available: {one_line(problem, _PROBLEM_CHARACTERS)}. {until_back(server)}"
+
+
+def until_back(server: str) -> str:
+    """Return that nothing was sent to a server that is down, and which search says whether it still is."""
+    search = json.dumps({"query": "", "server": server}, ensure_ascii=False)
+    return f"Nothing was sent. Do without it, or call again once search_tools({search}) says this no more."
 
 
 def refused_by_http(server: str, status: int, seconds: float | None = None) -> str:
@@ -157,19 +187,26 @@ def refused_by_http(server: str, status: int, seconds: float | None = None) -> s
 
 def not_taken(server: str, seconds: float) -> str:
     """Return that a call could not be sent within its time."""
-    return f"{server} is not available: it took no request for {seconds:g} s. Nothing was sent."
+    return (
+        f"{server} is not available: it took no request for {seconds:g} s. Nothing was sent. Call again later, with "
+        "fewer calls at a time."
+    )
 
 
 def not_found(function: str, near: Sequence[str], *, is_withdrawn: bool = False) -> str:
     """Return that there is no such tool."""
-    hint = f" Did you mean {' or '.join(near)}?" if near else ""
-    return f"There is no tool {one_line(function, _NAME_CHARACTERS)}{WITHDRAWN if is_withdrawn else ''}.{hint}"
+    meant = " or ".join(that_fit(near, _SUGGESTED_CHARACTERS))
+    hint = f"Did you mean {meant}?" if near else f"Nothing was sent; try {search_request(function)}."
+    return f"There is no tool {one_line(function, _NAME_CHARACTERS)}{WITHDRAWN if is_withdrawn else ''}. {hint}"
 
 
 def not_written_down(name: str) -> str:
     """Return why a call was not made that could not be written down."""
     name = one_line(name, _NAME_CHARACTERS)
-    return f"{name} was not called: the audit cannot be written, and unaudited calls are not made."
+    return (
+        f"{name} was not called: the audit cannot be written, and unaudited calls are not made. Nothing was sent. The "
+        "broker's operator has to repair the store (`codemode doctor` says how); then call it again."
+    )
 
 
 def no_answer(server: str, seconds: float) -> str:
@@ -187,8 +224,9 @@ def reported_timeout(server: str) -> str:
 
 def lost_answer(server: str, reason: str, *, is_too_large: bool = False) -> str:
     """Return that what became of a call is not known; a call whose answer was too large gets none that is as large."""
+    why = one_line(reason, _PROBLEM_CHARACTERS)
     return (
-        f"The answer of {server} was lost: {reason}. The call was sent and may have taken effect. It is not repeated; "
+        f"The answer of {server} was lost: {why}. The call was sent and may have taken effect. It is not repeated; "
         f"check before you call again{', and ask for less' if is_too_large else ''}."
     )
 
@@ -196,3 +234,23 @@ def lost_answer(server: str, reason: str, *, is_too_large: bool = False) -> str:
 def bad_answer(server: str) -> str:
     """Return that a server answered with what is no answer."""
     return f"{server} sent an answer that the protocol does not allow. It may have acted; check before you repeat it."
+
+
+def not_passed_on(function: str) -> str:
+    """Return that a server's answer is none that a client would take."""
+    return f"{function} sent an answer that cannot be passed on. It may have acted; check before you repeat it."
+
+
+def unfit_result(name: str, fault: str, *, is_too_large: bool = False) -> str:
+    """Return why a script is not given the result of a call that was made."""
+    said = f"The result of {one_line(name, 130)} {one_line(fault, _FAULT_CHARACTERS)}."
+    return f"{said} The call was made and is not repeated. {_FOR_LESS if is_too_large else _WITHOUT_RESULT}"
+
+
+def changed_at_server(server: str, tool: str) -> str:
+    """Return that a server executed nothing, as the tool is not any more what it was described as."""
+    named = one_line(tool, _NAME_CHARACTERS)
+    return (
+        f"{named} of {server} has changed since it was described. Nothing was executed. Fetch it again with "
+        f"{fetch_request([f'{server}.{tool}'])} and run the script again."
+    )

@@ -12,6 +12,7 @@ from contextlib import closing
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from broker.calls import call_texts
 from broker.calls.call_failures import failure
 from broker.calls.content_blocks import is_whole, showable
 from broker.calls.host_paths import HostPaths
@@ -66,7 +67,9 @@ class DirectCalls:
         await self.disclosure.settle([name])
         catalog, upstreams = self.disclosure.catalog, self.disclosure.upstreams
         if catalog.find(name) is None and (problem := problem_behind(name, catalog, upstreams)):
-            raise UnavailableError(name.partition(".")[0], f"{problem}. Nothing was sent.")
+            prefix = name.partition(".")[0]
+            server = catalog.server_of(prefix) or prefix
+            raise UnavailableError(server, f"{problem}. {call_texts.until_back(server)}")
         entry = catalog.lookup(name)
         desk = self.desk.for_run(f"call_{secrets.token_hex(8)}", is_direct=True)
         with closing(desk):
@@ -93,8 +96,7 @@ def _as_sent(raw: dict[str, Any], entry: CatalogEntry) -> Completion:
     answer: dict[str, Any] = {key: raw[key] for key in ("content", "structuredContent") if key in raw}
     if raw.get("resultType", "complete") == "complete" and _can_be_sent(answer):
         return Returned({**answer, "isError": is_error(raw)})
-    text = f"{entry.python_name} sent an answer that cannot be passed on. It may have acted."
-    return failure("ToolResultError", text, entry)
+    return failure("ToolResultError", call_texts.not_passed_on(entry.python_name), entry)
 
 
 def _can_be_sent(answer: dict[str, Any]) -> bool:

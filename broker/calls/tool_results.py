@@ -1,7 +1,7 @@
 """The result of `tools/call` to the value that a script gets, by one rule.
 
 Above: tool_calls.py, and upstreams/calls.py for whether a call failed. Below: json_schema.py, result_values.py,
-call_failures.py. Everything in a result was written by the server.
+call_failures.py, call_texts.py. Everything in a result was written by the server.
 
 1. `isError`: the call fails in the script as `ToolError` with the server's text, marked as such.
 2. A tool with an `outputSchema`: its `structuredContent`, checked against the schema. Where it is missing, one
@@ -23,11 +23,11 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
+from broker.calls import call_texts
 from broker.calls.call_failures import failure, quoted
 from broker.calls.json_schema import first_fault
 from broker.calls.result_values import bounded
 from broker.errors import UnfitResultError
-from codegen.plain_text import one_line
 from sandbox import Completion, Failed, Returned
 
 if TYPE_CHECKING:
@@ -41,7 +41,6 @@ MOST_BLOCKS = 1_000
 NULL_KEY = "codemode/null"
 """Where `_meta` of a result without content tells that its value is null: the SDK leaves a null value out."""
 
-_NAME_CHARACTERS = 130
 _ABSENT = object()
 
 
@@ -56,8 +55,7 @@ def completion_of(
     try:
         return _completion(raw, tool, blocks, redact)
     except UnfitResultError as fault:
-        name = one_line(tool.qualified_name, _NAME_CHARACTERS)
-        text = f"The result of {name} {fault}. The call was made and is not repeated."
+        text = call_texts.unfit_result(tool.qualified_name, str(fault), is_too_large=fault.is_too_large)
         return failure("ToolResultError", text, tool)
 
 
@@ -71,8 +69,9 @@ def _completion(raw: dict[str, Any], tool: CatalogEntry, blocks: ContentBlocks |
     if kind != "complete":
         raise UnfitResultError("has a resultType that we do not know")
     content = raw.get("content", [])
-    if not isinstance(content, list) or len(content) > MOST_BLOCKS:
-        raise UnfitResultError(f"has no list of at most {MOST_BLOCKS} content blocks")
+    is_list = isinstance(content, list)
+    if not is_list or len(content) > MOST_BLOCKS:
+        raise UnfitResultError(f"has no list of at most {MOST_BLOCKS} content blocks", is_too_large=is_list)
     structured = raw.get("structuredContent", _ABSENT)
     if is_error(raw):
         return _tool_error(content, structured, tool, redact)

@@ -116,7 +116,7 @@ class Disclosure:
         changed = {name: text for name, entry in asked.entries.items() if (text := self.changed(entry))}
         described = await self.describe(asked.entries.values())
         left_out = asked.entries.keys() - {entry.qualified_name for entry in described}
-        silent = {name: f"{asked.entries[name].spec.server} does not describe it now" for name in left_out}
+        silent = {name: _silent(asked.entries[name].spec.server) for name in left_out}
         return ToolDetails(
             await anyio.to_thread.run_sync(stub_text, described),
             tuple(entry.qualified_name for entry in described),
@@ -183,7 +183,7 @@ class Disclosure:
         (entry,) = await self.completed([self.catalog.lookup(name)])
         if not entry.is_complete:
             problem = problem_behind(name, self.catalog, self.upstreams)
-            raise UnavailableError(server, f"{problem or f'{server} does not describe it now'}.")
+            raise UnavailableError(server, f"{problem or _silent(server)}.")
         return entry
 
     async def _complete(self, server: str, names: list[str]) -> None:
@@ -221,3 +221,7 @@ class Disclosure:
 def fetched_too_often(seconds: float) -> str:
     """Return why a fetch brings nothing that comes before the session may fetch again."""
     return f"Too many descriptions were fetched; try again in {seconds:.0f} s"
+
+
+def _silent(server: str) -> str:
+    return f"{server} does not describe it now: fetch it again in a moment"

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote, unquote, urlsplit
 
+from broker.calls.call_texts import search_request
 from broker.errors import UnknownToolError
 from codegen.plain_text import one_line, sentences
 
@@ -151,7 +152,8 @@ def unknown_entry(
     """
     error = UnknownToolError(one_line(name, 200), near, is_ambiguous=is_ambiguous, is_withdrawn=is_withdrawn)
     names = dict.fromkeys([*near, *available])
-    return {"error": str(error), "available_tools": list(names)[:AVAILABLE]}
+    others = "" if near else f" Try {search_request(name)}."
+    return {"error": f"{error}{others}", "available_tools": list(names)[:AVAILABLE]}
 
 
 def error_code(answer: Any) -> str | None:

@@ -17,7 +17,7 @@ from codegen import CheckerError, Diagnostic, check
 from codegen.checking.check import MAX_DIAGNOSTICS
 from codegen.checking.script_text import lines_of
 from codegen.checking.type_checker import MAX_CHECKERS
-from codegen.plain_text import counted, one_line
+from codegen.plain_text import counted, one_line, that_fit
 from sandbox import Raised
 
 if TYPE_CHECKING:
@@ -34,6 +34,8 @@ CHECK_MODES: tuple[CheckMode, ...] = ("error", "warn", "off")
 SYNTAX = "invalid-syntax"
 
 _MESSAGE_CHARACTERS = 300
+_LISTED_CHARACTERS = 620
+"""For the lines of the mistakes that are told: the first has room whatever its words are."""
 _LINE = re.compile(r'File "[^"\n]*", line (\d+)')
 _THREADS: RunVar[anyio.CapacityLimiter] = RunVar("threads that check scripts")
 
@@ -94,10 +96,13 @@ def warning(diagnostics: Sequence[Diagnostic]) -> str:
 
 
 def mistakes_listed(diagnostics: Sequence[Diagnostic]) -> str:
-    """Return the mistakes, a line each."""
+    """Return the first mistakes, a line each, and how many more there are."""
     many = counted(len(diagnostics), "mistake")
     head = f"at least {many}" if len(diagnostics) >= MAX_DIAGNOSTICS else many
-    return "\n".join([f"The check found {head}, as line:column:", *(f"  {spelled(one)}" for one in diagnostics)])
+    shown = that_fit([f"  {spelled(one)}" for one in diagnostics], _LISTED_CHARACTERS)
+    left = len(diagnostics) - len(shown)
+    more = [f"  and {left} more: correct these first"] if left else []
+    return "\n".join([f"The check found {head}, as line:column:", *shown, *more])
 
 
 def spelled(diagnostic: Diagnostic) -> str:

@@ -10,9 +10,9 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
+from broker.calls.call_texts import search_request
 from broker.calls.json_schema import TOO_LARGE, first_fault
 from broker.disclosure.tool_descriptions import (
-    AVAILABLE,
     MOST_TOOLS,
     SCRIPTS_WORKFLOW,
     SYSTEM_PROMPT,
@@ -30,7 +30,7 @@ from broker.search.cursors import cursor_at, offset_of
 from broker.server.offered_names import OfferedNames
 from broker.surface import texts
 from broker.surface.definitions import DETAILS, INPUT_SCHEMAS, SEARCH
-from codegen.plain_text import one_line
+from codegen.plain_text import one_line, that_fit
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -56,6 +56,7 @@ SETTLE_SECONDS = 15.0
 _HEAD = (SEARCH, DETAILS, CALL)
 _LISTING = "tools-listing"
 _MESSAGE_CHARACTERS = 200
+_SUGGESTED_CHARACTERS = 400
 _CALL_SCHEMA: dict[str, Any] = {
     "type": "object",
     "properties": {"name": {"type": "string"}, "arguments": {"type": "object"}, "session": {"type": "string"}},
@@ -136,8 +137,8 @@ class ToolsMode:
                     is_ambiguous=qualified in details.ambiguous,
                     is_withdrawn=qualified in details.withdrawn,
                 )
-        left = selection.tools[MOST_TOOLS:]
-        return document | {name: {"error": f"At most {MOST_TOOLS} tools are read at a time."} for name in left}
+        too_many = f"At most {MOST_TOOLS} tools are read at a time: read this one in the next read."
+        return document | {name: {"error": too_many} for name in selection.tools[MOST_TOOLS:]}
 
     async def answer(
         self,
@@ -179,15 +180,19 @@ class ToolsMode:
         except ValueError as error:
             return _text(texts.wrong_arguments(one_line(name, 200), str(error)), is_error=True)
         if result.failed is not None and result.failed.kind == "ToolDescriptionRequired":
-            return _required(description_required(name, handle, session.lapsed.get(self._names.qualified(name), "")))
+            qualified = self._names.qualified(name)
+            # Its offered name is short, whatever the client has called it by.
+            offered = self._names.by_tool().get(qualified, name)
+            return _required(description_required(offered, handle, session.lapsed.get(qualified, "")))
         return _answer(result)
 
     def unknown(self, error: UnknownToolError) -> str:
         """Return what a call of a name that no tool has gets."""
-        near = " or ".join(json.dumps(self._names.by_tool().get(one, one)) for one in error.suggestions[:AVAILABLE])
+        offered = [json.dumps(self._names.by_tool().get(one, one)) for one in error.suggestions]
+        near = " or ".join(that_fit(offered, _SUGGESTED_CHARACTERS))
         if error.is_ambiguous:
             return f"Several servers have {json.dumps(one_line(error.name, 200))}. Nothing was executed. Take {near}."
-        hint = f"Did you mean {near}?" if near else "search_tools finds the tools that there are."
+        hint = f"Did you mean {near}?" if near else f"Try {search_request(error.name)}."
         gone = WITHDRAWN if error.is_withdrawn else ""
         return f"There is no tool {json.dumps(one_line(error.name, 200))}{gone}. Nothing was executed. {hint}"
 

@@ -20,7 +20,10 @@ if TYPE_CHECKING:
     from mcp.server import ServerRequestContext
     from mcp.server.context import CallNext, HandlerResult
 
-UNFORESEEN = "codemode-broker failed in a way that was not foreseen; its log says where. Calls may have been made."
+UNFORESEEN = (
+    "codemode-broker failed in a way that was not foreseen; its log says where. Calls may have been made: check before "
+    "you repeat them, and tell the user if it happens again."
+)
 
 
 async def told_without_details(ctx: ServerRequestContext[Any, Any], call_next: CallNext) -> HandlerResult:

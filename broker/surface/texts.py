@@ -8,10 +8,9 @@ aside. Words of a server stand in quotes, bounded, with the server's name.
 from __future__ import annotations
 
 import json
-import re
 from typing import TYPE_CHECKING
 
-from broker.calls.call_texts import fetch_request
+from broker.calls.call_texts import fetch_request, search_request
 from codegen.plain_text import few, one_line, that_fit
 
 if TYPE_CHECKING:
@@ -149,7 +148,7 @@ def not_described(details: ToolDetails) -> str:
         first = next(iter(meant.values())) if len(meant) == 1 else dict.fromkeys(near[0] for near in meant.values())
         lines.append(f"{_no_tools(meant)}: did you mean {_fetch(first)}?")
     if unlike := [name for name in details.unknown if name not in meant]:
-        lines.append(f"{_no_tools(unlike)}: try search_tools({json.dumps({'query': _words(unlike[0])})}).")
+        lines.append(f"{_no_tools(unlike)}: try {search_request(unlike[0])}.")
     shown, room = [], _LINES_CHARACTERS
     for line in (one_line(line, _LINE_CHARACTERS) for line in lines):
         room -= len(line) + 1
@@ -197,7 +196,10 @@ def next_page(cursor: str) -> str:
 
 def no_resource(uri: str) -> str:
     """Return that there is no such resource."""
-    return f"There is no resource {json.dumps(uri[:200])}. A run's output is kept for a while, for whoever ran it."
+    return (
+        f"There is no resource {json.dumps(uri[:200])}. A run's output is kept for a while, for whoever ran it. "
+        "If you still need it, run a script that reads it again and prints less."
+    )
 
 
 def _fetch(names: Iterable[str]) -> str:
@@ -221,7 +223,3 @@ def _plainly(names: Sequence[str]) -> str:
 
 def _quoted(name: str) -> str:
     return json.dumps(one_line(name, 80))
-
-
-def _words(name: str) -> str:
-    return " ".join(re.findall(r"[A-Za-z0-9]+", name))[:80]

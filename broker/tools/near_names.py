@@ -24,6 +24,7 @@ MOST_NAMES = 10
 """For how many names at a time there are suggestions: each takes a pass over all tools, 15 ms for ten thousand."""
 
 _NAMED = 8
+_SHOWN_CHARACTERS = 64
 _NAME_CHARACTERS = 100
 """Of a name: difflib may take the cube of it."""
 
@@ -76,10 +77,12 @@ def unknown_name(kind: str, name: str, known: Iterable[str]) -> str:
     """Return the sentence that there is no server or category of a name, with the nearest ones, or the first few."""
     there = list(known)
     near = difflib.get_close_matches(name[:_NAME_CHARACTERS], there, n=SUGGESTIONS)
-    hint = ""
     if near:
-        hint = f" Did you mean {' or '.join(near)}?"
+        hint = f"Did you mean {' or '.join(one_line(one, _SHOWN_CHARACTERS) for one in near)}?"
     elif there:
         more = ", …" if len(there) > _NAMED else ""
-        hint = f" There are: {', '.join(one_line(one, 80) for one in there[:_NAMED])}{more}."
-    return f"There is no {kind} {one_line(name, 80)!r}.{hint}"
+        named = ", ".join(one_line(one, _SHOWN_CHARACTERS) for one in there[:_NAMED])
+        hint = f"There are: {named}{more}. Name one of these, or no {kind}."
+    else:
+        hint = f"There are none: name no {kind}."
+    return f"There is no {kind} {one_line(name, _SHOWN_CHARACTERS)!r}. {hint}"

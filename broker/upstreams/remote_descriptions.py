@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from mcp import MCPError
 from pydantic import ValidationError
 
+from broker.calls import call_texts
 from broker.disclosure.tool_descriptions import (
     DESCRIPTION_REQUIRED,
     MOST_TOOLS,
@@ -111,9 +112,7 @@ class RemoteDescriptions:
         now = (await read_descriptions(connection, [self._listed.get(name, known)])).get(name)
         if now is None or now.digest != known.digest:
             self._on_change()  # the tools are listed again, and with that lapses what was described
-            raise UnavailableError(
-                self._server, f"{name} of {self._server} has changed since it was described. Nothing was executed."
-            )
+            raise UnavailableError(self._server, call_texts.changed_at_server(self._server, name))
         return await send()
 
 

@@ -178,7 +178,8 @@ FAILING = {
     "the server is down": (
         "await broken.echo(text='x')",
         "ToolUnavailableError",
-        f"broken is not available: {BROKEN}. Nothing was sent.",
+        f"broken is not available: {BROKEN}. Nothing was sent. Do without it, or call again once "
+        'search_tools({"query": "", "server": "broken"}) says this no more.',
         ("broken.echo", "undecided", "unavailable"),
     ),
 }

@@ -136,19 +136,26 @@ CALLS = {
     "no_parameter": lambda name: call_texts.no_parameter([name] * 4, [name] * 14),
     "leave_out": lambda name: call_texts.leave_out(name[:64]),
     "taken_back": lambda name: call_texts.taken_back("git.log"),  # noqa: ARG005
-    "input_refused": lambda name: call_texts.input_refused("git", "nobody is there"),  # noqa: ARG005
-    "unavailable": lambda name: call_texts.unavailable("git", f"it ended at once: {one_line(name, 200)}"),
+    "input_refused": lambda name: call_texts.input_refused("git", name),
+    "unavailable": lambda name: call_texts.unavailable("git", f"it ended at once: {name}"),
     "refused_by_http": lambda name: call_texts.refused_by_http("git", 403),  # noqa: ARG005
     "refused_by_http and without a token": lambda name: call_texts.refused_by_http("git", 401, 60),  # noqa: ARG005
     "not_taken": lambda name: call_texts.not_taken("git", 60),  # noqa: ARG005
     "not_found": lambda name: call_texts.not_found(f"git.{name}", ["git.git_log", "git.git_show"]),
+    "not_found and many near": lambda name: call_texts.not_found(f"git.{name}", [f"git.{one_line(name, 250)}"] * 3),
     "not_found any more": lambda name: call_texts.not_found(f"git.{name}", [], is_withdrawn=True),
     "not_written_down": lambda name: call_texts.not_written_down("git.log"),  # noqa: ARG005  # none in it
     "no_answer": lambda name: call_texts.no_answer("git", 60),  # noqa: ARG005
     "reported_timeout": lambda name: call_texts.reported_timeout("git"),  # noqa: ARG005
-    "lost_answer": lambda name: call_texts.lost_answer("git", "it closed the connection"),  # noqa: ARG005
+    "lost_answer": lambda name: call_texts.lost_answer("git", f"it ended: {name}"),
     "lost_answer_too_large": lambda name: call_texts.lost_answer("git", "it said too much", is_too_large=True),  # noqa: ARG005
     "bad_answer": lambda name: call_texts.bad_answer("git"),  # noqa: ARG005
+    "not_passed_on": lambda name: call_texts.not_passed_on("git.log"),  # noqa: ARG005
+    "unfit_result": lambda name: call_texts.unfit_result(name, f"does not fit the tool's outputSchema: {name[:420]}"),
+    "unfit_result too large": lambda name: call_texts.unfit_result(name, "has too much", is_too_large=True),
+    "changed_at_server": lambda name: call_texts.changed_at_server("git", name[:128]),
+    "until_back": lambda name: call_texts.until_back(name[:64]),
+    "search_request": call_texts.search_request,
     "import_it": hint_texts.import_it,
     "import_beside": lambda name: hint_texts.import_beside(name[:64]),
     "import_server": lambda name: hint_texts.import_server("git", name[:64]),

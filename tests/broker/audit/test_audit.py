@@ -356,7 +356,8 @@ async def test_what_cannot_be_written_down_is_not_sent(path, desk, reached):
     assert result.error is not None
     assert result.error.type == "ToolRefusedError"
     assert result.error.message == (
-        "desk.note was not called: the audit cannot be written, and unaudited calls are not made."
+        "desk.note was not called: the audit cannot be written, and unaudited calls are not made. Nothing was sent. "
+        "The broker's operator has to repair the store (`codemode doctor` says how); then call it again."
     )
     assert len(reached) == len(sent) < 9
 

@@ -398,6 +398,9 @@ results = await asyncio.gather(*(desk.note(text=str(n)) for n in range(10)), ret
     assert reached == ["0"]
     value = results[0].value
     assert value[0] == "0"
-    taken_back = "desk.note was refused: the permission for it was revoked while it waited for its turn."
+    taken_back = (
+        "desk.note was refused: the permission for it was revoked while it waited for its turn. Nothing was sent; do "
+        "without it, or ask the user to allow it again."
+    )
     assert set(value[1:]) == {taken_back}
     assert [call.decision for call in results[0].calls] == ["allowed", *["denied"] * 9]

@@ -129,11 +129,26 @@ FAILURES = {
 
 @pytest.mark.parametrize(("schema", "raw", "what"), FAILURES.values(), ids=FAILURES.keys())
 def test_a_result_that_cannot_be_used_fails_the_call(schema, raw, what):
-    assert completed(raw, tool(schema)) == Failed(
-        "ToolResultError",
-        f"The result of srv.do {what}. The call was made and is not repeated.",
-        {"server": "srv", "tool": "do"},
-    )
+    failed = completed(raw, tool(schema))
+    assert isinstance(failed, Failed)
+    assert (failed.kind, failed.details) == ("ToolResultError", {"server": "srv", "tool": "do"})
+    said = f"The result of srv.do {what}. The call was made and is not repeated. "
+    assert failed.message.removeprefix(said) in {
+        "If it only reads, call it again and ask for less; if not, do without its result.",
+        "Do without its result: another call would give no other; look for another tool with search_tools.",
+    }
+
+
+@pytest.mark.parametrize("name", ["too large", "too deep", "too many"])
+def test_of_what_is_too_large_less_can_be_asked_for(name):
+    schema, raw, _ = FAILURES[name]
+    assert "ask for less" in completed(raw, tool(schema)).message
+
+
+@pytest.mark.parametrize("name", ["content of another kind", "unknown resultType"])
+def test_for_what_cannot_be_used_there_is_another_tool(name):
+    schema, raw, _ = FAILURES[name]
+    assert "look for another tool" in completed(raw, tool(schema)).message
 
 
 def test_an_error_of_the_tool_is_a_tool_error_with_the_text_of_the_server():

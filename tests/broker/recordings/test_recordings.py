@@ -38,6 +38,8 @@ again = await desk.echo(text="xyz", times=5000)
 print(len(big), big == again)
 numbers
 """
+SEARCH = 'Nothing was sent; try search_tools({"query": "ud800 u202e"}).'
+FUNCTIONS = "Nothing was called. Beside tools, a script has display(), read_bytes() and extract()."
 
 
 async def test_a_recording_holds_everything_that_happened_in_order(run, recorded):
@@ -80,8 +82,8 @@ def forge(number, function):
             [7],
         ),
         ("await forge(7, 'desk.' + 'x' * 1_000)", "a call's function has more than 1000 characters", []),
-        ("await forge(7, '\\ud800.\\u202e')", r"There is no tool \ud800.\u202e.", [7]),
-        ("await forge(7, '\\ud800')", r"There is no function \ud800.", [7]),
+        ("await forge(7, '\\ud800.\\u202e')", r"There is no tool \ud800.\u202e. " + SEARCH, [7]),
+        ("await forge(7, '\\ud800')", r"There is no function \ud800. " + FUNCTIONS, [7]),
     ],
 )
 async def test_what_a_script_forges_can_be_read_in_its_envelope_and_its_recording(run, recorded, code, error, called):

@@ -17,7 +17,7 @@ from broker.server import BrokerServer, ServeSettings
 pytestmark = pytest.mark.anyio
 
 RAW = Path(__file__).parents[1] / "servers" / "raw_upstream.py"
-DROPPED = "raw.echo sent an answer that cannot be passed on. It may have acted."
+DROPPED = "raw.echo sent an answer that cannot be passed on. It may have acted; check before you repeat it."
 
 
 @pytest.fixture

@@ -157,7 +157,10 @@ async def test_one_tool_is_read_as_a_whole_from_a_server_that_lists_lines(reache
 async def test_a_line_is_no_answer_where_a_server_does_not_describe_the_tool(reached_servers):
     async with reached_servers(post=described("silent")) as client:
         answer = await client.get("/post/send_mail")
-        assert (answer.status_code, answer.json()) == (503, {"error": "post does not describe it now."})
+        assert (answer.status_code, answer.json()) == (
+            503,
+            {"error": "post does not describe it now: fetch it again in a moment."},
+        )
 
 
 @pytest.mark.parametrize("is_lazy", [False, True])

@@ -169,7 +169,10 @@ async def test_a_call_to_a_server_that_is_down_says_so(offered, faulty, name):
         for result in (await client.call_tool(name, {}), await client.call_tool("call_tool", {"name": name})):
             assert result.is_error
             assert result.content[0].text.startswith("gone is not available: it exited with code 3;")
-            assert result.content[0].text.endswith("Nothing was sent.")
+            assert result.content[0].text.endswith(
+                'Nothing was sent. Do without it, or call again once search_tools({"query": "", "server": "gone"}) '
+                "says this no more."
+            )
         assert (await read(client, name))[name]["error"].startswith("gone is not available")
 
 
@@ -199,7 +202,7 @@ async def test_an_unknown_tool_is_a_protocol_error_with_the_nearest(offered):
         with pytest.raises(MCPError) as caught:
             await client.call_tool("zzz", {})
         assert caught.value.error.message == (
-            'There is no tool "zzz". Nothing was executed. search_tools finds the tools that there are.'
+            'There is no tool "zzz". Nothing was executed. Try search_tools({"query": "zzz"}).'
         )
 
 

@@ -151,7 +151,7 @@ async def test_a_tool_of_which_its_server_says_no_more_than_a_line_is_not_descri
         session = broker.session(grants=[Grant("post.*")])
         details = await session.get_tool_details(["post.send_mail", "post.count_mails"])
         assert details.described == ("post.count_mails",)
-        assert details.unavailable == {"post.send_mail": "post does not describe it now"}
+        assert details.unavailable == {"post.send_mail": "post does not describe it now: fetch it again in a moment"}
         refused = await session.call_directly("post.send_mail", {"to": "a"})
         assert refused.record.status == "not_described"
         assert (await session.call_directly("post.count_mails", {})).failed is None
