@@ -59,7 +59,7 @@ class ServeSettings(BaseModel):
         sessions: Sessions at the same time.
         session_idle_seconds: After how long without use a session is dropped.
         grace_seconds: How long scripts may go on when the server is told to end.
-        output_tokens: How much of a run's output a reply holds; the rest is kept and can be read.
+        output_tokens: How many tokens a reply to a script has at most; the rest of the output is kept and can be read.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)

@@ -9,6 +9,8 @@ import math
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
+import anyio.to_thread
+
 from broker.calls.json_schema import TOO_LARGE, first_fault
 from broker.errors import RecordingError, RunInterruptedError, SearchError, StoreError, UnknownToolError
 from broker.logging import logger
@@ -19,8 +21,8 @@ from broker.search import Detail, Filters, Mode, SearchRequest
 from broker.search.pages import MOST
 from broker.surface import run_texts, texts
 from broker.surface.definitions import DETAILS, EXECUTE, INPUT_SCHEMAS, SEARCH
-from broker.surface.outputs import KeptOutputs
-from broker.surface.replies import OUTPUT_TOKENS, Reply, reply_of
+from broker.surface.outputs import OUTPUT_TOKENS, KeptOutputs
+from broker.surface.replies import Draft, Reply
 from broker.surface.sent_arguments import plain_arguments
 from broker.surface.sent_code import plain_code
 from broker.tiers.items import category_line, summary_line
@@ -60,7 +62,7 @@ class Surface:
         handle: What the caller is told to pass as `session`; None where it need not.
         outputs: Where output beyond the budget is kept.
         limits: Bounds of each run, the session's when None; `timeout` replaces the wall clock.
-        output_tokens: How much of a run's output a reply holds.
+        output_tokens: How many tokens a reply to a script has at most; the rest of the output is kept.
         resumes: The recorded run that `execute_code` goes on with, for a request that is repeated.
         has_scripts: Whether the caller writes scripts: a search at detail `full` gives it stubs, else definitions.
     """
@@ -176,7 +178,7 @@ class Surface:
     async def _run(self, code: str, limits: Limits, watching: Watching) -> Reply:
         try:
             if self.resumes is not None:
-                return self._ran(await self._resume(self.resumes, watching))
+                return await self._ran(await self._resume(self.resumes, watching))
             result = await self.session.execute_code(
                 code,
                 limits=limits,
@@ -192,7 +194,7 @@ class Surface:
                 self.session.forget_request(self.resumes)
             return Reply(run_texts.not_resumed(str(error)), is_error=True)
         lacking = result.not_described
-        return await self._with_stubs(code, result, lacking) if lacking is not None else self._ran(result)
+        return await (self._with_stubs(code, result, lacking) if lacking is not None else self._ran(result))
 
     async def _with_stubs(self, code: str, result: ExecutionResult, lacking: NotDescribed) -> Reply:
         """Reply to a script that lacked descriptions with those: its author could do nothing else than fetch them.
@@ -201,14 +203,16 @@ class Surface:
         """
         details = await self.session.get_tool_details(lacking.names[:_MOST_TOOLS])
         if not details.described:
-            return self._ran(result)
+            return await self._ran(result)
         is_whole = len(details.described) == len(lacking.names)
         raised = lacking.outcome_with_stubs(await self._mistakes(code)) if is_whole else lacking.outcome
         stubs = _stubs(details)
+        error = ExecutionError(type=raised.type, message=raised.message, traceback=raised.traceback)
+        reply = await self._ran(result.model_copy(update={"error": error}))
         # Some clients show their model the envelope alone.
-        error = ExecutionError(type=raised.type, message=f"{raised.message}\n\n{stubs}", traceback=raised.traceback)
-        reply = self._ran(result.model_copy(update={"error": error}))
-        return replace(reply, text=f"{reply.text}\n\n{stubs}")
+        envelope = reply.structured or {}
+        told = envelope["error"] | {"message": f"{envelope['error']['message']}\n\n{stubs}"}
+        return replace(reply, text=f"{reply.text}\n\n{stubs}", structured=envelope | {"error": told})
 
     async def _mistakes(self, code: str) -> Sequence[Diagnostic]:
         try:
@@ -230,8 +234,14 @@ class Surface:
             self.session.forget_request(run)
         return result
 
-    def _ran(self, result: ExecutionResult) -> Reply:
-        return reply_of(result, self.outputs, owner=self.owner, session=self.handle, output_tokens=self.output_tokens)
+    async def _ran(self, result: ExecutionResult) -> Reply:
+        draft = Draft.of(result, self.handle)
+        if draft.is_short(self.output_tokens):
+            return draft.whole()
+        reply, kept = await anyio.to_thread.run_sync(draft.cut, self.output_tokens)
+        if kept is not None:
+            self.outputs.keep(result.run_id, kept, self.owner, self.output_tokens)
+        return reply
 
     def _reply(self, text: str, *, is_error: bool = False) -> Reply:
         handle = f"\n{texts.new_session(self.handle)}" if self.handle is not None else ""

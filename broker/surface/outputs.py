@@ -1,21 +1,29 @@
 """Keeps output that was too long for a reply, for whoever ran the script.
 
-Above: replies.py puts it here, the MCP server's resources read it. Below: room.py. Kept in memory, within bounds; the
-oldest of whoever has the most goes first.
+Above: replies.py puts it here, the MCP server's resources read it. Below: room.py, token_room.py. Kept in memory,
+within bounds; the oldest of whoever has the most goes first.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from itertools import count
+from typing import TYPE_CHECKING
 from urllib.parse import parse_qs, urlsplit
 
 from broker.room import gives_way
 from broker.surface import run_texts
+from broker.surface.token_room import TokenRoom
+from broker.tiers.tokens import token_counter
+
+if TYPE_CHECKING:
+    from broker.tiers.tokens import TokenCounter
+
+OUTPUT_TOKENS = 6_000
+"""How many tokens a reply to a script has at most, and a page of kept output."""
 
 MOST_CHARACTERS = 64 * 1024 * 1024
 MOST_RUNS = 1_000
-PAGE_CHARACTERS = 24_000
 
 _URI_CHARACTERS = 500
 _PREFIX = "/runs/"
@@ -30,24 +38,32 @@ class _Kept:
     principal: str
     used_at: int
     text: str
+    page_tokens: int
     is_busy: bool = False
 
 
 class KeptOutputs:
     """The whole output of runs, by run, each readable by its owner alone."""
 
-    def __init__(self, *, most_characters: int = MOST_CHARACTERS, most_runs: int = MOST_RUNS) -> None:
-        """Start empty."""
+    def __init__(
+        self,
+        *,
+        most_characters: int = MOST_CHARACTERS,
+        most_runs: int = MOST_RUNS,
+        counter: TokenCounter | None = None,
+    ) -> None:
+        """Start empty. Pages are counted with `counter`; if None, with the installed tokenizer, or an estimate."""
         self._most_characters = most_characters
         self._most_runs = most_runs
+        self._counter = counter
         self._kept: dict[str, _Kept] = {}
         self._characters = 0
         self._times = count()
 
-    def keep(self, run_id: str, text: str, owner: str) -> None:
-        """Keep the output of a run; `owner` is who may read it."""
+    def keep(self, run_id: str, text: str, owner: str, page_tokens: int = OUTPUT_TOKENS) -> None:
+        """Keep the output of a run; `owner` is who may read it, in pages of so many tokens."""
         self._drop(run_id)
-        new = _Kept(owner, next(self._times), text)
+        new = _Kept(owner, next(self._times), text, page_tokens)
         self._characters += len(text)
         while self._kept and (len(self._kept) >= self._most_runs or self._characters > self._most_characters):
             self._drop(self._leaving(new))
@@ -76,13 +92,21 @@ class KeptOutputs:
         parts = urlsplit(uri)
         if parts.scheme != "resource" or not (parts.path.startswith(_PREFIX) and parts.path.endswith(_SUFFIX)):
             return None
-        kept = self._kept.get(parts.path[len(_PREFIX) : -len(_SUFFIX)])
+        run_id = parts.path[len(_PREFIX) : -len(_SUFFIX)]
+        kept = self._kept.get(run_id)
         if kept is None or kept.principal != owner:
             return None
         begin = _offset(parts.query)
-        end = begin + PAGE_CHARACTERS
-        following = output_uri(parts.path[len(_PREFIX) : -len(_SUFFIX)], end) if end < len(kept.text) else None
+        end = self._page_end(run_id, kept, begin)
+        following = output_uri(run_id, end) if end < len(kept.text) else None
         return kept.text[begin:end] + run_texts.page_end(following)
+
+    def _page_end(self, run_id: str, kept: _Kept, begin: int) -> int:
+        """Return where the page ends that begins here: it and its last line are within the budget."""
+        room = TokenRoom(self._counter or token_counter())
+        last_line = room.tokens(run_texts.page_end(output_uri(run_id, len(kept.text))))
+        # One character at least, so that whoever follows the pages comes to the end.
+        return max(room.end(kept.text, kept.page_tokens - last_line, begin), begin + 1)
 
 
 def output_uri(run_id: str, offset: int) -> str:

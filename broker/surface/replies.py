@@ -1,7 +1,7 @@
-"""The reply to `execute_code`: a compact text for the model, and the envelope, both within a budget.
+"""The reply to `execute_code`: a compact text for the model, and the envelope, each as a whole within the budget.
 
-Above: dispatch.py. Below: run_texts.py, outputs.py. Failures come first and the calls made last, so that neither is
-ever cut; what is cut out of the middle is kept and can be read.
+Above: dispatch.py. Below: run_texts.py, cuts.py. Failures come first and the calls made last, so that neither is ever
+cut off; what is cut out of the middle is kept and can be read.
 """
 
 from __future__ import annotations
@@ -11,21 +11,21 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from broker.surface import run_texts, texts
+from broker.surface.cuts import Cuts
 from broker.surface.outputs import output_uri
+from broker.surface.token_room import TokenRoom
+from broker.tiers.tokens import token_counter
 
 if TYPE_CHECKING:
     from broker.runs.envelope import ExecutionResult
-    from broker.surface.outputs import KeptOutputs
+    from broker.tiers.tokens import TokenCounter
 
-OUTPUT_TOKENS = 6_000
-"""How much of a run's output a reply holds."""
-
-CHARACTERS_PER_TOKEN = 4
-"""The estimate that budgets are counted with: no tokenizer fits all models."""
-
-_TAIL_SHARE = 3
-_TRACEBACK_CHARACTERS = 3_000
 _CALLS = 50
+_OUTPUTS = frozenset({"error", "value", "stdout", "stderr"})
+_BYTES_PER_TOKEN = 2.5
+"""Of the names, numbers and marks around an output, which have more."""
+_RESERVED_TOKENS = 150
+"""For what is said of cuts, and added to the text."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,52 +45,112 @@ class Reply:
     is_error: bool = False
 
 
-def reply_of(
-    result: ExecutionResult,
-    outputs: KeptOutputs,
-    *,
-    owner: str,
-    session: str | None,
-    output_tokens: int,
-) -> Reply:
-    """Return the reply for a run; output beyond the budget is kept for `owner`.
+@dataclass(frozen=True, slots=True)
+class Draft:
+    """A reply that was not cut yet.
 
-    Args:
+    Attributes:
         result: The run.
-        outputs: Where output beyond the budget is kept.
-        owner: Who may read it.
-        session: The handle of a session that was made for this call; None where the caller knows it.
-        output_tokens: The budget.
+        failure: What ended the run, if it failed.
+        value: Its value as JSON; empty if it has none.
+        output: Everything that it printed, and its value.
+        offsets: Where the parts of the output begin in it.
+        below: What a text has below the output: the calls, and what was not displayed.
+        envelope: The envelope, whole.
     """
-    budget = output_tokens * CHARACTERS_PER_TOKEN
-    # Once: it may be megabytes.
-    value = "" if result.value is None else json.dumps(result.value, ensure_ascii=False)
-    failure = _failure(result)
-    output = _output(result, value, has_failed=bool(failure))
-    envelope = result.model_dump(mode="json", exclude={"value"})
-    envelope |= {"value": result.value, "truncated": None, "session": session}
-    shown = output if len(output) <= budget else _cut(output, budget, result.run_id)
-    cut = _cut_fields(envelope, value, budget, result.run_id)
-    if cut or shown is not output:
-        outputs.keep(result.run_id, output, owner)
+
+    result: ExecutionResult
+    failure: str
+    value: str
+    output: str
+    offsets: dict[str, int]
+    below: str
+    envelope: dict[str, Any]
+
+    @classmethod
+    def of(cls, result: ExecutionResult, session: str | None) -> Draft:
+        """Return the draft of the reply for a run.
+
+        `session` is the handle of a session that was made for this call; None where the caller knows it.
+        """
+        # Once: it may be megabytes.
+        value = "" if result.value is None else _json(result.value)
+        failure = _failure(result)
+        output, offsets = _output(result, value, has_failed=bool(failure))
+        envelope = result.model_dump(mode="json", exclude={"value"})
+        envelope |= {"value": result.value, "truncated": None, "session": session}
+        return cls(result, failure, value, output, offsets, _below(result, session), envelope)
+
+    def is_short(self, tokens: int) -> bool:
+        """Tell whether the reply has so few bytes that it certainly has no more tokens, which need not be counted."""
+        if len(self.failure) + len(self.output) > tokens or len(self.result.calls) > _CALLS:
+            return False
+        spelled = [_json(self.envelope[name]) for name in ("error", "stdout", "stderr")]
+        in_envelope = (
+            sum(map(_bytes, [*spelled, self.value])) + _bytes(_json(_around(self.envelope))) / _BYTES_PER_TOKEN
+        )
+        in_text = _bytes(self.failure) + _bytes(self.output) + _bytes(self.below) / _BYTES_PER_TOKEN
+        return max(in_envelope, in_text) + _RESERVED_TOKENS <= tokens
+
+    def whole(self) -> Reply:
+        """Return the reply without cuts."""
+        return self._reply(self.failure, self.output, self.envelope)
+
+    def cut(self, tokens: int, counter: TokenCounter | None = None) -> tuple[Reply, str | None]:
+        """Return the reply within a budget, and what is to be kept to be read later; None if all is in the reply.
+
+        Counts with `counter`; if None, with the installed tokenizer, which may take a second to load, or an estimate.
+        """
+        with_error, offsets = self._with_error()
+        counter = counter or token_counter()
+        cuts = Cuts(self.result.run_id, offsets, counter)
+        room = TokenRoom(counter)
+        failure, output = cuts.text(self.failure, self.output, _left(tokens, room.tokens(self.below)))
+        envelope = self.envelope | {"calls": _first_calls(self.envelope["calls"], tokens * 2 // 5, room)}
+        fields = cuts.envelope(envelope, self.value, _left(tokens, room.tokens(_json(_around(envelope)))))
+        if len(envelope["calls"]) < len(self.result.calls):
+            fields.append("calls")
+        if not (fields or cuts.made):
+            return self._reply(failure, output, envelope), None
+        kept = with_error if any(name == "failure" or name.startswith("error") for name in cuts.made) else self.output
         envelope["truncated"] = {
-            "fields": cut,
-            "characters": len(output),
-            "resource": output_uri(result.run_id, 0),
+            "fields": fields,
+            "characters": len(kept),
+            "resource": output_uri(self.result.run_id, 0),
+            "offsets": {name: offsets[name] for name in fields if name in offsets},
         }
-    return Reply(_text(result, failure, shown, session), envelope, tuple(result.displayed), is_error=bool(failure))
+        return self._reply(failure, output, envelope), kept
+
+    def _with_error(self) -> tuple[str, dict[str, int]]:
+        """Return the output with what is known of the error behind it, and where all parts begin."""
+        parts = [self.output] if self.output else []
+        offsets = {**self.offsets, "output": 0}
+        error = self.result.error
+        traceback = self.failure if error is None else error.traceback or self.failure
+        for name, text in (("traceback", traceback), ("message", "" if error is None else error.message)):
+            parts.append(f"{name}:\n{text}")
+            offsets[f"error.{name}"] = len("\n".join(parts)) - len(text)
+        offsets["failure"] = offsets["error.traceback"] + len(traceback) - len(traceback.lstrip("\n"))
+        return "\n".join(parts), offsets
+
+    def _reply(self, failure: str, output: str, envelope: dict[str, Any]) -> Reply:
+        parts = [failure, output if output.strip() or failure else self._nothing(), self.below]
+        text = "\n".join(part.rstrip("\n") for part in parts if part)
+        return Reply(text, envelope, tuple(self.result.displayed), is_error=bool(failure))
+
+    def _nothing(self) -> str:
+        displayed = len(self.result.displayed)
+        return run_texts.displayed(displayed) if displayed else run_texts.NOTHING_TO_SHOW
 
 
-def _text(result: ExecutionResult, failure: str, shown: str, session: str | None) -> str:
-    """Return the text for the model: failure, output, calls; `shown` is what there is room for of the output."""
+def _below(result: ExecutionResult, session: str | None) -> str:
     made = run_texts.calls_line(result.calls)
-    if failure:
-        made = "\n".join([*([run_texts.REFUSED] if result.is_refused else []), run_texts.already_made(result.calls)])
-    elif not shown.strip():
-        shown = run_texts.displayed(len(result.displayed)) if result.displayed else run_texts.NOTHING_TO_SHOW
+    if result.outcome in {"raised", "stopped"}:
+        refused = [run_texts.REFUSED] if result.is_refused else []
+        made = "\n".join([*refused, run_texts.already_made(result.calls)])
     left_out = run_texts.not_displayed(result.not_displayed) if result.not_displayed else ""
     handle = texts.new_session(session) if session is not None else ""
-    return "\n".join(part.rstrip("\n") for part in (failure, shown, left_out, made, handle) if part)
+    return "\n".join(filter(None, (left_out, made, handle)))
 
 
 def _failure(result: ExecutionResult) -> str:
@@ -98,42 +158,51 @@ def _failure(result: ExecutionResult) -> str:
         return run_texts.stopped(result.stopped, result.alike_calls)
     if result.error is None:
         return ""
-    trace = result.error.traceback.strip("\n") or f"{result.error.type}: {result.error.message}"
-    if len(trace) > _TRACEBACK_CHARACTERS:
-        half = _TRACEBACK_CHARACTERS // 2
-        trace = f"{trace[:half]}\n[…]\n{trace[-half:]}"
-    return trace
+    return result.error.traceback.strip("\n") or f"{result.error.type}: {result.error.message}"
 
 
-def _output(result: ExecutionResult, value: str, *, has_failed: bool) -> str:
-    """Return everything that the script printed, and its value as JSON; labelled if there are several parts."""
-    if not result.stderr and not (result.stdout and (value or has_failed)):
-        return result.stdout or value
-    parts = (("stdout", result.stdout), ("stderr", result.stderr), ("value", value))
-    return "\n".join(f"{label}:\n{text.rstrip()}" for label, text in parts if text)
+def _output(result: ExecutionResult, value: str, *, has_failed: bool) -> tuple[str, dict[str, int]]:
+    """Return everything that the script printed, and its value as JSON; labelled if there are several parts.
 
-
-def _cut(output: str, budget: int, run_id: str) -> str:
-    """Return the beginning and the end of an output, with where the rest is."""
-    tail = budget // _TAIL_SHARE
-    head = budget - tail
-    return output[:head] + run_texts.left_out(len(output) - budget, output_uri(run_id, head)) + output[-tail:]
-
-
-def _cut_fields(envelope: dict[str, Any], value: str, budget: int, run_id: str) -> list[str]:
-    """Bring the fields of an envelope within the budget; return the names of those that lost something.
-
-    `value` is its value as JSON.
+    Beside it, where each part begins.
     """
-    cut = []
-    for name in ("stdout", "stderr"):
-        if len(envelope[name]) > budget:
-            envelope[name] = _cut(envelope[name], budget, run_id)
-            cut.append(name)
-    if len(value) > budget:
-        envelope["value"] = None
-        cut.append("value")
-    if len(envelope["calls"]) > _CALLS:
-        del envelope["calls"][_CALLS:]
-        cut.append("calls")
-    return cut
+    if not result.stderr and not (result.stdout and (value or has_failed)):
+        return result.stdout or value, {"stdout": 0, "value": 0}
+    parts: list[str] = []
+    offsets = {}
+    length = 0
+    for label, text in (("stdout", result.stdout), ("stderr", result.stderr), ("value", value)):
+        if text:
+            parts.append(f"{label}:\n{text.rstrip()}")
+            offsets[label] = length + len(label) + 2
+            length += len(parts[-1]) + 1
+    return "\n".join(parts), offsets
+
+
+def _first_calls(calls: list[dict[str, Any]], tokens: int, room: TokenRoom) -> list[dict[str, Any]]:
+    """Return the first calls of an envelope that fit into so many tokens."""
+    first = []
+    for call in calls[:_CALLS]:
+        tokens -= room.tokens(_json(call)) + 1
+        if tokens < 0:
+            break
+        first.append(call)
+    return first
+
+
+def _around(envelope: dict[str, Any]) -> dict[str, Any]:
+    """Return what of an envelope is neither output nor error."""
+    return {name: said for name, said in envelope.items() if name not in _OUTPUTS}
+
+
+def _left(tokens: int, around: int) -> int:
+    """Return how many tokens of a budget are left for output and error: half of it at least."""
+    return max(tokens - around - _RESERVED_TOKENS, tokens // 2)
+
+
+def _json(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False)
+
+
+def _bytes(text: str) -> int:
+    return len(text.encode("utf-8", "replace"))

@@ -2,25 +2,41 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from broker import Broker
 from broker.calls.attempts import CallRecord
 from broker.runs.envelope import ExecutionResult, StoppedBy
 from broker.surface import KeptOutputs, run_texts
 from broker.surface.outputs import output_uri
-from broker.surface.replies import reply_of
+from broker.surface.replies import Draft, Reply
+from broker.surface.token_room import TokenRoom
+from broker.tiers import TokenCounter, token_counter
+from broker.tiers.tokens import ESTIMATE
 
 IMAGE = {"type": "image", "data": "AAAA", "mimeType": "image/png"}
 
 
-def text_of(outputs: KeptOutputs | None = None, *, output_tokens: int = 100, **fields: Any) -> str:
+def reply_of(
+    outputs: KeptOutputs | None = None, *, output_tokens: int = 100, counter: TokenCounter | None = None, **fields: Any
+) -> Reply:
     plain = {"outcome": "completed", "run_id": "run_1", "duration_ms": 1.0, "calls": [], "usage": {}}
-    result = ExecutionResult.model_validate(plain | fields)
-    return reply_of(result, outputs or KeptOutputs(), owner="", session=None, output_tokens=output_tokens).text
+    draft = Draft.of(ExecutionResult.model_validate(plain | fields), None)
+    if draft.is_short(output_tokens):
+        return draft.whole()
+    reply, kept = draft.cut(output_tokens, counter)
+    if kept is not None and outputs is not None:
+        outputs.keep(draft.result.run_id, kept, "", output_tokens)
+    return reply
+
+
+def text_of(outputs: KeptOutputs | None = None, **fields: Any) -> str:
+    return reply_of(outputs, **fields).text
 
 
 def test_a_script_that_only_displays_has_a_text_all_the_same():
@@ -111,3 +127,170 @@ def test_kept_output_stays_within_its_room(made):
         assert number in found
         assert len(found) <= 10
         assert sum(made[kept][1] for kept in found) <= 100
+
+
+COUNTERS = {"tokenizer": token_counter(), "estimate": ESTIMATE}
+ROWS = [{"id": place, "price": place * 7.25, "name": f"item {place}"} for place in range(9_000)]
+PRINTED = {
+    "JSON": json.dumps(ROWS),
+    "Japanese": "日本語の文章はこう書く。" * 40_000,
+    "prose": (Draft.cut.__doc__ or "") * 2_000,
+    "code": "def one(two):\n\treturn {'three': two}\n\n" * 9_000,
+    "escapes": '"\\\x00\x1b' * 90_000,
+    "a letter": "x" * 400_000,
+    "emoji": "😀🎉🚀🔥" * 40_000,
+}
+
+
+def pages_of(outputs: KeptOutputs, uri: str) -> list[str]:
+    """The pages of a kept output, followed to the end, each without the line that names the next."""
+    pages = []
+    while uri:
+        text, _, following = (outputs.read(uri, "") or "").partition("\n[more at ")
+        pages.append(text)
+        uri = following.rstrip("]")
+    return pages
+
+
+@pytest.mark.parametrize("counted_by", COUNTERS)
+@pytest.mark.parametrize("kind", PRINTED)
+def test_a_reply_and_a_page_have_as_many_tokens_as_promised(kind, counted_by):
+    counter = COUNTERS[counted_by]
+    outputs = KeptOutputs(counter=counter)
+    reply = reply_of(outputs, output_tokens=6_000, counter=counter, stdout=PRINTED[kind])
+    assert reply.structured is not None
+    uri = reply.structured["truncated"]["resource"]
+    for text in (reply.text, json.dumps(reply.structured, ensure_ascii=False), outputs.read(uri, "")):
+        assert text is not None
+        assert counter.count(text) <= 6_000
+        assert counter.count(text) >= 5_000 or len(text) > 40_000
+    assert "".join(pages_of(outputs, uri)) == PRINTED[kind]
+
+
+@pytest.mark.parametrize("counted_by", COUNTERS)
+def test_error_value_and_both_outputs_share_one_budget(counted_by):
+    counter = COUNTERS[counted_by]
+    calls = [CallRecord(server="desk", tool="add", status="ok", duration_ms=1.25)] * 900
+    error = {"type": "T" * 4_000, "message": "m é\n" * 1_000, "traceback": "\nTraceback\n" + '"of" ' * 1_600}
+    fields: dict[str, Any] = {"stdout": "out 1,\n" * 40_000, "stderr": "err\t" * 40_000, "calls": calls}
+    outputs = KeptOutputs(counter=counter)
+    told: dict[str, Any] = {}
+    for more in ({"value": ROWS}, {"value": ROWS[:90]}, {"outcome": "raised", "error": error}):
+        reply = reply_of(outputs, output_tokens=6_000, counter=counter, **fields, **more)
+        assert reply.structured is not None
+        envelope = json.dumps(reply.structured, ensure_ascii=False)
+        assert 4_000 <= counter.count(envelope) <= 6_000
+        assert 5_000 <= counter.count(reply.text) <= 6_000
+        assert reply.structured["value"] == (more["value"] if more.get("value") == ROWS[:90] else None)
+        assert (reply.structured["stdout"][:9], reply.structured["stderr"][:4]) == ("out 1,\nou", "err\t")
+        told = reply.structured["truncated"]
+        whole = "".join(pages_of(outputs, told["resource"]))
+        assert len(whole) == told["characters"]
+        for name in set(told["fields"]) - {"calls"}:
+            begins = whole[told["offsets"][name] :]
+            first = (
+                json.dumps(ROWS) if name == "value" else {**fields, **{f"error.{k}": v for k, v in error.items()}}[name]
+            )
+            assert begins.startswith(first[:5_000].rstrip()), name
+    assert set(told["fields"]) == {"error.message", "error.traceback", "stdout", "stderr", "calls"}
+
+
+@pytest.mark.parametrize("counted_by", COUNTERS)
+def test_what_is_cut_goes_on_where_its_notice_says(counted_by):
+    printed = "".join(f"{place} " for place in range(60_000))
+    outputs = KeptOutputs(counter=COUNTERS[counted_by])
+    error = {"type": "ValueError", "message": printed[:4_000], "traceback": f"Traceback\n{printed[:7_000]}"}
+    reply = reply_of(
+        outputs, output_tokens=2_000, counter=COUNTERS[counted_by], outcome="raised", error=error, stdout=printed
+    )
+    assert reply.structured is not None
+    cut = [reply.text, reply.structured["stdout"], *list(reply.structured["error"].values())[1:]]
+    for text in cut:
+        shown, _, notice = text.partition("\n[")
+        count, _, rest = notice.partition(" characters left out here: print less, or read them at ")
+        uri = rest.partition("]")[0]
+        following = "".join(pages_of(outputs, uri))
+        last, first = shown.rpartition(" ")[2], following.partition(" ")[0]
+        before = shown.split(" ")[-2]
+        assert int(last + first) == int(before) + 1
+        assert rest.partition("]\n")[2][:200] == following[int(count) :][:200]
+
+
+def test_a_reply_that_fits_is_not_cut_and_not_counted():
+    def count(text: str) -> int:
+        raise AssertionError(text)
+
+    reply = reply_of(output_tokens=6_000, counter=TokenCounter("none", count), stdout="é" * 2_000, value=[1] * 200)
+    assert reply.structured is not None
+    assert (reply.structured["truncated"], reply.structured["stdout"]) == (None, "é" * 2_000)
+
+
+@given(
+    st.lists(st.tuples(st.text(min_size=1, max_size=9), st.integers(1, 900)), max_size=6),
+    st.integers(100, 700),
+    st.sampled_from(list(COUNTERS)),
+    st.data(),
+)
+@settings(deadline=None)
+def test_pages_lose_and_repeat_no_character(made, tokens, counted_by, data):
+    text = "".join(piece * times for piece, times in made)
+    counter = COUNTERS[counted_by]
+    outputs = KeptOutputs(counter=counter)
+    outputs.keep("run_1", text, "", tokens)
+    begin = data.draw(st.integers(0, len(text)))
+    end = begin
+    uri = output_uri("run_1", begin)
+    while uri:
+        page = outputs.read(uri, "") or ""
+        assert counter.count(page) <= tokens
+        last_line = page.rpartition("\n[more at ")[2].rstrip("]") if page.endswith("]") else ""
+        following = last_line if last_line.startswith("resource:///runs/run_1/") else ""
+        shown = page.rpartition("\n[more at ")[0] if following else page
+        assert text[end : end + len(shown)] == shown
+        end += len(shown)
+        assert not following or (shown and following == output_uri("run_1", end))
+        uri = following
+    assert end == len(text)
+
+
+def test_pages_count_about_as_much_as_they_hold():
+    counted = 0
+
+    def count(text: str) -> int:
+        nonlocal counted
+        counted += len(text)
+        return ESTIMATE.count(text)
+
+    text = json.dumps(ROWS)
+    outputs = KeptOutputs(counter=TokenCounter("estimate", count))
+    outputs.keep("run_1", text, "")
+    assert len(pages_of(outputs, output_uri("run_1", 0))) > 20
+    assert counted < 4 * len(text)
+
+
+@given(st.text(max_size=300), st.integers(0, 200), st.sampled_from(list(COUNTERS)))
+def test_no_part_of_a_text_exceeds_its_room(text, tokens, counted_by):
+    room = TokenRoom(COUNTERS[counted_by])
+    assert room.tokens(text[: room.end(text, tokens)]) <= tokens
+    assert room.tokens(text[room.begin(text, tokens) :]) <= tokens
+
+
+@pytest.mark.anyio
+async def test_a_script_that_says_much_in_every_way_is_replied_within_the_budget():
+    code = (
+        "import sys\nprint('[1, 2]\\n' * 90_000)\nprint('日本語' * 90_000, file=sys.stderr)\n"
+        "raise ValueError('{\"a\": 1}, ' * 90_000)"
+    )
+    async with Broker.from_config({"mcpServers": {}}) as broker:
+        session = broker.session()
+        reply = await session.dispatch("execute_code", {"code": code})
+        valued = await session.dispatch("execute_code", {"code": "print('a, b\\n' * 9_000)\n[[1, 2, 3]] * 9_000"})
+        whole = await session.execute_code(code)
+    for said in (reply, valued):
+        assert token_counter().count(json.dumps(said.structured, ensure_ascii=False)) <= 6_000
+        assert token_counter().count(said.text) <= 6_000
+        assert said.text.count("[more at") == 0
+        assert "characters left out here: print less, or read them at resource:///runs/" in said.text
+    assert valued.structured is not None
+    assert valued.structured["truncated"]["fields"] == ["value", "stdout"]
+    assert len(whole.stdout) > 600_000

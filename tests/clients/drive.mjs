@@ -1,5 +1,5 @@
 // What both TypeScript clients do: list, describe, run, read what was cut.
-const CODE = "from tools import odd\nprint('x' * 30_000)\nawait odd.echo(text='hi')";
+const CODE = "from tools import odd\nprint('x ' * 15_000)\nawait odd.echo(text='hi')";
 
 export async function drive(client, call) {
   const { tools } = await client.listTools();

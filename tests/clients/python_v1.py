@@ -9,7 +9,7 @@ from mcp import ClientSession, StdioServerParameters
 from mcp.client.stdio import stdio_client
 from mcp.client.streamable_http import streamablehttp_client
 
-CODE = "from tools import odd\nprint('x' * 30_000)\nawait odd.echo(text='hi')"
+CODE = "from tools import odd\nprint('x ' * 15_000)\nawait odd.echo(text='hi')"
 
 
 async def main(target, *arguments):

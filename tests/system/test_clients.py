@@ -123,10 +123,10 @@ def test_the_inspector_lists_and_calls(inspect, era, transport):
 
 @pytest.mark.parametrize("era", ["modern", "legacy"])
 def test_the_inspector_reads_a_resource_with_its_query(inspect, era):
-    called = inspect(era, "http", *CALL, "execute_code", "--tool-arg", "code=print('x' * 30_000)")
+    called = inspect(era, "http", *CALL, "execute_code", "--tool-arg", "code=print('x ' * 15_000)")
     uri = called["structuredContent"]["truncated"]["resource"].replace("offset=0", "offset=29990")
     read = inspect(era, "http", "--method", "resources/read", "--uri", uri)
-    assert read["contents"][0] == {"uri": uri, "mimeType": "text/plain", "text": "x" * 10 + "\n"}
+    assert read["contents"][0] == {"uri": uri, "mimeType": "text/plain", "text": "x " * 5 + "\n"}
 
 
 FRAMEWORKS = {"langchain": "calls: odd.echo ok", "pydantic_ai": "done: "}

@@ -15,6 +15,7 @@ from broker import Broker, BrokerServer, Grant
 from broker.runs.envelope import ExecutionResult
 from broker.server.unforeseen import UNFORESEEN
 from broker.surface import texts, tool_definitions
+from broker.tiers import token_counter
 
 pytestmark = pytest.mark.anyio
 
@@ -119,31 +120,39 @@ async def test_mistakes_are_told_before_anything_ran(connected, calls):
 
 
 async def test_output_over_the_budget_is_cut_and_the_rest_can_be_read(connected):
-    async with connected(output_tokens=100) as client:
+    printed = "".join(f"{n}\n" for n in range(1000))
+    async with connected(output_tokens=200) as client:
         result = await run(client, "for n in range(1000): print(n)")
-        truncated = result.structured_content["truncated"]
-        whole, uri = "", truncated["resource"]
-        page = (await client.read_resource(uri)).contents[0].text
-        whole += page
+        truncated, pages = result.structured_content["truncated"], [""]
+        uri = truncated["resource"]
+        while uri:
+            page, _, following = (await client.read_resource(uri)).contents[0].text.partition("\n[more at ")
+            pages.append(page)
+            uri = following.rstrip("]")
     text = result.content[0].text
     assert text.startswith("0\n1\n2\n")
     assert text.endswith("998\n999")
-    assert len(text) < 700
-    assert truncated["resource"] in text.replace("offset=267", "offset=0")
-    assert whole == "".join(f"{n}\n" for n in range(1000))
+    assert len(text) < 500
+    cut = re.search(r"\n\[(\d+) characters left out here: .* at (resource:\S+=)(\d+)\]\n", text)
+    assert cut is not None
+    assert f"{cut[2]}0" == truncated["resource"]
+    count, offset = int(cut[1]), int(cut[3])
+    assert f"{text[: cut.start()]}{printed[offset : offset + count]}{text[cut.end() :]}\n" == printed
+    assert "".join(pages) == printed
+    assert len(pages) > 10
     assert truncated["fields"] == ["stdout"]
 
 
 async def test_long_kept_output_comes_in_pages_that_name_the_next(connected):
+    counter = token_counter()
     async with connected() as client:
-        result = await run(client, "print('x' * 60_000)")
-        uri, sizes = result.structured_content["truncated"]["resource"], []
+        result = await run(client, "for n in range(6_000): print([n, n / 7])")
+        uri, pages = result.structured_content["truncated"]["resource"], []
         while uri:
-            page = (await client.read_resource(uri)).contents[0].text
-            text, _, following = page.partition("\n[more at ")
-            sizes.append(len(text.rstrip("\n")))
-            uri = following.rstrip("]")
-    assert sizes == [24_000, 24_000, 12_000]
+            pages.append((await client.read_resource(uri)).contents[0].text)
+            uri = pages[-1].partition("\n[more at ")[2].rstrip("]")
+    assert all(5_900 <= counter.count(page) <= 6_000 for page in pages[:-1])
+    assert "".join(page.partition("\n[more at ")[0] for page in pages).endswith("\n[5999, 857.0]\n")
 
 
 @pytest.mark.parametrize("uri", ["resource:///runs/run_0/output", "resource:///other", "file:///etc/passwd"])

@@ -232,7 +232,7 @@ def test_an_estimate_is_never_less_than_a_quarter_of_the_characters(text):
 ROWS = [
     {"id": place, "price": place * 7.25, "name": f"item {place}", "is_open": place % 3 == 0} for place in range(300)
 ]
-KINDS = {
+KINDS: dict[str, str] = {
     "JSON": json.dumps(ROWS),
     "JSON with indentation": json.dumps(ROWS, indent=2),
     "JSON without spaces": json.dumps(ROWS, separators=(",", ":")),
@@ -245,7 +245,7 @@ KINDS = {
     "Chinese": "根据最新的统计数据中国的经济增长速度已经放缓。" * 200,
     "Korean": "한국어 문장은 이렇게 씁니다. 오늘은 비가 많이 옵니다." * 200,
     "emoji": "😀🎉🚀🔥" * 500,
-    "prose": inspect.getdoc(TokenCounter) * 20,
+    "prose": (inspect.getdoc(TokenCounter) or "") * 20,
     "code": inspect.getsource(TokenCounter) * 20,
 }
 
