@@ -99,6 +99,7 @@ _VERB_WITHIN = 5
 _THINGS_TRIED = 3
 _SHORTEST_PLURAL = 4
 _SAID_CHARACTERS = 160
+_SAID_WORDS = 25
 _QUERY_CHARACTERS = 300
 
 
@@ -119,6 +120,11 @@ class Action:
     thing: frozenset[str] = frozenset()
     head: str = ""
     verb: str = ""
+
+    @property
+    def is_unknown(self) -> bool:
+        """Whether nothing of it is known."""
+        return not (self.kinds or self.thing or self.head or self.verb)
 
     def kinds_agree(self, other: Action) -> bool | None:
         """Tell whether both may do the same; None when that is not known."""
@@ -148,19 +154,26 @@ def action_of_query(text: str, respell: Callable[[str], str] = str) -> Action:
     return Action(kinds, is_many, *_with_head(thing), verb)
 
 
-def action_of_tool(name: str, description: str) -> Action:
-    """Return what a tool does, by the verbs in its name and before its description, and the nouns in both."""
-    parts, said = words(name), words(description[:_SAID_CHARACTERS])
-    verb = next((part for part in (*parts[:1], *parts[-1:], *parts[1:-1]) if stem(part) in _kinds()), None)
+def action_of_tool(name: list[str], summary: list[str], text: str) -> Action:
+    """Return what a tool does, by the verbs in its name and before its description, and the nouns in both.
+
+    Args:
+        name: The words of its name.
+        summary: Those of the first sentence of its description.
+        text: This sentence.
+    """
+    parts, said = [word.lower() for word in name], [word.lower() for word in summary[:_SAID_WORDS]]
+    known = _kinds()
+    verb = next((part for part in (*parts[:1], *parts[-1:], *parts[1:-1]) if stem(part) in known), None)
     thing, head = _with_head(_nouns([part for part in parts if part != verb]))
-    begins = takewhile(lambda word: word in _CONJUNCTIONS or stem(word) in _kinds(), said)  # "create or update"
+    begins = takewhile(lambda word: word in _CONJUNCTIONS or stem(word) in known, said)  # "create or update"
     verbs = [word for word in (verb, *said[:1], *begins) if word is not None]  # "plan_get: creates a plan"
-    kinds = frozenset[str]().union(*(_kinds().get(stem(word), ()) for word in verbs))
+    kinds = frozenset[str]().union(*[known.get(stem(word), ()) for word in verbs])
     if not kinds:
         return Action(thing=thing, head=head)
     if "read" not in kinds:
         return Action(kinds, _takes_many(parts), thing, head)
-    return Action(kinds, None if verbs[0] in _SEARCHES else _lists(parts, said, description), thing, head)
+    return Action(kinds, None if verbs[0] in _SEARCHES else _lists(parts, said, text), thing, head)
 
 
 def _with_head(thing: list[str]) -> tuple[frozenset[str], str]:
@@ -174,10 +187,12 @@ def _nouns(parts: list[str]) -> list[str]:
     return [part for part in thing if part not in _BESIDE_NOUNS and stem(part) not in stop_stems()]
 
 
+@lru_cache(maxsize=8_192)
 def _is_known(word: str) -> bool:
     return word in _SAID_BESIDE or stem(word) in stop_stems() or stem(word) in _asked_kinds()
 
 
+@lru_cache(maxsize=8_192)
 def _is_polite(word: str) -> bool:
     return word in _GREETINGS or (word not in _QUESTIONS and stem(word) in stop_stems())
 
@@ -239,6 +254,7 @@ def _names_many(thing: list[str], kinds: frozenset[str], text: str) -> bool | No
     return _is_plural(thing[-1]) or several.search(text[:_SAID_CHARACTERS]) is not None
 
 
+@lru_cache(maxsize=8_192)
 def _is_before_noun(word: str) -> bool:
     return word in _NOUN_ENDS or word in _QUESTIONS or stem(word) in stop_stems()
 

@@ -10,16 +10,17 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from dataclasses import dataclass
-from itertools import islice
+from itertools import chain, filterfalse, islice
 from typing import TYPE_CHECKING, Any
 
 from broker.search.acronyms import initials
 from broker.search.actions import Action, action_of_tool
 from broker.search.stop_words import stop_stems
+from broker.search.words import written_words
 from codegen.schemas.keywords import properties_of, required_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping
 
     from broker.search.weights import Fields
     from codegen import ToolSpec
@@ -30,9 +31,9 @@ PARAMETERS = 100
 PARAMETER_CHARACTERS = 300
 ENUM_VALUES = 20
 
-_SENTENCES = re.compile(r"(?<=[.!?])\s+|\n+")
+_SENTENCES = re.compile(r"\s(?:(?<=\n)|(?<=[.!?]\s))\s*")
 _NEGATION = re.compile(r"\b(?:can(?:'t|not)|do(?:es)?(?:n't| not)|instead|never|not (?:for|to be))\b", re.IGNORECASE)
-_FIRST_SENTENCE = re.compile(r"(?<=[.!?])\s|\n")
+_SENTENCE_END = re.compile(r"\s(?:(?<=\n)|(?<=[.!?]\s))")
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,39 +59,39 @@ class Document:
     needs: tuple[frozenset[str], ...]
 
 
-def read_tool(spec: ToolSpec, fields: Fields, stems: Callable[[str], list[str]]) -> Document:
-    """Read a definition; only the beginnings of very long texts count. `stems` reads a text."""
-    name = stems(spec.name[:NAME_CHARACTERS])
-    title = stems((spec.title or "")[:NAME_CHARACTERS])
+def read_tool(spec: ToolSpec, fields: Fields, stems: Callable[[Iterable[str]], list[str]]) -> Document:
+    """Read a definition; only the beginnings of very long texts count. `stems` reads words as written."""
+    name_words = written_words(spec.name[:NAME_CHARACTERS])
+    title_text, server = (spec.title or "")[:NAME_CHARACTERS], spec.server[:NAME_CHARACTERS]
     summary, description = _sentences(spec.description[:DESCRIPTION_CHARACTERS])
-    first = stems(summary)
+    first_words = written_words(summary)
+    name, title, first = stems(name_words), stems(written_words(title_text)), stems(first_words)
     parameters = dict(_parameters(spec.input_schema))
-    takes = stems(" ".join(parameters))
-    silent = stop_stems()
+    takes = {parameter: stems(written_words(parameter)) for parameter in parameters}
+    is_silent = stop_stems().__contains__
     sums: defaultdict[str, float] = defaultdict(float)
     for field, found in (
         (fields.name, name),
         (fields.title, title),
-        (fields.server, stems(spec.server[:NAME_CHARACTERS])),
+        (fields.server, stems(written_words(server))),
         (fields.summary, first),
-        (fields.description, stems(description)),
-        (fields.parameters, takes),
-        (fields.parameter_texts, stems(" ".join(parameters.values()))),
+        (fields.description, stems(written_words(description))),
+        (fields.parameters, list(chain.from_iterable(takes.values()))),
+        (fields.parameter_texts, stems(written_words(" ".join(parameters.values())))),
     ):
         worth = field.weight / (1 - field.length_share + field.length_share * len(found) / field.typical_words)
         for word in found:
             sums[word] += worth
-    title_text = (spec.title or "")[:NAME_CHARACTERS]
-    for letters in initials(title_text, spec.server[:NAME_CHARACTERS]) | initials(summary):
+    for letters in initials(title_text, server) | initials(summary):
         sums[letters] += fields.initials
     return Document(
         spec,
         {word: worth / (fields.saturation + worth) for word, worth in sums.items()},
         frozenset(name),
-        " | ".join(" ".join(["", *(word for word in part if word not in silent), ""]) for part in (name, title, first)),
-        action_of_tool(spec.name[:NAME_CHARACTERS], summary),
-        frozenset(takes),
-        tuple(frozenset(stems(name)) for name in required_of(spec.input_schema) if name in parameters),
+        " | ".join([" ".join(["", *filterfalse(is_silent, part), ""]) for part in (name, title, first)]),
+        action_of_tool(name_words, first_words, summary),
+        frozenset(chain.from_iterable(takes.values())),
+        tuple([frozenset(takes[name]) for name in required_of(spec.input_schema) if name in takes]),
     )
 
 
@@ -100,7 +101,11 @@ def parameter_names(schema: Any) -> list[str]:
 
 
 def _sentences(text: str) -> tuple[str, str]:
-    first, _, rest = _FIRST_SENTENCE.sub("\0", text.strip(), count=1).partition("\0")
+    text = text.strip()
+    end = _SENTENCE_END.search(text)
+    if end is None:
+        return text, ""
+    first, rest = text[: end.start()], text[end.end() :]
     if _NEGATION.search(rest):  # "Does not list queues; use queue_list instead" has the words of another tool
         rest = " ".join(sentence for sentence in _SENTENCES.split(rest) if not _NEGATION.search(sentence))
     return first, rest
@@ -113,4 +118,4 @@ def _parameters(schema: Any) -> Iterator[tuple[str, str]]:
         if isinstance(about, dict):
             values = about.get("enum")
             texts = [about.get("description"), *(values[:ENUM_VALUES] if isinstance(values, list) else ())]
-        yield name[:NAME_CHARACTERS], " ".join(t[:PARAMETER_CHARACTERS] for t in texts if isinstance(t, str))
+        yield name[:NAME_CHARACTERS], " ".join([t[:PARAMETER_CHARACTERS] for t in texts if isinstance(t, str)])

@@ -19,14 +19,19 @@ _REMOVED_SHARE = 0.25
 class Posting:
     """The documents that say one word, in ascending order, with the impact in each."""
 
-    __slots__ = ("count", "documents", "impacts", "peak")
+    __slots__ = ("documents", "impacts", "peak", "removed")
 
     def __init__(self) -> None:
         """Start with no document."""
         self.documents = array("I")
         self.impacts = array("f")
-        self.count = 0
+        self.removed = 0
         self.peak = 0.0
+
+    @property
+    def count(self) -> int:
+        """How many documents say the word now."""
+        return len(self.documents) - self.removed
 
 
 class Postings:
@@ -54,13 +59,13 @@ class Postings:
         """Add a document and return its number."""
         document = self._next
         self._next += 1
+        by_word = self.by_word
         for word, impact in impacts.items():
-            posting = self.by_word.get(word)
+            posting = by_word.get(word)
             if posting is None:
-                posting = self.by_word[word] = Posting()
+                posting = by_word[word] = Posting()
             posting.documents.append(document)
             posting.impacts.append(impact)
-            posting.count += 1
             if impact > posting.peak:  # noqa: PLR1730 - max() costs a third of this loop
                 posting.peak = impact
         self._words_of[document] = tuple(impacts)
@@ -73,7 +78,7 @@ class Postings:
             words = self._words_of.pop(document)
             self.removed += 1
             for word in words:
-                self.by_word[word].count -= 1
+                self.by_word[word].removed += 1
                 if not self.by_word[word].count:
                     del self.by_word[word]
         self.rarity.clear()
@@ -82,12 +87,13 @@ class Postings:
 
     def _rewrite(self) -> None:
         for posting in self.by_word.values():
-            if posting.count < len(posting.documents):
+            if posting.removed:
                 pairs = zip(posting.documents, posting.impacts, strict=True)
                 held = [(document, impact) for document, impact in pairs if document in self._words_of]
                 posting.documents = array("I", [document for document, _ in held])
                 posting.impacts = array("f", [impact for _, impact in held])
                 posting.peak = max(posting.impacts)
+                posting.removed = 0
         self.removed = 0
 
 

@@ -62,13 +62,16 @@ def look_again(
         for document, score in scores.items():
             scores[document] = (1 - ranking.part) * score + ranking.part * max(part[document] for part in best)
     needs = _Needs(query, postings, ranking)
-    servers = {document.spec.server for document in documents.values()} if query.names else ()
-    named = {server: 1 + ranking.server_name * _share(query.names, server, postings) for server in servers}
-    fitting = {
-        number: score * needs.factor(documents[number]) * named.get(documents[number].spec.server, 1.0)
-        for number, score in scores.items()
+    servers = {number: document.spec.server for number, document in documents.items()}
+    named = {
+        server: 1 + ranking.server_name * (_share(query.names, server, postings) if query.names else 0.0)
+        for server in set(servers.values())
     }
-    return _uncrowded(_with_neighbours(fitting, documents, ranking.server), documents, ranking.crowd)
+    fitting = {
+        number: score * needs.factor(documents[number]) * named[servers[number]] for number, score in scores.items()
+    }
+    near = _with_neighbours(fitting, servers, ranking.server)
+    return _uncrowded(near, best_first(near, documents), servers, ranking.crowd)
 
 
 class _Table:
@@ -84,21 +87,20 @@ class _Table:
         self._documents = documents
         self._ranking = ranking
         self._rarity = postings.rarity
-        impacts: dict[str, dict[int, float]] = {word: {} for word in weights}
-        named: dict[str, list[int]] = {word: [] for word in weights}
-        self._impacts, self._named = impacts, named
+        said = [(number, document.impacts) for number, document in documents.items()]
+        self._impacts = {word: {n: impacts[word] for n, impacts in said if word in impacts} for word in weights}
+        self._named: dict[str, list[int]] = defaultdict(list)
         self._beside = cache(self._side_by_side)  # the whole and a part of it have the same pairs
         self._name = cache(self._name_rarity)
         for number, document in documents.items():
-            said = document.impacts
-            for word in weights.keys() & said.keys():
-                impacts[word][number] = said[word]
             for word in weights.keys() & document.name_stems:
-                named[word].append(number)
+                self._named[word].append(number)
 
     def scores(self, asked: KnownTerms) -> dict[int, float]:
-        fit = _Fit(asked.terms, self._rarity, self._ranking)
         said = self._said(asked)
+        if asked.terms.action.is_unknown:
+            return said
+        fit = _Fit(asked.terms, self._rarity, self._ranking)
         return {number: score and score * fit.factor(self._documents[number]) for number, score in said.items()}
 
     def _said(self, asked: KnownTerms) -> dict[int, float]:
@@ -184,11 +186,12 @@ class _Fit:
 
     def __init__(self, terms: Terms, rarity: Mapping[str, float], ranking: Ranking) -> None:
         self._action = terms.action
-        self._near = {word: near_stems(word) | {word} for word in terms.action.thing}
+        self._near = {word: _with_near(word) for word in terms.action.thing}
         for form, others in terms.forms:
             for word in self._near.keys() & set(form):
                 self._near[word] = self._near[word].union(*others)
         self._nearly = frozenset().union(*self._near.values())
+        self._near_head = self._near.get(terms.action.head, frozenset())
         self._rarity = rarity
         self._asked = self._sum(self._near)
         self._ranking = ranking
@@ -209,14 +212,13 @@ class _Fit:
 
     def _is_head(self, word: str) -> bool:
         """Tell whether this ends a name as the thing that is asked for ends, maybe in one word: "testresource"."""
-        head = self._action.head
-        return bool(head and word) and (word in self._near[head] or word.endswith(head))
+        return word in self._near_head or bool(word and self._action.head and word.endswith(self._action.head))
 
     def _named(self, thing: frozenset[str]) -> float:
         """Return how much of the thing asked for is in a name, times how much of the name it is."""
-        both = thing & self._nearly
-        if not both or not self._asked:
+        if not self._asked or thing.isdisjoint(self._nearly):
             return 0.0
+        both = thing & self._nearly
         has = [word for word, near in self._near.items() if not both.isdisjoint(near)]
         every = self._sum(thing)
         return self._sum(has) / self._asked * self._sum(both) / every if every else 0.0
@@ -262,6 +264,11 @@ def _share(names: frozenset[str], server: str, postings: Postings) -> float:
 
 
 @lru_cache(maxsize=4_096)
+def _with_near(word: str) -> frozenset[str]:
+    return near_stems(word) | {word}
+
+
+@lru_cache(maxsize=4_096)
 def _server_stems(server: str) -> frozenset[str]:
     return frozenset(stems(server))
 
@@ -274,26 +281,29 @@ def _groups(words: Iterable[str], terms: Terms) -> Iterable[list[str]]:
     return groups.values()
 
 
-def _with_neighbours(scores: Mapping[int, float], documents: Mapping[int, Document], share: float) -> dict[int, float]:
+def _with_neighbours(scores: Mapping[int, float], servers: Mapping[int, str], share: float) -> dict[int, float]:
     """Raise tools whose server has other tools that fit: a task often needs several of one server."""
     of_server: dict[str, list[float]] = defaultdict(list)
     for number, score in scores.items():
-        of_server[documents[number].spec.server].append(score)
+        of_server[servers[number]].append(score)
     best = {
         server: sum(sorted(found, reverse=True)[:_BEST_OF_SERVER]) / _BEST_OF_SERVER
         for server, found in of_server.items()
     }
-    return {number: score + share * best[documents[number].spec.server] for number, score in scores.items()}
+    return {number: score + share * best[servers[number]] for number, score in scores.items()}
 
 
-def _uncrowded(scores: dict[int, float], documents: Mapping[int, Document], share: float) -> dict[int, float]:
+def _uncrowded(
+    scores: dict[int, float], ranked: Iterable[int], servers: Mapping[int, str], share: float
+) -> dict[int, float]:
     """Lower tools that come after several of their server: among the first few, another server is seen too.
 
     The tools of one server keep their order.
     """
     before: dict[str, int] = defaultdict(int)
-    for number in best_first(scores, documents):
-        server = documents[number].spec.server
-        scores[number] *= (1 - share) ** max(before[server] - _FIRST_OF_SERVER + 1, 0)
+    for number in ranked:
+        server = servers[number]
+        if before[server] >= _FIRST_OF_SERVER:
+            scores[number] *= (1 - share) ** (before[server] - _FIRST_OF_SERVER + 1)
         before[server] += 1
     return scores

@@ -224,7 +224,9 @@ def other_forms(said: Sequence[str]) -> Iterator[tuple[Form, list[Form]]]:
 def forms_among(said: Sequence[str], known: Forms) -> Iterator[tuple[Form, list[Form]]]:
     """Return each form of `known` among the stems of a text, without its stop words, with what stands for it."""
     for start, word in enumerate(said):
-        for form, others in known.get(word, {}).items():
+        if (forms := known.get(word)) is None:
+            continue
+        for form, others in forms.items():
             if tuple(said[start : start + len(form)]) == form:
                 yield telling(form), others
 

@@ -11,7 +11,7 @@ from itertools import takewhile
 from string import ascii_lowercase
 from typing import TYPE_CHECKING
 
-from broker.search.words import stem, written_words
+from broker.search.words import stem
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -41,9 +41,9 @@ class Vocabulary:
         self._sorted: list[str] | None = None
         self._slipped: dict[str, list[str]] = {}
 
-    def read(self, text: str) -> list[str]:
-        """Return the stems of a tool's text, and know its words from now on."""
-        return list(map(self._written.__getitem__, written_words(text)))
+    def read(self, written: Iterable[str]) -> list[str]:
+        """Return the stems of a tool's words as written, and know them from now on."""
+        return list(map(self._written.__getitem__, written))
 
     def forget(self) -> None:
         """Note that what is said has changed."""

@@ -17,7 +17,7 @@ from codegen.normal_form import normalised
 
 _WORD = re.compile(r"[a-z]+|[A-Z](?:[a-z]+|[A-Z]+s(?![a-z])|[A-Z]*(?![a-z]))|[0-9]+|[^\W\d_A-Za-z]+")
 _ABBREVIATIONS = re.compile(r"[b-df-hj-np-tv-z]{2,4}(?<!s)s")
-_APOSTROPHES = re.compile(r"(?<=\w)['\u2019](?=\w)")
+_APOSTROPHES = re.compile(r"['\u2019](?<=\w.)(?=\w)")
 _LATIN = {"\u0131": "i", "ø": "o", "ł": "l", "đ": "d", "ß": "ss", "æ": "ae", "œ": "oe"}
 _OWN_LETTERS = re.compile(f"[{''.join(_LATIN)}]")
 _BEYOND_ASCII = re.compile(r"[^\x00-\x7f]+")

@@ -10,7 +10,13 @@ from hypothesis import strategies as st
 
 from broker.search import KeywordIndex
 from broker.search.actions import Action, action_of_query, action_of_tool
+from broker.search.words import written_words
 from tests.broker.search.tools import tool
+
+
+def done_by(name: str, summary: str) -> Action:
+    return action_of_tool(written_words(name), written_words(summary), summary)
+
 
 DOMAINS = [
     tool("dns", "list_domains", "List all domains of the account."),
@@ -147,7 +153,7 @@ def test_a_tool_that_is_named_by_the_verb_of_the_query_does_what_it_asks() -> No
 def test_the_name_of_a_tool_says_kind_and_number(
     *, name: str, description: str, kinds: set[str], is_many: bool | None
 ) -> None:
-    done = action_of_tool(name, description)
+    done = done_by(name, description)
     assert done.kinds == kinds
     assert done.is_many is is_many
 
@@ -163,7 +169,7 @@ def test_the_name_of_a_tool_says_kind_and_number(
     ],
 )
 def test_the_name_of_a_tool_says_its_thing(*, name: str, thing: set[str], head: str) -> None:
-    done = action_of_tool(name, "")
+    done = done_by(name, "")
     assert done.thing == thing
     assert done.head == head
 
@@ -199,4 +205,4 @@ def test_a_plural_stays_one_where_tools_write_the_singular_alone() -> None:
 @given(st.text(), st.text())
 def test_no_text_is_too_odd(one: str, other: str) -> None:
     assert action_of_query(one).kinds <= {"read", "check", "create", "change", "remove", "run", "stop", "send", "buy"}
-    assert isinstance(action_of_tool(one, other), Action)
+    assert isinstance(done_by(one, other), Action)
