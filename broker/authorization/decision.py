@@ -149,7 +149,9 @@ def _refusal(
     for use in flows:
         if use.effect == "deny":
             return _refused(call, Basis("flow", str(use), use.reason), f"by a flow rule of the policy, {use}")
-    return Deny(f"{call.shown_name} was refused: {used_up}.", Basis("quota", used_up)) if used_up else None
+    if not used_up:
+        return None
+    return Deny(f"{call.shown_name} was refused: {_because(used_up)}.", Basis("quota", used_up))
 
 
 def _flows(call: PendingCall, policy: Policy, flow: FlowState) -> Sequence[FlowUse]:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from broker.calls.call_texts import of_a_server
 from broker.calls.host_paths import HostPaths
 from broker.tools.near_names import MOST_NAMES
+from codegen.plain_text import one_line
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from broker.upstreams.upstream import Upstream
 
 
+_PROBLEM_CHARACTERS = 400
 MOST_OF_A_SERVER = 20
 """How many tools are described where their server is named: as many as a search at detail `full` describes."""
 
@@ -71,7 +73,9 @@ def problem_behind(name: str, catalog: Catalog, upstreams: Mapping[str, Upstream
     prefix = name.partition(".")[0]
     upstream = upstreams.get(catalog.server_of(prefix) or prefix)
     problem = upstream.status.problem if upstream is not None else None
-    return f"{upstream.name} is not available: {HostPaths().hidden(problem)}" if upstream and problem else ""
+    if upstream is None or not problem:
+        return ""
+    return f"{upstream.name} is not available: {one_line(HostPaths().hidden(problem), _PROBLEM_CHARACTERS)}"
 
 
 def _server_alone(name: str, catalog: Catalog, upstreams: Mapping[str, Upstream]) -> str | None:

@@ -129,10 +129,11 @@ def description_required(name: str, session: str | None, changed: str) -> dict[s
     why = f"it has changed since its description was read ({one_line(changed, _CHANGES_CHARACTERS)})"
     read = json.dumps({"tools": [name], **named}, ensure_ascii=False)
     again = json.dumps({"name": name, "arguments": {}, **named}, ensure_ascii=False)
+    how = f"Read {uri} or call get_tool_details with {read}, then call again"
+    if session:
+        how = f"Call get_tool_details with {read}, then call_tool with {again} and its arguments"
     message = (
-        f"{one_line(name, 200)} was not executed: {why if changed else 'its description has not been read yet'}. "
-        f"Read {uri} or call get_tool_details with {read}, "
-        f"then call {f'call_tool with {again} and its arguments' if session else 'again'}."
+        f"{one_line(name, 200)} was not executed: {why if changed else 'its description has not been read yet'}. {how}."
     )
     return _error(DESCRIPTION_REQUIRED, message, resource_uri=uri)
 

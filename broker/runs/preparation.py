@@ -24,6 +24,7 @@ from broker.runs.script_check import CheckedScript, diagnostics_of, stops, unrea
 from broker.tools.spellings import STAND_INS
 from codegen import CheckerError
 from codegen.normal_form import with_ascii_names
+from codegen.plain_text import one_line
 from sandbox import Raised, Stopped
 
 if TYPE_CHECKING:
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
 
 _WHOLE_SERVER = {None, "*"}
 _WITH_ATTRIBUTE = re.compile(r"(?<![\w.])([^\W\d]\w*)\s*\.")
+_NAME_CHARACTERS = 80
 _CALLED = re.compile(r"(?<![\w.])([^\W\d]\w*)\s*\(")
 _IMPORTED = re.compile(r"(?m)^[ \t]*(?:from|import)[ \t]+([^\W\d]\w*)")
 _MOST_NAMED = 1_000
@@ -211,6 +213,6 @@ def _place(entry: CatalogEntry, reference: Reference | None) -> str:
     """Return a tool's name, with the line that names it and the spelling there, if that differs."""
     if reference is None:
         return entry.python_name
-    written = _written(reference)
+    written = one_line(_written(reference), _NAME_CHARACTERS)
     spelt = "" if written == entry.python_name else f", where it is written {written}"
     return f"{entry.python_name} (line {reference.line}{spelt})"

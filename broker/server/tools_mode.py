@@ -10,7 +10,6 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
-from broker.calls.call_texts import search_request
 from broker.calls.json_schema import TOO_LARGE, first_fault
 from broker.disclosure.tool_descriptions import (
     MOST_TOOLS,
@@ -25,12 +24,12 @@ from broker.disclosure.tool_descriptions import (
     unknown_entry,
 )
 from broker.disclosure.tool_details import definition, hints_of
-from broker.errors import WITHDRAWN, UnavailableError
+from broker.errors import UnavailableError
 from broker.search.cursors import cursor_at, offset_of
 from broker.server.offered_names import OfferedNames
 from broker.surface import texts
 from broker.surface.definitions import DETAILS, INPUT_SCHEMAS, SEARCH
-from codegen.plain_text import one_line, that_fit
+from codegen.plain_text import one_line
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -56,7 +55,6 @@ SETTLE_SECONDS = 15.0
 _HEAD = (SEARCH, DETAILS, CALL)
 _LISTING = "tools-listing"
 _MESSAGE_CHARACTERS = 200
-_SUGGESTED_CHARACTERS = 400
 _CALL_SCHEMA: dict[str, Any] = {
     "type": "object",
     "properties": {"name": {"type": "string"}, "arguments": {"type": "object"}, "session": {"type": "string"}},
@@ -137,8 +135,8 @@ class ToolsMode:
                     is_ambiguous=qualified in details.ambiguous,
                     is_withdrawn=qualified in details.withdrawn,
                 )
-        too_many = f"At most {MOST_TOOLS} tools are read at a time: read this one in the next read."
-        return document | {name: {"error": too_many} for name in selection.tools[MOST_TOOLS:]}
+        left = selection.tools[MOST_TOOLS:]
+        return document | {name: {"error": texts.read_next(MOST_TOOLS)} for name in left}
 
     async def answer(
         self,
@@ -188,13 +186,11 @@ class ToolsMode:
 
     def unknown(self, error: UnknownToolError) -> str:
         """Return what a call of a name that no tool has gets."""
-        offered = [json.dumps(self._names.by_tool().get(one, one)) for one in error.suggestions]
-        near = " or ".join(that_fit(offered, _SUGGESTED_CHARACTERS))
+        offered = self._names.by_tool()
+        near = [offered.get(one, one) for one in error.suggestions]
         if error.is_ambiguous:
-            return f"Several servers have {json.dumps(one_line(error.name, 200))}. Nothing was executed. Take {near}."
-        hint = f"Did you mean {near}?" if near else f"Try {search_request(error.name)}."
-        gone = WITHDRAWN if error.is_withdrawn else ""
-        return f"There is no tool {json.dumps(one_line(error.name, 200))}{gone}. Nothing was executed. {hint}"
+            return texts.several_offered(error.name, near)
+        return texts.not_offered(error.name, near, is_withdrawn=error.is_withdrawn)
 
 
 def _head_tool(name: str) -> dict[str, Any]:
@@ -251,8 +247,8 @@ def _text(text: str, *, is_error: bool = False) -> dict[str, Any]:
 
 def _with_session(answer: dict[str, Any], handle: str) -> dict[str, Any]:
     """Tell the model of its session as well: many clients do not pass on what they are told in `_meta`."""
-    told = f"{texts.new_session(handle)}. Call these tools through {CALL} with it."
-    return {**answer, "content": [*answer["content"], {"type": "text", "text": told}]}
+    told = {"type": "text", "text": texts.session_of_calls(handle, CALL)}
+    return {**answer, "content": [*answer["content"], told]}
 
 
 def _inert(on_progress: ProgressFnT | None) -> ProgressFnT | None:

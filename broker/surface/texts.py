@@ -11,6 +11,7 @@ import json
 from typing import TYPE_CHECKING
 
 from broker.calls.call_texts import fetch_request, search_request
+from broker.errors import WITHDRAWN
 from codegen.plain_text import few, one_line, that_fit
 
 if TYPE_CHECKING:
@@ -26,6 +27,7 @@ _LINE_CHARACTERS = 340
 _NAMES_CHARACTERS = 116
 _PROBLEM_CHARACTERS = 200
 _NEAR = 3
+_SHOWN_CHARACTERS = 128
 _SERVERS_CHARACTERS = 100
 
 DESCRIPTIONS = {
@@ -127,6 +129,29 @@ def unknown_tool(name: str, known: Sequence[str]) -> str:
     )
 
 
+def not_offered(name: str, near: Sequence[str], *, is_withdrawn: bool = False) -> str:
+    """Return that there is no tool of a name, where tools are called without a script."""
+    hint = f"Did you mean {_either(near)}?" if near else f"Try {search_request(name)}."
+    gone = WITHDRAWN if is_withdrawn else ""
+    return f"There is no tool {json.dumps(one_line(name, _SHOWN_CHARACTERS))}{gone}. Nothing was executed. {hint}"
+
+
+def several_offered(name: str, near: Sequence[str]) -> str:
+    """Return that a bare name is that of several tools, where tools are called without a script."""
+    shown = json.dumps(one_line(name, _SHOWN_CHARACTERS))
+    return f"Several servers have {shown}. Nothing was executed. Take {_either(near)}."
+
+
+def read_next(most: int) -> str:
+    """Return that a read of descriptions named too many tools for this one to be among them."""
+    return f"At most {most} tools are read at a time: read this one in the next read."
+
+
+def session_of_calls(handle: str, through: str) -> str:
+    """Return how to go on with a session that was just made, where one tool alone takes its name."""
+    return f"{new_session(handle)}. Call these tools through {through} with it."
+
+
 def imports(namespaces: Sequence[str]) -> str:
     """Return how a script gets at the stubs that follow."""
     return f"# In execute_code: from tools import {', '.join(namespaces)}"
@@ -200,6 +225,10 @@ def no_resource(uri: str) -> str:
         f"There is no resource {json.dumps(uri[:200])}. A run's output is kept for a while, for whoever ran it. "
         "If you still need it, run a script that reads it again and prints less."
     )
+
+
+def _either(names: Iterable[str]) -> str:
+    return " or ".join(that_fit(map(json.dumps, names), _LINE_CHARACTERS))
 
 
 def _fetch(names: Iterable[str]) -> str:

@@ -1,8 +1,8 @@
 """`search_tools`: a search of the catalog that knows of servers which are down, asleep or still connecting.
 
-Above: sessions.py. Below: the catalog's search, and the owner tasks of the servers. A lazy server that a search
-names, or whose line says something of the query, is connected first; the others are named. Nothing is described by a
-search: a page at detail `full` says which tools it was asked for.
+Above: sessions.py. Below: search_notes.py, the catalog's search, and the owner tasks of the servers. A lazy server
+that a search names, or whose line says something of the query, is connected first; the others are named. Nothing is
+described by a search: a page at detail `full` says which tools it was asked for.
 """
 
 from __future__ import annotations
@@ -12,14 +12,13 @@ from typing import TYPE_CHECKING
 
 import anyio
 
-from broker.calls.host_paths import HostPaths
 from broker.search.pages import Filters, Mode
 from broker.search.queries import QUERY_CHARACTERS
 from broker.search.stop_words import stop_stems
 from broker.search.words import stems
+from broker.tools import search_notes
 from broker.tools.near_names import unknown_name
 from broker.upstreams.upstreams import all_needed
-from codegen.plain_text import few, one_line
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -36,10 +35,7 @@ WAKE_SECONDS = 15.0
 START_SECONDS = 3.0
 """How long a search waits for servers that are being started: an agent often searches at once."""
 
-_NAMED = 5
-_CATEGORIES = 20
 _LEAST = 2
-_PROBLEM_CHARACTERS = 160
 
 
 class Finder:
@@ -108,26 +104,20 @@ class Finder:
         found = {spec.server for spec in page.tools}
         for status in (upstream.status for upstream in woken):
             if status.tool_count and status.name not in found:
-                yield (
-                    f"{status.name} was connected for this search; none of its {status.tool_count} tools is among "
-                    f'these. server="{status.name}" lists them.'
-                )
+                yield search_notes.woken_for_nothing(status)
 
     def _about_servers(self, asked: Iterable[str]) -> Iterator[str]:
         statuses = [self._upstreams[name].status for name in asked if name in self._upstreams]
         down = [status for status in statuses if status.problem]
-        for status in down[:_NAMED]:
-            problem = one_line(HostPaths().hidden(status.problem or ""), _PROBLEM_CHARACTERS)
-            held = f"its {status.tool_count} tools" if status.tool_count else "its tools are not among these; others"
-            yield f"{status.name} is not available: {problem}; {held} were searched."
-        if len(down) > _NAMED:
-            yield f"{len(down) - _NAMED} more servers are not available."
+        yield from map(search_notes.down, down[: search_notes.NAMED])
+        if len(down) > search_notes.NAMED:
+            yield search_notes.more_down(len(down) - search_notes.NAMED)
         slow = [status.name for status in statuses if status.state == "connecting" and not status.problem]
         if slow:
-            yield f"Still connecting: {few(slow, _NAMED)}. Search again to see their tools."
-        asleep = [_line(status) for status in statuses if status.state == "asleep" and not status.tool_count]
+            yield search_notes.still_connecting(slow)
+        asleep = [status for status in statuses if status.state == "asleep" and not status.tool_count]
         if asleep:
-            yield f"Not connected yet; a search with one as its server looks into it: {few(asleep, _NAMED)}."
+            yield search_notes.asleep(asleep)
 
     def _about_category(self, request: SearchRequest) -> list[str]:
         category = request.filters.category
@@ -140,10 +130,7 @@ class Finder:
         members = self._categories.members()
         if request.query.strip() or request.filters != Filters() or request.cursor is not None or len(members) < _LEAST:
             return
-        largest = sorted(members, key=lambda name: (-len(members[name]), name))
-        named = few([f"{one_line(name, 60)} ({len(members[name])})" for name in largest], _CATEGORIES)
-        rest = '; category="*" tells of all' if len(members) > _CATEGORIES else ""
-        yield f"Categories, with category=…: {named}{rest}."
+        yield search_notes.categories(members)
 
 
 def _is_starting(status: ServerStatus) -> bool:
@@ -154,7 +141,3 @@ def _never_seen(status: ServerStatus, wanted: set[str]) -> bool:
     """Tell whether a lazy server that was never connected may have tools for these words."""
     said = {*stems(status.name), *stems(status.about or "")}
     return status.is_lazy and not status.tool_count and not wanted.isdisjoint(said)
-
-
-def _line(status: ServerStatus) -> str:
-    return f"{status.name} ({one_line(status.about, 100)})" if status.about else status.name

@@ -178,8 +178,10 @@ FAILING = {
     "the server is down": (
         "await broken.echo(text='x')",
         "ToolUnavailableError",
-        f"broken is not available: {BROKEN}. Nothing was sent. Do without it, or call again once "
-        'search_tools({"query": "", "server": "broken"}) says this no more.',
+        (
+            f"broken is not available: {BROKEN}. Nothing was sent. Do without it, or call again once "
+            'search_tools({"query": "", "server": "broken"}) says this no more.'
+        ),
         ("broken.echo", "undecided", "unavailable"),
     ),
 }

@@ -1,19 +1,23 @@
-"""Every text that a model can be given by the surface, word for word, each under 800 characters.
+"""Every text that can reach a model, word for word, each under 800 characters but for the exceptions in `LONGER`.
 
-After a wanted change: `python -m pytest tests/broker/test_surface_texts.py` shows the new text, which goes into
-`surface_texts.txt`.
+`surface_texts.txt` holds the texts of `CASES` and the constants of `MODULES`, and below them every sentence that stands
+in the code of other modules. After a wanted change: `python -m pytest tests/broker/test_surface_texts.py` shows the new
+text, which goes into it.
 """
 
 from __future__ import annotations
 
+import ast
 import inspect
+import json
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from broker import Denial, PolicyConfig
 from broker.authorization.calls import PendingCall
-from broker.authorization.decision import Ask, Deny, authorize
+from broker.authorization.decision import Ask, Basis, Deny, FlowUse, _refused, authorize
 from broker.authorization.flow import FlowState
 from broker.authorization.grants import GrantBook
 from broker.authorization.policy import Policy
@@ -21,14 +25,30 @@ from broker.authorization.policy_config import Rule
 from broker.authorization.waiting import nobody_answers
 from broker.calls import call_texts
 from broker.calls.attempts import CallRecord, Status
+from broker.calls.call_failures import failed_at_server, quoted
 from broker.disclosure import tool_descriptions
+from broker.disclosure.disclosure import fetched_too_often
 from broker.disclosure.tool_details import ToolDetails
+from broker.errors import RunInterruptedError, SearchError, ToolRejectedError
 from broker.runs import hint_texts
 from broker.runs.envelope import StoppedBy
-from broker.surface import run_texts, texts
+from broker.runs.script_check import mistakes_listed, not_started, unreadable
+from broker.search.pages import Detail, SearchRequest
+from broker.search.patterns import matching
+from broker.surface import dispatch, run_texts, texts
 from broker.surface.texts import MESSAGE_CHARACTERS
+from broker.tools import search_notes
+from broker.tools.catalog import CatalogEntry
+from broker.tools.near_names import unknown_name
+from broker.upstreams.server_status import ServerStatus
+from codegen import Diagnostic, ToolAnnotations, ToolSpec
 from codegen.plain_text import one_line
 from codegen.undefined_names import nowhere_hint
+from sandbox import Stopped
+from tests.broker import written_texts
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
 
 MODULES = (texts, run_texts, call_texts, hint_texts)
 SNAPSHOT = Path(__file__).with_name("surface_texts.txt")
@@ -112,10 +132,10 @@ def pending(name: str) -> PendingCall:
     return PendingCall("git", one_line(name, 128), "sha256:0", {})
 
 
-def refused(name: str, policy: PolicyConfig, *, denial: Denial | None = None) -> str:
+def refused(name: str, policy: PolicyConfig, *, denial: Denial | None = None, used_up: str = "") -> str:
     """Return what a script is told by a decision."""
     book = GrantBook.of(denials=[denial] if denial is not None else [])
-    decision = authorize(pending(name), policy=Policy(policy), grants=book, flow=FlowState(), now=0)
+    decision = authorize(pending(name), policy=Policy(policy), grants=book, flow=FlowState(), now=0, used_up=used_up)
     if isinstance(decision, Ask):
         return nobody_answers(pending(name), decision)
     assert isinstance(decision, Deny)
@@ -175,6 +195,218 @@ CALLS = {
 CASES |= CALLS
 
 
+def asked(sources: int) -> Ask:
+    use = FlowUse("private", tuple(f"notes.{number}" for number in range(sources)), "egress", "ask", "")
+    return Ask(Basis("flow", str(use), ""), (use,))
+
+
+def status(name: str, **more: Any) -> ServerStatus:
+    known = {"state": "down", "protocol_version": None, "era": None, "tool_count": 0, "what_to_do": None}
+    return ServerStatus(**known | {"name": name, "problem": None, "warnings": ()} | more)
+
+
+def refused_search(ask: Callable[[], object], kind: type[Exception] = SearchError) -> str:
+    with pytest.raises(kind) as caught:
+        ask()
+    return str(caught.value)
+
+
+def entry(name: str, near: Sequence[str] = (), *, is_ambiguous: bool = False, is_withdrawn: bool = False) -> str:
+    made = tool_descriptions.unknown_entry(name, near, [], is_ambiguous=is_ambiguous, is_withdrawn=is_withdrawn)
+    return str(made["error"])
+
+
+def message(document: dict[str, Any]) -> str:
+    return str(document["error"]["message"])
+
+
+def mistakes(count: int, characters: int) -> list[Diagnostic]:
+    return [Diagnostic(99_999, 99_999, "rule", "m" * characters, "h" * characters)] * count
+
+
+# What is said of searches, of reads of descriptions, and of scripts that are not started.
+OTHERS = {
+    "nobody_answers, a flow": lambda name: nobody_answers(pending(name), asked(40 if name == HOSTILE else 1)),
+    "refused, a flow": lambda name: str(
+        _refused(pending(name), Basis("flow", "", name), f"by a flow rule of the policy, {asked(40).flows[0]}").reason
+    ),
+    "refused, a quota": lambda name: refused(name, PolicyConfig(), used_up=f"the quota of {name} is used up"),
+    "unknown server": lambda name: unknown_name("server", name, [f"{one_line(name, 200)}_server"] * 9),
+    "unknown server, unlike the others": lambda name: unknown_name("server", "zzz", [one_line(name, 200)] * 9),
+    "unknown server, of none": lambda name: unknown_name("server", name, []),
+    "unknown category": lambda name: unknown_name("category", name, ["issues", "mail"]),
+    "search, a server connected for nothing": lambda name: search_notes.woken_for_nothing(status(name, tool_count=9)),
+    "search, a server down": lambda name: search_notes.down(status(name, problem=f"it ended: {name}", tool_count=9)),
+    "search, a server down, never seen": lambda name: search_notes.down(status(name, problem=f"it ended: {name}")),
+    "search, more down": lambda name: search_notes.more_down(40),  # noqa: ARG005
+    "search, still connecting": lambda name: search_notes.still_connecting([name] * 40),
+    "search, asleep": lambda name: search_notes.asleep([status(name, about=f"about {name}")] * 40),
+    "search, categories": lambda name: search_notes.categories(
+        {f"{one_line(name, 50)}/{number}": [0] * number for number in range(40)}
+    ),
+    "search, no detail": lambda name: refused_search(lambda: Detail.parse(f"no {name}")),
+    "search, no limit": lambda name: refused_search(SearchRequest(query=name, limit=10**50).offset),
+    "search, a long expression": lambda name: refused_search(lambda: matching("x" * 501 + name, [])),
+    "search, a wrong expression": lambda name: refused_search(lambda: matching(f"({name[:400]}", [])),
+    "search, no annotation": lambda name: refused_search(lambda: dispatch._hints({name: True})),
+    "execute_code, no timeout": lambda name: str(dispatch._unusable("1", -1.0) or name),
+    "fetched_too_often": lambda name: fetched_too_often(3.0),  # noqa: ARG005
+    "not_offered": lambda name: texts.not_offered(name, [f"git.{one_line(name, 250)}"] * 3),
+    "not_offered and unlike others": lambda name: texts.not_offered(name, [], is_withdrawn=True),
+    "several_offered": lambda name: texts.several_offered(name, [f"{number}.{name[:250]}" for number in range(20)]),
+    "read_next": lambda name: texts.read_next(100),  # noqa: ARG005
+    "session_of_calls": lambda name: texts.session_of_calls("s_0123456789abcdef", "call_tool"),  # noqa: ARG005
+    "missing_selection": lambda name: message(tool_descriptions.missing_selection([name])),
+    "too_many_fetches": lambda name: message(tool_descriptions.too_many_fetches(3.0)),  # noqa: ARG005
+    # A tool is offered by at most 130 ASCII characters.
+    "description_required": lambda name: message(
+        tool_descriptions.description_required(offered(name), None, f"changed: {name}")
+    ),
+    "description_required in a session": lambda name: message(
+        tool_descriptions.description_required(offered(name), "s_0123456789abcdef", name if name == HOSTILE else "")
+    ),
+    "unknown_entry": lambda name: entry(name, [f"git.{one_line(name, 250)}"] * 3),
+    "unknown_entry and unlike others": lambda name: entry(name, is_withdrawn=True),
+    "unknown_entry of several": lambda name: entry(name, [f"git.{one_line(name, 250)}"] * 20, is_ambiguous=True),
+    "JSON-RPC error": lambda name: str(ToolRejectedError("git", -32603, name)),
+    "resumable": lambda name: RunInterruptedError("run_1", name, executed="", can_resume=True).what_to_do,
+    "not_started": lambda name: not_started(mistakes(20, 300 if name == HOSTILE else 40)).message,
+    "unreadable": lambda name: unreadable(Stopped("memory_bytes", 1), name).message,
+}
+CASES |= OTHERS
+
+
+def offered(name: str) -> str:
+    return f"{'s' * 64}__{'t' * 64}" if name == HOSTILE else "git__log"
+
+
+# What may be longer, with its own bound: each is marked as a server's words, or is of the script itself.
+LONGER: dict[str, tuple[int, Callable[[], str]]] = {
+    "a server's error": (2_100, lambda: quoted("s" * 64, HOSTILE + LONG)),
+    "a server's JSON-RPC error": (
+        2_200,
+        lambda: failed_at_server(listed_tool(), ToolRejectedError("s" * 64, 2**31, LONG)).message,
+    ),
+    "the refusal of a tool's call, as JSON with the URI to read": (
+        1_300,
+        lambda: json.dumps(tool_descriptions.description_required(offered(HOSTILE), "s_0123456789abcdef", LONG)),
+    ),
+    "a script that does not fit the stubs it is sent, before these": (
+        1_300,
+        lambda: (
+            f"{call_texts.script_not_described([f'git.{LONG[:64]} (line 3)'] * 40, [LONG])} {call_texts.NOT_FITTING}\n"
+            f"{mistakes_listed(mistakes(20, 300))}"
+        ),
+    ),
+}
+
+
+def listed_tool() -> CatalogEntry:
+    return CatalogEntry(ToolSpec("git", "log", None, "", {"type": "object"}, None, ToolAnnotations()), "git", "log")
+
+
+# Who reads the texts of modules that are none for a model.
+FOR_OTHERS = {
+    "people who run the broker": (
+        "broker/audit/",
+        "broker/authorization/idle_parts.py",
+        "broker/authorization/kept_grants.py",
+        "broker/authorization/patterns.py",
+        "broker/authorization/policy.py",
+        "broker/authorization/policy_config.py",
+        "broker/authorization/policy_problems.py",
+        "broker/cli/",
+        "broker/config/",
+        "broker/disclosure/settings.py",
+        "broker/keyrings.py",
+        "broker/named_file.py",
+        "broker/recordings/",
+        "broker/server/http.py",
+        "broker/server/issuer_keys.py",
+        "broker/server/runs.py",
+        "broker/shortage.py",
+        "broker/store.py",
+        "broker/store_connection.py",
+        "broker/store_files.py",
+        "broker/upstreams/carried_text.py",
+        "broker/upstreams/login.py",
+        "broker/upstreams/oauth_settings.py",
+        "broker/upstreams/server_config.py",
+    ),
+    "people who are asked": (
+        "broker/authorization/addresses.py",
+        "broker/authorization/definitions.py",
+        "broker/authorization/form_reading.py",
+        "broker/authorization/forms.py",
+        "broker/authorization/question_text.py",
+        "broker/server/eliciting.py",
+    ),
+    "authors of programs": (
+        "broker/__init__.py",
+        "broker/authorization/choices.py",
+        "broker/authorization/grants.py",
+        "broker/authorization/http_answers.py",
+        "broker/authorization/predicates.py",
+        "broker/authorization/question_box.py",
+        "broker/host_arguments.py",
+        "broker/recorded_runs.py",
+        "broker/runs/parking.py",
+        "broker/sessions.py",
+        "broker/server/__init__.py",
+        "broker/surface/definitions.py",
+    ),
+    "clients, below the protocol": (
+        "broker/server/agents.py",
+        "broker/server/connections.py",
+        "broker/server/own_address.py",
+        "broker/server/request_values.py",
+        "broker/server/slow_requests.py",
+        "broker/server/stated_length.py",
+        "broker/server/tokens.py",
+        "broker/server/tools_api.py",
+        "broker/upstreams/in_process.py",
+    ),
+    "nobody: words to search by, patterns, what goes to the type checker": (
+        "broker/search/",
+        "codegen/checking/checker_input.py",
+        "codegen/checking/language_server.py",
+        "codegen/checking/type_checker.py",
+        "codegen/identifiers.py",
+    ),
+    "the reader of a stub, which has a budget of its own": (
+        "broker/server/sampling.py",
+        "broker/tiers/",
+        "broker/tools/catalog.py",
+        "codegen/schemas/",
+        "codegen/stubs/",
+    ),
+}
+SEARCHES = {"cursors", "pages", "patterns", "tool_search", "vectors"}
+
+# Where texts of a module are put in, cut at so many characters: in one of the texts above, or in a script's own error.
+PUT_IN = {
+    "broker/authorization/decision.py": 300,
+    "broker/authorization/questions.py": 300,
+    "broker/authorization/quotas.py": 300,
+    "broker/authorization/run_desk.py": 300,
+    "broker/calls/alternatives.py": 300,
+    "broker/calls/bounded_validator.py": 300,
+    "broker/calls/result_values.py": 450,
+    "broker/calls/tool_results.py": 450,
+    "broker/disclosure/asked_tools.py": 400,
+    "broker/disclosure/disclosure.py": 200,
+    "broker/runs/manifest.py": 200,
+    "broker/runs/preparation.py": 200,
+    "broker/search/pages.py": 200,
+    "broker/surface/outputs.py": 200,
+    "broker/tools/tool_changes.py": 100,
+    "broker/upstreams/": 400,
+    "codegen/checking/": 300,
+    "codegen/undefined_names.py": 300,
+    "sandbox/guest/": 4_000,
+}
+
+
 CONSTANTS = {
     name: text
     for module in MODULES
@@ -184,9 +416,21 @@ CONSTANTS = {
 CONSTANTS |= {name: getattr(tool_descriptions, name) for name in ("WORKFLOW", "SCRIPTS_WORKFLOW", "SYSTEM_PROMPT")}
 
 
+def for_models() -> dict[str, list[ast.Constant | ast.JoinedStr]]:
+    """Return the sentences of modules that may reach a model, but for those of `MODULES`, which are cases."""
+    others = tuple(prefix for prefixes in FOR_OTHERS.values() for prefix in prefixes)
+    cases = {f"{module.__name__.replace('.', '/')}.py" for module in MODULES}
+    of_search = {f"broker/search/{name}.py" for name in SEARCHES}
+    modules = [one for one in written_texts.modules() if one in of_search or not one.startswith(others)]
+    found = {module: written_texts.sentences_of(module) for module in modules if module not in cases}
+    return {module: sentences for module, sentences in found.items() if sentences}
+
+
 def shown() -> str:
     parts = [f"## {name}\n{make('name')}" for name, make in CASES.items()]
     parts += [f"## {name}\n{text}" for name, text in CONSTANTS.items()]
+    for module, sentences in for_models().items():
+        parts.append("\n".join([f"## {module}", *(repr(written_texts.shown(one)) for one in sentences)]))
     return "\n\n".join(parts) + "\n"
 
 
@@ -216,3 +460,35 @@ def test_every_text_is_a_case_here():
             if inspect.isfunction(value) and value.__module__ == module.__name__
         }
         assert {name for name in made if not name.startswith("_")} - {"fetch_request"} <= CASES.keys()
+
+
+@pytest.mark.parametrize("name", LONGER)
+def test_what_may_be_longer_has_a_bound_of_its_own(name):
+    most, make = LONGER[name]
+    text = make()
+    assert MESSAGE_CHARACTERS < len(text) < most
+    assert "\x1b" not in text
+
+
+def test_no_sentence_is_longer_than_the_place_where_it_is_put_in():
+    for module, sentences in for_models().items():
+        most = next((most for prefix, most in PUT_IN.items() if module.startswith(prefix)), MESSAGE_CHARACTERS)
+        assert [one for one in sentences if written_texts.fixed_characters(one) >= most] == [], module
+
+
+def test_every_sentence_with_a_value_in_it_is_made_by_a_case_or_put_into_one():
+    made = [*(make("name") for make in CASES.values()), *CONSTANTS.values()]
+    lacking = [
+        (module, written_texts.shown(one))
+        for module, sentences in for_models().items()
+        if not module.startswith(tuple(PUT_IN))
+        for one in sentences
+        if isinstance(one, ast.JoinedStr) and not any(map(written_texts.pattern_of(one).search, made))
+    ]
+    assert lacking == []
+
+
+def test_every_module_that_is_named_here_has_sentences():
+    found = {module for module in written_texts.modules() if written_texts.sentences_of(module)}
+    named = [*PUT_IN, *(prefix for prefixes in FOR_OTHERS.values() for prefix in prefixes)]
+    assert [prefix for prefix in named if not any(module.startswith(prefix) for module in found)] == []
