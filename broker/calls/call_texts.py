@@ -47,7 +47,6 @@ NOT_FITTING = (
     "They are described now, and the script does not fit them: correct it by the stubs below, and run it again."
 )
 _FOR_LESS = "If it only reads, call it again and ask for less; if not, do without its result."
-_WITHOUT_RESULT = "Do without its result: another call would give no other; look for another tool with search_tools."
 CONVERT_TO_INT = "Write int(...) around it"
 CONVERT_TO_FLOAT = "Write float(...) around it"
 CONVERT_TO_STR = "Write str(...) around it"
@@ -105,9 +104,18 @@ def script_not_described(places: Sequence[str], changed: Sequence[str]) -> str:
     return f"The script was not started: these tools have not been described yet: {shown}.{since}"
 
 
-def fetch_them(names: Sequence[str]) -> str:
-    """Return how the tools of such a script become described, by their qualified names."""
+def fetch_them(names: Sequence[str], *, are_others: bool = False) -> str:
+    """Return how the tools of such a script become described, by their qualified names.
+
+    `are_others` says that the stubs of the other tools of the script stand below.
+    """
     fetched = that_fit(names, _FETCHED_CHARACTERS)
+    if are_others:
+        rest = ", the rest the same way" if len(fetched) < len(names) else ""
+        return (
+            f"Those whose stubs stand below are described now. Fetch the other {len(names)} with "
+            f"{fetch_request(fetched)}{rest}; check that the script fits all stubs, and run it again."
+        )
     others = ", the others the same way," if len(fetched) < len(names) else ""
     return f"Fetch them with {fetch_request(fetched)}{others} and run the script again."
 
@@ -244,7 +252,8 @@ def not_passed_on(function: str) -> str:
 def unfit_result(name: str, fault: str, *, is_too_large: bool = False) -> str:
     """Return why a script is not given the result of a call that was made."""
     said = f"The result of {one_line(name, 130)} {one_line(fault, _FAULT_CHARACTERS)}."
-    return f"{said} The call was made and is not repeated. {_FOR_LESS if is_too_large else _WITHOUT_RESULT}"
+    instead = _FOR_LESS if is_too_large else f"Do without its result, or look for another tool: {search_request(name)}."
+    return f"{said} The call was made and is not repeated. {instead}"
 
 
 def changed_at_server(server: str, tool: str) -> str:

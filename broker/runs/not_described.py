@@ -35,8 +35,13 @@ class NotDescribed:
         """How the run of such a script ends, before it has begun."""
         return self._raised(fetch_them(self.names))
 
-    def outcome_with_stubs(self, mistakes: Sequence[Diagnostic]) -> Raised:
-        """Return the outcome for a caller who gets the descriptions with it, and the `mistakes` that they show."""
+    def outcome_with_stubs(self, described: Sequence[str], mistakes: Sequence[Diagnostic]) -> Raised:
+        """Return the outcome for a caller who gets the descriptions of those `described` with it.
+
+        `mistakes` are what all of these show; they are not known while there are others.
+        """
+        if others := [name for name in self.names if name not in set(described)]:
+            return self._raised(fetch_them(others, are_others=True))
         return self._raised(f"{NOT_FITTING}\n{mistakes_listed(mistakes)}" if mistakes else NOW_DESCRIBED)
 
     def _raised(self, next_step: str) -> Raised:

@@ -199,13 +199,17 @@ class Surface:
     async def _with_stubs(self, code: str, result: ExecutionResult, lacking: NotDescribed) -> Reply:
         """Reply to a script that lacked descriptions with those: its author could do nothing else than fetch them.
 
-        What the script does not fit in them is said at once.
+        As many as a page of stubs holds; the others are named. What the script does not fit in them is said at once.
         """
-        details = await self.session.get_tool_details(lacking.names[:_MOST_TOOLS])
+        try:
+            held = await self.session.stubs_of_a_page(lacking.names[:_MOST_TOOLS])
+        except UnknownToolError:  # its server has just withdrawn it
+            return await self._ran(result)
+        details = await self.session.get_tool_details(held.names)
         if not details.described:
             return await self._ran(result)
         is_whole = len(details.described) == len(lacking.names)
-        raised = lacking.outcome_with_stubs(await self._mistakes(code)) if is_whole else lacking.outcome
+        raised = lacking.outcome_with_stubs(details.described, await self._mistakes(code) if is_whole else ())
         stubs = _stubs(details)
         error = ExecutionError(type=raised.type, message=raised.message, traceback=raised.traceback)
         reply = await self._ran(result.model_copy(update={"error": error}))

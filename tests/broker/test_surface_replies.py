@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+import re
 from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from mcp.server import MCPServer
 
 from broker import Broker
 from broker.calls.attempts import CallRecord
@@ -19,6 +21,7 @@ from broker.surface.token_room import TokenRoom
 from broker.tiers import TokenCounter, token_counter
 from broker.tiers.tokens import ESTIMATE
 
+ABOUT = "what customers of a region bought between two days, without what they sent back, the largest first. " * 4
 IMAGE = {"type": "image", "data": "AAAA", "mimeType": "image/png"}
 
 
@@ -294,3 +297,50 @@ async def test_a_script_that_says_much_in_every_way_is_replied_within_the_budget
     assert valued.structured is not None
     assert valued.structured["truncated"]["fields"] == ["value", "stdout"]
     assert len(whole.stdout) > 600_000
+
+
+@pytest.mark.anyio
+async def test_stubs_of_a_script_that_names_many_tools_fit_on_a_page_and_the_others_are_named():
+    server = MCPServer("shop")
+
+    def find(*, customer_number: int, earliest_day: str, latest_day: str, page_number: int = 1) -> list[str]:
+        """Finds orders."""
+        raise AssertionError((customer_number, earliest_day, latest_day, page_number))
+
+    for number in range(140):
+        server.add_tool(find, name=f"find_orders_{number}", description=f"Finds orders {number}: {ABOUT}")
+    script = "from tools import shop\nif False:\n" + "".join(
+        f"    await shop.find_orders_{n}(customer_number={n}, earliest_day='1', latest_day='2')\n" for n in range(140)
+    )
+    async with Broker(servers={"shop": server}) as broker:
+        session = broker.session()
+        replies: list[Reply] = []
+        while not replies or replies[-1].is_error:
+            replies.append(await session.dispatch("execute_code", {"code": f"{script}'done'"}))
+            assert len(replies) < 6
+        other = broker.session()
+        first = await other.dispatch("execute_code", {"code": script})
+        named = re.search(r"get_tool_details\((.+?\]\})\)", first.text)
+        assert named is not None
+        fetched = await other.dispatch("get_tool_details", named[1])
+    assert [reply.is_error for reply in replies] == [True, True, False]
+    told: list[str] = []
+    for reply in replies[:-1]:
+        assert reply.structured is not None
+        stubs = re.findall(r"async def (find_orders_\d+)\(", reply.text)
+        assert stubs == re.findall(r"async def (find_orders_\d+)\(", reply.structured["error"]["message"])
+        assert token_counter().count(reply.text) <= 12_000
+        assert token_counter().count(json.dumps(reply.structured)) <= 14_000
+        said = reply.text.partition("No tool was called.")[0]
+        assert len(said) < 800
+        told += stubs
+        if len(told) < 140:
+            assert f"Those whose stubs stand below are described now. Fetch the other {140 - len(told)} with" in said
+            assert ", the rest the same way; check that the script fits all stubs, and run it again." in said
+        else:
+            assert said.endswith(
+                "They are described now: check that the script fits the stubs below, and run it again.\n"
+            )
+    assert sorted(told) == sorted(f"find_orders_{n}" for n in range(140))
+    assert not fetched.is_error
+    assert not set(re.findall(r"async def (\w+)\(", fetched.text)) & set(re.findall(r"async def (\w+)\(", first.text))

@@ -148,6 +148,9 @@ CALLS = {
         [f"git.{one_line(name, 128)} (line 3)"] * (40 if name == HOSTILE else 1), [name]
     ),
     "fetch_them": lambda name: call_texts.fetch_them([f"git.{one_line(name, 128)}"] * (40 if name == HOSTILE else 1)),
+    "fetch_them where others are described": lambda name: call_texts.fetch_them(
+        [f"git.{one_line(name, 128)}"] * (40 if name == HOSTILE else 1), are_others=True
+    ),
     "call_not_described": lambda name: call_texts.call_not_described("git.log", "git.log", name),
     "bad_arguments": lambda name: call_texts.bad_arguments(
         "git.log", [call_texts.fault(f"max_count: {name} is not of type 'integer'", ""), "and 2 more"]
