@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 LISTING_SECONDS = 35.0
 """How long a command that shows tools waits for slow servers: until one that does not come up has said why, if its
-`connect_timeout_seconds` is the default."""
+`connect_timeout_seconds` is one of the defaults."""
 
 _PROBLEM_CHARACTERS = 400
 _NO_CONFIG = "no config: nothing says which MCP servers there are"

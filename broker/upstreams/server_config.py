@@ -6,7 +6,8 @@ Above: config.py, which holds them by name, and the modules of this package. Bel
 from __future__ import annotations
 
 from fnmatch import fnmatchcase
-from typing import Annotated, Literal, TypeAlias
+from pathlib import Path
+from typing import Annotated, Any, Literal, TypeAlias
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 from pydantic_core import PydanticCustomError
@@ -26,6 +27,17 @@ from broker.upstreams.oauth_settings import OAuthClient  # noqa: TC001  # pydant
 Mode: TypeAlias = Literal["auto", "legacy", "2026-07-28"]
 Seconds = Annotated[float, Field(gt=0, le=86_400, allow_inf_nan=False)]
 
+START_SECONDS = 10.0
+"""How long a server may take to be ready, where the config does not say."""
+
+FIRST_START_SECONDS = 30.0
+"""The same where its command may download the server first: that took 8 to 22 s where it was measured."""
+
+_PACKAGE_RUNNERS = frozenset(
+    {"bun", "bunx", "cargo", "deno", "dnx", "docker", "go", "npm", "npx"}
+    | {"pipx", "pnpm", "pnpx", "podman", "uv", "uvx", "yarn"}
+)
+
 
 class ServerConfig(BaseModel):
     """How to reach one server, and how much to expect of it.
@@ -39,6 +51,8 @@ class ServerConfig(BaseModel):
         disabled: Keeps the entry without using it.
         mode: Protocol era. `auto` asks the server; `legacy` spares servers that ignore unknown requests
             a wait at connect time; `2026-07-28` sends no handshake at all.
+        connect_timeout_seconds: How long the server may take to be ready. Then it is down, and nobody waits for it; it
+            is tried again in the background, or when it is next needed if it is lazy.
         lazy: Connect when the server is first searched in, described or called, and disconnect when it is not used.
         idle_seconds: How long a lazy server stays connected unused.
         about: One line on what the server is for; a lazy one is found by it before it was ever connected.
@@ -66,7 +80,7 @@ class ServerConfig(BaseModel):
     oauth: OAuthClient | None = None
     disabled: bool = False
     mode: Mode = "auto"
-    connect_timeout_seconds: Seconds = 30.0
+    connect_timeout_seconds: Seconds = START_SECONDS
     call_timeout_seconds: Seconds = 60.0
     max_pages: int = Field(default=100, ge=1, le=10_000)
     max_tools: int = Field(default=1_000, ge=1, le=100_000)
@@ -84,6 +98,13 @@ class ServerConfig(BaseModel):
         """Tell whether a tool of this name is used, by the patterns of the config."""
         is_allowed = self.allow_tools is None or any(fnmatchcase(tool, pattern) for pattern in self.allow_tools)
         return is_allowed and not any(fnmatchcase(tool, pattern) for pattern in self.hide_tools)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _time_to_download(cls, given: Any) -> Any:
+        command = given.get("command") if isinstance(given, dict) else None
+        is_runner = isinstance(command, str) and Path(command).stem.lower() in _PACKAGE_RUNNERS
+        return {"connect_timeout_seconds": FIRST_START_SECONDS} | given if is_runner else given
 
     @model_validator(mode="after")
     def _one_transport(self) -> ServerConfig:

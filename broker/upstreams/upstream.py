@@ -41,6 +41,9 @@ if TYPE_CHECKING:
     from broker.upstreams.upstream_requests import Sampler
     from codegen import ToolSpec
 
+_OWN_START_SECONDS = 30.0
+"""How long a server of this process may take to be ready: its lifespan may load much."""
+
 
 class Upstream:
     """One configured server. `run` is its owner task."""
@@ -66,7 +69,9 @@ class Upstream:
         self.name = name
         # A server of this process is the embedding program's own.
         self.settings = (
-            target if isinstance(target, ServerConfig) else ServerConfig(command="in-process", elicitation=True)
+            target
+            if isinstance(target, ServerConfig)
+            else ServerConfig(command="in-process", elicitation=True, connect_timeout_seconds=_OWN_START_SECONDS)
         )
         self._target = target
         self._redact = redact

@@ -6,6 +6,7 @@ import os
 import socket
 import subprocess
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -14,6 +15,8 @@ from broker.upstreams.server_config import ServerConfig
 SERVERS = Path(__file__).parents[2] / "examples" / "servers"
 _NODE = SERVERS / "node_modules" / "@modelcontextprotocol"
 _PYTHON = SERVERS / ".venv" / "bin"
+PATIENT: dict[str, Any] = {"connect_timeout_seconds": 30}
+"""Many tests at the same time make a busy machine."""
 
 
 @pytest.fixture(scope="session")
@@ -29,7 +32,7 @@ def node_server(installed):  # noqa: ARG001  # only that it is so
 
     def configure(name: str, *arguments: str, **settings) -> ServerConfig:
         program = str(_NODE / name / "dist" / "index.js")
-        return ServerConfig(command="node", args=(program, *arguments), **settings)
+        return ServerConfig(command="node", args=(program, *arguments), **PATIENT | settings)
 
     return configure
 
@@ -39,7 +42,7 @@ def python_server(installed):  # noqa: ARG001  # only that it is so
     """Configure one of the PyPI servers over stdio."""
 
     def configure(name: str, *arguments: str, **settings) -> ServerConfig:
-        return ServerConfig(command=str(_PYTHON / name), args=arguments, **settings)
+        return ServerConfig(command=str(_PYTHON / name), args=arguments, **PATIENT | settings)
 
     return configure
 

@@ -322,6 +322,23 @@ def test_definitions_may_take_one_to_five_hundredths_of_the_window_and_three_whe
     assert (config.disclosure.describe, config.disclosure.context_share) == ("auto", share)
 
 
+@pytest.mark.parametrize(
+    ("entry", "seconds"),
+    [
+        ({"command": "python", "args": ["npx"]}, 10),
+        ({"url": "https://127.0.0.1/mcp"}, 10),
+        ({"command": "npx", "args": ["-y", "some-server"]}, 30),
+        ({"command": "/usr/local/bin/uvx"}, 30),
+        ({"command": "Docker.exe"}, 30),
+        ({"command": "npx", "connect_timeout_seconds": 5}, 5),
+        ({"command": "python", "connect_timeout_seconds": 90}, 90),
+    ],
+)
+def test_a_server_has_ten_seconds_to_be_ready_and_more_if_it_may_be_downloaded_first(entry, seconds):
+    config = parse(servers(desk=entry))
+    assert config.servers["desk"].connect_timeout_seconds == seconds
+
+
 @pytest.mark.filterwarnings("ignore:Default value:pydantic.json_schema.PydanticJsonSchemaWarning")
 def test_each_form_that_a_text_must_have_is_said_in_words():
     found = re.findall(r'"pattern": ("(?:[^"\\]|\\.)*")', json.dumps(Config.model_json_schema()))
