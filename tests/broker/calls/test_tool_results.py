@@ -135,7 +135,7 @@ def test_a_result_that_cannot_be_used_fails_the_call(schema, raw, what):
     said = f"The result of srv.do {what}. The call was made and is not repeated. "
     assert failed.message.removeprefix(said) in {
         "If it only reads, call it again and ask for less; if not, do without its result.",
-        "Do without its result: another call would give no other; look for another tool with search_tools.",
+        'Do without its result, or look for another tool: search_tools({"query": "srv do"}).',
     }
 
 
