@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import socket
 
 import anyio
 import anyio.lowlevel
@@ -122,3 +123,10 @@ async def test_a_stream_that_has_nothing_to_say_goes_on(served):
             assert await client.receive() == b"nothing comes meanwhile"
         served.go_on.set()
         assert b"last" in await client.receive()
+
+
+def test_the_end_of_an_answer_does_not_wait_until_its_beginning_is_confirmed():
+    with Address("127.0.0.1", 0).listen() as listening, socket.create_connection(listening.getsockname()):
+        accepted, _ = listening.accept()
+        with accepted:
+            assert accepted.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY)
