@@ -59,25 +59,34 @@ class Document:
     needs: tuple[frozenset[str], ...]
 
 
-def read_tool(spec: ToolSpec, fields: Fields, stems: Callable[[Iterable[str]], list[str]]) -> Document:
-    """Read a definition; only the beginnings of very long texts count. `stems` reads words as written."""
+def read_tool(
+    spec: ToolSpec, fields: Fields, stems: Callable[[Iterable[str]], list[str]], repeated: Callable[[str], list[str]]
+) -> Document:
+    """Read a definition; only the beginnings of very long texts count.
+
+    Args:
+        spec: The tool.
+        fields: How its parts count.
+        stems: Reads words as written.
+        repeated: Reads a text that other tools of its server may have too, once.
+    """
     name_words = written_words(spec.name[:NAME_CHARACTERS])
     title_text, server = (spec.title or "")[:NAME_CHARACTERS], spec.server[:NAME_CHARACTERS]
     summary, description = _sentences(spec.description[:DESCRIPTION_CHARACTERS])
     first_words = written_words(summary)
     name, title, first = stems(name_words), stems(written_words(title_text)), stems(first_words)
     parameters = dict(_parameters(spec.input_schema))
-    takes = {parameter: stems(written_words(parameter)) for parameter in parameters}
+    takes = {parameter: repeated(parameter) for parameter in parameters}
     is_silent = stop_stems().__contains__
     sums: defaultdict[str, float] = defaultdict(float)
     for field, found in (
         (fields.name, name),
         (fields.title, title),
-        (fields.server, stems(written_words(server))),
+        (fields.server, repeated(server)),
         (fields.summary, first),
         (fields.description, stems(written_words(description))),
         (fields.parameters, list(chain.from_iterable(takes.values()))),
-        (fields.parameter_texts, stems(written_words(" ".join(parameters.values())))),
+        (fields.parameter_texts, list(chain.from_iterable(map(repeated, parameters.values())))),
     ):
         worth = field.weight / (1 - field.length_share + field.length_share * len(found) / field.typical_words)
         for word in found:

@@ -19,7 +19,7 @@ from broker.search.queries import read_query
 from broker.search.second_look import KnownQuery, KnownTerms, best_first, look_again
 from broker.search.vocabulary import Vocabulary
 from broker.search.weights import Fields, Ranking
-from broker.search.words import stem
+from broker.search.words import stem, written_words
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -60,7 +60,10 @@ class KeywordIndex:
         held = self._of_server.get(server, {})
         wanted = {spec.digest: spec for spec in specs}
         self._remove([document for digest, document in held.items() if digest not in wanted])
-        documents = {digest: held[digest] if digest in held else self._add(spec) for digest, spec in wanted.items()}
+        repeated = cache(lambda text: self._vocabulary.read(written_words(text)))
+        documents = {
+            digest: held[digest] if digest in held else self._add(spec, repeated) for digest, spec in wanted.items()
+        }
         self._of_server[server] = documents
         self._vocabulary.forget()
 
@@ -93,8 +96,8 @@ class KeywordIndex:
         held = {number: score for number, score in found.items() if number in documents}
         return {n: score for n, score in held.items() if admits(documents[n].spec)} if admits else held
 
-    def _add(self, spec: ToolSpec) -> int:
-        document = read_tool(spec, self._fields, self._vocabulary.read)
+    def _add(self, spec: ToolSpec, repeated: Callable[[str], list[str]]) -> int:
+        document = read_tool(spec, self._fields, self._vocabulary.read, repeated)
         number = self._postings.add(document.impacts)
         self._documents[number] = document
         return number
