@@ -15,9 +15,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 import anyio
+import anyio.to_thread
 from mcp import Client, StdioServerParameters
 from mcp.server import MCPServer
 
+from benchmarks.server.idle_sessions import ERAS, SESSIONS, grown_bytes
 from broker import Broker, BrokerServer, Config, ExecutionResult, Grant, ServerConfig, ServeSettings, Session
 from broker.store import Store
 from sandbox import Sandbox
@@ -31,7 +33,6 @@ CALLS = 300
 ROUNDS = 7
 SEQUENCE = 50
 RUNS, RUN_CALLS = 200, 20
-SESSIONS = 1_000
 ISOLATIONS: tuple[Literal["thread", "process"], ...] = ("thread", "process")
 ADD = "from tools import {namespace}\nfor n in range({count}):\n    await {namespace}.add(a=n, b=1)\n"
 MANY = (
@@ -231,19 +232,14 @@ async def many_runs() -> None:
 
 
 async def idle_sessions() -> None:
-    """Measure the memory of a thousand sessions that have run something and do nothing now."""
-    async with Broker(servers={"desk": desk()}) as broker, Client(BrokerServer(broker).mcp) as client:
-        await client.call_tool("execute_code", {"code": "1", "session": "new"})
-        before = resident_bytes()
-        for _ in range(SESSIONS):
-            await client.call_tool("search_tools", {"query": "add", "session": "new"})
-        grown = resident_bytes() - before
-    report(f"{SESSIONS} idle sessions", "60 MB", f"{grown / 1e6:.1f} MB")
-
-
-def resident_bytes() -> int:
-    """Return the memory of this process."""
-    return int(Path("/proc/self/statm").read_text().split()[1]) * 4_096
+    """Measure the memory of a thousand sessions that do nothing now: new ones and used ones, in both eras."""
+    found = []
+    for version, era in ERAS.items():
+        for uses, what in ((False, "begun"), (True, "that described a tool and ran a script")):
+            grown = await anyio.to_thread.run_sync(partial(grown_bytes, era, uses=uses))
+            report(f"{SESSIONS} idle sessions of {version} over HTTP, {what}", "60 MB", f"{grown / 1e6:.1f} MB")
+            found.append(grown)
+    report(f"{SESSIONS} idle sessions, the worst", "60 MB", f"{max(found) / 1e6:.1f} MB")
 
 
 def peer(python: str) -> None:
