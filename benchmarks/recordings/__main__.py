@@ -17,7 +17,8 @@ from typing import TYPE_CHECKING
 import anyio
 
 from broker import Broker, Config, Grant, ServerConfig
-from broker.cli.show import collector_at_rest, shown
+from broker.cli.show import shown
+from broker.collector import collector_at_rest
 from broker.recordings.journal.beginning import Beginning
 from broker.recordings.journal.retracing import past_of
 from broker.recordings.journal.run_journal import RunJournal

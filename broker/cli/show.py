@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gc
 import json
-from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING
 
@@ -14,13 +13,13 @@ from rich.text import Text
 from broker.cli.exit_codes import ExitCode
 from broker.cli.stored import read_target, when
 from broker.cli.terminal import Problem, note, results, write_file, write_result
+from broker.collector import collector_at_rest
 from broker.recordings.showing.html_page import html_page
 from broker.recordings.showing.picture import picture_of, spelled_cost, spelled_seconds
 from broker.recordings.showing.script_excerpt import excerpt
 from codegen.plain_text import counted, indented, one_line, paragraph
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
     from pathlib import Path
 
     from rich.table import Table
@@ -56,8 +55,11 @@ class ShowRequest:
 
 async def show_run(request: ShowRequest) -> ExitCode:
     """Print the picture of a run, or write it to a file."""
-    with collector_at_rest():
-        return _show(request)
+    with collector_at_rest():  # a long recording has no cycles, and it would double the time
+        try:
+            return _show(request)
+        finally:
+            gc.freeze()
 
 
 def _show(request: ShowRequest) -> ExitCode:
@@ -73,19 +75,6 @@ def _show(request: ShowRequest) -> ExitCode:
     else:
         results().print(shown(recording, picture), soft_wrap=True)
     return ExitCode.COMPLETED
-
-
-@contextmanager
-def collector_at_rest() -> Iterator[None]:
-    """Turn the cycle collector off inside the block: a long recording has no cycles, and it would double the time."""
-    was_enabled = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        gc.freeze()
-        if was_enabled:
-            gc.enable()
 
 
 def _json(recording: Recording, picture: Picture) -> dict[str, object]:

@@ -11,6 +11,7 @@ import json
 import re
 from abc import ABC, abstractmethod
 from collections import deque
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Self
 
@@ -27,6 +28,7 @@ from mcp.types.jsonrpc import (
 )
 from pydantic_core import from_json
 
+from broker.collector import collector_at_rest
 from broker.value_count import values_in
 
 if TYPE_CHECKING:
@@ -57,6 +59,7 @@ FLOODED = f"it sent more than {REQUESTS} requests and did not wait for answers"
 _BEGINS_MESSAGE = re.compile(rb"(?:\xef\xbb\xbf|\x1b\[[0-9;]*m|\s)*(?:\[\s*)?\{")
 _MEMBERS = 3  # of a result: `jsonrpc`, `id`, `result`
 _STRAY_BYTES = 8 * 1024
+_LONG_BYTES = 256 * 1024
 _WRITE_SECONDS = 10.0
 
 
@@ -323,7 +326,8 @@ def _decoded(line: bytes) -> Any:
         ValueError: It is none.
         RecursionError: It is nested too deep.
     """
-    try:
-        return from_json(line)
-    except ValueError:
-        return json.loads(line.decode("utf-8", "replace"))
+    with collector_at_rest() if len(line) > _LONG_BYTES else nullcontext():
+        try:
+            return from_json(line)
+        except ValueError:
+            return json.loads(line.decode("utf-8", "replace"))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import os
 import sys
@@ -51,6 +52,10 @@ print('{"jsonrpc": "2.0", "method": "note", "params": {"number": 1}}', flush=Tru
 sys.stdin.read()
 print("x" * BIG, flush=True)
 pathlib.Path(KEPT).write_text("kept")
+"""
+LONG = """
+import json
+print(json.dumps({"jsonrpc": "2.0", "method": "note", "params": {"tools": [{"name": "echo"}] * 100_000}}))
 """
 DEAF = "import time; time.sleep(60)"
 BIG = 1_000_000
@@ -239,3 +244,20 @@ async def test_requests_that_the_server_has_cancelled_are_not_waited_for(ended, 
         await is_done.wait()
         assert ended[:1] == reason
         tasks.cancel_scope.cancel()
+
+
+async def test_a_long_message_is_read_without_collecting_garbage_amid_it(ended):
+    begun: list[str] = []
+
+    def note(phase: str, _: dict[str, int]) -> None:
+        begun.extend([phase] if phase == "start" else [])
+
+    async with child(LONG, ended) as (incoming, _):
+        gc.callbacks.append(note)
+        try:
+            received = await incoming.receive()
+        finally:
+            gc.callbacks.remove(note)
+    assert isinstance(received, SessionMessage)
+    assert gc.isenabled()
+    assert len(begun) < 10
