@@ -58,9 +58,11 @@ def look_again(
     table = _Table(documents, postings, query.whole.all_weights, ranking)
     scores = table.scores(query.whole)
     if query.parts:
-        best = [table.scores(part) for part in query.parts]
-        for document, score in scores.items():
-            scores[document] = (1 - ranking.part) * score + ranking.part * max(part[document] for part in best)
+        best = map(max, zip(*[table.scores(part).values() for part in query.parts], strict=True))
+        scores = {
+            document: (1 - ranking.part) * score + ranking.part * of_part
+            for (document, score), of_part in zip(scores.items(), best, strict=True)
+        }
     needs = _Needs(query, postings, ranking)
     servers = {number: document.spec.server for number, document in documents.items()}
     named = {
@@ -75,7 +77,7 @@ def look_again(
 
 
 class _Table:
-    """What each document says of each word of the query."""
+    """What each document says of each word of the query. All scores come in the order of the documents."""
 
     def __init__(
         self,
@@ -87,14 +89,18 @@ class _Table:
         self._documents = documents
         self._ranking = ranking
         self._rarity = postings.rarity
-        said = [(number, document.impacts) for number, document in documents.items()]
-        self._impacts = {word: {n: impacts[word] for n, impacts in said if word in impacts} for word in weights}
-        self._named: dict[str, list[int]] = defaultdict(list)
+        impacts: dict[str, dict[int, float]] = {word: {} for word in weights}
+        named: dict[str, list[int]] = defaultdict(list)
+        self._impacts, self._named = impacts, named
         self._beside = cache(self._side_by_side)  # the whole and a part of it have the same pairs
         self._name = cache(self._name_rarity)
+        asked = weights.keys()
         for number, document in documents.items():
-            for word in weights.keys() & document.name_stems:
-                self._named[word].append(number)
+            said = document.impacts
+            for word in asked & said.keys():
+                impacts[word][number] = said[word]
+            for word in asked & document.name_stems:
+                named[word].append(number)
 
     def scores(self, asked: KnownTerms) -> dict[int, float]:
         said = self._said(asked)
@@ -287,7 +293,7 @@ def _with_neighbours(scores: Mapping[int, float], servers: Mapping[int, str], sh
     for number, score in scores.items():
         of_server[servers[number]].append(score)
     best = {
-        server: sum(sorted(found, reverse=True)[:_BEST_OF_SERVER]) / _BEST_OF_SERVER
+        server: sum(found if len(found) == 1 else sorted(found, reverse=True)[:_BEST_OF_SERVER]) / _BEST_OF_SERVER
         for server, found in of_server.items()
     }
     return {number: score + share * best[servers[number]] for number, score in scores.items()}
