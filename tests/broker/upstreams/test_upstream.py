@@ -463,7 +463,7 @@ async def test_the_config_says_which_tools_of_a_server_are_used(running, faulty,
         assert listings[0].problems == ()
 
 
-async def test_a_storm_of_changes_in_the_newer_era_is_listed_a_few_times(running):
+async def test_a_storm_of_changes_in_the_newer_era_is_one_listing_a_second(running):
     server = MCPServer("stormy")
 
     @server.tool()
@@ -476,10 +476,11 @@ async def test_a_storm_of_changes_in_the_newer_era_is_listed_a_few_times(running
     listings: list[Listing] = []
     async with running(server, listings) as upstream:
         assert upstream.status.era == "2026"
+        began = anyio.current_time()
         for _ in range(3):
             await upstream.call_tool("storm", {})
         await until(lambda: len(listings) > 1)
-        assert len(listings) <= 4
+        assert len(listings) <= 2 + (anyio.current_time() - began)
 
 
 async def test_a_tool_whose_marked_arguments_cannot_go_into_headers_is_left_out(running):
