@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 BYTES_PER_TOKEN = 3.6
-"""Of prose and code, which have more. Numbers, punctuation and random characters have less: these are counted."""
+"""Of prose and code, which have more. Numbers and punctuation have less: these are counted. So have random letters."""
 
 _PIECE = re.compile(
     r" ?[A-Z]?[a-z]{1,10}| ?[A-Z]{1,2}|[0-9]{1,3}|[\r\n]+|[ \t]{1,16}| ?[!-/:-@\[-`{-~]{1,2}"
@@ -46,7 +46,7 @@ def estimate(text: str) -> int:
     """Return about how many tokens a text has: a bit more than o200k_base counts, of JSON and of Chinese too.
 
     The larger one of two numbers: its bytes divided, and its words, numbers and runs of punctuation, each of which is
-    a token at least.
+    a token at least. Of random letters, and of some scripts, it is half or less.
     """
     by_bytes = -int(-len(text.encode("utf-8", "replace")) // BYTES_PER_TOKEN)
     # Emoji and rare characters, two tokens each, are what UTF-16 writes in two units.
