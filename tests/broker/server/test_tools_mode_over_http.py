@@ -19,7 +19,7 @@ def anyio_backend(request):
     return request.param
 
 
-HOW = r"call get_tool_details with (.*), then call call_tool with (.*) and its arguments\.$"
+HOW = r"Call get_tool_details with (.*), then call_tool with (.*) and its arguments\.$"
 
 
 @pytest.fixture
