@@ -319,6 +319,18 @@ class Broker:
         )
         return await of_no_session.whole(name)
 
+    async def wake_category(self, name: str) -> None:
+        """Connect the lazy servers that may have tools of a category and were never connected, as a search in it does.
+
+        Raises:
+            UnavailableError: No tool of the category is known, and a server that may have some cannot be used now.
+            RuntimeError: The broker is not open.
+            TypeError: The name is no text.
+        """
+        self._open_tasks()
+        check_texts(name=name)
+        await self._shelf.finder.look_into(name)
+
     def rest_lazy_servers(self) -> list[str]:
         """Disconnect the lazy servers that have no open call, as at the end of a conversation; return their names."""
         return self._upstreams.rest()

@@ -1,7 +1,8 @@
 """The tiers of tools over plain HTTP: `GET /api/v1/tools/…`, behind the authentication of the MCP endpoint.
 
 Above: http.py. Below: the broker's tiers. A read describes nothing to any session; it shows what the budgets allow. One
-tool is shown with its full definition, which its server may be connected and asked for.
+tool is shown with its full definition, which its server may be connected and asked for; the lazy servers of a category
+are connected when its tools are read.
 """
 
 from __future__ import annotations
@@ -83,6 +84,7 @@ class _Api:
 
     async def category(self, request: Request) -> Response:
         name = request.path_params["name"]
+        await self._broker.wake_category(name)
         if name not in self._broker.categories.members():
             # The path of a tool too, where a server is called `category`; what both have the name of is the category.
             tool = f"category.{name}"

@@ -28,6 +28,7 @@ _PARAMETER_CHARACTERS = 60
 _FIELDS = 8
 _BRANCHES = 8
 _SERVERS = 3
+_SERVER_CHARACTERS = 64
 
 
 def hot_item(entry: CatalogEntry, tool_score: ToolScore) -> dict[str, Any]:
@@ -42,22 +43,30 @@ def hot_item(entry: CatalogEntry, tool_score: ToolScore) -> dict[str, Any]:
     return {**item, "tier": tool_score.tier}
 
 
-def category_item(name: str, entries: Sequence[CatalogEntry], popular: Sequence[CatalogEntry]) -> dict[str, Any]:
-    """Return a category: what is in it, counts, and its most popular tools."""
+def category_item(
+    name: str, entries: Sequence[CatalogEntry], popular: Sequence[CatalogEntry], asleep: Sequence[str] = ()
+) -> dict[str, Any]:
+    """Return a category: what is in it, counts, its most popular tools, and whose tools are not known yet."""
     servers = sorted({entry.spec.server for entry in entries})
-    return {
+    asleep = [one_line(server, _SERVER_CHARACTERS) for server in asleep]
+    item = {
         "name": one_line(name, _NAME_CHARACTERS),
-        "about": f"Tools of {few(servers, _SERVERS)}",
+        "about": f"Tools of {few(servers or asleep, _SERVERS)}",
         "tools": len(entries),
         "servers": len(servers),
         "popular": [one_line(entry.spec.name, 60) for entry in popular],
     }
+    return item | ({"asleep": few(asleep, _SERVERS)} if asleep else {})
 
 
 def category_line(item: dict[str, Any]) -> str:
     """Return a category on one line."""
+    asleep = item.get("asleep")
+    if asleep and not item["tools"]:
+        return f"{item['name']} (asleep): a search with this category connects {asleep}."
+    also = f" A search with this category also connects {asleep} (asleep)." if asleep else ""
     counts = ", ".join(f"{item[what]} {what if item[what] != 1 else what[:-1]}" for what in ("tools", "servers"))
-    return f"{item['name']} ({counts}): {item['about']}. Popular: {', '.join(item['popular'])}."
+    return f"{item['name']} ({counts}): {item['about']}. Popular: {', '.join(item['popular'])}.{also}"
 
 
 def summary_item(entry: CatalogEntry, calls: ToolStatistics) -> dict[str, Any]:

@@ -16,6 +16,7 @@ from broker.search.cursors import cursor_at, fingerprint_of, offset_of
 from broker.tiers.items import category_item, full_item, hot_item, listed_item, summary_item, too_long_item
 from broker.tiers.pages import BUDGETS, Tier, TierPage, compact, page_of
 from broker.tiers.tokens import token_counter
+from codegen.plain_text import few, one_line
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -31,6 +32,7 @@ POPULAR_TOOLS = 3
 PAGE_SIZE = 50
 _MOST_PER_PAGE = 500
 _PAGE_LIMIT = 1_000_000
+_NAME_CHARACTERS = 64
 _ENVELOPE_TOKENS = 100
 _AROUND_STUBS_TOKENS = 1_500
 
@@ -80,18 +82,18 @@ class Tiers:
         return self._page(Tier.HOT, item, len(ranked), HOT_TOOLS, cursor)
 
     def categories(self, cursor: str | None = None) -> TierPage:
-        """Return the categories, by name, in 4,000 tokens a page.
+        """Return the categories, by name, in 4,000 tokens a page; also those of servers that are asleep.
 
         Raises:
             SearchError: The cursor cannot be used.
         """
-        members = self._categories.members()
-        names = list(members)
+        members, asleep = self._categories.members(), self._categories.asleep()
+        names = sorted({*members, *asleep})
 
         def item(place: int) -> dict[str, Any]:
-            entries = members[names[place]]
+            entries = members.get(names[place], ())
             popular = heapq.nlargest(POPULAR_TOOLS, entries, key=lambda entry: self._scores.of(entry).score)
-            return category_item(names[place], entries, popular)
+            return category_item(names[place], entries, popular, asleep.get(names[place], ()))
 
         return self._page(Tier.CATEGORIES, item, len(names), len(names), cursor)
 
@@ -207,6 +209,12 @@ class Tiers:
     def _members(self, category: str) -> Sequence[CatalogEntry]:
         members = self._categories.members()
         if category not in members:
+            if servers := self._categories.asleep().get(category):
+                named = few([one_line(server, _NAME_CHARACTERS) for server in servers], POPULAR_TOOLS)
+                raise SearchError(
+                    f"No tool of the category {one_line(category, _NAME_CHARACTERS)} is known yet: a search with it "
+                    f"connects {named}, asleep now."
+                )
             raise SearchError(self._categories.unknown(category))
         return members[category]
 

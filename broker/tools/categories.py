@@ -2,20 +2,21 @@
 
 Above: searches with a category, and the pages of tiers. Below: the catalog. If the config says nothing, a small
 server is one category of its name, and a large one is divided by the first word that tells its tools apart, as in
-`azure/storage`.
+`azure/storage`. The category of a lazy server that was never connected is known from the config, and by its name.
 """
 
 from __future__ import annotations
 
 from collections import Counter
 from fnmatch import fnmatchcase
+from itertools import chain
 from typing import TYPE_CHECKING
 
 from broker.search.words import words
 from broker.tools.near_names import unknown_name
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from broker.tools.catalog import Catalog, CatalogEntry
     from codegen import ToolSpec
@@ -36,6 +37,7 @@ class Categories:
         *,
         patterns: Mapping[str, Sequence[str]] | None = None,
         groups: Mapping[str, str] | None = None,
+        never_seen: Callable[[], Iterable[str]] = tuple,
     ) -> None:
         """Take what the config says.
 
@@ -43,10 +45,13 @@ class Categories:
             catalog: Whose tools.
             patterns: For each category of the operator, patterns of `server.tool`.
             groups: For each server that has one, its category.
+            never_seen: The servers that are asleep and were never connected, so that their tools are not known.
         """
         self._catalog = catalog
         self._patterns = patterns or {}
         self._groups = groups or {}
+        self._never_seen = never_seen
+        self._said_of: dict[str, tuple[str, ...]] = {}
         self._revision = -1
         self._members: dict[str, tuple[CatalogEntry, ...]] = {}
         self._of: dict[str, tuple[str, ...]] = {}
@@ -61,9 +66,31 @@ class Categories:
         self._refresh()
         return self._members
 
+    def asleep(self) -> Mapping[str, tuple[str, ...]]:
+        """Return the categories of servers that were never connected, by name, with these servers."""
+        found: dict[str, list[str]] = {}
+        for server in self._never_seen():
+            for category in self._of_server(server):
+                found.setdefault(category, []).append(server)
+        return {name: tuple(sorted(found[name])) for name in sorted(found)}
+
+    def may_have(self, server: str, category: str) -> bool:
+        """Tell whether a server whose tools are not known may have some in a category."""
+        said = self._of_server(server)
+        return category in said or (server in said and category.startswith(f"{server}/"))
+
     def unknown(self, name: str) -> str:
         """Return a sentence for an unknown category, with the most similar names."""
-        return unknown_name("category", name, self.members())
+        return unknown_name("category", name, sorted({*self.members(), *self.asleep()}))
+
+    def _of_server(self, server: str) -> tuple[str, ...]:
+        """Return the categories that tools of a server may be in, by the config alone."""
+        if server not in self._said_of:
+            said = [name for name, patterns in self._patterns.items() if any(_may_match(server, p) for p in patterns)]
+            if not any(_matches(f"{server}.", [p]) and p.endswith("*") for p in chain(*self._patterns.values())):
+                said.append(self._groups.get(server, server))
+            self._said_of[server] = tuple(dict.fromkeys(said))
+        return self._said_of[server]
 
     def _refresh(self) -> None:
         if self._revision == self._catalog.revision:
@@ -85,6 +112,11 @@ class Categories:
 
 def _matches(name: str, patterns: Sequence[str]) -> bool:
     return any(fnmatchcase(name, pattern) for pattern in patterns)
+
+
+def _may_match(server: str, pattern: str) -> bool:
+    """Tell whether a pattern may match a tool of a server: a part of it from its start matches the server's name."""
+    return any(fnmatchcase(f"{server}.", pattern[:end]) for end in range(1, len(pattern) + 1))
 
 
 def _derived(server: str, entries: Sequence[CatalogEntry]) -> dict[CatalogEntry, str]:

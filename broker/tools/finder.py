@@ -1,8 +1,9 @@
 """`search_tools`: a search of the catalog that knows of servers which are down, asleep or still connecting.
 
 Above: sessions.py. Below: search_notes.py, the catalog's search, and the owner tasks of the servers. A lazy server
-that a search names, or whose line says something of the query, is connected first; the others are named. Nothing is
-described by a search: a page at detail `full` says which tools it was asked for.
+that a search names, by itself or by a category that may have tools of it, or whose line says something of the query, is
+connected first; the others are named. Nothing is described by a search: a page at detail `full` says which tools it was
+asked for.
 """
 
 from __future__ import annotations
@@ -12,6 +13,8 @@ from typing import TYPE_CHECKING
 
 import anyio
 
+from broker.disclosure.asked_tools import problem_behind
+from broker.errors import UnavailableError
 from broker.search.pages import Filters, Mode
 from broker.search.queries import QUERY_CHARACTERS
 from broker.search.stop_words import stop_stems
@@ -69,6 +72,18 @@ class Finder:
         notes = (*page.notes, *of_servers, *about_category, *self._overview(request))
         return replace(page, notes=notes, unknown=(*unknown, *about_category))
 
+    async def look_into(self, category: str) -> None:
+        """Connect the lazy servers that may have tools of a category and were never connected.
+
+        Raises:
+            UnavailableError: No tool of the category is known, and a server that may have some cannot be used now.
+        """
+        await all_needed([one for one in self._unseen_in(category) if one.settings.lazy], WAKE_SECONDS)
+        if category not in self._categories.members():
+            for name in (upstream.name for upstream in self._unseen_in(category)):
+                problem = problem_behind(name, self._catalog, self._upstreams)
+                raise UnavailableError(name, f"{problem or f'{name} is still connecting'}.")
+
     def _servers(self, request: SearchRequest) -> tuple[tuple[str, ...] | None, list[str]]:
         """Return the servers that are meant, which may be named as scripts name them, and what is said of others."""
         if request.filters.servers is None:
@@ -81,15 +96,23 @@ class Finder:
     async def _wake(self, servers: Iterable[str], request: SearchRequest) -> list[Upstream]:
         """Connect the servers that the search is about; return those that no search has seen before."""
         named = request.filters.servers is not None
-        wanted = set(stems(request.query[:QUERY_CHARACTERS])) - stop_stems()
-        chosen = [
-            upstream
-            for name in servers
-            if (upstream := self._upstreams.get(name)) and (named or _never_seen(upstream.status, wanted))
-        ]
+        chosen = [upstream for name in servers if (upstream := self._upstreams.get(name))]
+        if not named and request.filters.category is not None:
+            chosen = [upstream for upstream in self._unseen_in(request.filters.category) if upstream.settings.lazy]
+        elif not named:
+            wanted = set(stems(request.query[:QUERY_CHARACTERS])) - stop_stems()
+            chosen = [upstream for upstream in chosen if _never_seen(upstream.status, wanted)]
         unseen = [upstream for upstream in chosen if not upstream.status.tool_count]
         await all_needed(chosen, WAKE_SECONDS)
         return unseen
+
+    def _unseen_in(self, category: str) -> list[Upstream]:
+        """Return the servers whose tools are not known and may be in a category."""
+        return [
+            upstream
+            for name, upstream in self._upstreams.items()
+            if self._categories.may_have(name, category) and _is_unseen(upstream.status)
+        ]
 
     async def _let_start(self, servers: Iterable[str]) -> None:
         with anyio.move_on_after(START_SECONDS):
@@ -121,20 +144,25 @@ class Finder:
 
     def _about_category(self, request: SearchRequest) -> list[str]:
         category = request.filters.category
-        if category is None or category in self._categories.members():
+        if category is None or category in self._categories.members() or self._unseen_in(category):
             return []
         return [self._categories.unknown(category)]
 
     def _overview(self, request: SearchRequest) -> Iterator[str]:
         """Name the categories below the first page of a listing that asks for nothing in particular."""
-        members = self._categories.members()
-        if request.query.strip() or request.filters != Filters() or request.cursor is not None or len(members) < _LEAST:
+        if request.query.strip() or request.filters != Filters() or request.cursor is not None:
             return
-        yield search_notes.categories(members)
+        members, asleep = self._categories.members(), self._categories.asleep()
+        if len({*members, *asleep}) >= _LEAST:
+            yield search_notes.categories(members, asleep)
 
 
 def _is_starting(status: ServerStatus) -> bool:
     return status.state == "connecting" and not status.problem and not status.tool_count
+
+
+def _is_unseen(status: ServerStatus) -> bool:
+    return status.state in {"asleep", "connecting", "down"} and not status.tool_count
 
 
 def _never_seen(status: ServerStatus, wanted: set[str]) -> bool:

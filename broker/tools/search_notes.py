@@ -12,7 +12,7 @@ from broker.calls.host_paths import HostPaths
 from codegen.plain_text import few, one_line, that_fit
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from broker.upstreams.server_status import ServerStatus
 
@@ -58,10 +58,11 @@ def asleep(statuses: Sequence[ServerStatus]) -> str:
     return f"Not connected yet; a search with one as its server looks into it: {shown}."
 
 
-def categories(members: Mapping[str, Sequence[object]]) -> str:
-    """Return the largest categories, each with the number of its tools."""
+def categories(members: Mapping[str, Sequence[object]], asleep: Iterable[str] = ()) -> str:
+    """Return the largest categories, each with the number of its tools, and those of servers that are asleep."""
     largest = sorted(members, key=lambda name: (-len(members[name]), name))
     shown = [f"{one_line(name, _NAME_CHARACTERS)} ({len(members[name])})" for name in largest]
+    shown += [f"{one_line(name, _NAME_CHARACTERS)} (asleep)" for name in asleep if name not in members]
     most = min(_CATEGORIES, len(that_fit(shown, _CATEGORIES_CHARACTERS)))
     rest = '; category="*" tells of all' if len(shown) > most else ""
     return f"Categories, with category=…: {few(shown, most)}{rest}."

@@ -84,7 +84,9 @@ class ToolShelf:
             inferred = InferredResults(store)
             self.catalog.inferred_of = lambda spec: inferred.find(spec.server, spec.name, spec.digest)
         groups = {name: server.group for name, server in config.servers.items() if server.group is not None}
-        self.categories = Categories(self.catalog, patterns=settings.categories, groups=groups)
+        self.categories = Categories(
+            self.catalog, patterns=settings.categories, groups=groups, never_seen=lambda: _never_seen(upstreams)
+        )
         self.statistics = CallStatistics(store, clock=clock)
         self._scores = TierScores(self.catalog, self.statistics, clock=clock)
         self.tiers = Tiers(self.catalog, self.categories, self.statistics, self._scores)
@@ -125,3 +127,8 @@ class ToolShelf:
                     self._scores.age()
         finally:
             self.statistics.flush()
+
+
+def _never_seen(upstreams: Mapping[str, Upstream]) -> list[str]:
+    statuses = {name: upstream.status for name, upstream in upstreams.items() if upstream.settings.lazy}
+    return [name for name, status in statuses.items() if status.state == "asleep" and not status.tool_count]

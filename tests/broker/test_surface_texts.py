@@ -37,6 +37,7 @@ from broker.search.pages import Detail, SearchRequest
 from broker.search.patterns import matching
 from broker.surface import dispatch, run_texts, texts
 from broker.surface.texts import MESSAGE_CHARACTERS
+from broker.tiers.items import category_item, category_line
 from broker.tools import search_notes
 from broker.tools.catalog import CatalogEntry
 from broker.tools.near_names import unknown_name
@@ -247,6 +248,8 @@ OTHERS = {
     "search, categories": lambda name: search_notes.categories(
         {f"{one_line(name, 50)}/{number}": [0] * number for number in range(40)}
     ),
+    "search, categories asleep": lambda name: search_notes.categories({"mail": [0]}, [name] * 40),
+    "category asleep": lambda name: category_line(category_item(name, (), (), [name] * 40)),
     "search, no detail": lambda name: refused_search(lambda: Detail.parse(f"no {name}")),
     "search, no limit": lambda name: refused_search(SearchRequest(query=name, limit=10**50).offset),
     "search, a long expression": lambda name: refused_search(lambda: matching("x" * 501 + name, [])),

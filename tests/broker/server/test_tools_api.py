@@ -81,6 +81,29 @@ async def test_servers_that_are_starting_are_waited_for():
     assert [tool["name"] for tool in pages[0]["tools"]] == ["slow.one"]
 
 
+async def test_a_category_of_a_server_that_is_asleep_is_listed_and_connects_it_when_it_is_read():
+    def lazy(*args):
+        return ServerConfig(command=sys.executable, args=tuple(map(str, args)), lazy=True, group=f"of {args[0].stem}")
+
+    servers = {"mail": lazy(DESCRIBED), "gone": lazy(DESCRIBED.with_name("faulty.py"), "exits")}
+    with anyio.fail_after(60):
+        async with Broker(Config(servers=servers), opens_sandbox=False) as broker:
+            app = http_app(BrokerServer(broker, ServeSettings()), ADDRESS)
+            base = "http://127.0.0.1:8000/api/v1/tools"
+            async with httpx2.AsyncClient(transport=httpx2.ASGITransport(app=app), base_url=base) as client:
+                listed = (await client.get("/categories")).json()["categories"]
+                assert [(one["name"], one["tools"], one["asleep"]) for one in listed] == [
+                    ("of described", 0, "mail"),
+                    ("of faulty", 0, "gone"),
+                ]
+                page = (await client.get("/category/of described")).json()
+                assert [tool["name"] for tool in page["tools"]] == ["mail.count_mails", "mail.send_mail"]
+                assert "asleep" not in (await client.get("/categories")).json()["categories"][0]
+                down = await client.get("/category/of faulty")
+                assert (down.status_code, "it exited with code 3" in down.json()["error"]) == (503, True)
+                assert (await client.get("/category/of nobody")).status_code == 404
+
+
 @pytest.fixture
 def named_category():
     server = MCPServer("category")

@@ -182,6 +182,58 @@ async def test_categories_come_from_the_config_then_groups_then_names(desk, faul
         assert [spec.name for spec in page.tools] == ["add"]
 
 
+@pytest.mark.parametrize(
+    ("group", "patterns", "category"),
+    [
+        ("birds", {}, "birds"),
+        (None, {}, "parrot"),
+        (None, {"ops": ("parrot.e*",)}, "ops"),
+        ("birds", {"ops": ("pa*o",)}, "ops"),
+        ("birds", {"ops": ("desk.*", "*.echo")}, "ops"),
+    ],
+)
+async def test_a_category_of_a_server_that_is_asleep_is_listed_and_a_search_in_it_connects_the_server(
+    desk, faulty, group, patterns, category
+):
+    servers = {"parrot": faulty("plain", lazy=True, about="says it", group=group)}
+    settings = DisclosureSettings(categories=patterns)
+    config = Config(servers=servers | {"other": faulty("plain", lazy=True)}, disclosure=settings)
+    async with Broker(config, servers={"desk": desk}) as broker:
+        session = broker.session()
+        listed = (await session.dispatch("search_tools", {"category": "*"})).text
+        assert re.search(f"(?im)^{category} .*a search with this category (also )?connects .*parrot", listed)
+        assert f"{category} (" in (await session.dispatch("search_tools", {})).text.splitlines()[-1]
+        states = {status.name: status.state for status in broker.server_statuses()}
+        assert (states["parrot"], states["other"]) == ("asleep", "asleep")
+        found = await session.dispatch("search_tools", {"category": category, "query": "echo", "detail": "name"})
+        assert "parrot.echo" in found.text
+        assert "no category" not in found.text
+
+
+async def test_a_search_in_a_category_connects_no_server_that_has_nothing_in_it(desk, faulty):
+    servers = {"parrot": faulty("plain", lazy=True, group="birds"), "other": faulty("plain", lazy=True)}
+    settings = DisclosureSettings(categories={"ops": ("parrot.*",), "sums": ("desk.*",)})
+    config = Config(servers=servers, disclosure=settings)
+    async with Broker(config, servers={"desk": desk}) as broker:
+        session = broker.session()
+        reply = await session.dispatch("search_tools", {"category": "brds", "query": "parrot other"})
+        assert "There is no category 'brds'. There are: ops, other, sums." in reply.text
+        await session.dispatch("search_tools", {"category": "sums", "query": "parrot other"})
+        assert {status.state for status in broker.server_statuses() if status.is_lazy} == {"asleep"}
+        with pytest.raises(
+            SearchError, match="No tool of the category ops is known yet: a search with it connects par"
+        ):
+            session.tiers.summaries("ops")
+
+
+async def test_the_category_of_a_server_that_is_down_is_known(desk, faulty):
+    config = Config(servers={"gone": faulty("exits", lazy=True, group="birds")})
+    async with Broker(config, servers={"desk": desk}) as broker:
+        reply = await broker.session().dispatch("search_tools", {"category": "birds"})
+        assert "gone is not available: it exited with code 3" in reply.text
+        assert "no category" not in reply.text
+
+
 class Letters:
     """Vectors of how often each letter occurs."""
 
