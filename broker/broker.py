@@ -268,12 +268,13 @@ class Broker:
     @property
     def describes_all(self) -> bool:
         """Whether all tools are described from the start: the config says `auto`, and they fit now."""
-        return self._shelf.describes_all()
+        shelf = self._shelf
+        return shelf.from_the_start is not None and shelf.from_the_start.holds
 
     @property
     def may_describe_all(self) -> bool:
         """Whether the config says `auto`."""
-        return self._shelf.may_describe_all
+        return self._shelf.from_the_start is not None
 
     @property
     def lazy_servers(self) -> frozenset[str]:

@@ -90,7 +90,7 @@ class Session:
             upstreams,
             on_described=desk.see,
             fetches_per_minute=shelf.fetches_per_minute,
-            describes_all=shelf.describes_all,
+            from_the_start=shelf.from_the_start,
             redact=redact,
         )
         self._direct_calls = DirectCalls(disclosure=self._disclosure, desk=desk, redact=redact)

@@ -15,6 +15,7 @@ import anyio.to_thread
 
 from broker.disclosure.asked_tools import asked_tools, problem_behind
 from broker.disclosure.fetch_rate import FetchRate
+from broker.disclosure.from_the_start import FirstDefinitions
 from broker.disclosure.tool_details import ToolDetails, definitions, stub_text
 from broker.errors import UnavailableError, UpstreamError
 from broker.logging import logger
@@ -26,6 +27,7 @@ from broker.upstreams.upstreams import all_needed
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
+    from broker.disclosure.from_the_start import FromTheStart
     from broker.tools.catalog import Catalog, CatalogEntry
     from broker.upstreams.upstream import Upstream
     from codegen import ToolSpec
@@ -46,21 +48,22 @@ class Disclosure:
         on_described: Callable[[ToolSpec], None] | None = None,
         *,
         fetches_per_minute: int,
-        describes_all: Callable[[], bool] = bool,
+        from_the_start: FromTheStart | None = None,
         redact: Redactor,
     ) -> None:
-        """Start with nothing described.
+        """Start with nothing described but what is so from the start.
 
         Args:
             catalog: Whose tools.
             upstreams: The servers that are waited for.
             on_described: Is told of each definition that is described.
             fetches_per_minute: How often descriptions may be fetched.
-            describes_all: Tells whether all tools are described from the start now (config `auto`).
+            from_the_start: Describes all tools from the start while they fit (config `auto`).
             redact: Takes secrets out of definitions that are read from servers.
         """
         self._redact = redact
-        self._describes_all = describes_all
+        self._from_the_start = from_the_start
+        self._first = FirstDefinitions() if from_the_start is None else from_the_start.begin()
         self._fetches = FetchRate(fetches_per_minute)
         self.catalog = catalog
         self.upstreams = upstreams
@@ -70,34 +73,32 @@ class Disclosure:
     @property
     def describes_all(self) -> bool:
         """Whether all tools count as described from the start now."""
-        return self._describes_all()
+        return self._from_the_start is not None and self._from_the_start.holds
 
     def is_described(self, entry: CatalogEntry) -> bool:
         """Tell whether the present definition of a tool was described to this session."""
-        described = self._described.get(entry.qualified_name)
-        if described is None and entry.is_complete and self._describes_all():
-            # The first definition counts as delivered at the start; a changed one has to be fetched like any other.
-            self._mark([entry])
-            return True
-        return described is not None and described.digest == entry.spec.digest
+        told = self._told(entry.qualified_name)
+        return told is not None and told.digest == entry.spec.digest
 
     def described(self) -> list[CatalogEntry]:
         """Return every tool whose present definition was described; quick if these are few."""
-        all_are = self._describes_all()
-        candidates = self.catalog.tools if all_are else map(self.catalog.find, tuple(self._described))
+        candidates = map(self.catalog.find, self._names_told())
         return [entry for entry in candidates if entry is not None and self.is_described(entry)]
 
     def changed(self, entry: CatalogEntry) -> str:
         """Return what has changed in a tool since it was described; empty if nothing, or if it never was."""
-        described = self._described.get(entry.qualified_name)
-        return what_changed(described, entry.spec) if described is not None else ""
+        told = self._told(entry.qualified_name)
+        return what_changed(told, entry.spec) if told is not None else ""
 
     @property
     def lapsed(self) -> dict[str, str]:
         """What changed in each tool whose description has lapsed, by qualified name."""
-        now = {name: self.catalog.find(name) for name in self._described}
-        said = {name: what_changed(self._described[name], entry.spec if entry else None) for name, entry in now.items()}
-        return {name: text for name, text in said.items() if text}
+        lapsed = {}
+        for name in self._names_told():
+            entry, told = self.catalog.find(name), self._told(name)
+            if told is not None and (text := what_changed(told, entry.spec if entry else None)):
+                lapsed[name] = text
+        return lapsed
 
     async def deliver(
         self, names: Sequence[str], *, with_definitions: bool = False, exactly: bool = False
@@ -144,9 +145,22 @@ class Disclosure:
 
     def _mark(self, entries: Iterable[CatalogEntry]) -> None:
         for entry in entries:
-            self._described[entry.qualified_name] = entry.spec
-            if self._on_described is not None:
-                self._on_described(entry.spec)
+            self._told(entry.qualified_name)  # grants that held for what was described before are told of it first
+            self._note(entry.spec)
+
+    def _note(self, spec: ToolSpec) -> None:
+        self._described[spec.qualified_name] = spec
+        if self._on_described is not None:
+            self._on_described(spec)
+
+    def _told(self, name: str) -> ToolSpec | None:
+        """Return the definition of a tool that was described last, if one was."""
+        if name not in self._described and name in self._first:
+            self._note(self._first[name])
+        return self._described.get(name)
+
+    def _names_told(self) -> tuple[str, ...]:
+        return (*self._first, *(name for name in tuple(self._described) if name not in self._first))
 
     async def completed(self, entries: list[CatalogEntry]) -> list[CatalogEntry]:
         """Read the definitions of tools that were listed with a line each, from the servers that do so.

@@ -170,6 +170,8 @@ class BrokerServer:
                 tools, cursor = await self._tools.listing(params.cursor if params is not None else None)
             except SearchError as error:
                 raise MCPError(t.INVALID_PARAMS, str(error)) from None
+            if self.broker.describes_all:  # what was listed in full is what the client's session knows
+                self.sessions.begin(ctx)
             self._announcer.note(ctx)
             return t.ListToolsResult(tools=[t.Tool.model_validate(tool) for tool in tools], next_cursor=cursor)
         definitions = definitions_for(ctx, self.settings.structured_content)

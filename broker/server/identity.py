@@ -9,7 +9,7 @@ Above: app.py. Below: the sessions of the broker.
 from __future__ import annotations
 
 import secrets
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -142,6 +142,12 @@ class SessionKeeper:
         finally:
             held.users -= 1
             self._touch(held)
+
+    def begin(self, ctx: ServerRequestContext[Any, Any]) -> None:
+        """Begin the session of a request, unless it has one or only a handle could name it, or there is no room."""
+        if _key(ctx, principal_of_request()) is not None:
+            with suppress(NoSessionError), self.using(ctx, None):
+                pass
 
     async def sweep_regularly(self) -> None:
         """Drop the sessions that nobody has used for long, also while no request comes; until cancelled."""

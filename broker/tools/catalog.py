@@ -109,6 +109,8 @@ class Catalog:
         self._unread: set[str] = set()
         self.inferred_of: Callable[[ToolSpec], Inferred | None] = lambda _spec: None
         """Finds what was inferred about the results of a tool."""
+        self.on_change: Callable[[], None] = lambda: None
+        """Called at each change of a tool, before anybody else has a turn."""
         self.revision = 0
         """Grows with every change of a tool."""
         self.changed = anyio.Event()
@@ -168,6 +170,7 @@ class Catalog:
         self._near.forget()
         self._spellings.forget()
         self.revision += 1
+        self.on_change()
         self.changed.set()
         self.changed = anyio.Event()
         return tuple(_changes(before, now))

@@ -7,10 +7,12 @@ each part.
 from __future__ import annotations
 
 import time
+from functools import partial
 from typing import TYPE_CHECKING
 
 import anyio
 
+from broker.disclosure.from_the_start import FromTheStart
 from broker.disclosure.settings import load_embedder
 from broker.logging import logger
 from broker.redaction import redacted_definition
@@ -46,7 +48,7 @@ class ToolShelf:
         tiers: Hot list, categories, summaries and whole definitions.
         finder: `search_tools`.
         fetches_per_minute: How often a session may fetch descriptions.
-        may_describe_all: Whether the config says `auto`.
+        from_the_start: Describes all tools to each session while they fit; None unless the config says `auto`.
     """
 
     def __init__(
@@ -91,17 +93,10 @@ class ToolShelf:
         self._scores = TierScores(self.catalog, self.statistics, clock=clock)
         self.tiers = Tiers(self.catalog, self.categories, self.statistics, self._scores)
         self.fetches_per_minute = settings.fetches_per_minute
-        self.may_describe_all = settings.describe == "auto"
-        self._room = int(settings.context_share * settings.context_tokens)
-        self._judged_at, self._fits = -1, False
+        room = int(settings.context_share * settings.context_tokens)
+        is_auto = settings.describe == "auto"
+        self.from_the_start = FromTheStart(self.catalog, partial(self.tiers.fit, tokens=room)) if is_auto else None
         self.finder = Finder(self.catalog, upstreams, self.categories, mode=Mode(settings.search))
-
-    def describes_all(self) -> bool:
-        """Tell whether all tools are described from the start: the config says `auto`, and they fit now."""
-        if self.may_describe_all and self._judged_at != self.catalog.revision:
-            self._judged_at = self.catalog.revision
-            self._fits = self.tiers.fit(self.catalog.tools, self._room)
-        return self._fits
 
     def take_listing(self, server: str, listing: Listing) -> None:
         """Put a server's new listing in the place of the one before."""

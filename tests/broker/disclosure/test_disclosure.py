@@ -15,12 +15,15 @@ from mcp import Client
 from broker import Broker, BrokerServer, Grant, ServeSettings
 from broker.disclosure.disclosure import Disclosure
 from broker.disclosure.fetch_rate import FetchRate
+from broker.disclosure.from_the_start import FromTheStart
 from broker.disclosure.tool_details import definition
 from broker.redaction import Redactor
 from broker.tools.catalog import Catalog
 from codegen import ToolAnnotations, ToolSpec
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from broker.sessions import Session
 
 pytestmark = pytest.mark.anyio
@@ -60,6 +63,16 @@ def catalog():
 @pytest.fixture
 def disclosure(catalog):
     return Disclosure(catalog, {}, fetches_per_minute=120, redact=Redactor(()))
+
+
+@pytest.fixture
+def from_the_start(catalog):
+    """Begins a session that is described what fits."""
+
+    def begin(start: FromTheStart, on_described: Callable[[ToolSpec], None] | None = None) -> Disclosure:
+        return Disclosure(catalog, {}, on_described, fetches_per_minute=120, from_the_start=start, redact=Redactor(()))
+
+    return begin
 
 
 def script(*tools: str) -> str:
@@ -233,16 +246,56 @@ async def test_a_changed_tool_is_not_described_any_more_and_says_what_changed(ca
     assert disclosure.lapsed == {}
 
 
-async def test_where_all_are_described_from_the_start_a_changed_tool_and_one_without_a_definition_are_not(catalog):
+async def test_where_all_are_described_from_the_start_a_changed_tool_and_one_without_a_definition_are_not(
+    catalog, from_the_start
+):
     lines = [spec("hub", "search"), spec("hub", "listed")]
     catalog.replace("hub", lines, incomplete=["listed"])
-    disclosure = Disclosure(catalog, {}, fetches_per_minute=120, redact=Redactor(()), describes_all=lambda: True)
+    disclosure = from_the_start(FromTheStart(catalog, lambda _: True))
     assert disclosure.is_described(catalog.lookup("git.git_log"))
     assert "hub.listed" not in {entry.qualified_name for entry in disclosure.described()}
     assert not disclosure.is_described(catalog.lookup("hub.listed"))
     catalog.replace("git", [replace(LOG, description="Erases the history")])
     assert not disclosure.is_described(catalog.lookup("git.git_log"))
     assert disclosure.lapsed["git.git_log"] == "changed: its description"
+
+
+async def test_what_a_session_has_not_looked_at_lapses_as_well_when_it_changes(catalog, from_the_start):
+    told: list[ToolSpec] = []
+    start = FromTheStart(catalog, lambda _: True)
+    before = from_the_start(start, told.append)
+    changed = replace(LOG, description="Erases the history")
+    catalog.replace("git", [changed])
+    after = from_the_start(start)
+    entry = catalog.lookup("git.git_log")
+    assert (before.is_described(entry), after.is_described(entry)) == (False, True)
+    assert before.lapsed["git.git_log"] == "changed: its description"
+    assert (await before.deliver(["git.git_log"])).changed == {"git.git_log": "changed: its description"}
+    assert before.is_described(entry)
+    # Grants are told of both definitions: one that was given before holds no longer.
+    assert [spec.digest for spec in told if spec.name == "git_log"] == [LOG.digest, changed.digest]
+
+
+def test_tools_that_come_while_all_fit_stay_described_and_those_that_come_later_are_not(catalog, from_the_start):
+    most = len(catalog)
+    disclosure = from_the_start(FromTheStart(catalog, lambda entries: len(entries) <= most))
+    catalog.replace("hub", [spec("hub", "first")])
+    catalog.replace("hub", [spec("hub", "first"), spec("hub", "second")])
+    assert not disclosure.describes_all
+    assert disclosure.is_described(catalog.lookup("hub.first"))
+    assert disclosure.is_described(catalog.lookup("git.git_log"))
+    assert not disclosure.is_described(catalog.lookup("hub.second"))
+    assert "hub.second" not in {entry.qualified_name for entry in disclosure.described()}
+    catalog.replace("hub", [spec("hub", "second")])
+    assert disclosure.is_described(catalog.lookup("hub.second"))
+    assert disclosure.lapsed == dict.fromkeys(("hub.search", "hub.first"), "it is not offered any more")
+
+
+def test_what_a_server_lists_beyond_a_hundred_thousand_names_has_to_be_fetched(catalog, from_the_start):
+    disclosure = from_the_start(FromTheStart(catalog, lambda _: True, most_tools=len(catalog)))
+    assert all(disclosure.is_described(entry) for entry in catalog)
+    catalog.replace("hub", [spec("hub", "one_more")])
+    assert not disclosure.is_described(catalog.lookup("hub.one_more"))
 
 
 async def test_a_fetch_beyond_the_rate_describes_nothing_however_short_the_wait_is(catalog):

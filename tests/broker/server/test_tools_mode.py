@@ -251,6 +251,23 @@ async def test_with_auto_all_tools_are_described_from_the_start_while_they_fit(o
         assert ALL_DESCRIBED not in await searched(client, {})
 
 
+async def test_with_auto_a_tool_that_changes_after_it_was_listed_is_not_called_before_it_is_fetched(offered, brokers):
+    async with offered(disclosure=DisclosureSettings(describe="auto")) as client:
+        await client.list_tools()
+        catalog = brokers[0].catalog
+        first, *others = [entry.spec for entry in catalog.of_server("desk")]
+        changed = replace(first, description="Adds numbers for a fee")
+        catalog.replace("desk", [changed, *others])
+        error = json.loads((await client.call_tool("add", {"a": 1})).content[0].text)["error"]
+        assert error["code"] == "TOOL_DESCRIPTION_REQUIRED"
+        assert "it has changed since its description was read (changed: its description)" in error["message"]
+        assert (await client.call_tool("fail", {"reason": "closed"})).content[0].text.endswith("closed")
+        await read(client, "add")
+        # Nor does the grant hold any longer, which was given for the tool as it was.
+        refused = (await client.call_tool("add", {"a": 1})).content[0].text
+        assert refused.startswith("desk.add was not called: nobody has allowed it")
+
+
 async def test_fetches_beyond_the_rate_are_refused_with_the_time_to_wait(offered):
     async with offered(disclosure=DisclosureSettings(fetches_per_minute=2)) as client:
         assert "add" in await read(client, "add")
