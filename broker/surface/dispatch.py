@@ -95,12 +95,14 @@ class Surface:
             return Reply(texts.wrong_arguments(name, fault, takes), is_error=True)
         if name == SEARCH:
             browsed = given.get("category") == ALL
-            return self._categories(given.get("cursor")) if browsed else await self._search(given)
+            return self._categories(given) if browsed else await self._search(given)
         if name == DETAILS:
             return await self._details(given["tools"])
         return await self._execute(given, watching or Watching())
 
     async def _search(self, given: dict[str, Any]) -> Reply:
+        if "limit" in given:
+            given |= {"limit": min(given["limit"], MOST)}
         try:
             request = SearchRequest(
                 query=given.get("query", ""),
@@ -111,7 +113,7 @@ class Surface:
                     category=given.get("category"),
                     **_hints(given.get("annotations", {})),
                 ),
-                limit=min(given.get("limit", 20), MOST),
+                limit=given.get("limit", 20),
                 cursor=given.get("cursor"),
             )
             page = await self.session.search(request)
@@ -124,18 +126,19 @@ class Surface:
             lines = [summary_line(item) for item in self.session.summaries(page).items]
             shown = len(lines)
         if not (lines or page.unknown):
-            lines = [texts.nothing_found(request.query)]
+            lines = [texts.list_ended(given) if request.cursor else texts.nothing_found(request.query)]
         if request.browses and request.cursor is None and self.session.describes_all:
             lines.append(texts.ALL_DESCRIBED)
         return self._reply("\n".join([*lines, *_below(request, page, shown)]))
 
-    def _categories(self, cursor: str | None) -> Reply:
+    def _categories(self, given: dict[str, Any]) -> Reply:
         try:
-            page = self.session.tiers.categories(cursor)
+            page = self.session.tiers.categories(given.get("cursor"))
         except SearchError as error:
             return Reply(texts.wrong_arguments(SEARCH, str(error).rstrip(".")), is_error=True)
         more = [texts.next_categories(page.next_cursor)] if page.next_cursor is not None else []
-        return self._reply("\n".join([*map(category_line, page.items), *more]) or texts.NO_CATEGORIES)
+        nothing = texts.list_ended(given) if "cursor" in given else texts.NO_CATEGORIES
+        return self._reply("\n".join([*map(category_line, page.items), *more]) or nothing)
 
     async def _in_full(self, request: SearchRequest, page: SearchPage) -> Reply:
         """Describe the tools of a page, as many as its budget holds; one that is larger is named."""

@@ -8,14 +8,14 @@ aside. Words of a server stand in quotes, bounded, with the server's name.
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from broker.calls.call_texts import fetch_request, search_request
 from broker.errors import WITHDRAWN
 from codegen.plain_text import few, one_line, that_fit
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from broker.disclosure.tool_details import ToolDetails
 
@@ -204,6 +204,12 @@ def nothing_found(query: str) -> str:
     return f'No tool matches {json.dumps(query[:80])}. Try other words, or search_tools({{"query": ""}}) for all.'
 
 
+def list_ended(sent: Mapping[str, Any]) -> str:
+    """Return that nothing comes after the cursor of a search that was `sent`, where something did once."""
+    again = _without(sent, ["cursor"])
+    return f"The list ended before this cursor, since the tools have changed. Search again without cursor: {again}."
+
+
 def next_categories(cursor: str) -> str:
     """Return how to get the next page of categories."""
     return f'More categories: repeat the search with cursor="{cursor}".'
@@ -225,6 +231,13 @@ def no_resource(uri: str) -> str:
         f"There is no resource {json.dumps(uri[:200])}. A run's output is kept for a while, for whoever ran it. "
         "If you still need it, run a script that reads it again and prints less."
     )
+
+
+def _without(sent: Mapping[str, Any], names: Sequence[str]) -> str:
+    """Return the literal search that leaves out some arguments of one; in words where it would be long."""
+    kept = {name: value for name, value in sent.items() if name not in names} or {"query": ""}
+    call = f"search_tools({json.dumps(kept)})"
+    return call if len(call) <= _LINE_CHARACTERS else f"repeat the others as they were, without {' and '.join(names)}"
 
 
 def _either(names: Iterable[str]) -> str:

@@ -120,6 +120,8 @@ CASES = {
     "outlook": lambda name: texts.outlook([f"{name}.{number}" for number in range(40)], [name, "git.git_push"]),
     "too_many_tools": lambda name: texts.too_many_tools(9_900, 100),  # noqa: ARG005
     "nothing_found": texts.nothing_found,
+    "list_ended": lambda name: texts.list_ended({"query": name, "cursor": "abc"}),
+    "list_ended of all": lambda name: texts.list_ended({"cursor": name}),
     "too_long": lambda name: texts.too_long([name, "git.git_log"]),
     "next_categories": lambda name: texts.next_categories("abc"),  # noqa: ARG005
     "next_page": lambda name: texts.next_page("abc"),  # noqa: ARG005
