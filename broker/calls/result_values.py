@@ -39,7 +39,7 @@ def _is_clean(value: Any) -> bool:
         item, depth = stack.pop()
         nodes += 1
         if depth > MOST_LEVELS:
-            raise UnfitResultError(f"is nested deeper than {MOST_LEVELS} levels", is_too_large=True)
+            raise UnfitResultError(f"is nested deeper than {MOST_LEVELS} levels")
         if nodes > MOST_VALUES:
             raise UnfitResultError(f"has more than {MOST_VALUES} values", is_too_large=True)
         if isinstance(item, str):
@@ -74,7 +74,7 @@ def _normalised(value: Any) -> Any:
             return value if value.isascii() else value.encode("utf-8", "replace").decode()
         case int():
             if value.bit_length() > _LARGEST_INTEGER_BITS:
-                raise UnfitResultError(f"has an integer of more than {_LARGEST_INTEGER_BITS} bits", is_too_large=True)
+                raise UnfitResultError(f"has an integer of more than {_LARGEST_INTEGER_BITS} bits")
             return value
         case float():
             return value if math.isfinite(value) else None

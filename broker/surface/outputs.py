@@ -96,7 +96,9 @@ class KeptOutputs:
         kept = self._kept.get(run_id)
         if kept is None or kept.principal != owner:
             return None
-        begin = _offset(parts.query)
+        begin = _offset(parts.query, run_id)
+        if begin >= len(kept.text):
+            return run_texts.past_the_end(len(kept.text), output_uri(run_id, 0))
         end = self._page_end(run_id, kept, begin)
         following = output_uri(run_id, end) if end < len(kept.text) else None
         return kept.text[begin:end] + run_texts.page_end(following)
@@ -114,8 +116,8 @@ def output_uri(run_id: str, offset: int) -> str:
     return f"resource://{_PREFIX}{run_id}{_SUFFIX}?offset={offset}"
 
 
-def _offset(query: str) -> int:
+def _offset(query: str, run_id: str) -> int:
     given = parse_qs(query).get("offset", ["0"])[-1]
     if not (given.isascii() and given.isdigit() and len(given) <= 12):  # noqa: PLR2004  # digits of a huge output
-        raise ValueError(f"offset is a number of characters, as in ?offset=24000, not {given[:40]!r}")
+        raise ValueError(f"offset is a number of characters, as in {output_uri(run_id, 24_000)}, not {given[:40]!r}")
     return int(given)

@@ -23,8 +23,11 @@ _LOOPING = 20
 """From as many equal calls on, one after the other, a loop seems to be at fault."""
 _NAME_CHARACTERS = 60
 
+LONGEST_SECONDS = 600.0
+"""The longest timeout of a script; who asks for more gets that."""
+
 _ADVICE = {
-    "wall_seconds": "Pass a larger timeout (600 at most), or do less in one script.",
+    "wall_seconds": f"Pass a larger timeout ({LONGEST_SECONDS:g} at most), or do less in one script.",
     "cpu_seconds": "Leave heavy work to a tool, or do less in one script.",
     "memory_bytes": "Keep less data at a time.",
     "output_bytes": "Print a summary.",
@@ -81,6 +84,8 @@ def stopped(by: StoppedBy, alike: int = 0) -> str:
     if by.limit == "shutdown":
         return f"The script was stopped after {by.amount:g} s: the server is shutting down. Run the rest again later."
     advice = _ADVICE.get(by.limit, "")
+    if by.limit == "wall_seconds" and by.amount >= LONGEST_SECONDS:
+        advice = "That is the longest time that a script gets: do less in one script."
     if by.limit in _ENDLESS and alike >= _LOOPING:
         same = (
             f"Its last {alike} calls were the same: a loop over pages passes each call the cursor of the page before."
@@ -114,6 +119,11 @@ def displayed(count: int) -> str:
 def page_end(following: str | None) -> str:
     """Return the last line of a page of kept output."""
     return f"\n[more at {following}]" if following else ""
+
+
+def past_the_end(characters: int, uri: str) -> str:
+    """Return what stands in place of a page that begins behind the end of the output; `uri` is of the first one."""
+    return f"[the output ends after {characters} characters; it begins at {uri}]"
 
 
 def interrupted(run_id: str, executed: str) -> str:

@@ -95,6 +95,13 @@ def test_output_that_is_cut_in_two_places_counts_once_among_what_is_kept():
     assert kept == [45, 46, 47, 48, 49]
 
 
+def test_a_page_behind_the_end_says_where_that_is():
+    outputs = KeptOutputs()
+    outputs.keep("run_1", "x" * 20, "")
+    said = "[the output ends after 20 characters; it begins at resource:///runs/run_1/output?offset=0]"
+    assert [outputs.read(output_uri("run_1", at), "") for at in (19, 20, 9_999_999)] == ["x", said, said]
+
+
 def readable(outputs: KeptOutputs, owner: str) -> list[int]:
     """The runs of an owner, which are named after it and numbered."""
     numbers = range(400)
@@ -229,7 +236,7 @@ def test_a_reply_that_fits_is_not_cut_and_not_counted():
 
 
 @given(
-    st.lists(st.tuples(st.text(min_size=1, max_size=9), st.integers(1, 900)), max_size=6),
+    st.lists(st.tuples(st.text(min_size=1, max_size=9), st.integers(1, 900)), min_size=1, max_size=6),
     st.integers(100, 700),
     st.sampled_from(list(COUNTERS)),
     st.data(),
@@ -240,7 +247,7 @@ def test_pages_lose_and_repeat_no_character(made, tokens, counted_by, data):
     counter = COUNTERS[counted_by]
     outputs = KeptOutputs(counter=counter)
     outputs.keep("run_1", text, "", tokens)
-    begin = data.draw(st.integers(0, len(text)))
+    begin = data.draw(st.integers(0, len(text) - 1))
     end = begin
     uri = output_uri("run_1", begin)
     while uri:
