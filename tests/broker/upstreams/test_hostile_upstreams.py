@@ -252,10 +252,11 @@ async def test_a_server_that_stops_reading_does_not_stop_the_broker(beside, beha
 async def test_a_server_sees_a_minimal_environment(beside, monkeypatch):
     monkeypatch.setenv("SECRET_OF_ANOTHER", "must not be seen")
     async with beside("call_echo_env") as broker:
-        _, value = await echo(broker)
+        kind, value = await echo(broker)
+    assert kind == "value"
     assert "must not be seen" not in value
     allowed = {"HOME", "LOGNAME", "PATH", "SHELL", "TERM", "USER", "HOSTILE_LOG", "UPSTREAM_TOKEN", "LC_CTYPE"}
-    assert set(re.findall(r'"([A-Z_]+)": ', value.partition('"argv"')[0])) <= allowed
+    assert {"PATH"} <= set(re.findall(r'"([A-Z_]+)": ', value.partition('"argv"')[0])) <= allowed
 
 
 @pytest.mark.parametrize("behaviour", ["call_fork_child", "call_ignore_sigterm"])
@@ -324,6 +325,14 @@ async def test_a_listing_is_bounded_and_what_is_left_out_is_named(beside, behavi
     assert len(functions) == count
 
 
+PWNED = """
+import builtins, sys
+import tools
+from tools import hostile
+[name for name, module in [*sys.modules.items(), ("builtins", builtins)] if hasattr(module, "__HOSTILE_PWNED__")]
+"""
+
+
 async def test_every_hostile_definition_is_taken_or_left_out_and_the_good_one_works(beside):
     async with beside("list_schemas_dir", str(DEFINITIONS)) as broker:
         status = broker.server_statuses()[0]
@@ -331,7 +340,9 @@ async def test_every_hostile_definition_is_taken_or_left_out_and_the_good_one_wo
         session = broker.session(grants=[Grant("*")])
         names = [entry.qualified_name for entry in broker.catalog.of_server("hostile")]
         details = await session.get_tool_details(names)
-        assert "__HOSTILE_PWNED__" not in details.described
+        assert set(details.described) == set(names)
+        result = await session.execute_code(PWNED, check="off")
+        assert (result.error, result.value) == (None, [])
         assert await echo(broker) == ("value", "hi")
 
 
