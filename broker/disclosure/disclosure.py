@@ -85,6 +85,16 @@ class Disclosure:
         candidates = map(self.catalog.find, self._names_told())
         return [entry for entry in candidates if entry is not None and self.is_described(entry)]
 
+    def undescribed(self) -> list[str]:
+        """Return what has to be fetched before a call: servers, where no tool of theirs is described, or else tools."""
+        names: list[str] = []
+        for server in self.catalog.namespaces:
+            tools = self.catalog.of_server(server)
+            lacking = [entry.qualified_name for entry in tools if not self.is_described(entry)]
+            is_whole = len(lacking) == len(tools)
+            names += [server] if lacking and is_whole else lacking
+        return names
+
     def changed(self, entry: CatalogEntry) -> str:
         """Return what has changed in a tool since it was described; empty if nothing, or if it never was."""
         told = self._told(entry.qualified_name)

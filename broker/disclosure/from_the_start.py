@@ -2,6 +2,7 @@
 
 Above: the shelf makes one for a broker; each session holds what it was described. Below: the catalog. A tool counts as
 described by the first definition that it had in a session, while all fit; a later one has to be fetched like any other.
+So has a tool that its server lists with a line, whoever has read its definition: it is neither described nor counted.
 """
 
 from __future__ import annotations
@@ -41,10 +42,10 @@ class FromTheStart:
 
     @property
     def holds(self) -> bool:
-        """Whether all tools fit now, so that new ones are described as well."""
+        """Whether all tools that are listed in full fit now, so that new ones are described as well."""
         if self._judged_at != self._catalog.revision:
             self._judged_at = self._catalog.revision
-            self._did_fit = self._fits(self._catalog.tools)
+            self._did_fit = self._fits([entry for entry in self._catalog.tools if not entry.is_listed_by_line])
         return self._did_fit
 
     def begin(self) -> FirstDefinitions:
@@ -62,5 +63,5 @@ class FromTheStart:
 
     def _add(self, first: FirstDefinitions) -> None:
         for entry in self._catalog.tools if self.holds else ():
-            if entry.is_complete and len(first) < self._most_tools:
+            if not entry.is_listed_by_line and len(first) < self._most_tools:
                 first.setdefault(entry.qualified_name, entry.spec)

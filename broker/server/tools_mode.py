@@ -98,7 +98,7 @@ class ToolsMode:
         is_open = self._broker.describes_all
         return [
             _well_formed(definition(entry.spec, names[entry.qualified_name]))
-            if is_open and entry.is_complete
+            if is_open and not entry.is_listed_by_line
             else minimal(entry.spec, names[entry.qualified_name], hints_of(entry.spec))
             for entry in self._entries()[start:end]
         ]

@@ -128,7 +128,7 @@ class Surface:
         if not (lines or page.unknown):
             lines = [texts.list_ended(given) if request.cursor else texts.nothing_found(request.query)]
         if request.browses and request.cursor is None and self.session.describes_all:
-            lines.append(texts.ALL_DESCRIBED)
+            lines.append(texts.described_now(self.session.undescribed))
         return self._reply("\n".join([*lines, *_below(request, page, shown)]))
 
     def _categories(self, given: dict[str, Any]) -> Reply:
@@ -208,7 +208,6 @@ class Surface:
             held = await self.session.stubs_of_a_page(lacking.names[:_MOST_TOOLS])
         except UnknownToolError:  # its server has just withdrawn it
             return await self._ran(result)
-        details = await self.session.get_tool_details(held.names)
         if not details.described:
             return await self._ran(result)
         is_whole = len(details.described) == len(lacking.names)

@@ -58,7 +58,9 @@ CALL_TOOL = (
     "Call any tool by its name, even one that search_tools found and that is not listed here. Read its description "
     "first; arguments are an object that fits its inputSchema."
 )
-DESCRIBED_FROM_THE_START = " While they fit, all tools are described from the start: no fetch is needed before a call."
+DESCRIBED_FROM_THE_START = (
+    " While they fit, all tools are described from the start: no call needs a fetch but of what an empty search names."
+)
 ALL_DESCRIBED = "All tools are described now: they can be called without a fetch."
 TIMEOUT = "Seconds, 30 by default"
 SESSION = "Name from an earlier reply"
@@ -197,6 +199,14 @@ def outlook(refused: Sequence[str], asked: Sequence[str]) -> str:
 def too_many_tools(left: int, most: int) -> str:
     """Return that a fetch named more tools than one takes."""
     return f"The last {left} of the tools named were left out: one fetch takes at most {most}."
+
+
+def described_now(undescribed: Sequence[str]) -> str:
+    """Return that tools need no fetch where they are described from the start; `undescribed` are servers or tools."""
+    if not undescribed:
+        return ALL_DESCRIBED
+    names = few([one_line(name, _SHOWN_CHARACTERS) for name in undescribed], _NEAR)
+    return f"These need a fetch with get_tool_details before a call: {names}. All other tools are described now."
 
 
 def nothing_found(query: str) -> str:

@@ -43,6 +43,7 @@ class CatalogEntry:
         function: Its own name in scripts.
         inferred: Result type learned from recordings, for a tool that declares none.
         is_complete: False while its server has listed no more than a line about it (tool_descriptions.py).
+        is_listed_by_line: Whether its server lists no more of it, though its definition may have been read since.
     """
 
     spec: ToolSpec
@@ -50,6 +51,7 @@ class CatalogEntry:
     function: str
     is_complete: bool = True
     inferred: Inferred | None = field(default=None, compare=False)
+    is_listed_by_line: bool = False
 
     @property
     def qualified_name(self) -> str:
@@ -153,10 +155,13 @@ class Catalog:
         partial = frozenset(incomplete)
         if _same(before, listed, partial):
             return ()
+        by_line = partial | {name for name, entry in before.items() if entry.is_listed_by_line}
         functions = assign_identifiers(listed)
         namespace = self.namespaces[server]
         now = {
-            name: CatalogEntry(spec, namespace, functions[name], name not in partial, self.inferred_of(spec))
+            name: CatalogEntry(
+                spec, namespace, functions[name], name not in partial, self.inferred_of(spec), name in by_line
+            )
             for name, spec in listed.items()
         }
         for entry in before.values():

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import sys
+from functools import partial
 from pathlib import Path
 
 import pytest
 
-from broker import Broker, Config, ServerConfig
+from broker import Broker, Config, Grant, ServerConfig
 from broker.disclosure.settings import DisclosureSettings
 from broker.errors import SearchError, UnavailableError, UnknownToolError
+from broker.server.tools_mode import ToolsMode
+from broker.surface.texts import ALL_DESCRIBED, described_now
 
 pytestmark = [pytest.mark.anyio, pytest.mark.usefixtures("deadline")]
 
