@@ -208,6 +208,7 @@ class Surface:
             held = await self.session.stubs_of_a_page(lacking.names[:_MOST_TOOLS])
         except UnknownToolError:  # its server has just withdrawn it
             return await self._ran(result)
+        details = await self.session.get_tool_details(held.names)
         if not details.described:
             return await self._ran(result)
         is_whole = len(details.described) == len(lacking.names)

@@ -76,6 +76,29 @@ async def test_reading_in_full_is_a_fetch_like_any_other(opened, log):
         assert not session.is_described(broker.catalog.lookup("post.count_mails"))
 
 
+async def test_with_auto_what_is_listed_by_line_is_named_and_described_to_those_alone_who_have_fetched_it(opened, log):
+    # Ten tokens: what is listed with a line does not count.
+    auto = DisclosureSettings(describe="auto", context_share=0.01, context_tokens=1_000)
+    async with opened(disclosure=auto) as broker:
+        session, entry = broker.session(grants=[Grant("*")]), partial(broker.catalog.lookup, "post.send_mail")
+        found = await session.dispatch("search_tools", {})
+        assert described_now(["post"]) in found.text
+        await broker.read_tool("post.send_mail")
+        await broker.session().get_tool_details(["post.send_mail"])
+        assert entry().is_complete
+        assert not any(one.is_described(entry()) for one in (session, broker.session()))
+        refused = await session.call_directly("post.send_mail", {"to": "a"})
+        assert refused.record.status == "not_described"
+        listed = ToolsMode(broker, None).listed()
+        assert [tool["inputSchema"]["properties"] for tool in listed] == [{}, {}]
+        await session.get_tool_details(["post.send_mail"])
+        assert (await session.call_directly("post.send_mail", {"to": "a"})).record.status == "ok"
+        assert described_now(["post.count_mails"]) in (await session.dispatch("search_tools", {})).text
+        await session.get_tool_details(["post.count_mails"])
+        assert ALL_DESCRIBED in (await session.dispatch("search_tools", {})).text
+        assert lines(log)[-1] == "read count_mails"
+
+
 async def test_no_tier_takes_a_line_for_a_definition(opened, log):
     async with opened() as broker:
         (full,) = broker.tiers.full([broker.catalog.lookup("post.send_mail")]).items
