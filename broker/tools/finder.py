@@ -82,7 +82,7 @@ class Finder:
         if category not in self._categories.members():
             for name in (upstream.name for upstream in self._unseen_in(category)):
                 problem = problem_behind(name, self._catalog, self._upstreams)
-                raise UnavailableError(name, f"{problem or f'{name} is still connecting'}.")
+                raise UnavailableError(name, f"{problem}." if problem else search_notes.still_connecting([name]))
 
     def _servers(self, request: SearchRequest) -> tuple[tuple[str, ...] | None, list[str]]:
         """Return the servers that are meant, which may be named as scripts name them, and what is said of others."""
