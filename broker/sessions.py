@@ -122,11 +122,11 @@ class Session:
         return self._disclosure.describes_all
 
     @property
-    @property
     def undescribed(self) -> list[str]:
         """What has to be fetched before a call: servers, where no tool of theirs is described, or else tools."""
         return self._disclosure.undescribed()
 
+    @property
     def lapsed(self) -> dict[str, str]:
         """What changed in each tool that has to be fetched again, because it changed since it was described."""
         return self._disclosure.lapsed

@@ -117,9 +117,9 @@ CASES = {
     "imports": lambda name: texts.imports(["git", "memory"]),  # noqa: ARG005
     "not_described": lambda name: texts.not_described(details(name, ("git.git_log",), 30 if name == HOSTILE else 1)),
     "not_described_several": lambda name: texts.not_described(several(name)),
+    "described_now": lambda name: texts.described_now([name] * (40 if name == HOSTILE else 1)),
     "outlook": lambda name: texts.outlook([f"{name}.{number}" for number in range(40)], [name, "git.git_push"]),
     "too_many_tools": lambda name: texts.too_many_tools(9_900, 100),  # noqa: ARG005
-    "described_now": lambda name: texts.described_now([name] * (40 if name == HOSTILE else 1)),
     "nothing_found": texts.nothing_found,
     "list_ended": lambda name: texts.list_ended({"query": name, "cursor": "abc"}),
     "list_ended of all": lambda name: texts.list_ended({"cursor": name}),
