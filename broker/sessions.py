@@ -14,7 +14,7 @@ import anyio.to_thread
 
 from broker.authorization.question_box import QuestionBox
 from broker.calls.direct_calls import DirectCalls, DirectResult
-from broker.disclosure.disclosure import Disclosure, fetched_too_often
+from broker.disclosure.disclosure import Disclosure, fetched_too_often, not_fetched
 from broker.errors import SearchError
 from broker.host_arguments import check_arguments, check_asked, check_kind, check_texts, names_of
 from broker.recordings.settings import UNKNOWN_OUTCOMES
@@ -25,6 +25,7 @@ from broker.runs.script_check import CHECK_MODES
 from broker.runs.watching import Watching
 from broker.search import SearchPage, SearchRequest
 from broker.surface import Surface
+from broker.tiers import HeldStubs
 from broker.tools.catalog import CatalogEntry
 from sandbox.limits import check_limits
 from sandbox.perform import check_script
@@ -49,7 +50,7 @@ if TYPE_CHECKING:
     from broker.runs.script_check import CheckedScript, CheckMode
     from broker.runs.shared_sandbox import SharedSandbox
     from broker.surface import Reply
-    from broker.tiers import HeldStubs, TierPage
+    from broker.tiers import TierPage
     from broker.tools.tool_shelf import ToolShelf
     from broker.upstreams.upstream import Upstream
     from codegen import TypeChecker
@@ -148,6 +149,9 @@ class Session:
             TypeError: A name is no text.
         """
         details = await self._disclosure.deliver(names_of(names), with_definitions=with_definitions, exactly=exactly)
+        return self._with_outlooks(details)
+
+    def _with_outlooks(self, details: ToolDetails) -> ToolDetails:
         outlooks = {name: said for name in details.described if (said := self._outlook(name)) is not None}
         return replace(details, outlooks=outlooks)
 
@@ -181,15 +185,21 @@ class Session:
         await self._disclosure.describe(entry for entry in entries if entry.qualified_name in whole)
         return page
 
-    async def stubs_of_a_page(self, names: Sequence[str]) -> HeldStubs:
-        """Return which of some tools fit on a page as stubs; describes nothing.
+    async def describe_a_page(self, names: Sequence[str] | str) -> tuple[HeldStubs, ToolDetails]:
+        """Describe the first of some tools, as many as fit on a page as stubs; a page is one fetch.
+
+        Returns which fit, and their descriptions. If the session fetches too often, no server is asked, none fit, and
+        each name is among the `unavailable`.
 
         Raises:
             UnknownToolError: No tool has one of these names.
             TypeError: A name is no text.
         """
-        entries = await self._disclosure.completed([self._catalog.lookup(name) for name in names_of(names)])
-        return await anyio.to_thread.run_sync(self.tiers.stubs, entries)
+        asked = [self._catalog.lookup(name) for name in names_of(names)]
+        if (wait := self._disclosure.take_fetch()) > 0:
+            return HeldStubs((), ()), not_fetched((entry.qualified_name for entry in asked), wait)
+        held = await anyio.to_thread.run_sync(self.tiers.stubs, await self._disclosure.completed(asked))
+        return held, self._with_outlooks(await self._disclosure.deliver(held.names, is_counted=True))
 
     async def search(self, request: SearchRequest | str) -> SearchPage:
         """Find tools of all servers, or of those that the request names; connects lazy servers that may have some.

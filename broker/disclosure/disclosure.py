@@ -111,17 +111,17 @@ class Disclosure:
         return lapsed
 
     async def deliver(
-        self, names: Sequence[str], *, with_definitions: bool = False, exactly: bool = False
+        self, names: Sequence[str], *, with_definitions: bool = False, exactly: bool = False, is_counted: bool = False
     ) -> ToolDetails:
         """Describe tools by their qualified names or their names in scripts; from then on they are described.
 
         A name that no tool has is reported in the answer, beside the others. Names in another program's spelling, and
         those of servers with few tools, are taken for what they mean unless `exactly` these are wanted.
+        `is_counted` says that the fetch was taken before.
         """
-        wait = self.take_fetch()
+        wait = 0.0 if is_counted else self.take_fetch()
         if wait > 0:
-            problem = fetched_too_often(wait)
-            return ToolDetails("", (), {}, unavailable=dict.fromkeys(names, problem), retry_after_seconds=wait)
+            return not_fetched(names, wait)
         await self.settle(names)
         asked = asked_tools(names, self.catalog, self.upstreams, exactly=exactly)
         changed = {name: text for name, entry in asked.entries.items() if (text := self.changed(entry))}
@@ -240,6 +240,12 @@ class Disclosure:
     async def need(self, servers: set[str]) -> None:
         """Wait for servers, which connects those that are asleep; names of none are passed over."""
         await all_needed(self.upstreams[server] for server in servers & self.upstreams.keys())
+
+
+def not_fetched(names: Iterable[str], seconds: float) -> ToolDetails:
+    """Return what a fetch brings that comes before the session may fetch again."""
+    problem = fetched_too_often(seconds)
+    return ToolDetails("", (), {}, unavailable=dict.fromkeys(names, problem), retry_after_seconds=seconds)
 
 
 def fetched_too_often(seconds: float) -> str:

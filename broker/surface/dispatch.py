@@ -23,6 +23,7 @@ from broker.surface import run_texts, texts
 from broker.surface.definitions import DETAILS, EXECUTE, INPUT_SCHEMAS, SEARCH
 from broker.surface.outputs import OUTPUT_TOKENS, KeptOutputs
 from broker.surface.replies import Draft, Reply
+from broker.surface.run_texts import LONGEST_SECONDS
 from broker.surface.sent_arguments import plain_arguments
 from broker.surface.sent_code import plain_code
 from broker.tiers.items import category_line, summary_line
@@ -42,9 +43,6 @@ if TYPE_CHECKING:
     from broker.sessions import Session
     from codegen import Diagnostic
     from sandbox import Limits
-
-LONGEST_SECONDS = 600.0
-"""The longest timeout of a script; who asks for more gets that."""
 
 ALL = "*"
 """As the category of a search: all categories are listed, instead of tools."""
@@ -148,8 +146,9 @@ class Surface:
             except (SearchError, UnknownToolError) as error:
                 return Reply(str(error), is_error=True)
             return self._reply("\n".join([*map(compact, read.items), *_below(request, page, len(read.items))]))
-        held = await self.session.stubs_of_a_page(page.to_describe)
-        details = await self.session.get_tool_details(held.names)
+        held, details = await self.session.describe_a_page(page.to_describe)
+        if details.retry_after_seconds:
+            return self._reply(_stubs(details), is_error=True)
         too_long = [texts.too_long(held.too_long)] if held.too_long else []
         below = "\n".join([*too_long, *_below(request, page, len(held.names) + len(held.too_long))])
         return self._reply(
@@ -205,10 +204,9 @@ class Surface:
         As many as a page of stubs holds; the others are named. What the script does not fit in them is said at once.
         """
         try:
-            held = await self.session.stubs_of_a_page(lacking.names[:_MOST_TOOLS])
+            _, details = await self.session.describe_a_page(lacking.names[:_MOST_TOOLS])
         except UnknownToolError:  # its server has just withdrawn it
             return await self._ran(result)
-        details = await self.session.get_tool_details(held.names)
         if not details.described:
             return await self._ran(result)
         is_whole = len(details.described) == len(lacking.names)

@@ -312,7 +312,7 @@ USES: dict[str, tuple[str, tuple[Any, ...], str]] = {
         (["sums.add"],),
         "a page is what `await session.search(...)` returns, not a list",
     ),
-    "stubs of a number": ("stubs_of_a_page", (5,), "not by a int"),
+    "stubs of a number": ("describe_a_page", (5,), "not by a int"),
     "read from a number on": ("read_in_full", ("sums.add", 5), "cursor is text, not a int"),
     "dispatch a number": ("dispatch", (5, {}), "name is text, not a int"),
 }

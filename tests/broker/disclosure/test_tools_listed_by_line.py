@@ -76,6 +76,20 @@ async def test_reading_in_full_is_a_fetch_like_any_other(opened, log):
         assert not session.is_described(broker.catalog.lookup("post.count_mails"))
 
 
+async def test_a_search_at_detail_full_beyond_the_rate_asks_no_server(opened, log):
+    async with opened(disclosure=DisclosureSettings(fetches_per_minute=2)) as broker:
+        session = broker.session()
+        asked = {"query": "counts mails", "detail": "full", "limit": 1}
+        found = await session.dispatch("search_tools", asked)
+        await session.get_tool_details(["post.none"])
+        assert (found.is_error, lines(log)) == (False, ["read count_mails"])
+        refused = await session.dispatch("search_tools", asked | {"query": "sends a mail", "limit": 20})
+        assert refused.text.startswith("Too many descriptions were fetched; try again in")
+        assert "cursor" not in refused.text
+        assert (refused.is_error, lines(log)) == (True, ["read count_mails"])
+        assert not session.is_described(broker.catalog.lookup("post.send_mail"))
+
+
 async def test_with_auto_what_is_listed_by_line_is_named_and_described_to_those_alone_who_have_fetched_it(opened, log):
     # Ten tokens: what is listed with a line does not count.
     auto = DisclosureSettings(describe="auto", context_share=0.01, context_tokens=1_000)
