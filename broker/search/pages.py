@@ -74,6 +74,29 @@ class Filters:
     idempotent: bool | None = None
     open_world: bool | None = None
 
+    @property
+    def given(self) -> tuple[str, ...]:
+        """Which there are, as a search names them: `annotations`, `category`, `server`."""
+        hints = (self.read_only, self.destructive, self.idempotent, self.open_world)
+        there = {
+            "annotations": any(want is not None for want in hints),
+            "category": self.category is not None,
+            "server": self.servers is not None,
+        }
+        return tuple(name for name, is_given in there.items() if is_given)
+
+    def without(self, names: Collection[str]) -> Filters:
+        """Return the same but for some, as `given` names them."""
+        keeps_hints = "annotations" not in names
+        return Filters(
+            servers=None if "server" in names else self.servers,
+            category=None if "category" in names else self.category,
+            read_only=self.read_only if keeps_hints else None,
+            destructive=self.destructive if keeps_hints else None,
+            idempotent=self.idempotent if keeps_hints else None,
+            open_world=self.open_world if keeps_hints else None,
+        )
+
     def admit(self, spec: ToolSpec, categories: Collection[str]) -> bool:
         """Tell whether a tool of these categories may be found."""
         hints = spec.annotations
@@ -161,6 +184,7 @@ class SearchPage:
         next_cursor: Where the next page begins; None when this is the last.
         notes: What went differently than asked, as sentences.
         unknown: Those of the notes that say that a server or category of the request is none.
+        excluded_by: If nothing was found, the filters without which something is, as few as do.
     """
 
     tools: tuple[ToolSpec, ...]
@@ -168,6 +192,7 @@ class SearchPage:
     next_cursor: str | None
     notes: tuple[str, ...] = ()
     unknown: tuple[str, ...] = ()
+    excluded_by: tuple[str, ...] = ()
 
     @property
     def to_describe(self) -> tuple[str, ...]:

@@ -6,6 +6,7 @@ discloses is not decided here: a page says which tools it was asked for (`Search
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, TypeAlias, assert_never
 
 from broker.errors import SearchError
@@ -82,27 +83,39 @@ class ToolSearch:
         end = start + request.limit
         found, notes = await self._found(request, end + 1)
         following = request.cursor_after(request.limit) if len(found) > end else None
-        return SearchPage(tuple(found[start:end]), request.detail, following, notes)
+        excluded_by = () if found else await self._excluding(request)
+        return SearchPage(tuple(found[start:end]), request.detail, following, notes, excluded_by=excluded_by)
+
+    async def _excluding(self, request: SearchRequest) -> tuple[str, ...]:
+        given = request.filters.given
+        for names in (*((name,) for name in given), *([given] if len(given) > 1 else [])):
+            if await self._candidates(replace(request, filters=request.filters.without(names)), 1):
+                return names
+        return ()
 
     async def _found(self, request: SearchRequest, count: int) -> tuple[list[ToolSpec], tuple[str, ...]]:
+        found = await self._candidates(request, count)
+        is_ranked = request.query.strip() and request.mode is not Mode.REGEX
+        return await self._judged(request.query, found) if is_ranked else (found, ())
+
+    async def _candidates(self, request: SearchRequest, count: int) -> list[ToolSpec]:
         admits = self._admits(request)
         if not request.query.strip():
             listed = sorted(filter(admits, self._all()), key=lambda spec: spec.qualified_name)
-            return sorted(listed, key=lambda spec: -self._score(spec)), ()
+            return sorted(listed, key=lambda spec: -self._score(spec))
         match request.mode:
             case Mode.REGEX:
-                return matching(request.query, filter(admits, self._all())), ()
+                return matching(request.query, filter(admits, self._all()))
             case Mode.EMBEDDING:
-                found = await self._meaning(request.query, admits)
+                return await self._meaning(request.query, admits)
             case Mode.AUTO if self._vectors is None:
-                found = self._keyword(request.query, admits, count)
+                return self._keyword(request.query, admits, count)
             case Mode.KEYWORD:
-                found = self._keyword(request.query, admits, count)
+                return self._keyword(request.query, admits, count)
             case Mode.AUTO | Mode.HYBRID:
-                found = await self._hybrid(request.query, admits, count)
+                return await self._hybrid(request.query, admits, count)
             case _:
                 assert_never(request.mode)
-        return await self._judged(request.query, found)
 
     def _keyword(self, query: str, admits: Callable[[ToolSpec], bool] | None, count: int) -> list[ToolSpec]:
         ranked = [hit.spec for hit in self._keywords.rank(query, admits=admits, count=max(count, RANKED))]

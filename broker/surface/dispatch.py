@@ -124,8 +124,8 @@ class Surface:
             lines = [summary_line(item) for item in self.session.summaries(page).items]
             shown = len(lines)
         if not (lines or page.unknown):
-            lines = [texts.list_ended(given) if request.cursor else texts.nothing_found(request.query)]
-        if request.browses and request.cursor is None and self.session.describes_all:
+            lines = [_nothing(given, page)]
+        if page.tools and request.browses and request.cursor is None and self.session.describes_all:
             lines.append(texts.described_now(self.session.undescribed))
         return self._reply("\n".join([*lines, *_below(request, page, shown)]))
 
@@ -257,6 +257,12 @@ def _below(request: SearchRequest, page: SearchPage, shown: int) -> list[str]:
     """Return what is said below the first tools of a page: what went otherwise than asked, and where the next are."""
     cursor = page.next_cursor if shown == len(page.tools) else request.cursor_after(shown)
     return [*page.notes, *([texts.next_page(cursor)] if cursor else [])]
+
+
+def _nothing(given: dict[str, Any], page: SearchPage) -> str:
+    if "cursor" in given:
+        return texts.list_ended(given)
+    return texts.nothing_found(given, page.excluded_by, says_why=bool(page.notes))
 
 
 def _stubs(details: ToolDetails) -> str:

@@ -29,6 +29,7 @@ _PROBLEM_CHARACTERS = 200
 _NEAR = 3
 _SHOWN_CHARACTERS = 128
 _SERVERS_CHARACTERS = 100
+_FILTER_CHARACTERS = 120
 
 DESCRIPTIONS = {
     "search_tools": (
@@ -65,6 +66,8 @@ ALL_DESCRIBED = "All tools are described now: they can be called without a fetch
 TIMEOUT = "Seconds, 30 by default"
 SESSION = "Name from an earlier reply"
 NO_CATEGORIES = "There are no tools, and no categories. The server may still be connecting: search again in a moment."
+NOTHING_YET = "There are no tools to list now. Of the servers that may have some:"
+NO_TOOLS = "There are no tools to list: no server offers any. Tell the user, who may have to add one to the config."
 OUTPUT_RESOURCE = "The output of a run that was too long for its reply, from a character offset on."
 TOO_MANY_RUNS = "Too many scripts are running and waiting here. Nothing was executed; try again in a moment."
 TOO_MANY_SESSIONS = (
@@ -209,9 +212,21 @@ def described_now(undescribed: Sequence[str]) -> str:
     return f"These need a fetch with get_tool_details before a call: {names}. All other tools are described now."
 
 
-def nothing_found(query: str) -> str:
-    """Return that a search found nothing."""
-    return f'No tool matches {json.dumps(query[:80])}. Try other words, or search_tools({{"query": ""}}) for all.'
+def nothing_found(sent: Mapping[str, Any], excluded_by: Sequence[str] = (), *, says_why: bool = False) -> str:
+    """Return that a search that was `sent` found nothing.
+
+    `excluded_by` names the filters without which it finds something; with `says_why`, lines about servers follow.
+    """
+    query = sent.get("query", "").strip()
+    nothing = f"No tool matches {json.dumps(query[:80])}" if query else "There is no tool"
+    if excluded_by:
+        filters = " and ".join(f"{name}={json.dumps(sent[name])[:_FILTER_CHARACTERS]}" for name in excluded_by)
+        there = "Some match" if query else "There are some"
+        others = f"{there} without {' and '.join(excluded_by)}: {_without(sent, excluded_by)}"
+        return f"{nothing} with {filters}. {others}."
+    if query:
+        return f'{nothing}. Try other words, or search_tools({{"query": ""}}) for all.'
+    return NOTHING_YET if says_why else NO_TOOLS
 
 
 def list_ended(sent: Mapping[str, Any]) -> str:

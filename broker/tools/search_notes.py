@@ -20,7 +20,7 @@ NAMED = 5
 _CATEGORIES = 20
 _CATEGORIES_CHARACTERS = 600
 _NAME_CHARACTERS = 64
-_ABOUT_CHARACTERS = 60
+_ABOUT_CHARACTERS = 50
 _PROBLEM_CHARACTERS = 160
 
 
@@ -55,7 +55,8 @@ def asleep(statuses: Sequence[ServerStatus]) -> str:
     """Return which servers are connected by a search that names them, with what the config says of them."""
     lines = [_line(status) for status in statuses]
     shown = few(lines, NAMED)
-    return f"Not connected yet; a search with one as its server looks into it: {shown}."
+    first = one_line(statuses[0].name, _NAME_CHARACTERS)
+    return f'Not connected yet; a search with one as its server, as server="{first}", looks into it: {shown}.'
 
 
 def categories(members: Mapping[str, Sequence[object]], asleep: Iterable[str] = ()) -> str:

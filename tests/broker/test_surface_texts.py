@@ -44,6 +44,7 @@ from broker.tools.near_names import unknown_name
 from broker.upstreams.server_status import ServerStatus
 from codegen import Diagnostic, ToolAnnotations, ToolSpec
 from codegen.plain_text import one_line
+from codegen.tool_spec import HINTS
 from codegen.undefined_names import nowhere_hint
 from sandbox import Stopped
 from tests.broker import written_texts
@@ -120,7 +121,14 @@ CASES = {
     "described_now": lambda name: texts.described_now([name] * (40 if name == HOSTILE else 1)),
     "outlook": lambda name: texts.outlook([f"{name}.{number}" for number in range(40)], [name, "git.git_push"]),
     "too_many_tools": lambda name: texts.too_many_tools(9_900, 100),  # noqa: ARG005
-    "nothing_found": texts.nothing_found,
+    "nothing_found": lambda name: texts.nothing_found({"query": name}),
+    "nothing_found of all": lambda name: texts.nothing_found({}, says_why=name == HOSTILE),
+    "nothing_found now": lambda name: texts.nothing_found({}, says_why=name != HOSTILE),
+    "nothing_found with filters": lambda name: texts.nothing_found(
+        {"query": name, "server": name, "category": name, "annotations": dict.fromkeys(HINTS, True)},
+        ["annotations", "category", "server"],
+    ),
+    "nothing_found of all with a filter": lambda name: texts.nothing_found({"server": name}, ["server"]),
     "list_ended": lambda name: texts.list_ended({"query": name, "cursor": "abc"}),
     "list_ended of all": lambda name: texts.list_ended({"cursor": name}),
     "too_long": lambda name: texts.too_long([name, "git.git_log"]),

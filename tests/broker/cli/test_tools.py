@@ -109,5 +109,5 @@ def test_a_store_that_cannot_be_used_stops_scripts_and_not_a_listing(codemode, c
 def test_a_search_that_looked_into_no_lazy_server_says_how_one_does(codemode, write_config, odd):
     config = write_config({"odd": odd | {"lazy": True, "about": "odd things"}})
     finished = codemode("tools", "search", "weather", "-c", config)
-    assert "Not connected yet; a search with one as its server looks into it: odd (odd things)." in finished.stderr
+    assert 'one as its server, as server="odd", looks into it: odd (odd things).' in finished.stderr
     assert "odd.echo" in codemode("tools", "search", "echo", "-c", config, "--server", "odd").stdout

@@ -10,7 +10,7 @@ from itertools import product
 import pytest
 from mcp.server import MCPServer
 
-from broker import Broker
+from broker import Broker, Config
 from codegen import ToolAnnotations, ToolSpec
 
 pytestmark = [pytest.mark.anyio, pytest.mark.usefixtures("deadline")]
@@ -71,3 +71,78 @@ async def test_a_cursor_beyond_the_categories_that_are_left_says_that_the_list_e
         broker.catalog.replace("desk", [TOOL])
         ended = await one.dispatch("search_tools", {"category": "*", "cursor": cursor})
     assert call_in(ended.text) == {"category": "*"}
+
+
+async def test_an_empty_query_that_finds_only_sleeping_servers_names_them_to_search(faulty):
+    config = Config(servers={"parrot": faulty("plain", lazy=True, about="echoes")})
+    async with Broker(config) as broker:
+        one = broker.session()
+        nothing = await one.dispatch("search_tools", {"query": ""})
+        (server,) = re.findall(r'server="(\w+)"', nothing.text)
+        woken = await one.dispatch("search_tools", {"query": "", "server": server})
+    assert nothing.text.splitlines()[0] == "There are no tools to list now. Of the servers that may have some:"
+    assert "search_tools(" not in nothing.text
+    assert woken.text.startswith("parrot.echo")
+
+
+async def test_an_empty_query_without_servers_is_not_told_to_be_sent_again():
+    async with Broker(Config()) as broker:
+        nothing = await broker.session().dispatch("search_tools", {})
+    assert nothing.text.startswith("There are no tools to list: no server offers any.")
+
+
+@pytest.mark.parametrize(
+    ("sent", "said", "left"),
+    [
+        ({"query": "", "annotations": {"readOnlyHint": True}}, "There is no tool with", {"query": ""}),
+        (
+            {"query": "thing", "mode": "regex", "annotations": {"readOnlyHint": True}},
+            'No tool matches "thing" with',
+            {"query": "thing", "mode": "regex"},
+        ),
+        (
+            {"query": "thing", "server": "desk", "detail": "full", "annotations": {"readOnlyHint": True}},
+            'No tool matches "thing" with',
+            {"query": "thing", "server": "desk", "detail": "full"},
+        ),
+    ],
+)
+async def test_the_annotations_that_exclude_all_that_matches_are_named(desk, sent, said, left):
+    async with Broker(servers={"desk": desk}) as broker:
+        one = session(broker, 2)
+        nothing = await one.dispatch("search_tools", sent)
+        found = await one.dispatch("search_tools", call_in(nothing.text))
+    assert nothing.text.startswith(f'{said} annotations={{"readOnlyHint": true}}. ')
+    assert call_in(nothing.text) == left
+    assert "thing_00" in found.text
+
+
+async def test_a_server_or_all_filters_that_exclude_what_matches_are_named(desk):
+    async with Broker(servers={"desk": desk, "other": MCPServer("other")}) as broker:
+        broker.catalog.replace("other", [replace(TOOL, server="other", name="odd", description="Odd.")])
+        one = session(broker, 2)
+        alone = await one.dispatch("search_tools", {"query": "thing", "server": "other"})
+        hints = {"readOnlyHint": True}
+        both = await one.dispatch("search_tools", {"query": "thing", "server": "other", "annotations": hints})
+        category = await one.dispatch("search_tools", {"query": "thing", "category": "other"})
+        neither = await one.dispatch("search_tools", {"query": "zebras", "server": "other"})
+    assert alone.text.startswith('No tool matches "thing" with server="other". Some match without server: search_tools')
+    assert "Some match without annotations and server: search_tools" in both.text
+    assert category.text.startswith('No tool matches "thing" with category="other". Some match without category:')
+    assert neither.text.startswith('No tool matches "zebras". Try other words')
+    assert [call_in(one.text) for one in (alone, both, category)] == [{"query": "thing"}] * 3
+
+
+async def test_a_search_for_what_a_filter_excludes_asks_no_ranker(desk):
+    asked = []
+
+    async def ranker(query, candidates):
+        asked.append(query)
+        return [spec.qualified_name for spec in candidates]
+
+    async with Broker(servers={"desk": desk}, ranker=ranker) as broker:
+        one = session(broker, 2)
+        await one.dispatch("search_tools", {"query": "thing", "annotations": {"readOnlyHint": True}})
+        assert asked == []
+        await one.dispatch("search_tools", {"query": "thing"})
+    assert asked == ["thing"]

@@ -134,7 +134,10 @@ async def test_a_lazy_server_is_connected_when_a_search_looks_into_it(desk, faul
         assert ("parrot.echo" in found) == (state == "ready")
         if state == "asleep" and request_.filters.servers is None:
             assert page.notes == (
-                "Not connected yet; a search with one as its server looks into it: parrot (echoes what it hears).",
+                (
+                    'Not connected yet; a search with one as its server, as server="parrot", looks into it: parrot '
+                    "(echoes what it hears)."
+                ),
             )
 
 
@@ -414,7 +417,7 @@ async def test_only_the_beginning_of_a_query_is_read(desk, faulty):
     [
         ({"query": "^desk.n", "mode": "regex"}, "desk.note: Keeps a note."),
         ({"query": "", "annotations": {"readOnlyHint": True}}, "desk.peek() -> result: Looks."),
-        ({"query": "", "annotations": {"readOnlyHint": True, "destructiveHint": True}}, "No tool matches"),
+        ({"query": "", "annotations": {"readOnlyHint": True, "destructiveHint": True}}, "There is no tool with"),
         ({"query": "(", "mode": "regex"}, "search_tools was not called: The regular expression cannot be used"),
         ({"query": "x", "mode": "hybrid"}, "search_tools was not called: There is no embedder"),
         ({"query": "x", "mode": "fuzzy"}, "search_tools was not called: mode: 'fuzzy' is not one of"),
