@@ -268,6 +268,19 @@ async def test_with_auto_a_tool_that_changes_after_it_was_listed_is_not_called_b
         assert refused.startswith("desk.add was not called: nobody has allowed it")
 
 
+async def test_with_auto_tools_that_were_listed_stay_described_when_others_come_that_do_not_fit(offered, brokers):
+    settings = DisclosureSettings(describe="auto", context_share=0.05, context_tokens=20_000)
+    async with offered(disclosure=settings) as client:
+        assert {tool.name: tool for tool in (await client.list_tools()).tools}["add"].input_schema["required"] == ["a"]
+        known = [entry.spec for entry in brokers[0].catalog.of_server("desk")]
+        large = replace(known[0], name="large", description="Adds numbers of many kinds. " * 1_000)
+        brokers[0].catalog.replace("desk", [*known, large])
+        assert ALL_DESCRIBED not in await searched(client, {})
+        assert (await client.call_tool("add", {"a": 1})).structured_content == {"result": 3}
+        error = json.loads((await client.call_tool("large", {"a": 1})).content[0].text)["error"]
+        assert "large was not executed: its description has not been read yet" in error["message"]
+
+
 async def test_fetches_beyond_the_rate_are_refused_with_the_time_to_wait(offered):
     async with offered(disclosure=DisclosureSettings(fetches_per_minute=2)) as client:
         assert "add" in await read(client, "add")
