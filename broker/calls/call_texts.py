@@ -256,6 +256,17 @@ def unfit_result(name: str, fault: str, *, is_too_large: bool = False) -> str:
     return f"{said} The call was made and is not repeated. {instead}"
 
 
+def still_to_be_read(server: str, tool: str, said: str) -> str:
+    """Return that a server executed nothing, as it does not see that the tool's description was read."""
+    named, words = one_line(tool, _NAME_CHARACTERS), one_line(said, _PROBLEM_CHARACTERS)
+    quoted = f" [text of {server}] {words}" if words else ""
+    return (
+        f"{server} still says that the description of {named} must be read, though it was read again for this call. "
+        f"Nothing was executed, and another fetch will not help. Look for another tool: {search_request(tool)}, or "
+        f"tell the user.{quoted}"
+    )
+
+
 def changed_at_server(server: str, tool: str) -> str:
     """Return that a server executed nothing, as the tool is not any more what it was described as."""
     named = one_line(tool, _NAME_CHARACTERS)

@@ -166,5 +166,12 @@ def error_code(answer: Any) -> str | None:
     return code if isinstance(code, str) else None
 
 
+def error_message(answer: Any) -> str:
+    """Return the words of such an error; empty if it has none."""
+    error = answer.get("error", answer) if isinstance(answer, dict) else None
+    message = error.get("message") if isinstance(error, dict) else None
+    return message if isinstance(message, str) else ""
+
+
 def _error(code: str, message: str, **more: Any) -> dict[str, Any]:
     return {"error": {"code": code, "message": message, **more}}

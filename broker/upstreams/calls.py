@@ -31,10 +31,11 @@ from broker.upstreams.connection import AnswerLostError, NotExecutedError
 from broker.upstreams.http_answers import UNREACHED
 from broker.upstreams.http_trail import SESSION_OVER
 from broker.upstreams.progress import Progress
+from broker.upstreams.remote_descriptions import NotTakenError
 from broker.upstreams.upstream_requests import OpenCall, RefusedError, UpstreamRequests
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Awaitable, Callable
 
     from mcp.shared.dispatcher import ProgressFnT
 
@@ -118,7 +119,7 @@ class Calls:
         send = partial(connection.call_tool, name, arguments, tell, may_ask=asks, sends=call.sends)
         with call.scope:
             if self._descriptions.has_read(name):
-                result = await self._descriptions.call(connection, name, lambda: self._requests.completed(call, send))
+                result = await self._described(connection, name, lambda: self._requests.completed(call, send))
             else:
                 result = await self._requests.completed(call, send)
         if call.scope.cancelled_caught:
@@ -126,6 +127,15 @@ class Calls:
         if progress is not None:
             await progress.end()
         return result
+
+    async def _described(
+        self, connection: Connection, name: str, send: Callable[[], Awaitable[dict[str, Any]]]
+    ) -> dict[str, Any]:
+        try:
+            return await self._descriptions.call(connection, name, send)
+        except NotTakenError as error:
+            said = self._redact(str(error))
+            raise UnavailableError(self._server, call_texts.still_to_be_read(self._server, name, said)) from None
 
     def _late(self, call: OpenCall) -> Exception:
         """Tell a call that its server did not answer in time from one that never got to it."""

@@ -21,6 +21,7 @@ from broker.disclosure.tool_descriptions import (
     RESOURCE_NAME,
     RESOURCE_URI,
     error_code,
+    error_message,
     uri_of,
 )
 from broker.errors import UnavailableError
@@ -46,6 +47,10 @@ _GUIDANCE = {
     "errorHandling": "Errors",
 }
 _GUIDANCE_CHARACTERS = 4_000
+
+
+class NotTakenError(Exception):
+    """A server did not execute a call for want of its tool's description; the text is the server's, not bounded."""
 
 
 class RemoteDescriptions:
@@ -98,22 +103,19 @@ class RemoteDescriptions:
 
         Raises:
             UnavailableError: The tool has changed since it was described; nothing was executed.
+            NotTakenError: The server says so again, though its description was read.
             MCPError: The server answered with an error, or the connection ended.
         """
         try:
-            result = await send()
-        except MCPError as error:
-            if not error_wants_description(error):
-                raise
-        else:
-            if not wants_description(result):
-                return result
+            return await _taken(send)
+        except NotTakenError:
+            pass
         known = self._read[name]
         now = (await read_descriptions(connection, [self._listed.get(name, known)])).get(name)
         if now is None or now.digest != known.digest:
             self._on_change()  # the tools are listed again, and with that lapses what was described
             raise UnavailableError(self._server, call_texts.changed_at_server(self._server, name))
-        return await send()
+        return await _taken(send)
 
 
 async def speaks_extension(connection: Connection) -> bool:
@@ -148,14 +150,29 @@ async def read_descriptions(connection: Connection, listed: Sequence[ToolSpec]) 
     return found
 
 
+async def _taken(send: Callable[[], Awaitable[dict[str, Any]]]) -> dict[str, Any]:
+    try:
+        result = await send()
+    except MCPError as error:
+        if not error_wants_description(error):
+            raise
+        raise NotTakenError(error_message(error.error.data) or error.error.message) from None
+    if wants_description(result):
+        raise NotTakenError(next(filter(None, map(error_message, _said(result))), ""))
+    return result
+
+
 def wants_description(answer: Any) -> bool:
     """Tell whether a result of `tools/call` says that the tool was not executed for want of its description."""
     if not isinstance(answer, dict) or answer.get("isError") is not True:
         return False
+    return any(error_code(one) == DESCRIPTION_REQUIRED for one in _said(answer))
+
+
+def _said(answer: dict[str, Any]) -> list[Any]:
     content = answer.get("content")
     blocks = content if isinstance(content, list) else []
-    said = [answer.get("structuredContent"), *(_decoded(b.get("text")) for b in blocks if isinstance(b, dict))]
-    return any(error_code(one) == DESCRIPTION_REQUIRED for one in said)
+    return [answer.get("structuredContent"), *(_decoded(b.get("text")) for b in blocks if isinstance(b, dict))]
 
 
 def error_wants_description(error: MCPError) -> bool:

@@ -188,6 +188,7 @@ CALLS = {
     "not_passed_on": lambda name: call_texts.not_passed_on("git.log"),  # noqa: ARG005
     "unfit_result": lambda name: call_texts.unfit_result(name, f"does not fit the tool's outputSchema: {name[:420]}"),
     "unfit_result too large": lambda name: call_texts.unfit_result(name, "has too much", is_too_large=True),
+    "still_to_be_read": lambda name: call_texts.still_to_be_read("git", name[:128], name),
     "changed_at_server": lambda name: call_texts.changed_at_server("git", name[:128]),
     "until_back": lambda name: call_texts.until_back(name[:64]),
     "search_request": call_texts.search_request,

@@ -88,10 +88,20 @@ async def test_a_server_that_goes_on_refusing_is_read_once_and_called_twice(open
         )
         result = await session.execute_code(code)
         kind, said = result.value
-        assert kind == "ToolError"
-        assert said.startswith('[text of post] {"error": {"code": "TOOL_DESCRIPTION_REQUIRED"')
+        assert kind == "ToolUnavailableError"
+        assert said == (
+            "post still says that the description of send_mail must be read, though it was read again for this call. "
+            "Nothing was executed, and another fetch will not help. "
+            'Look for another tool: search_tools({"query": "send mail"}), or tell the user. '
+            "[text of post] read it first"
+        )
         assert lines(log) == ["read send_mail", 'call send_mail {"to": "a"}'] * 2
-        assert [(record.tool, record.status) for record in result.calls] == [("send_mail", "tool_error")]
+        assert [(record.tool, record.status) for record in result.calls] == [("send_mail", "unavailable")]
+        reply = await session.dispatch("execute_code", {"code": "from tools import post\nawait post.send_mail(to='a')"})
+        assert "stay done" not in reply.text
+        direct = await session.call_directly("post.send_mail", {"to": "a"})
+        assert direct.failed is not None
+        assert direct.failed.message == said
 
 
 async def test_a_tool_that_changed_meanwhile_is_not_called_again(opened, log):
