@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from broker.calls.call_texts import fetch_request, search_request
 from broker.errors import WITHDRAWN
+from broker.tiers.tokens import estimate
 from codegen.plain_text import few, one_line, that_fit
 
 if TYPE_CHECKING:
@@ -29,6 +30,7 @@ _PROBLEM_CHARACTERS = 200
 _NEAR = 3
 _SHOWN_CHARACTERS = 128
 _SERVERS_CHARACTERS = 100
+_SERVERS_TOKENS = 40
 _FILTER_CHARACTERS = 120
 
 DESCRIPTIONS = {
@@ -86,16 +88,24 @@ def instructions(servers: Sequence[str]) -> str:
 
     That first: Codex shows its model the beginning alone until it looks for tools.
     """
-    names = ", ".join(servers)
-    if len(names) > _SERVERS_CHARACTERS:
-        names = f"{names[:_SERVERS_CHARACTERS].rpartition(', ')[0]} and more"
-    connected = f"Connected: {names}. " if names else ""
+    connected = f"Connected: {_first_names(servers)}. " if servers else ""
     return (
         f"{connected}Work in three steps: search_tools finds tools, get_tool_details fetches the typed stubs of those "
         "you need, execute_code runs one Python script that calls them. Put loops, joins and filters into the script "
         "instead of making calls one by one, and print only what you need. Each call is authorized separately and may "
         "be refused; a script can catch that."
     )
+
+
+def _first_names(servers: Sequence[str]) -> str:
+    """Return as many names as the instructions have room for."""
+    shown = 0
+    while shown < len(servers):
+        names = ", ".join(servers[: shown + 1])
+        if len(names) > _SERVERS_CHARACTERS or estimate(names) > _SERVERS_TOKENS:
+            return f"{', '.join(servers[:shown])} and more" if shown else f"{len(servers)} servers"
+        shown += 1
+    return ", ".join(servers)
 
 
 def new_session(handle: str) -> str:

@@ -313,7 +313,10 @@ def test_the_definitions_leave_a_reserve_within_the_500_tokens_promised(api, enc
 
 
 @pytest.mark.parametrize("count", [0, 3, 500])
-@pytest.mark.parametrize("shape", ["server_number_{}", "my-server-{}", "srv_{}_prod", "team-{}-github"])
+@pytest.mark.parametrize(
+    "shape",
+    ["server_number_{}", "my-server-{}", "srv_{}_prod", "team-{}-github", "k8s-eu-w1-p7a{}", "x7q{}z2w4k1", "日本語{}"],
+)
 def test_the_instructions_cost_a_model_less_than_150_tokens(shape, count, encoding):
     text = texts.instructions([shape.format(number) for number in range(count)]) + texts.DESCRIBED_FROM_THE_START
     assert len(encoding.encode(text)) < 150
