@@ -281,6 +281,18 @@ async def test_with_auto_tools_that_were_listed_stay_described_when_others_come_
         assert "large was not executed: its description has not been read yet" in error["message"]
 
 
+async def test_other_spellings_and_whole_servers_are_answered_with_an_error_and_describe_nothing(offered):
+    async with offered() as client:
+        other = ["mcp__desk__add", "desk.Add", "desk", "desk.*"]
+        details = await client.call_tool("get_tool_details", {"tools": other})
+        entries = json.loads(details.content[0].text)
+        assert (list(entries), ["error" in entry for entry in entries.values()]) == (other, [True] * 4)
+        error = json.loads((await client.call_tool("add", {"a": 1})).content[0].text)["error"]
+        assert error["code"] == "TOOL_DESCRIPTION_REQUIRED"
+        found = await client.call_tool("get_tool_details", {"tools": ["add", "desk.fail"]})
+        assert not any("error" in entry for entry in json.loads(found.content[0].text).values())
+
+
 async def test_fetches_beyond_the_rate_are_refused_with_the_time_to_wait(offered):
     async with offered(disclosure=DisclosureSettings(fetches_per_minute=2)) as client:
         assert "add" in await read(client, "add")
