@@ -137,7 +137,8 @@ class SearchRequest:
     cursor: str | None = None
 
     def __post_init__(self) -> None:
-        """Take a mode and a detail by their names too."""
+        """Take a mode and a detail by their names too, and a limit that is a whole number in whatever form."""
+        object.__setattr__(self, "limit", _whole(self.limit))
         object.__setattr__(self, "mode", _one_of("mode", Mode, self.mode))
         object.__setattr__(self, "detail", _one_of("detail", Detail, self.detail))
 
@@ -147,7 +148,7 @@ class SearchRequest:
         Raises:
             SearchError: The limit or the cursor cannot be used.
         """
-        if type(self.limit) is not int or not 1 <= self.limit <= MOST:  # a model's JSON: True and 2.0 may come
+        if type(self.limit) is not int or not 1 <= self.limit <= MOST:  # a model's JSON: True and 2.5 may come
             raise SearchError(f"The limit {str(self.limit)[:40]} cannot be used. Give a whole number from 1 to {MOST}.")
         return 0 if self.cursor is None else offset_of(self.cursor, self.fingerprint())
 
@@ -165,6 +166,11 @@ class SearchRequest:
         servers = None if self.filters.servers is None else sorted(self.filters.servers)
         hints = [self.filters.read_only, self.filters.destructive, self.filters.idempotent, self.filters.open_world]
         return fingerprint_of([self.query, self.mode, servers, self.filters.category, *hints])
+
+
+def _whole(given: Any) -> Any:
+    """Return 20 for 20.0, which is the same integer in JSON; whatever else as it is."""
+    return int(given) if type(given) is float and given.is_integer() else given
 
 
 def _one_of(name: str, kind: type[StrEnum], given: str) -> StrEnum:

@@ -48,6 +48,7 @@ ALL = "*"
 """As the category of a search: all categories are listed, instead of tools."""
 
 _MOST_TOOLS = 100
+_OF_CATEGORIES = frozenset({"category", "cursor", "session"})
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -93,14 +94,18 @@ class Surface:
             return Reply(texts.wrong_arguments(name, fault, takes), is_error=True)
         if name == SEARCH:
             browsed = given.get("category") == ALL
-            return self._categories(given) if browsed else await self._search(given)
+            return self._categories(given) if browsed else await self._page(given)
         if name == DETAILS:
             return await self._details(given["tools"])
         return await self._execute(given, watching or Watching())
 
+    async def _page(self, given: dict[str, Any]) -> Reply:
+        if given.get("limit", MOST) <= MOST:
+            return await self._search(given)
+        reply = await self._search(given | {"limit": MOST})
+        return replace(reply, text=f"{reply.text}\n{texts.shorter_page(MOST)}")
+
     async def _search(self, given: dict[str, Any]) -> Reply:
-        if "limit" in given:
-            given |= {"limit": min(given["limit"], MOST)}
         try:
             request = SearchRequest(
                 query=given.get("query", ""),
@@ -135,8 +140,10 @@ class Surface:
         except SearchError as error:
             return Reply(texts.wrong_arguments(SEARCH, str(error).rstrip(".")), is_error=True)
         more = [texts.next_categories(page.next_cursor)] if page.next_cursor is not None else []
+        unused = [name for name, value in given.items() if name not in _OF_CATEGORIES and str(value).strip()]
+        below = f"\n{texts.only_categories(given, unused)}" if unused else ""
         nothing = texts.list_ended(given) if "cursor" in given else texts.NO_CATEGORIES
-        return self._reply("\n".join([*map(category_line, page.items), *more]) or nothing)
+        return self._reply(("\n".join([*map(category_line, page.items), *more]) or nothing) + below)
 
     async def _in_full(self, request: SearchRequest, page: SearchPage) -> Reply:
         """Describe the tools of a page, as many as its budget holds; one that is larger is named."""

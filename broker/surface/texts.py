@@ -245,6 +245,17 @@ def list_ended(sent: Mapping[str, Any]) -> str:
     return f"The list ended before this cursor, since the tools have changed. Search again without cursor: {again}."
 
 
+def shorter_page(most: int) -> str:
+    """Return that a search gets fewer tools on a page than it asked for."""
+    return f"limit: a page has {most} tools at most."
+
+
+def only_categories(sent: Mapping[str, Any], unused: Sequence[str]) -> str:
+    """Return which arguments of a search for all categories were not used, and the search that uses them."""
+    tools = _without(sent, ["category", "cursor"])
+    return f'category="*" lists all categories, without regard to {", ".join(unused)}. For tools: {tools}.'
+
+
 def next_categories(cursor: str) -> str:
     """Return how to get the next page of categories."""
     return f'More categories: repeat the search with cursor="{cursor}".'

@@ -129,6 +129,8 @@ CASES = {
         ["annotations", "category", "server"],
     ),
     "nothing_found of all with a filter": lambda name: texts.nothing_found({"server": name}, ["server"]),
+    "shorter_page": lambda name: texts.shorter_page(200),  # noqa: ARG005
+    "only_categories": lambda name: texts.only_categories({"category": "*", "query": name}, ["query"]),
     "list_ended": lambda name: texts.list_ended({"query": name, "cursor": "abc"}),
     "list_ended of all": lambda name: texts.list_ended({"cursor": name}),
     "too_long": lambda name: texts.too_long([name, "git.git_log"]),

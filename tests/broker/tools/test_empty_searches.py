@@ -11,6 +11,7 @@ import pytest
 from mcp.server import MCPServer
 
 from broker import Broker, Config
+from broker.search import SearchRequest
 from codegen import ToolAnnotations, ToolSpec
 
 pytestmark = [pytest.mark.anyio, pytest.mark.usefixtures("deadline")]
@@ -146,3 +147,52 @@ async def test_a_search_for_what_a_filter_excludes_asks_no_ranker(desk):
         assert asked == []
         await one.dispatch("search_tools", {"query": "thing"})
     assert asked == ["thing"]
+
+
+@pytest.mark.parametrize(
+    ("limit", "count", "said"),
+    [
+        (3.0, 3, ""),
+        (200.0, 200, ""),
+        (300, 200, "limit: a page has 200 tools at most."),
+        (1e30, 200, "limit: a page has 200 tools at most."),
+    ],
+)
+async def test_a_whole_number_is_a_limit_in_whatever_form_and_one_beyond_the_most_is_said_to_be(
+    desk, limit, count, said
+):
+    async with Broker(servers={"desk": desk}) as broker:
+        reply = await session(broker, 250).dispatch(
+            "search_tools", {"query": "thing", "detail": "name", "limit": limit}
+        )
+    lines = reply.text.splitlines()
+    assert (reply.is_error, len([line for line in lines if line.startswith("desk.")])) == (False, count)
+    assert lines[-1] == said or (not said and lines[-1].startswith("More tools:"))
+
+
+@pytest.mark.parametrize("limit", [0.0, -3, 0.5, 201.5])
+async def test_a_limit_that_is_no_whole_number_of_tools_is_refused(desk, limit):
+    async with Broker(servers={"desk": desk}) as broker:
+        reply = await session(broker, 3).dispatch("search_tools", {"query": "thing", "limit": limit})
+    assert reply.is_error
+    assert reply.text.startswith("search_tools was not called: ")
+
+
+async def test_a_program_may_give_a_whole_float_as_the_limit(desk):
+    async with Broker(servers={"desk": desk}) as broker:
+        page = await session(broker, 3).search(SearchRequest(query="thing", limit=2.0))  # type: ignore[arg-type]  # as JSON
+    assert len(page.tools) == 2
+
+
+async def test_what_a_listing_of_all_categories_does_not_use_is_named(desk):
+    async with Broker(servers={"desk": desk}) as broker:
+        one = session(broker, 3)
+        plain = await one.dispatch("search_tools", {"category": "*"})
+        given = {"category": "*", "query": "thing", "detail": "name"}
+        told = await one.dispatch("search_tools", given)
+        found = await one.dispatch("search_tools", call_in(told.text))
+    assert "without regard to" not in plain.text
+    assert told.text.startswith(plain.text)
+    assert 'category="*" lists all categories, without regard to query, detail. For tools: search_tools(' in told.text
+    assert call_in(told.text) == {"query": "thing", "detail": "name"}
+    assert found.text.startswith("desk.thing_00")
