@@ -94,6 +94,7 @@ CASES = {
     "calls_line": lambda name: run_texts.calls_line([*calls(3), *calls(1), *calls(1, name)]),
     "already_made": lambda name: run_texts.already_made([*calls(20, name)] if name == HOSTILE else calls(2)),
     "stopped": lambda name: run_texts.stopped(StoppedBy(limit="wall_seconds", amount=30)),  # noqa: ARG005  # none in it
+    "stopped_after_the_longest_time": lambda name: run_texts.stopped(StoppedBy(limit="wall_seconds", amount=600)),  # noqa: ARG005
     "stopped_at_a_line": lambda name: run_texts.stopped(StoppedBy(limit="calls", amount=1_000, line=3)),  # noqa: ARG005
     "stopped_in_a_loop": lambda name: run_texts.stopped(StoppedBy(limit="calls", amount=1_000, line=3), 1_000),  # noqa: ARG005
     "already_made_nothing_sent": lambda name: run_texts.already_made(
@@ -103,6 +104,7 @@ CASES = {
     "displayed": lambda name: run_texts.displayed(2),  # noqa: ARG005
     "left_out": lambda name: run_texts.left_out(1_000, f"resource:///runs/{name[:20]}/output?offset=16000"),
     "page_end": lambda name: run_texts.page_end("resource:///runs/run_1/output?offset=24000"),  # noqa: ARG005
+    "past_the_end": lambda name: run_texts.past_the_end(9, "resource:///runs/run_1/output?offset=0"),  # noqa: ARG005
     "not_displayed": lambda name: run_texts.not_displayed(3),  # noqa: ARG005
     "new_session": lambda name: texts.new_session("s_0123456789abcdef"),  # noqa: ARG005
     "unknown_session": texts.unknown_session,
