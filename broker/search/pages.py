@@ -5,7 +5,7 @@ Above: whoever shows tools to a model or person. Below: cursors.py.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
@@ -156,6 +156,12 @@ class SearchRequest:
     def browses(self) -> bool:
         """Whether it looks through tools, searching for nothing in them."""
         return self.detail is Detail.BRIEF and not self.query.strip()
+
+    def meaning(self, servers: Collection[str] | None, mode: Mode) -> SearchRequest:
+        """Return the same search by other servers and mode, with its own cursor for the place of this one's."""
+        place = self.offset()
+        meant = replace(self, filters=replace(self.filters, servers=servers), mode=mode, cursor=None)
+        return replace(meant, cursor=meant.cursor_after(place)) if self.cursor is not None else meant
 
     def cursor_after(self, count: int) -> str:
         """Return the cursor of what comes after so many tools of this page."""

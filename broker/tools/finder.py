@@ -60,9 +60,9 @@ class Finder:
             SearchError: The search cannot be done as asked; the text says what to change.
         """
         request.offset()  # a wrong cursor or limit wakes nobody
-        servers, unknown = self._servers(request)
-        filters = replace(request.filters, servers=servers)
-        request = replace(request, filters=filters, mode=self._mode if request.mode is Mode.AUTO else request.mode)
+        sent = request
+        servers, unknown = self._servers(sent)
+        request = sent.meaning(servers, self._mode if sent.mode is Mode.AUTO else sent.mode)
         asked = self._upstreams.keys() if servers is None else servers
         woken = await self._wake(asked, request)
         await self._let_start(asked)
@@ -70,7 +70,9 @@ class Finder:
         about_category = self._about_category(request)
         of_servers = (*unknown, *self._about_woken(woken, page), *self._about_servers(asked))
         notes = (*page.notes, *of_servers, *about_category, *self._overview(request))
-        return replace(page, notes=notes, unknown=(*unknown, *about_category))
+        # A cursor belongs to the search as it was sent, which is repeated with it.
+        following = sent.cursor_after(sent.limit) if page.next_cursor is not None else None
+        return replace(page, next_cursor=following, notes=notes, unknown=(*unknown, *about_category))
 
     async def look_into(self, category: str) -> None:
         """Connect the lazy servers that may have tools of a category and were never connected.

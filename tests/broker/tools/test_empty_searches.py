@@ -11,6 +11,7 @@ import pytest
 from mcp.server import MCPServer
 
 from broker import Broker, Config
+from broker.disclosure.settings import DisclosureSettings
 from broker.search import SearchRequest
 from codegen import ToolAnnotations, ToolSpec
 
@@ -196,3 +197,17 @@ async def test_what_a_listing_of_all_categories_does_not_use_is_named(desk):
     assert 'category="*" lists all categories, without regard to query, detail. For tools: search_tools(' in told.text
     assert call_in(told.text) == {"query": "thing", "detail": "name"}
     assert found.text.startswith("desk.thing_00")
+
+
+@pytest.mark.parametrize("sent", [{"query": "thing"}, {}, {"query": "thing", "server": "my_desk"}])
+@pytest.mark.parametrize("mode", ["auto", "keyword"])
+async def test_a_cursor_goes_on_with_a_search_whose_mode_and_server_were_read_otherwise(desk, sent, mode):
+    config = Config(disclosure=DisclosureSettings(search=mode))
+    async with Broker(config, servers={"my-desk": desk}) as broker:
+        specs = [replace(TOOL, server="my-desk", name=f"thing_{number}") for number in range(3)]
+        broker.catalog.replace("my-desk", specs)
+        one = broker.session()
+        first = await one.dispatch("search_tools", sent | {"limit": 2})
+        cursor = re.findall(r'cursor="(\S+)"', first.text)[-1]
+        second = await one.dispatch("search_tools", sent | {"limit": 2, "cursor": cursor})
+    assert second.text.startswith("my-desk.thing_2")
