@@ -86,7 +86,7 @@ def build(value, expected):
     if origin in (typing.Annotated, typing.Required, typing.NotRequired, typing.ReadOnly):
         return build(value, arguments[0])
     if origin is typing.Literal:
-        return next((one for one in arguments if isinstance(one, enum.Enum) and one.value == value), value)
+        return _chosen(value, arguments)
     if origin in (typing.Union, types.UnionType):
         return _first(value, arguments)
     if origin in (list, set, frozenset) and isinstance(value, list):
@@ -100,14 +100,25 @@ def build(value, expected):
         return expected(value)
     if expected is float and isinstance(value, int):
         return float(value)
+    if expected is int and isinstance(value, float) and value.is_integer():
+        return int(value)  # JSON Schema counts 3.0 among the integers
     if typing.is_typeddict(expected) or dataclasses.is_dataclass(expected):
         made = {name: build(value[name], kind) for name, (kind, _) in _fields(expected).items() if name in value}
         return made if typing.is_typeddict(expected) else expected(**made)
     return value
 
 
+def _chosen(value, choices):
+    """Return which of the choices a model's answer names: members of enums by their values, 3 also as 3.0."""
+    equal = [one for one in choices if (one.value if isinstance(one, enum.Enum) else one) == value]
+    alike = [one for one in equal if isinstance(one, bool) is isinstance(value, bool)]
+    return next(iter(alike or equal), value)
+
+
 def _first(value, kinds):
     """Return a value of the first type of a union that it is of; `None` and plain types are told by their own."""
+    if isinstance(value, float) and value.is_integer() and int in kinds and float not in kinds:
+        value = int(value)
     for kind in kinds:
         if kind in (None, type(None)):
             if value is None:
