@@ -87,10 +87,20 @@ async def find_tools(request: FindRequest) -> ExitCode:
     if details is not None and not request.as_json:
         write_result(details.source)
     elif not _print(found, as_json=request.as_json, detail=request.search.detail):
-        note(f"no tool matches {one_line(request.search.query, 100)!r}")
+        note(_nothing(request.search, page.excluded_by))
     if page.next_cursor is not None:
         note(f"more with --cursor {page.next_cursor}")
     return ExitCode.COMPLETED
+
+
+def _nothing(search: SearchRequest, excluded_by: Sequence[str]) -> str:
+    """Return why a search found nothing; `excluded_by` names the filters without which it finds something."""
+    if search.cursor is not None:
+        return "the list ended before this cursor, since the tools have changed; search again without --cursor"
+    nothing = f"no tool matches {one_line(search.query, 100)!r}"
+    options = {"annotations": "--read-only and --destructive", "category": "--category", "server": "--server"}
+    filters = ", ".join(options[name] for name in excluded_by)
+    return f"{nothing}; some do without {filters}" if filters else nothing
 
 
 def _print(found: Sequence[CatalogEntry], *, as_json: bool, detail: Detail = Detail.BRIEF) -> bool:

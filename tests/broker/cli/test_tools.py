@@ -44,6 +44,27 @@ def test_search_below_what_there_is_not_exits_2(codemode, config, option, said):
     assert finished.stderr == said
 
 
+@pytest.mark.parametrize(
+    ("option", "said"),
+    [
+        ([], "no tool matches 'xyzzyplugh'"),
+        (["--destructive"], "no tool matches 'echo'; some do without --read-only and --destructive"),
+    ],
+)
+def test_a_search_that_finds_nothing_says_why(codemode, config, option, said):
+    finished = codemode("tools", "search", "echo" if option else "xyzzyplugh", *option, "-c", config)
+    assert (finished.returncode, finished.stdout) == (0, "")
+    assert said in finished.stderr
+
+
+def test_a_cursor_beyond_the_tools_that_are_left_says_so(codemode, write_config, odd):
+    search = ["tools", "search", "-n", "1", "-c"]
+    finished = codemode(*search, write_config({"odd": odd}))
+    cursor = finished.stderr.partition("more with --cursor ")[2].strip()
+    again = codemode(*search, write_config({"odd": odd | {"hide_tools": ["*"]}}), "--cursor", cursor)
+    assert "search again without --cursor" in again.stderr
+
+
 def test_show_prints_description_and_stub(codemode, config):
     finished = codemode("tools", "show", "odd.echo", "-c", config)
     assert finished.stdout.startswith("odd.echo\n")
