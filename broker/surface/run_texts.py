@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from broker.calls.attempts import CallRecord
     from broker.runs.envelope import StoppedBy
 
-_NEVER_SENT = frozenset({"refused", "bad_arguments", "not_described", "not_found", "unavailable", "waiting"})
+_NEVER_EXECUTED = frozenset({"refused", "bad_arguments", "not_described", "not_found", "unavailable", "waiting"})
 _GROUPS = 8
 _ENDLESS = frozenset({"calls", "wall_seconds"})
 _LOOPING = 20
@@ -70,8 +70,8 @@ def already_made(calls: Sequence[CallRecord]) -> str:
     """Return what a failed run had done, for whoever mends the script."""
     if not calls:
         return "No tool was called."
-    if all(call.status in _NEVER_SENT for call in calls):
-        return f"{calls_line(calls)}\nNone of these calls was sent."
+    if all(call.status in _NEVER_EXECUTED for call in calls):
+        return f"{calls_line(calls)}\nNone of these calls was executed."
     rule = "Calls that were sent stay done: in the corrected script, repeat only read-only calls."
     return f"{calls_line(calls)}\n{rule}"
 

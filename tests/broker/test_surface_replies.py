@@ -74,7 +74,7 @@ def test_a_failure_tells_calls_that_were_sent_from_calls_that_were_not():
     error = {"type": "ToolError", "message": "", "traceback": "ToolError"}
     refused = CallRecord(server="shop", tool="refund", status="refused")
     found = CallRecord(server="shop", tool="find", status="ok")
-    assert text_of(outcome="raised", error=error, calls=[refused]).endswith("None of these calls was sent.")
+    assert text_of(outcome="raised", error=error, calls=[refused]).endswith("None of these calls was executed.")
     assert "Calls that were sent stay done" in text_of(outcome="raised", error=error, calls=[found, refused])
 
 
