@@ -23,8 +23,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from codegen.plain_text import few, that_fit
-
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
@@ -78,6 +76,8 @@ class UnknownToolError(BrokerError):
         self.suggestions = tuple(suggestions)
         self.is_ambiguous = is_ambiguous
         self.is_withdrawn = is_withdrawn
+        from codegen.plain_text import few, that_fit  # noqa: PLC0415  # codegen is not loaded for --help
+
         if is_ambiguous:
             shown = that_fit(suggestions, _SUGGESTED_CHARACTERS)
             super().__init__(f"Several servers have a tool {name!r}. Say which: {few(suggestions, len(shown))}.")

@@ -111,7 +111,7 @@ async def test_a_summary_goes_on_where_the_first_line_of_a_description_was_wrapp
     assert listed(tool("x", "y", description, title="Title"), Detail.BRIEF) == {"name": "x.y", "summary": summary}
 
 
-@pytest.mark.parametrize("limit", [0, -1, 201, True, 2.0, "3"])
+@pytest.mark.parametrize("limit", [0, -1, 201, True, 2.5, "3"])
 async def test_a_limit_out_of_range_is_refused(limit):
     with pytest.raises(SearchError, match="Give a whole number from 1 to 200"):
         await loaded().search(SearchRequest(query="log", limit=limit))
