@@ -102,10 +102,9 @@ def test_a_page_behind_the_end_says_where_that_is():
     assert [outputs.read(output_uri("run_1", at), "") for at in (19, 20, 9_999_999)] == ["x", said, said]
 
 
-def readable(outputs: KeptOutputs, owner: str) -> list[int]:
+def readable(outputs: KeptOutputs, owner: str, most: int = 400) -> list[int]:
     """The runs of an owner, which are named after it and numbered."""
-    numbers = range(400)
-    return [n for n in numbers if outputs.read(output_uri(f"run_{owner}{n}", 0), owner) is not None]
+    return [n for n in range(most) if outputs.read(output_uri(f"run_{owner}{n}", 0), owner) is not None]
 
 
 @pytest.mark.parametrize(
@@ -133,7 +132,7 @@ def test_kept_output_stays_within_its_room(made):
     outputs = KeptOutputs(most_characters=100, most_runs=10)
     for number, (owner, size) in enumerate(made):
         outputs.keep(f"run_{owner}{number}", "x" * size, owner)
-        found = [kept for name in "abc" for kept in readable(outputs, name)]
+        found = [kept for name in "abc" for kept in readable(outputs, name, len(made))]
         assert number in found
         assert len(found) <= 10
         assert sum(made[kept][1] for kept in found) <= 100
