@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 _POLL_SECONDS = 0.01
 _KILLED_SECONDS = 1.0
+_STOPPED_SECONDS = 0.2
 _ROUNDS = 20
 
 
@@ -82,6 +83,7 @@ class ProcessTree:
         """Kill what lives; everything is stopped first, so that it starts nothing more."""
         for _ in range(_ROUNDS):
             self._each(psutil.Process.suspend)
+            await self._has_stopped()
             if not self.look():
                 break
         self._each(psutil.Process.kill)
@@ -91,6 +93,12 @@ class ProcessTree:
         for process in self._known:
             with suppress(psutil.Error):
                 signal(process)
+
+    async def _has_stopped(self) -> None:
+        """Wait until nothing runs: what was told to stop on another core may still start a process before it does."""
+        with anyio.move_on_after(_STOPPED_SECONDS):
+            while any(map(_runs, self._known)):  # noqa: ASYNC110  # nothing signals that others' children stopped
+                await anyio.sleep(_POLL_SECONDS)
 
     async def _has_ended(self, within_seconds: float) -> bool:
         with anyio.move_on_after(within_seconds):
@@ -117,5 +125,13 @@ def _lives(process: psutil.Process) -> bool:
     """Tell whether a process runs; one that waits for its parent to note its end does not."""
     try:
         return process.is_running() and process.status() != psutil.STATUS_ZOMBIE
+    except psutil.Error:
+        return False
+
+
+def _runs(process: psutil.Process) -> bool:
+    """Tell whether a process may still start another."""
+    try:
+        return _lives(process) and process.status() != psutil.STATUS_STOPPED
     except psutil.Error:
         return False
