@@ -67,8 +67,7 @@ class DirectCalls:
         await self.disclosure.settle([name])
         catalog, upstreams = self.disclosure.catalog, self.disclosure.upstreams
         if catalog.find(name) is None and (problem := problem_behind(name, catalog, upstreams)):
-            prefix = name.partition(".")[0]
-            server = catalog.server_of(prefix) or prefix
+            server = catalog.server_before(name)
             raise UnavailableError(server, f"{problem}. {call_texts.until_back(server)}")
         entry = catalog.lookup(name)
         desk = self.desk.for_run(f"call_{secrets.token_hex(8)}", is_direct=True)

@@ -70,8 +70,7 @@ def asked_tools(
 
 def problem_behind(name: str, catalog: Catalog, upstreams: Mapping[str, Upstream]) -> str:
     """Return why the server that a name begins with cannot be used; empty when it can, or there is none."""
-    prefix = name.partition(".")[0]
-    upstream = upstreams.get(catalog.server_of(prefix) or prefix)
+    upstream = upstreams.get(catalog.server_before(name))
     problem = upstream.status.problem if upstream is not None else None
     if upstream is None or not problem:
         return ""

@@ -197,8 +197,7 @@ class Disclosure:
             UnknownToolError: No tool has this name.
             UnavailableError: Its server cannot be used and the tool is not known, or it does not describe the tool now.
         """
-        prefix = name.partition(".")[0]
-        server = self.catalog.server_of(prefix) or prefix
+        server = self.catalog.server_before(name)
         if self.catalog.find(name) is None:
             await self.need({server})
             problem = problem_behind(name, self.catalog, self.upstreams)
@@ -230,8 +229,7 @@ class Disclosure:
         )
 
     def _servers_of(self, name: str) -> Iterable[str]:
-        prefix = name.partition(".")[0]
-        server = self.catalog.server_of(prefix) or prefix
+        server = self.catalog.server_before(name)
         if server in self.upstreams:
             return (server,)
         letters = bare_letters(name)

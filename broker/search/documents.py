@@ -31,9 +31,8 @@ PARAMETERS = 100
 PARAMETER_CHARACTERS = 300
 ENUM_VALUES = 20
 
-_SENTENCES = re.compile(r"\s(?:(?<=\n)|(?<=[.!?]\s))\s*")
 _NEGATION = re.compile(r"\b(?:can(?:'t|not)|do(?:es)?(?:n't| not)|instead|never|not (?:for|to be))\b", re.IGNORECASE)
-_SENTENCE_END = re.compile(r"\s(?:(?<=\n)|(?<=[.!?]\s))")
+_SENTENCE_END = re.compile(r"\s(?:(?<=\n)|(?<=[.!?]\s))\s*")
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,7 +115,7 @@ def _sentences(text: str) -> tuple[str, str]:
         return text, ""
     first, rest = text[: end.start()], text[end.end() :]
     if _NEGATION.search(rest):  # "Does not list queues; use queue_list instead" has the words of another tool
-        rest = " ".join(sentence for sentence in _SENTENCES.split(rest) if not _NEGATION.search(sentence))
+        rest = " ".join(sentence for sentence in _SENTENCE_END.split(rest) if not _NEGATION.search(sentence))
     return first, rest
 
 

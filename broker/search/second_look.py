@@ -66,8 +66,7 @@ def look_again(
     needs = _Needs(query, postings, ranking)
     servers = {number: document.spec.server for number, document in documents.items()}
     named = {
-        server: 1 + ranking.server_name * (_share(query.names, server, postings) if query.names else 0.0)
-        for server in set(servers.values())
+        server: 1 + ranking.server_name * _share(query.names, server, postings) for server in set(servers.values())
     }
     fitting = {
         number: score * needs.factor(documents[number]) * named[servers[number]] for number, score in scores.items()
@@ -293,7 +292,7 @@ def _with_neighbours(scores: Mapping[int, float], servers: Mapping[int, str], sh
     for number, score in scores.items():
         of_server[servers[number]].append(score)
     best = {
-        server: sum(found if len(found) == 1 else sorted(found, reverse=True)[:_BEST_OF_SERVER]) / _BEST_OF_SERVER
+        server: sum(sorted(found, reverse=True)[:_BEST_OF_SERVER]) / _BEST_OF_SERVER
         for server, found in of_server.items()
     }
     return {number: score + share * best[servers[number]] for number, score in scores.items()}

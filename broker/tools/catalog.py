@@ -196,6 +196,11 @@ class Catalog:
         partial = [name for name, entry in held.items() if not entry.is_complete and name not in full]
         self.replace(server, [full.get(name, entry.spec) for name, entry in held.items()], incomplete=partial)
 
+    def server_before(self, name: str) -> str:
+        """Return the server that a tool's name begins with, as the config or as scripts name it; its prefix if none."""
+        prefix = name.partition(".")[0]
+        return self.server_of(prefix) or prefix
+
     def server_of(self, namespace: str) -> str | None:
         """Return the server behind a namespace of scripts."""
         return self._server_of.get(namespace)

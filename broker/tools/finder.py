@@ -140,7 +140,7 @@ class Finder:
         slow = [status.name for status in statuses if status.state == "connecting" and not status.problem]
         if slow:
             yield search_notes.still_connecting(slow)
-        asleep = [status for status in statuses if status.state == "asleep" and not status.tool_count]
+        asleep = [status for status in statuses if status.is_unseen]
         if asleep:
             yield search_notes.asleep(asleep)
 

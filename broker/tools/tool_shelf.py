@@ -125,5 +125,4 @@ class ToolShelf:
 
 
 def _never_seen(upstreams: Mapping[str, Upstream]) -> list[str]:
-    statuses = {name: upstream.status for name, upstream in upstreams.items() if upstream.settings.lazy}
-    return [name for name, status in statuses.items() if status.state == "asleep" and not status.tool_count]
+    return [name for name, upstream in upstreams.items() if upstream.status.is_unseen]

@@ -35,3 +35,8 @@ class ServerStatus:
     warnings: tuple[str, ...]
     is_lazy: bool = False
     about: str | None = None
+
+    @property
+    def is_unseen(self) -> bool:
+        """Whether it is asleep and was never connected, so that its tools are not known."""
+        return self.state == "asleep" and not self.tool_count
