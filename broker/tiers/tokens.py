@@ -23,6 +23,11 @@ _PIECE = re.compile(
     r" ?[A-Z]?[a-z]{1,10}| ?[A-Z]{1,2}|[0-9]{1,3}|[\r\n]+|[ \t]{1,16}| ?[!-/:-@\[-`{-~]{1,2}"
     r"|[\x00-\x1f\x7f]|[\x80-\u07ff]{1,2}|[^\x00-\u07ff]"
 )
+# Of scripts that a vocabulary has hardly seen, each byte is a token, or nearly.
+_RARE = re.compile(
+    r"[\u0700-\u08ff\u0e80-\u0fff\u1100-\u177f\u1800-\u1dff\u2800-\u2dff\u3400-\u4dbf\ua000-\uabff"
+    r"\U00010000-\U0001d7ff]"
+)
 _ENCODING = "o200k_base"
 _COUNTED = 8_192
 
@@ -46,12 +51,14 @@ def estimate(text: str) -> int:
     """Return about how many tokens a text has: a bit more than o200k_base counts, of JSON and of Chinese too.
 
     The larger one of two numbers: its bytes divided, and its words, numbers and runs of punctuation, each of which is
-    a token at least. Of random letters, and of some scripts, it is half or less.
+    a token at least. Of random letters it is half or less.
     """
     by_bytes = -int(-len(text.encode("utf-8", "replace")) // BYTES_PER_TOKEN)
-    # Emoji and rare characters, two tokens each, are what UTF-16 writes in two units.
+    if text.isascii():
+        return max(by_bytes, len(_PIECE.findall(text)))
+    # Emoji, two tokens each, are what UTF-16 writes in two units.
     beyond = len(text.encode("utf-16-le", "surrogatepass")) // 2 - len(text)
-    return max(by_bytes, len(_PIECE.findall(text)) + beyond)
+    return max(by_bytes, len(_PIECE.findall(text)) + beyond + 2 * len(_RARE.findall(text)))
 
 
 ESTIMATE = TokenCounter("estimate", estimate)

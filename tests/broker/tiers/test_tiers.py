@@ -245,6 +245,10 @@ KINDS: dict[str, str] = {
     "Chinese": "根据最新的统计数据中国的经济增长速度已经放缓。" * 200,
     "Korean": "한국어 문장은 이렇게 씁니다. 오늘은 비가 많이 옵니다." * 200,
     "emoji": "😀🎉🚀🔥" * 500,
+    "Amharic": "ሰላም ለዓለም። የሰው ልጅ ሁሉ ሲወለድ ነጻ ነው። " * 100,
+    "Tibetan": "འགྲོ་བ་མིའི་རིགས་རྒྱུད་ཡོངས་" * 100,
+    "Syriac": "ܟܠ ܒܪܢܫܐ " * 200,
+    "cuneiform": "".join(map(chr, range(0x12000, 0x12200))),
     "prose": (inspect.getdoc(TokenCounter) or "") * 20,
     "code": inspect.getsource(TokenCounter) * 20,
 }
