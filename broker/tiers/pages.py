@@ -1,6 +1,6 @@
 """A page of a tier: as many items as its budget of tokens holds, and a cursor to the rest.
 
-Above: tiers.py. Below: tokens.py, and the cursors of searches.
+Above: tiers.py. Below: shortening.py, tokens.py, and the cursors of searches.
 """
 
 from __future__ import annotations
@@ -9,6 +9,8 @@ import json
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any
+
+from broker.tiers.shortening import shortened
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -27,6 +29,9 @@ class Tier(StrEnum):
 
 BUDGETS = {Tier.HOT: 2_000, Tier.CATEGORIES: 4_000, Tier.SUMMARIES: 8_000, Tier.FULL: 12_000}
 """The tokens that a page may have, as JSON without spaces."""
+
+LEAST_ITEMS = {Tier.HOT: 10}
+"""How many items a page has room for, however long; one, for the other tiers. A longer one loses text."""
 
 _CURSOR_TOKENS = 30
 
@@ -71,7 +76,8 @@ def page_of(
 
     Args:
         tier: Whose budget.
-        items: Makes the item at a place. One that is larger than the budget is the caller's to shorten.
+        items: Makes the item at a place. One that is larger than its share of a page is shortened; a definition is not,
+            so that one larger than the budget is the caller's to replace.
         places: Which items are wanted.
         total: How many items there are.
         counter: Counts tokens.
@@ -80,10 +86,15 @@ def page_of(
     budget = BUDGETS[tier]
     held: list[dict[str, Any]] = []
     tokens = counter.count(compact(_document(tier, (), total, None))) + _CURSOR_TOKENS
+    share = (budget - tokens) // LEAST_ITEMS.get(tier, 1)
     end = places.start
+
+    def cost_of(item: dict[str, Any]) -> int:
+        return counter.count(compact(item)) + 1
+
     for place in places:
-        item = items(place)
-        cost = counter.count(compact(item)) + 1
+        item = shortened(items(place), lambda one: cost_of(one) <= share)
+        cost = cost_of(item)
         if tokens + cost > budget:
             break
         held.append(item)
