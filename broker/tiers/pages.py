@@ -30,6 +30,9 @@ class Tier(StrEnum):
 BUDGETS = {Tier.HOT: 2_000, Tier.CATEGORIES: 4_000, Tier.SUMMARIES: 8_000, Tier.FULL: 12_000}
 """The tokens that a page may have, as JSON without spaces."""
 
+AROUND = {Tier.HOT: 200, Tier.FULL: 1_000}
+"""How many of them are left to what a reply says below the items, where these are hardly shorter as lines."""
+
 LEAST_ITEMS = {Tier.HOT: 10}
 """How many items a page has room for, however long; one, for the other tiers. A longer one loses text."""
 
@@ -63,6 +66,11 @@ class TierPage:
         return _document(self.tier, self.items, self.total, self.next_cursor)
 
 
+def room_of(tier: Tier) -> int:
+    """Return how many tokens the items of a page may have, with what is around them as JSON."""
+    return BUDGETS[tier] - AROUND.get(tier, 0)
+
+
 def page_of(
     tier: Tier,
     items: Callable[[int], dict[str, Any]],
@@ -72,21 +80,21 @@ def page_of(
     counter: TokenCounter,
     cursor_at: Callable[[int], str],
 ) -> TierPage:
-    """Fill a page with the items at these places, in order, until they are used up or the budget ends.
+    """Fill a page with the items at these places, in order, until they are used up or the room ends.
 
     Args:
         tier: Whose budget.
         items: Makes the item at a place. One that is larger than its share of a page is shortened; a definition is not,
-            so that one larger than the budget is the caller's to replace.
+            so that one larger than the room is the caller's to replace.
         places: Which items are wanted.
         total: How many items there are.
         counter: Counts tokens.
         cursor_at: Makes the cursor of a page that begins at a place.
     """
-    budget = BUDGETS[tier]
+    room = room_of(tier)
     held: list[dict[str, Any]] = []
     tokens = counter.count(compact(_document(tier, (), total, None))) + _CURSOR_TOKENS
-    share = (budget - tokens) // LEAST_ITEMS.get(tier, 1)
+    share = (room - tokens) // LEAST_ITEMS.get(tier, 1)
     end = places.start
 
     def cost_of(item: dict[str, Any]) -> int:
@@ -95,14 +103,14 @@ def page_of(
     for place in places:
         item = shortened(items(place), lambda one: cost_of(one) <= share)
         cost = cost_of(item)
-        if tokens + cost > budget:
+        if tokens + cost > room:
             break
         held.append(item)
         tokens += cost
         end = place + 1
     following = cursor_at(end) if held and end < total else None
     counted = counter.count(compact(_document(tier, held, total, following)))
-    return TierPage(tier, tuple(held), total, counted, budget, counter.name, following)
+    return TierPage(tier, tuple(held), total, counted, BUDGETS[tier], counter.name, following)
 
 
 def compact(value: Any) -> str:

@@ -14,7 +14,7 @@ from broker.disclosure.tool_details import stub_text
 from broker.errors import SearchError
 from broker.search.cursors import cursor_at, fingerprint_of, offset_of
 from broker.tiers.items import category_item, full_item, hot_item, listed_item, summary_item, too_long_item
-from broker.tiers.pages import BUDGETS, Tier, TierPage, compact, page_of
+from broker.tiers.pages import BUDGETS, Tier, TierPage, compact, page_of, room_of
 from broker.tiers.tokens import token_counter
 from codegen.plain_text import few, one_line
 
@@ -147,7 +147,7 @@ class Tiers:
         Raises:
             SearchError: The cursor cannot be used.
         """
-        room = BUDGETS[Tier.FULL] - _ENVELOPE_TOKENS
+        room = room_of(Tier.FULL) - _ENVELOPE_TOKENS
 
         def item(place: int) -> dict[str, Any]:
             if not entries[place].is_complete:
