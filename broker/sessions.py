@@ -133,7 +133,12 @@ class Session:
         return self._disclosure.lapsed
 
     async def get_tool_details(
-        self, names: Sequence[str] | str, *, with_definitions: bool = False, exactly: bool = False
+        self,
+        names: Sequence[str] | str,
+        *,
+        with_definitions: bool = False,
+        exactly: bool = False,
+        within_a_page: bool = False,
     ) -> ToolDetails:
         """Describe tools by their qualified names or their names in scripts; from then on they can be called.
 
@@ -144,11 +149,18 @@ class Session:
             with_definitions: Return their JSON definitions as well.
             exactly: Accept exact names only: no other program's spelling, as `mcp__git__git_log`, and no server name
                 for all its tools.
+            within_a_page: Describe only as many of the first as fit into 12,000 tokens as stubs, or as definitions if
+                those are wanted, and one at least; the others are named in `left`.
 
         Raises:
             TypeError: A name is no text.
         """
-        details = await self._disclosure.deliver(names_of(names), with_definitions=with_definitions, exactly=exactly)
+        details = await self._disclosure.deliver(
+            names_of(names),
+            with_definitions=with_definitions,
+            exactly=exactly,
+            first=partial(self.tiers.first, as_definitions=with_definitions) if within_a_page else len,
+        )
         return self._with_outlooks(details)
 
     def _with_outlooks(self, details: ToolDetails) -> ToolDetails:
@@ -223,9 +235,20 @@ class Session:
         Raises:
             TypeError: It is no page of a search.
         """
-        check_kind(page, SearchPage, "a page is what `await session.search(...)` returns")
-        entries = [self._catalog.lookup(spec.qualified_name) for spec in page.tools]
+        entries = self._found(page)
         return self.tiers.summaries_of(entries, page_size=max(len(entries), 1))
+
+    def hot_list(self, page: SearchPage) -> TierPage:
+        """Return the tools that a search found as the hot list has them, as many as fit on a page of it.
+
+        Raises:
+            TypeError: It is no page of a search.
+        """
+        return self.tiers.hot_of(self._found(page))
+
+    def _found(self, page: SearchPage) -> list[CatalogEntry]:
+        check_kind(page, SearchPage, "a page is what `await session.search(...)` returns")
+        return [self._catalog.lookup(spec.qualified_name) for spec in page.tools]
 
     async def call_directly(
         self, name: str, arguments: dict[str, Any], *, on_progress: ProgressFnT | None = None

@@ -111,33 +111,42 @@ class Disclosure:
         return lapsed
 
     async def deliver(
-        self, names: Sequence[str], *, with_definitions: bool = False, exactly: bool = False, is_counted: bool = False
+        self,
+        names: Sequence[str],
+        *,
+        with_definitions: bool = False,
+        exactly: bool = False,
+        is_counted: bool = False,
+        first: Callable[[Sequence[CatalogEntry]], int] = len,
     ) -> ToolDetails:
         """Describe tools by their qualified names or their names in scripts; from then on they are described.
 
         A name that no tool has is reported in the answer, beside the others. Names in another program's spelling, and
         those of servers with few tools, are taken for what they mean unless `exactly` these are wanted.
-        `is_counted` says that the fetch was taken before.
+        `is_counted` says that the fetch was taken before. Of the tools in the order of their names, `first` says how
+        many are described, on a thread; the others are `left`.
         """
         wait = 0.0 if is_counted else self.take_fetch()
         if wait > 0:
             return not_fetched(names, wait)
         await self.settle(names)
         asked = asked_tools(names, self.catalog, self.upstreams, exactly=exactly)
-        changed = {name: text for name, entry in asked.entries.items() if (text := self.changed(entry))}
-        described = await self.describe(asked.entries.values())
-        left_out = asked.entries.keys() - {entry.qualified_name for entry in described}
-        silent = {name: _silent(asked.entries[name].spec.server) for name in left_out}
+        whole = [entry for entry in await self.completed(list(asked.entries.values())) if entry.is_complete]
+        silent = asked.entries.keys() - {entry.qualified_name for entry in whole}
+        room = await anyio.to_thread.run_sync(first, whole)
+        changed = {entry.qualified_name: text for entry in whole[:room] if (text := self.changed(entry))}
+        described = await self.describe(whole[:room])
         return ToolDetails(
             await anyio.to_thread.run_sync(stub_text, described),
             tuple(entry.qualified_name for entry in described),
             asked.unknown,
             asked.ambiguous,
-            asked.unavailable | silent,
+            asked.unavailable | {name: _silent(asked.entries[name].spec.server) for name in silent},
             definitions(described) if with_definitions else {},
             changed,
             namespaces=tuple(sorted({entry.namespace for entry in described})),
             withdrawn=tuple(filter(self.catalog.has_withdrawn, asked.unknown)),
+            left=tuple(entry.qualified_name for entry in whole[room:]),
         )
 
     def take_fetch(self) -> float:

@@ -33,6 +33,7 @@ class ToolDetails:
         described: Qualified names of the tools that are described to the session from now on.
         unknown: Names that no tool has, each with the nearest ones.
         withdrawn: Those of them that a tool had earlier.
+        left: Qualified names of tools that the page had no room for, in the order in which they were asked for.
         ambiguous: Bare names that tools of several servers have, each with their qualified names.
         unavailable: Names of tools that cannot be fetched now, each with what is wrong with the server.
         definitions: Where JSON was asked for, the definition of each described tool by its qualified name.
@@ -52,6 +53,7 @@ class ToolDetails:
     retry_after_seconds: float = 0.0
     namespaces: tuple[str, ...] = ()
     withdrawn: tuple[str, ...] = ()
+    left: tuple[str, ...] = ()
     outlooks: Mapping[str, Outlook] = field(default_factory=dict)
 
 
@@ -66,6 +68,19 @@ def stub_text(entries: Iterable[CatalogEntry]) -> str:
 def definitions(entries: Sequence[CatalogEntry]) -> dict[str, dict[str, Any]]:
     """Return the definitions of these tools as MCP writes them, under their qualified names."""
     return {entry.qualified_name: definition(entry.spec, entry.qualified_name) for entry in entries}
+
+
+def described(said: dict[str, Any], name: str) -> dict[str, Any]:
+    """Return a definition as the resource of descriptions has it: under the name offered, its examples beside it."""
+    schema = said["inputSchema"]
+    examples = schema.get("examples") if isinstance(schema, dict) else None
+    return {**said, "name": name} | ({"examples": examples} if isinstance(examples, list) and examples else {})
+
+
+def described_text(entry: CatalogEntry) -> str:
+    """Return the JSON text of a tool's description."""
+    name = entry.qualified_name
+    return json.dumps({name: described(definition(entry.spec, name), name)}, ensure_ascii=False)
 
 
 def definition(spec: ToolSpec, name: str) -> dict[str, Any]:

@@ -38,7 +38,7 @@ class ToolSearch:
         vectors: VectorStore | None = None,
         ranker: Ranker | None = None,
         categories: Callable[[ToolSpec], Collection[str]] | None = None,
-        score: Callable[[ToolSpec], float] | None = None,
+        listed: Callable[[], Iterable[ToolSpec]] | None = None,
     ) -> None:
         """Start with no tool.
 
@@ -47,7 +47,7 @@ class ToolSearch:
             vectors: Where vectors are kept; in memory when None.
             ranker: A subagent or other judge that reorders the first fifty candidates of a search by words.
             categories: The categories of a tool; its server's name when None.
-            score: Which tools an empty query lists first, the highest; all by name when None.
+            listed: All tools in the order in which an empty query lists them; by name when None.
 
         Raises:
             SearchError: There is an embedder, but NumPy is not installed.
@@ -57,7 +57,7 @@ class ToolSearch:
         self._specs: tuple[ToolSpec, ...] | None = ()
         self._vectors = VectorIndex(embedder, vectors) if embedder is not None else None
         self._ranker = ranker
-        self._score = score or (lambda _: 0.0)
+        self._listed = listed or self._by_name
         self._categories = categories or (lambda spec: (spec.server,))
 
     def __len__(self) -> int:
@@ -101,8 +101,7 @@ class ToolSearch:
     async def _candidates(self, request: SearchRequest, count: int) -> list[ToolSpec]:
         admits = self._admits(request)
         if not request.query.strip():
-            listed = sorted(filter(admits, self._all()), key=lambda spec: spec.qualified_name)
-            return sorted(listed, key=lambda spec: -self._score(spec))
+            return list(filter(admits, self._listed()))
         match request.mode:
             case Mode.REGEX:
                 return matching(request.query, filter(admits, self._all()))
@@ -152,6 +151,9 @@ class ToolSearch:
         if filters == type(filters)():
             return None
         return lambda spec: filters.admit(spec, self._categories(spec) if filters.category is not None else ())
+
+    def _by_name(self) -> list[ToolSpec]:
+        return sorted(self._all(), key=lambda spec: spec.qualified_name)
 
     def _all(self) -> tuple[ToolSpec, ...]:
         if self._specs is None:

@@ -23,7 +23,7 @@ from broker.disclosure.tool_descriptions import (
     too_many_fetches,
     unknown_entry,
 )
-from broker.disclosure.tool_details import definition, hints_of
+from broker.disclosure.tool_details import definition, described, hints_of
 from broker.errors import UnavailableError
 from broker.search.cursors import cursor_at, offset_of
 from broker.server.offered_names import OfferedNames
@@ -117,13 +117,17 @@ class ToolsMode:
         asked = selection.tools[:MOST_TOOLS]
         own = {name: self._head[name] for name in asked if name in self._head}
         meant = {name: self._names.qualified(name) for name in asked if name not in own}
-        details = await session.get_tool_details(list(meant.values()), with_definitions=True, exactly=True)
+        details = await session.get_tool_details(
+            list(meant.values()), with_definitions=True, exactly=True, within_a_page=True
+        )
         if details.retry_after_seconds:
             return too_many_fetches(details.retry_after_seconds)
         document: dict[str, Any] = dict.fromkeys(asked) | own
         for name, qualified in meant.items():
             if self._names.entry(name) is not None and qualified in details.definitions:
-                document[name] = _described(details.definitions[qualified], name)
+                document[name] = described(details.definitions[qualified], name)
+            elif qualified in details.left:
+                document[name] = {"error": texts.READ_NEXT}
             elif qualified in details.unavailable:
                 document[name] = {"error": details.unavailable[qualified], "available_tools": []}
             else:
@@ -135,8 +139,7 @@ class ToolsMode:
                     is_ambiguous=qualified in details.ambiguous,
                     is_withdrawn=qualified in details.withdrawn,
                 )
-        left = selection.tools[MOST_TOOLS:]
-        return document | {name: {"error": texts.read_next(MOST_TOOLS)} for name in left}
+        return document | {name: {"error": texts.READ_NEXT} for name in selection.tools[MOST_TOOLS:]}
 
     async def answer(
         self,
@@ -203,12 +206,6 @@ def _head_tool(name: str) -> dict[str, Any]:
         "inputSchema": INPUT_SCHEMAS[name],
         "annotations": {"readOnlyHint": True},
     }
-
-
-def _described(said: dict[str, Any], name: str) -> dict[str, Any]:
-    schema = said["inputSchema"]
-    examples = schema.get("examples") if isinstance(schema, dict) else None
-    return {**said, "name": name} | ({"examples": examples} if isinstance(examples, list) and examples else {})
 
 
 def _well_formed(said: dict[str, Any]) -> dict[str, Any]:

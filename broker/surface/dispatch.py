@@ -26,8 +26,9 @@ from broker.surface.replies import Draft, Reply
 from broker.surface.run_texts import LONGEST_SECONDS
 from broker.surface.sent_arguments import plain_arguments
 from broker.surface.sent_code import plain_code
-from broker.tiers.items import category_line, summary_line
+from broker.tiers.items import category_line, hot_line, summary_line
 from broker.tiers.pages import compact
+from broker.tiers.tiers import HOT_TOOLS
 from codegen import CheckerError
 from codegen.plain_text import one_line
 from codegen.tool_spec import HINTS
@@ -119,20 +120,27 @@ class Surface:
                 limit=given.get("limit", 20),
                 cursor=given.get("cursor"),
             )
-            page = await self.session.search(request)
+            is_hot = _is_hot(request, given)
+            page = await self.session.search(replace(request, limit=HOT_TOOLS) if is_hot else request)
         except SearchError as error:
             return Reply(texts.wrong_arguments(SEARCH, str(error).rstrip(".")), is_error=True)
         if page.to_describe:
             return await self._in_full(request, page)
-        lines, shown = [": ".join(filter(None, entry.values())) for entry in page.entries()], len(page.tools)
-        if request.browses:
-            lines = [summary_line(item) for item in self.session.summaries(page).items]
-            shown = len(lines)
+        lines = self._lines(request, page, is_hot=is_hot)
+        shown = len(lines)
         if not (lines or page.unknown):
             lines = [_nothing(given, page)]
         if page.tools and request.browses and request.cursor is None and self.session.describes_all:
             lines.append(texts.described_now(self.session.undescribed))
         return self._reply("\n".join([*lines, *_below(request, page, shown)]))
+
+    def _lines(self, request: SearchRequest, page: SearchPage, *, is_hot: bool) -> list[str]:
+        """Return the first tools of a page, as many as the budget of its tier holds."""
+        if is_hot:
+            return list(map(hot_line, self.session.hot_list(page).items))
+        if request.browses:
+            return list(map(summary_line, self.session.summaries(page).items))
+        return [": ".join(filter(None, entry.values())) for entry in page.entries()]
 
     def _categories(self, given: dict[str, Any]) -> Reply:
         try:
@@ -166,11 +174,10 @@ class Surface:
         if not names:
             return Reply(texts.wrong_arguments(DETAILS, "tools: name at least one, as server.tool"), is_error=True)
         asked = list(dict.fromkeys(names))
-        details = await self.session.get_tool_details(asked[:_MOST_TOOLS])
-        text = _stubs(details)
-        if len(asked) > _MOST_TOOLS:
-            text = f"{text}\n\n{texts.too_many_tools(len(asked) - _MOST_TOOLS, _MOST_TOOLS)}"
-        return self._reply(text, is_error=not details.described)
+        details = await self.session.get_tool_details(asked[:_MOST_TOOLS], within_a_page=True)
+        left = [*details.left, *asked[_MOST_TOOLS:]]
+        parts = [_stubs(details), *([texts.next_fetch(left)] if left and not details.retry_after_seconds else [])]
+        return self._reply("\n\n".join(filter(None, parts)), is_error=not details.described)
 
     async def _execute(self, given: dict[str, Any], watching: Watching) -> Reply:
         code, seconds = plain_code(given["code"]), given.get("timeout")
@@ -258,6 +265,11 @@ class Surface:
     def _reply(self, text: str, *, is_error: bool = False) -> Reply:
         handle = f"\n{texts.new_session(self.handle)}" if self.handle is not None else ""
         return Reply(text + handle, is_error=is_error)
+
+
+def _is_hot(request: SearchRequest, given: Mapping[str, Any]) -> bool:
+    """Tell whether a search asks for nothing but the best of all tools."""
+    return request.browses and not request.filters.given and "limit" not in given
 
 
 def _below(request: SearchRequest, page: SearchPage, shown: int) -> list[str]:

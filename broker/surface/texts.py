@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from broker.calls.call_texts import fetch_request, search_request
 from broker.errors import WITHDRAWN
 from broker.tiers.tokens import estimate
-from codegen.plain_text import few, one_line, that_fit
+from codegen.plain_text import counted, few, one_line, that_fit
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -28,6 +28,7 @@ _LINE_CHARACTERS = 340
 _NAMES_CHARACTERS = 116
 _PROBLEM_CHARACTERS = 200
 _NEAR = 3
+_NEXT_CHARACTERS = 500
 _SHOWN_CHARACTERS = 128
 _SERVERS_CHARACTERS = 100
 _SERVERS_TOKENS = 40
@@ -65,6 +66,7 @@ DESCRIBED_FROM_THE_START = (
     " While they fit, all tools are described from the start: no call needs a fetch but of what an empty search names."
 )
 ALL_DESCRIBED = "All tools are described now: they can be called without a fetch."
+READ_NEXT = "This read is full: read this one in the next read."
 TIMEOUT = "Seconds, 30 by default"
 SESSION = "Name from an earlier reply"
 NO_CATEGORIES = "There are no tools, and no categories. The server may still be connecting: search again in a moment."
@@ -157,11 +159,6 @@ def several_offered(name: str, near: Sequence[str]) -> str:
     return f"Several servers have {shown}. Nothing was executed. Take {_either(near)}."
 
 
-def read_next(most: int) -> str:
-    """Return that a read of descriptions named too many tools for this one to be among them."""
-    return f"At most {most} tools are read at a time: read this one in the next read."
-
-
 def session_of_calls(handle: str, through: str) -> str:
     """Return how to go on with a session that was just made, where one tool alone takes its name."""
     return f"{new_session(handle)}. Call these tools through {through} with it."
@@ -209,9 +206,12 @@ def outlook(refused: Sequence[str], asked: Sequence[str]) -> str:
     return "\n".join(lines)
 
 
-def too_many_tools(left: int, most: int) -> str:
-    """Return that a fetch named more tools than one takes."""
-    return f"The last {left} of the tools named were left out: one fetch takes at most {most}."
+def next_fetch(names: Sequence[str]) -> str:
+    """Return how to fetch the tools that a fetch had no room for."""
+    shown = that_fit((one_line(name, _SHOWN_CHARACTERS) for name in names), _NEXT_CHARACTERS)
+    left = len(names) - len(shown)
+    others = f", then the other {left}" if left else ""
+    return f"Not fetched, as this reply is full: {counted(len(names), 'tool')}. Next: {fetch_request(shown)}{others}."
 
 
 def described_now(undescribed: Sequence[str]) -> str:

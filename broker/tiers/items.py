@@ -43,6 +43,11 @@ def hot_item(entry: CatalogEntry, tool_score: ToolScore) -> dict[str, Any]:
     return {**item, "tier": tool_score.tier}
 
 
+def hot_line(item: dict[str, Any]) -> str:
+    """Return a tool of the hot list on one line; a parameter with a ? is optional, and … stands for unknown ones."""
+    return f"{item['name']}({', '.join(item.get('parameters', ['…']))}): {item['about']}"
+
+
 def category_item(
     name: str, entries: Sequence[CatalogEntry], popular: Sequence[CatalogEntry], asleep: Sequence[str] = ()
 ) -> dict[str, Any]:

@@ -10,7 +10,7 @@ import heapq
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from broker.disclosure.tool_details import stub_text
+from broker.disclosure.tool_details import described_text, stub_text
 from broker.errors import SearchError
 from broker.search.cursors import cursor_at, fingerprint_of, offset_of
 from broker.tiers.items import category_item, full_item, hot_item, listed_item, summary_item, too_long_item
@@ -74,12 +74,19 @@ class Tiers:
         Raises:
             SearchError: The cursor cannot be used.
         """
-        ranked = self._scores.ranked()
+        return self.hot_of(self._scores.ranked(), cursor)
+
+    def hot_of(self, entries: Sequence[CatalogEntry], cursor: str | None = None) -> TierPage:
+        """Return any tools as `hot` does.
+
+        Raises:
+            SearchError: The cursor cannot be used.
+        """
 
         def item(place: int) -> dict[str, Any]:
-            return hot_item(ranked[place], self._scores.of(ranked[place]))
+            return hot_item(entries[place], self._scores.of(entries[place]))
 
-        return self._page(Tier.HOT, item, len(ranked), HOT_TOOLS, cursor)
+        return self._page(Tier.HOT, item, len(entries), HOT_TOOLS, cursor)
 
     def categories(self, cursor: str | None = None) -> TierPage:
         """Return the categories, by name, in 4,000 tokens a page; also those of servers that are asleep.
@@ -178,6 +185,19 @@ class Tiers:
                 break
             names.append(entry.qualified_name)
         return HeldStubs(tuple(names), tuple(too_long))
+
+    def first(self, entries: Sequence[CatalogEntry], *, as_definitions: bool = False) -> int:
+        """Return how many of the first tools fit on a page as stubs, or as definitions; the first one always does.
+
+        Stubs that were never made before take up to a tenth of a second each.
+        """
+        left = BUDGETS[Tier.FULL] - _AROUND_STUBS_TOKENS
+        for place, entry in enumerate(entries):
+            text = described_text(entry) if as_definitions else stub_text([entry])
+            left -= self.counter.count(text)
+            if left < 0:
+                return max(place, 1)
+        return len(entries)
 
     def fit(self, entries: Sequence[CatalogEntry], tokens: int) -> bool:
         """Tell whether the whole definitions of these tools have at most so many tokens."""

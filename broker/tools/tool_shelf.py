@@ -79,7 +79,7 @@ class ToolShelf:
             ranker=ranker,
             # Both are made from the catalog below.
             categories=lambda spec: self.categories.of(spec),  # noqa: PLW0108
-            score=lambda spec: self._scores.of_name(spec.qualified_name).score,
+            listed=lambda: (entry.spec for entry in self._scores.ranked()),
         )
         self.catalog = Catalog(servers, tool_search=search)
         if store is not None:

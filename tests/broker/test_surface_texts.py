@@ -122,7 +122,8 @@ CASES = {
     "not_described_several": lambda name: texts.not_described(several(name)),
     "described_now": lambda name: texts.described_now([name] * (40 if name == HOSTILE else 1)),
     "outlook": lambda name: texts.outlook([f"{name}.{number}" for number in range(40)], [name, "git.git_push"]),
-    "too_many_tools": lambda name: texts.too_many_tools(9_900, 100),  # noqa: ARG005
+    "next_fetch": lambda name: texts.next_fetch([name, *(f"{name}.{number}" for number in range(99))]),
+    "next_fetch of few": lambda name: texts.next_fetch([name]),
     "nothing_found": lambda name: texts.nothing_found({"query": name}),
     "nothing_found of all": lambda name: texts.nothing_found({}, says_why=name == HOSTILE),
     "nothing_found now": lambda name: texts.nothing_found({}, says_why=name != HOSTILE),
@@ -276,7 +277,6 @@ OTHERS = {
     "not_offered": lambda name: texts.not_offered(name, [f"git.{one_line(name, 250)}"] * 3),
     "not_offered and unlike others": lambda name: texts.not_offered(name, [], is_withdrawn=True),
     "several_offered": lambda name: texts.several_offered(name, [f"{number}.{name[:250]}" for number in range(20)]),
-    "read_next": lambda name: texts.read_next(100),  # noqa: ARG005
     "session_of_calls": lambda name: texts.session_of_calls("s_0123456789abcdef", "call_tool"),  # noqa: ARG005
     "missing_selection": lambda name: message(tool_descriptions.missing_selection([name])),
     "too_many_fetches": lambda name: message(tool_descriptions.too_many_fetches(3.0)),  # noqa: ARG005

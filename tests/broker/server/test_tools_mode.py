@@ -19,7 +19,9 @@ from mcp.server import MCPServer
 from broker import Broker, Config, Grant
 from broker.disclosure.settings import DisclosureSettings
 from broker.server import BrokerServer, ServeSettings
-from broker.surface.texts import ALL_DESCRIBED
+from broker.surface.texts import ALL_DESCRIBED, READ_NEXT
+from broker.tiers import Tier, token_counter
+from broker.tiers.pages import BUDGETS
 
 pytestmark = pytest.mark.anyio
 
@@ -441,3 +443,26 @@ async def test_a_name_that_several_servers_have_is_said_to_be_of_several():
                 MCPError, match=r'Several servers have "say"\. Nothing was executed\. Take "one__say" or'
             ):
                 await client.call_tool("say", {})
+
+
+@pytest.mark.parametrize("way", ["resource", "tool"])
+async def test_a_read_keeps_to_its_budget_of_tokens_and_names_what_is_to_be_read_next(offered, brokers, way):
+    async with offered() as client:
+        tool = brokers[0].catalog.tools[0].spec
+        long = {"type": "object", "properties": {f"parameter_{n}": {"type": "string"} for n in range(150)}}
+        names = [f"desk.tool_{number}" for number in range(30)]
+        brokers[0].catalog.replace("desk", [replace(tool, name=one[5:], input_schema=long) for one in names])
+        left, reads = names, []
+        while left:
+            if way == "resource":
+                document = await read(client, *left)
+            else:
+                answer = await client.call_tool("get_tool_details", {"tools": left})
+                document = json.loads(answer.content[0].text)
+            assert list(document) == left
+            assert token_counter().count(json.dumps(document)) <= BUDGETS[Tier.FULL]
+            reads.append([name for name in left if "inputSchema" in document[name]])
+            left = left[len(reads[-1]) :]
+            assert [document[name] for name in left] == [{"error": READ_NEXT}] * len(left)
+        assert [name for read_now in reads for name in read_now] == names
+        assert len(reads) > 1

@@ -101,6 +101,9 @@ def test_a_page_of_stubs_ends_with_its_budget_and_names_what_is_larger(make_tier
     assert (held.names, held.too_long) == (("srv.a", "srv.c", "srv.d"), ("srv.b",))
     assert tiers.stubs(catalog.tools[4:]).names == ("srv.e",)
     assert 5 * len(stub_text([catalog.lookup(name) for name in held.names])) <= BUDGETS[Tier.FULL]
+    by_name = [catalog.lookup(f"srv.{name}") for name in "acdeb"]
+    assert [tiers.first(by_name[start:]) for start in (0, 3, 4)] == [3, 1, 1]
+    assert [tiers.first(by_name[start:], as_definitions=True) for start in (0, 2, 4)] == [3, 1, 1]
 
 
 @pytest.mark.parametrize("counter", [ESTIMATE, token_counter()], ids=["estimate", "tokenizer"])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from dataclasses import replace
 from inspect import Parameter, Signature
@@ -297,7 +298,7 @@ async def test_an_empty_query_lists_the_tools_that_are_used_first_and_names_the_
     async with Broker(Config(servers={"parrot": faulty("plain")}), servers={"desk": desk}) as broker:
         session = broker.session()
         page = await session.search(SearchRequest(query=""))
-        assert [spec.qualified_name for spec in page.tools] == ["desk.add", "desk.note", "parrot.echo"]
+        assert [spec.qualified_name for spec in page.tools] == ["desk.add", "parrot.echo", "desk.note"]
         assert page.notes == ("Categories, with category=…: desk (2), parrot (1).",)
         broker.statistics.note("parrot", "echo", is_success=True, seconds=0.01)
         broker._shelf._scores.recompute()
@@ -321,13 +322,44 @@ async def test_searching_a_category_for_nothing_gives_summaries_with_parameters_
         assert by_words.text == "desk.add: Adds two numbers."
 
 
-async def test_an_empty_query_tells_what_the_tools_take(desk):
+async def test_an_empty_query_gives_the_hot_list_and_with_a_limit_the_summaries(desk):
     async with Broker(servers={"desk": desk}) as broker:
-        reply = await broker.session().dispatch("search_tools", {"query": ""})
-        assert reply.text.splitlines() == [
-            "desk.add(a, b) -> result: Adds two numbers.",
-            "desk.note(text) -> result: Keeps a note.",
+        session = broker.session()
+        for _ in range(100):
+            broker.statistics.note("desk", "note", is_success=True, seconds=0.01)
+        broker._shelf._scores.recompute()
+        hot = await session.dispatch("search_tools", {})
+        assert hot.text.splitlines() == [
+            "desk.note(text: string): Keeps a note.",
+            "desk.add(a: integer, b: integer): Adds two numbers.",
         ]
+        summaries = await session.dispatch("search_tools", {"query": "", "limit": 20})
+        assert summaries.text.splitlines() == [
+            "desk.note(text) -> result: Keeps a note. (10 ms)",
+            "desk.add(a, b) -> result: Adds two numbers.",
+        ]
+        assert not any(map(session.is_described, broker.catalog.tools))
+
+
+async def test_the_hot_list_of_a_search_is_that_of_the_tiers_page_by_page_within_its_budget(counter):
+    async with Broker(servers={f"wide{number}": [wide(place) for place in range(20)] for number in range(2)}) as broker:
+        session = broker.session()
+        seen: list[list[str]] = []
+        of_tiers: list[list[str]] = []
+        cursor: str | None = None
+        while cursor is not None or not seen:
+            text = (await session.dispatch("search_tools", {"cursor": cursor} if cursor else {})).text
+            assert counter.count(text) <= BUDGETS[Tier.HOT]
+            seen.append(re.findall(r"^(\S+)\(parameter", text, re.MULTILINE))
+            cursor = cursor_in(text)
+        page = session.tiers.hot()
+        of_tiers.append([item["name"] for item in page.items])
+        while page.next_cursor is not None:
+            page = session.tiers.hot(page.next_cursor)
+            of_tiers.append([item["name"] for item in page.items])
+    assert seen == of_tiers
+    assert len(seen[0]) >= 10
+    assert len({name for names in seen for name in names}) == sum(map(len, seen)) == 40
 
 
 async def test_all_categories_are_listed_page_by_page_within_their_budget(desk):
@@ -449,17 +481,23 @@ async def test_detail_detailed_is_full(desk):
         assert "async def add(" in replies[1].text
 
 
+def wide(number: int):
+    def tool(**_: str) -> None:
+        """Takes much."""
+
+    names = [f"parameter_number_{number}_{place}" for place in range(60)]
+    tool.__name__ = f"tool_{number}"
+    signature = Signature([Parameter(one, Parameter.KEYWORD_ONLY, annotation=str) for one in names])
+    tool.__signature__ = signature  # type: ignore[attr-defined]  # what `inspect.signature` looks for
+    return tool
+
+
+def cursor_in(text: str) -> str | None:
+    following = re.search(r'with cursor="(\S+)"\.$', text)
+    return following[1] if following else None
+
+
 async def test_a_search_at_detail_full_describes_as_many_tools_as_a_page_holds_and_goes_on(counter):
-    def wide(number: int):
-        def tool(**_: str) -> None:
-            """Takes much."""
-
-        names = [f"parameter_number_{number}_{place}" for place in range(60)]
-        tool.__name__ = f"tool_{number}"
-        signature = Signature([Parameter(one, Parameter.KEYWORD_ONLY, annotation=str) for one in names])
-        tool.__signature__ = signature  # type: ignore[attr-defined]  # what `inspect.signature` looks for
-        return tool
-
     async with Broker(servers={"wide": [wide(number) for number in range(40)]}) as broker:
         session = broker.session()
         pages: list[str] = []
@@ -469,8 +507,7 @@ async def test_a_search_at_detail_full_describes_as_many_tools_as_a_page_holds_a
             sent = {"query": "", "detail": "full", "limit": 40} | ({"cursor": cursor} if cursor else {})
             pages.append((await session.dispatch("search_tools", sent)).text)
             seen.append(len([entry for entry in broker.catalog.tools if session.is_described(entry)]))
-            following = re.search(r'with cursor="(\S+)"\.$', pages[-1])
-            cursor = following[1] if following else None
+            cursor = cursor_in(pages[-1])
     assert [text.count("async def ") for text in pages] == [seen[0], *(b - a for a, b in pairwise(seen))]
     assert seen[-1] == 40
     assert len(pages) > 1
@@ -496,5 +533,33 @@ async def test_a_fetch_of_no_tool_and_of_ten_thousand_says_what_to_change(desk):
         names = ["desk.add", "desk.add", *(f"desk.t{number}" for number in range(10_000))]
         many = await session.dispatch("get_tool_details", {"tools": names})
         assert not many.is_error
-        assert many.text.endswith("The last 9901 of the tools named were left out: one fetch takes at most 100.")
+        assert many.text.endswith(", then the other 9863.")
+        assert (
+            'Not fetched, as this reply is full: 9901 tools. Next: get_tool_details({"tools": ["desk.t99",' in many.text
+        )
         assert "async def add" in many.text
+
+
+async def test_a_fetch_describes_as_many_tools_as_a_page_holds_and_names_the_next_fetch(counter):
+    async with Broker(servers={"wide": [wide(number) for number in range(40)]}) as broker:
+        session = broker.session()
+        wanted = [f"wide.tool_{number}" for number in reversed(range(40))]
+        names = wanted
+        fetched: list[str] = []
+        texts: list[str] = []
+        while names:
+            reply = await session.dispatch("get_tool_details", {"tools": names})
+            texts.append(reply.text)
+            now = [name for name in wanted if session.is_described(broker.catalog.lookup(name))]
+            assert now == wanted[: len(now)]
+            assert len(now) > len(fetched)
+            fetched = now
+            asked = re.search(r"get_tool_details\((.*?)\)", reply.text)
+            names = wanted[len(now) :]
+            assert (asked is None) == (not names)
+            if asked:
+                named = json.loads(asked[1])["tools"]
+                assert named == names[: len(named)]
+    assert len(texts) > 1
+    assert all(counter.count(text) <= BUDGETS[Tier.FULL] for text in texts)
+    assert counter.count(texts[0]) > BUDGETS[Tier.FULL] * 0.7
