@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import re
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import httpx2
@@ -43,7 +44,9 @@ def tokens():
 
 
 def serving(specs: list[ToolSpec]) -> Server:
-    tools = [Tool.model_validate(definition(spec, spec.name)) for spec in specs]
+    # A few real schemas have no type, without which this SDK lists nothing.
+    typed = [replace(spec, input_schema={"type": "object", **spec.input_schema}) for spec in specs]
+    tools = [Tool.model_validate(definition(spec, spec.name)) for spec in typed]
 
     async def list_tools(_context, _params) -> ListToolsResult:
         return ListToolsResult(tools=tools)
@@ -65,6 +68,7 @@ async def broker(corpus):
     """One for all tests of the corpus."""
     groups = [[entry.spec for entry in corpus.of_server(server)] for server in corpus.namespaces]
     async with connected(groups, token_counter()) as broker:
+        assert len(broker.catalog) == len(corpus)
         yield broker
 
 
