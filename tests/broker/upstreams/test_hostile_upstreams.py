@@ -1,7 +1,8 @@
 """Every row of the table of hostile upstreams, as a process of its own, beside a server that behaves.
 
-The reaction to each is asserted; and after each the other server answers, the event loop was never held up, and no
-process of the hostile server is left.
+The reaction to each is asserted. Of all of them: from the start on, the other server answers calls; the
+memory of this process stays within a bound; the event loop is never held up; and no process of the hostile
+server is left.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ import structlog
 from mcp.server import MCPServer
 
 from broker import Broker, Config, Grant, ServerConfig
+from tests.broker.upstreams.meanwhile import calls_meanwhile
 from tests.loop_turns import measured_stretches
 from tests.processes import resident_bytes
 
@@ -42,6 +44,9 @@ from tools import hostile
 """
 GRACE_SECONDS = 5
 LONGEST_STRETCH_SECONDS = 1.0
+MOST_GROWTH_BYTES = 64 * 1024 * 1024
+LATE_SECONDS = 1.0
+BEYOND_TIMEOUT_SECONDS = 1.0
 UNKNOWN = "ToolOutcomeUnknown"
 LATE = ("ToolTimeoutError", "did not answer within 1 s. The call was cancelled; the server may have acted.")
 
@@ -52,7 +57,14 @@ def anyio_backend(request):
 
 
 @pytest.fixture
-def beside(log):
+async def as_large_as_it_gets():
+    """This process has loaded the image and run a script before its memory is measured."""
+    async with Broker(Config(servers={}), servers={"other": other()}) as broker:
+        await answers(broker)
+
+
+@pytest.fixture
+def beside(log, as_large_as_it_gets):  # noqa: ARG001  # it comes first
     """Run a broker with a hostile server and an honest one in this process."""
 
     @asynccontextmanager
@@ -61,14 +73,19 @@ def beside(log):
         env = {"HOSTILE_LOG": str(log), "UPSTREAM_TOKEN": "secret-of-the-upstream"} | given.pop("env", {})
         command = ("-I", str(HOSTILE), behaviour, *arguments)
         config = Config(servers={"hostile": ServerConfig(command=sys.executable, args=command, env=env, **given)})
+        before = resident_bytes()
         with anyio.fail_after(60):
             async with (
                 measured_stretches() as stretches,
-                Broker(config, servers={"other": other()}, startup_seconds=12) as broker,
+                Broker(config, servers={"other": other()}, startup_seconds=0) as broker,
             ):
-                yield broker
-                await answers(broker)
+                async with calls_meanwhile(broker) as seen:
+                    await broker.wait_until_settled(12)
+                    yield broker
+                    await answers(broker)
                 assert stretches.longest_seconds < LONGEST_STRETCH_SECONDS
+                assert seen.answered > 0
+                assert seen.resident_bytes - before < MOST_GROWTH_BYTES
             with anyio.fail_after(GRACE_SECONDS):
                 await gone(log)
 
@@ -175,12 +192,13 @@ REACTIONS: dict[str, tuple[str, str]] = {
 
 @pytest.mark.parametrize("behaviour", REACTIONS)
 async def test_what_a_server_does_to_a_call_reaches_its_script_alone(beside, log, behaviour):
-    impatient = {"call_timeout_seconds": 1} if REACTIONS[behaviour] == LATE else {}
+    late = REACTIONS[behaviour] == LATE
+    impatient = {"call_timeout_seconds": LATE_SECONDS} if late else {}
     async with beside(behaviour, **impatient) as broker:
-        await answers(broker)  # the image is loaded, and the process is as large as it gets
-        before = resident_bytes()
+        began = anyio.current_time()
         kind, value = await echo(broker)
-        assert resident_bytes() - before < 64 * 1024 * 1024
+        seconds = anyio.current_time() - began
+    assert not late or LATE_SECONDS <= seconds < LATE_SECONDS + BEYOND_TIMEOUT_SECONDS
     expected, said = REACTIONS[behaviour]
     assert (kind, said in value) == (expected, True), (kind, value)
     assert "\x1b" not in value
