@@ -58,8 +58,12 @@ def failure(kind: str, message: str, tool: CatalogEntry, **details: Any) -> Fail
 
 
 def quoted(server: str, text: str) -> str:
-    """Return a server's text, bounded and inert, so that it cannot be taken for ours."""
-    return f"[text of {server}] {paragraph(text, SERVER_TEXT_CHARACTERS)}"
+    """Return a server's text, bounded and inert, each line of it marked, so that none can be taken for ours."""
+    lines = paragraph(text, SERVER_TEXT_CHARACTERS).split("\n")
+    marked = "\n| ".join(lines)
+    if len(marked) > SERVER_TEXT_CHARACTERS:
+        marked = f"{marked[: SERVER_TEXT_CHARACTERS - 1]}…"
+    return f"[text of {server}] {marked}"
 
 
 def needs_description(tool: CatalogEntry, changed: str) -> Failed:

@@ -5,6 +5,8 @@ Above: dispatch.py, replies.py, outputs.py. Below: nothing. Written as texts.py 
 
 from __future__ import annotations
 
+import json
+import re
 from itertools import groupby
 from typing import TYPE_CHECKING
 
@@ -25,6 +27,8 @@ _NAME_CHARACTERS = 60
 
 LONGEST_SECONDS = 600.0
 """The longest timeout of a script; who asks for more gets that."""
+
+_PLAIN_NAME = re.compile(r"[\w./:@…-]+")
 
 _ADVICE = {
     "wall_seconds": f"Pass a larger timeout ({LONGEST_SECONDS:g} at most), or do less in one script.",
@@ -144,4 +148,6 @@ def not_resumed(reason: str) -> str:
 
 
 def _kind(call: CallRecord) -> tuple[str, str]:
-    return one_line(f"{call.server}.{call.tool}", _NAME_CHARACTERS), call.status
+    name = one_line(f"{call.server}.{call.tool}", _NAME_CHARACTERS)
+    # In quotes where it could be taken for a status or for one more call.
+    return name if _PLAIN_NAME.fullmatch(name) else json.dumps(name, ensure_ascii=False), call.status

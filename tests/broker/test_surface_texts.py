@@ -492,6 +492,11 @@ def test_what_may_be_longer_has_a_bound_of_its_own(name):
     assert "\x1b" not in text
 
 
+def test_a_name_of_a_tool_is_not_taken_for_a_call():
+    line = run_texts.calls_line([record("ok", "x ok; git.push"), *calls(1)])
+    assert line == 'calls: "git.x ok; git.push" ok; 0git.log ok'
+
+
 def test_no_sentence_is_longer_than_the_place_where_it_is_put_in():
     for module, sentences in for_models().items():
         most = next((most for prefix, most in PUT_IN.items() if module.startswith(prefix)), MESSAGE_CHARACTERS)
