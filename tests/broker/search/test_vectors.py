@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from zlib import crc32
+
 import pytest
 
 from broker.errors import SearchError
@@ -26,6 +28,10 @@ class Themes:
         return [[*(sum(map(text.lower().count, theme)) for theme in THEMES), *([0.1] * self._extra)] for text in texts]
 
 
+def hash_of(name: str) -> int:
+    return crc32(name.encode())
+
+
 def loaded(embedder: Themes, vectors: VectorStore | None = None) -> ToolSearch:
     search = ToolSearch(embedder=embedder, vectors=vectors)
     for server, specs in TOOLS.items():
@@ -45,6 +51,21 @@ async def test_a_meaning_is_found_without_a_common_word():
 
 async def test_hybrid_puts_first_what_both_find():
     assert (await found(loaded(Themes()), "sql database", Mode.HYBRID))[0] == "sql_db_delete"
+
+
+@pytest.mark.parametrize("mode", [Mode.KEYWORD, Mode.HYBRID, Mode.EMBEDDING])
+async def test_page_by_page_each_tool_comes_once(mode):
+    search = ToolSearch(embedder=Themes(extra=1))
+    names = [f"git_tool_{number}" for number in range(600)]
+    search.replace(
+        "git", [tool("git", name, "git " * (hash_of(name) % 7 + 1) + "sql " * (hash_of(name) % 5)) for name in names]
+    )
+    cursor, seen = None, []
+    while cursor is not None or not seen:
+        page = await search.search(SearchRequest(query="git", mode=mode, limit=50, cursor=cursor))
+        seen += [spec.name for spec in page.tools]
+        cursor = page.next_cursor
+    assert sorted(seen) == sorted(names)
 
 
 async def test_each_definition_is_embedded_once():
