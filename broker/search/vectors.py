@@ -11,9 +11,11 @@ import inspect
 from typing import TYPE_CHECKING, Any, Protocol
 
 from broker.errors import SearchError
+from broker.logging import logger
 from broker.search.documents import DESCRIPTION_CHARACTERS, parameter_names
 from broker.search.queries import QUERY_CHARACTERS
 from broker.store import Store, Tables
+from codegen.plain_text import one_line
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -23,6 +25,7 @@ if TYPE_CHECKING:
 BATCH = 64
 _EMBEDDED_CHARACTERS = 1_000
 _FUSION_CONSTANT = 10.0
+_FAILED = "The embedder failed, so that there is no search by meaning now. Search with mode=keyword."
 _DIFFERENT_LENGTHS = "The embedder {!r} returned vectors of different lengths. Give each model a name of its own."
 MEANING_WEIGHT = 0.5
 """What the ranking of a small model counts against that by words, found on half of the benchmark's queries."""
@@ -103,7 +106,7 @@ class VectorIndex:
         if not specs:
             return []
         await self._hold(tuple(specs))
-        (vector,) = self._unit(await self._embedder.embed([query[:QUERY_CHARACTERS]]))
+        (vector,) = await self._embedded([query[:QUERY_CHARACTERS]])
         if vector.shape[0] != self._rows.shape[1]:
             raise SearchError(_DIFFERENT_LENGTHS.format(self._embedder.model))
         order = self._numpy.argsort(-(self._rows @ vector), kind="stable")
@@ -118,7 +121,7 @@ class VectorIndex:
         missing = [spec for spec in specs if held[spec.digest] is None]
         for start in range(0, len(missing), BATCH):
             batch = missing[start : start + BATCH]
-            rows = self._unit(await self._embedder.embed([embedded_text(spec) for spec in batch]))
+            rows = await self._embedded([embedded_text(spec) for spec in batch])
             vectors = {spec.digest: row.tobytes() for spec, row in zip(batch, rows, strict=True)}
             self._store.put(model, vectors)
             held.update(vectors)
@@ -127,6 +130,16 @@ class VectorIndex:
             raise SearchError(_DIFFERENT_LENGTHS.format(model))
         self._rows = self._numpy.stack(packed)
         self._specs = specs
+
+    async def _embedded(self, texts: list[str]) -> Any:
+        try:
+            rows = self._unit(await self._embedder.embed(texts))
+        except Exception as error:  # noqa: BLE001 - the embedding program's code
+            logger().warning("embedder failed", error=type(error).__name__, said=one_line(str(error), 200))
+            raise SearchError(_FAILED) from None
+        if len(rows) != len(texts):
+            raise SearchError(_FAILED)
+        return rows
 
     def _unit(self, vectors: Sequence[Sequence[float]]) -> Any:
         rows = self._numpy.asarray(vectors, dtype="<f4")

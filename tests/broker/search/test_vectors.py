@@ -60,7 +60,8 @@ async def test_page_by_page_each_tool_comes_once(mode):
     search.replace(
         "git", [tool("git", name, "git " * (hash_of(name) % 7 + 1) + "sql " * (hash_of(name) % 5)) for name in names]
     )
-    cursor, seen = None, []
+    cursor: str | None = None
+    seen: list[str] = []
     while cursor is not None or not seen:
         page = await search.search(SearchRequest(query="git", mode=mode, limit=50, cursor=cursor))
         seen += [spec.name for spec in page.tools]
@@ -89,6 +90,27 @@ async def test_vectors_are_kept_in_a_file_by_model(tmp_path):
         with Store(tmp_path / "vectors.sqlite") as store:
             await found(loaded(embedder, VectorStore(store)), "rain")
         assert len(embedder.texts) == embedded
+
+
+class Broken(Themes):
+    async def embed(self, texts):
+        if len(texts) == 1:
+            raise RuntimeError("no route to model")
+        return await super().embed(texts)
+
+
+class Fewer(Themes):
+    async def embed(self, texts):
+        return (await super().embed(texts))[:-1]
+
+
+@pytest.mark.parametrize("embedder", [Broken(), Fewer()], ids=["raises", "gives too few"])
+@pytest.mark.parametrize("mode", [Mode.AUTO, Mode.HYBRID, Mode.EMBEDDING])
+async def test_an_embedder_that_fails_leaves_the_search_by_words(embedder, mode):
+    search = loaded(embedder)
+    with pytest.raises(SearchError, match=r"The embedder failed.*Search with mode=keyword"):
+        await found(search, "sql", mode)
+    assert "sql_db_delete" in await found(search, "sql", Mode.KEYWORD)
 
 
 async def test_vectors_of_another_length_under_the_same_name_are_refused():
