@@ -159,7 +159,7 @@ class Session:
             names_of(names),
             with_definitions=with_definitions,
             exactly=exactly,
-            first=partial(self.tiers.first, as_definitions=with_definitions) if within_a_page else len,
+            first=partial(self.tiers.first, as_definitions=with_definitions) if within_a_page else None,
         )
         return self._with_outlooks(details)
 

@@ -117,14 +117,14 @@ class Disclosure:
         with_definitions: bool = False,
         exactly: bool = False,
         is_counted: bool = False,
-        first: Callable[[Sequence[CatalogEntry]], int] = len,
+        first: Callable[[Sequence[CatalogEntry]], int] | None = None,
     ) -> ToolDetails:
         """Describe tools by their qualified names or their names in scripts; from then on they are described.
 
         A name that no tool has is reported in the answer, beside the others. Names in another program's spelling, and
         those of servers with few tools, are taken for what they mean unless `exactly` these are wanted.
         `is_counted` says that the fetch was taken before. Of the tools in the order of their names, `first` says how
-        many are described, on a thread; the others are `left`.
+        many are described, on a thread; the others are `left`. If None, all are described.
         """
         wait = 0.0 if is_counted else self.take_fetch()
         if wait > 0:
@@ -133,7 +133,7 @@ class Disclosure:
         asked = asked_tools(names, self.catalog, self.upstreams, exactly=exactly)
         whole = [entry for entry in await self.completed(list(asked.entries.values())) if entry.is_complete]
         silent = asked.entries.keys() - {entry.qualified_name for entry in whole}
-        room = await anyio.to_thread.run_sync(first, whole)
+        room = len(whole) if first is None else await anyio.to_thread.run_sync(first, whole)
         changed = {entry.qualified_name: text for entry in whole[:room] if (text := self.changed(entry))}
         described = await self.describe(whole[:room])
         return ToolDetails(

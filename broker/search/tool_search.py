@@ -130,9 +130,9 @@ class ToolSearch:
     async def _hybrid(self, query: str, admits: Callable[[ToolSpec], bool] | None, count: int) -> list[ToolSpec]:
         near = await self._meaning(query, admits)
         words = self._keyword(query, admits, max(count, _FUSED))
-        fused = fuse([(words[:_FUSED], 1.0), (near[:_FUSED], MEANING_WEIGHT)])
         # Of the same depth for each page, and the others below, so that no page moves what another one has.
-        return list(dict.fromkeys([*fused, *words[_FUSED:], *near[_FUSED:]]))
+        found = fuse([(words[:_FUSED], 1.0), (near[:_FUSED], MEANING_WEIGHT)])
+        return found if len(found) >= count else list(dict.fromkeys([*found, *words[_FUSED:], *near[_FUSED:]]))
 
     async def _judged(self, query: str, found: list[ToolSpec]) -> tuple[list[ToolSpec], tuple[str, ...]]:
         """Let the ranker reorder the first candidates; what it leaves out follows, what it invents is dropped."""

@@ -101,8 +101,11 @@ def page_of(
         return counter.count(compact(item)) + 1
 
     for place in places:
-        item = shortened(items(place), lambda one: cost_of(one) <= share)
+        item = items(place)
         cost = cost_of(item)
+        if cost > share:
+            item = shortened(item, lambda one: cost_of(one) <= share)
+            cost = cost_of(item)
         if tokens + cost > room:
             break
         held.append(item)

@@ -1,7 +1,8 @@
-"""Real tools of the corpora that lie beside the repository, where they do."""
+"""Real tools of the corpora that lie beside the repository, where they do, and what counts their tokens."""
 
 from __future__ import annotations
 
+import importlib
 from collections import defaultdict
 
 import pytest
@@ -38,3 +39,10 @@ def make_tiers():
         return Tiers(catalog, Categories(catalog, **categories), statistics, scores, counter)
 
     return make
+
+
+@pytest.fixture(scope="session")
+def tokens():
+    """Count the tokens of a text with the vocabulary that is in the package."""
+    encoding = importlib.import_module("bpe_openai").get_encoding("o200k_base")
+    return lambda text: len(encoding.encode_ordinary(text))

@@ -21,13 +21,6 @@ TOOLS_PER_PAGE = {"hot": 15, "summaries": 500}
 FILLED_BY = pytest.mark.parametrize("counter", [token_counter(), ESTIMATE], ids=["tokenizer", "estimate"])
 
 
-@pytest.fixture(scope="session")
-def tokens():
-    """Count the tokens of a text with the vocabulary that is in the package."""
-    encoding = importlib.import_module("bpe_openai").get_encoding("o200k_base")
-    return lambda text: len(encoding.encode_ordinary(text))
-
-
 def followed(read):
     pages: list[TierPage] = []
     cursor = None
