@@ -9,7 +9,6 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any
 
-from broker.calls import call_texts
 from broker.errors import (
     CallTimeoutError,
     InputRefusedError,
@@ -19,6 +18,7 @@ from broker.errors import (
     UnavailableError,
     UpstreamError,
 )
+from broker.texts import call_texts
 from codegen.plain_text import paragraph
 from sandbox import Failed
 

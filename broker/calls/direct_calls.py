@@ -12,7 +12,6 @@ from contextlib import closing
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from broker.calls import call_texts
 from broker.calls.call_failures import failure
 from broker.calls.content_blocks import is_whole, showable
 from broker.calls.host_paths import HostPaths
@@ -20,6 +19,7 @@ from broker.calls.tool_calls import ToolCalls
 from broker.calls.tool_results import MOST_BLOCKS, is_error
 from broker.disclosure.asked_tools import problem_behind
 from broker.errors import UnavailableError
+from broker.texts import call_texts
 from sandbox import Call, Completion, Failed, Returned, Stopwatch
 
 if TYPE_CHECKING:

@@ -11,10 +11,10 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from broker.calls import call_texts
 from broker.calls.content_blocks import ContentBlocks, base64_of, block_of, decodes, is_whole
 from broker.calls.json_schema import first_fault
 from broker.logging import logger
+from broker.texts import call_texts
 from sandbox import Completion, Failed, Returned
 
 if TYPE_CHECKING:

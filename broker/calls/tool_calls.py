@@ -15,13 +15,13 @@ from typing import TYPE_CHECKING, Any, assert_never
 from broker.authorization.calls import PendingCall, ToolFacts
 from broker.authorization.decision import Allow, Ask, Deny
 from broker.authorization.forms import Person
-from broker.calls import call_texts
 from broker.calls.argument_faults import fault_of
 from broker.calls.attempts import Attempt, CallRecord
 from broker.calls.call_failures import failed_at_server, needs_description, refused
 from broker.calls.host_paths import HostPaths
 from broker.calls.tool_results import completion_of
 from broker.errors import UpstreamError
+from broker.texts import call_texts
 from broker.tools.near_names import MOST_NAMES
 from broker.tools.tool_changes import what_changed
 from broker.tracing import call_span, is_traced

@@ -23,11 +23,11 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
-from broker.calls import call_texts
 from broker.calls.call_failures import failure, quoted
 from broker.calls.json_schema import first_fault
 from broker.calls.result_values import bounded
 from broker.errors import UnfitResultError
+from broker.texts import call_texts
 from sandbox import Completion, Failed, Returned
 
 if TYPE_CHECKING:

@@ -8,8 +8,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from broker.calls.call_texts import of_a_server
 from broker.calls.host_paths import HostPaths
+from broker.texts.call_texts import of_a_server
 from broker.tools.near_names import MOST_NAMES
 from codegen.plain_text import one_line
 

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote, unquote, urlsplit
 
-from broker.calls.call_texts import search_request
 from broker.errors import UnknownToolError
+from broker.texts.call_texts import search_request
 from codegen.plain_text import one_line, sentences
 
 if TYPE_CHECKING:

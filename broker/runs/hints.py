@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from broker.calls.call_failures import text_for
 from broker.errors import WITHDRAWN
-from broker.runs import hint_texts
+from broker.texts import hint_texts
 from broker.tools.spellings import STAND_INS
 from codegen.undefined_names import nowhere_hint, python_hint
 from sandbox import Raised

@@ -10,7 +10,7 @@ import re
 import sys
 from typing import TYPE_CHECKING, Any
 
-from broker.calls.call_texts import fetch_request
+from broker.texts.call_texts import fetch_request
 from codegen.normal_form import with_ascii_names
 from codegen.plain_text import one_line
 

@@ -8,8 +8,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from broker.calls.call_texts import NOT_FITTING, NOW_DESCRIBED, fetch_them
 from broker.runs.script_check import mistakes_listed
+from broker.texts.call_texts import NOT_FITTING, NOW_DESCRIBED, fetch_them
 from sandbox import Raised
 
 if TYPE_CHECKING:

@@ -14,13 +14,13 @@ from typing import TYPE_CHECKING, Any
 
 import anyio
 
-from broker.calls.call_texts import script_not_described
 from broker.logging import logger
 from broker.runs.hints import sharpened
 from broker.runs.manifest import OF_EVERY_SCRIPT, manifest_of
 from broker.runs.not_described import NotDescribed
 from broker.runs.plain_references import plain_references
 from broker.runs.script_check import CheckedScript, diagnostics_of, stops, unreadable
+from broker.texts.call_texts import script_not_described
 from broker.tools.spellings import STAND_INS
 from codegen import CheckerError
 from codegen.normal_form import with_ascii_names

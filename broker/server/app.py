@@ -32,8 +32,9 @@ from broker.server.runs import DrainingError, NoRoomError, Runs
 from broker.server.settings import ServeSettings
 from broker.server.tools_mode import CALL, SESSION_KEY, ToolsMode, for_older_clients
 from broker.server.unforeseen import told_without_details
-from broker.surface import KeptOutputs, Reply, Surface, texts, tool_definitions
+from broker.surface import KeptOutputs, Reply, Surface, tool_definitions
 from broker.surface.definitions import DETAILS, EXECUTE, INPUT_SCHEMAS, SEARCH
+from broker.texts import tool_texts
 from sandbox.limits import check_limits
 
 if TYPE_CHECKING:
@@ -150,8 +151,8 @@ class BrokerServer:
 
     def _instructions(self) -> str:
         names = [status.name for status in self.broker.server_statuses() if status.state != "disabled"]
-        described = texts.DESCRIBED_FROM_THE_START if self.broker.may_describe_all else ""
-        return texts.instructions(names) + described
+        described = tool_texts.DESCRIBED_FROM_THE_START if self.broker.may_describe_all else ""
+        return tool_texts.instructions(names) + described
 
     @asynccontextmanager
     async def _lifespan(self, _server: Server[_State]) -> AsyncIterator[_State]:
@@ -188,7 +189,7 @@ class BrokerServer:
         if self._is_tools_mode and params.name != SEARCH:
             return await self._call_directly(ctx, params.name, params.arguments or {})
         if params.name not in INPUT_SCHEMAS:
-            raise MCPError(t.INVALID_PARAMS, texts.unknown_tool(params.name, list(INPUT_SCHEMAS)))
+            raise MCPError(t.INVALID_PARAMS, tool_texts.unknown_tool(params.name, list(INPUT_SCHEMAS)))
         reply = await self._reply(ctx, params.name, params.arguments or {}, run)
         if not wants_structured(ctx, self.settings.structured_content):
             reply = replace(reply, structured=None)
@@ -236,7 +237,7 @@ class BrokerServer:
         except NoSessionError as error:
             return Reply(str(error), is_error=True)
         if handle is None and new is None and isinstance(named, str) and named.strip():
-            return replace(reply, text=f"{reply.text}\n{texts.no_handle(named)}")
+            return replace(reply, text=f"{reply.text}\n{tool_texts.no_handle(named)}")
         return reply
 
     async def _execute(
@@ -252,9 +253,9 @@ class BrokerServer:
             try:
                 reply = await self.runs.perform(work, surface.owner)
             except NoRoomError:
-                reply = Reply(texts.TOO_MANY_RUNS, is_error=True)
+                reply = Reply(tool_texts.TOO_MANY_RUNS, is_error=True)
             except DrainingError as error:
-                reply = Reply(texts.SHUT_DOWN if error.has_begun else texts.SHUTTING_DOWN, is_error=True)
+                reply = Reply(tool_texts.SHUT_DOWN if error.has_begun else tool_texts.SHUTTING_DOWN, is_error=True)
             finally:
                 notices.close()
         return reply

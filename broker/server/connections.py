@@ -17,7 +17,7 @@ from starlette.responses import JSONResponse, Response
 from broker.room import gives_way
 from broker.server.identity import SESSION_HEADER, principal_of_request
 from broker.server.request_values import received_again
-from broker.surface import texts
+from broker.texts import tool_texts
 from broker.value_count import values_in
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ _RESUMED_FROM = b"last-event-id"
 _LARGE = (
     f"A request without Mcp-Session-Id opens a session, and may have {OPENING_BYTES} bytes and {OPENING_VALUES} values"
 )
-_FULL = {"jsonrpc": "2.0", "id": None, "error": {"code": -32603, "message": texts.TOO_MANY_SESSIONS}}
+_FULL = {"jsonrpc": "2.0", "id": None, "error": {"code": -32603, "message": tool_texts.TOO_MANY_SESSIONS}}
 
 
 class Connections:

@@ -19,7 +19,7 @@ from mcp.server.auth.provider import principal_components
 from mcp.types.version import MODERN_PROTOCOL_VERSIONS
 
 from broker.room import gives_way
-from broker.surface import texts
+from broker.texts import tool_texts
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -49,7 +49,7 @@ class UnknownSessionError(NoSessionError):
 
     def __init__(self, handle: str) -> None:
         """Say which handle."""
-        super().__init__(texts.unknown_session(handle))
+        super().__init__(tool_texts.unknown_session(handle))
 
 
 class TooManySessionsError(NoSessionError):
@@ -57,7 +57,7 @@ class TooManySessionsError(NoSessionError):
 
     def __init__(self) -> None:
         """Say so."""
-        super().__init__(texts.TOO_MANY_SESSIONS)
+        super().__init__(tool_texts.TOO_MANY_SESSIONS)
 
 
 @dataclass(slots=True)

@@ -15,8 +15,8 @@ from mcp.types.version import MODERN_PROTOCOL_VERSIONS
 from broker.disclosure import tool_descriptions
 from broker.server.identity import NoSessionError, principal_of_request
 from broker.server.tools_mode import SESSION_KEY
-from broker.surface import texts
 from broker.surface.outputs import TEMPLATE
+from broker.texts import tool_texts
 
 if TYPE_CHECKING:
     from mcp.server import ServerRequestContext
@@ -51,7 +51,7 @@ class Resources:
     ) -> t.ListResourceTemplatesResult:
         """Answer `resources/templates/list`."""
         output = t.ResourceTemplate(
-            uri_template=TEMPLATE, name="run_output", description=texts.OUTPUT_RESOURCE, mime_type="text/plain"
+            uri_template=TEMPLATE, name="run_output", description=tool_texts.OUTPUT_RESOURCE, mime_type="text/plain"
         )
         descriptions = t.ResourceTemplate(
             uri_template=tool_descriptions.TEMPLATE,
@@ -79,7 +79,7 @@ class Resources:
         if page is None:
             is_modern = ctx.protocol_version in MODERN_PROTOCOL_VERSIONS
             code = t.INVALID_PARAMS if is_modern else NOT_FOUND_BEFORE_2026
-            raise MCPError(code, texts.no_resource(params.uri), {"uri": params.uri})
+            raise MCPError(code, tool_texts.no_resource(params.uri), {"uri": params.uri})
         contents = t.TextResourceContents(uri=params.uri, mime_type="text/plain", text=page)
         return t.ReadResourceResult(contents=[contents])
 

@@ -27,8 +27,8 @@ from broker.disclosure.tool_details import definition, described, hints_of
 from broker.errors import UnavailableError
 from broker.search.cursors import cursor_at, offset_of
 from broker.server.offered_names import OfferedNames
-from broker.surface import texts
 from broker.surface.definitions import DETAILS, INPUT_SCHEMAS, SEARCH
+from broker.texts import tool_texts
 from codegen.plain_text import one_line
 
 if TYPE_CHECKING:
@@ -78,7 +78,7 @@ class ToolsMode:
     @property
     def instructions(self) -> str:
         """What the server tells its clients at first."""
-        return SYSTEM_PROMPT + (texts.DESCRIBED_FROM_THE_START if self._broker.may_describe_all else "")
+        return SYSTEM_PROMPT + (tool_texts.DESCRIBED_FROM_THE_START if self._broker.may_describe_all else "")
 
     async def listing(self, cursor: str | None) -> tuple[list[dict[str, Any]], str | None]:
         """Return a page of `tools/list`, and the cursor of the next.
@@ -127,7 +127,7 @@ class ToolsMode:
             if self._names.entry(name) is not None and qualified in details.definitions:
                 document[name] = described(details.definitions[qualified], name)
             elif qualified in details.left:
-                document[name] = {"error": texts.READ_NEXT}
+                document[name] = {"error": tool_texts.READ_NEXT}
             elif qualified in details.unavailable:
                 document[name] = {"error": details.unavailable[qualified], "available_tools": []}
             else:
@@ -139,7 +139,7 @@ class ToolsMode:
                     is_ambiguous=qualified in details.ambiguous,
                     is_withdrawn=qualified in details.withdrawn,
                 )
-        return document | {name: {"error": texts.READ_NEXT} for name in selection.tools[MOST_TOOLS:]}
+        return document | {name: {"error": tool_texts.READ_NEXT} for name in selection.tools[MOST_TOOLS:]}
 
     async def answer(
         self,
@@ -164,7 +164,7 @@ class ToolsMode:
         if name in _SCHEMAS:
             fault = first_fault(arguments, _SCHEMAS[name], unchecked=TOO_LARGE)
             if fault is not None:
-                return _text(texts.wrong_arguments(name, fault), is_error=True)
+                return _text(tool_texts.wrong_arguments(name, fault), is_error=True)
         if name == DETAILS:
             names = tuple(dict.fromkeys(arguments["tools"]))
             answer = _text(json.dumps(await self.read(session, Selection(names, None)), ensure_ascii=False))
@@ -179,7 +179,7 @@ class ToolsMode:
         except UnavailableError as error:
             return _text(str(error), is_error=True)
         except ValueError as error:
-            return _text(texts.wrong_arguments(one_line(name, 200), str(error)), is_error=True)
+            return _text(tool_texts.wrong_arguments(one_line(name, 200), str(error)), is_error=True)
         if result.failed is not None and result.failed.kind == "ToolDescriptionRequired":
             qualified = self._names.qualified(name)
             # Its offered name is short, whatever the client has called it by.
@@ -192,14 +192,14 @@ class ToolsMode:
         offered = self._names.by_tool()
         near = [offered.get(one, one) for one in error.suggestions]
         if error.is_ambiguous:
-            return texts.several_offered(error.name, near)
-        return texts.not_offered(error.name, near, is_withdrawn=error.is_withdrawn)
+            return tool_texts.several_offered(error.name, near)
+        return tool_texts.not_offered(error.name, near, is_withdrawn=error.is_withdrawn)
 
 
 def _head_tool(name: str) -> dict[str, Any]:
     if name == CALL:
-        return {"name": CALL, "description": texts.CALL_TOOL, "inputSchema": _CALL_SCHEMA}
-    described = texts.TOOLS_MODE_DESCRIPTIONS[name]
+        return {"name": CALL, "description": tool_texts.CALL_TOOL, "inputSchema": _CALL_SCHEMA}
+    described = tool_texts.TOOLS_MODE_DESCRIPTIONS[name]
     return {
         "name": name,
         "description": described,
@@ -244,7 +244,7 @@ def _text(text: str, *, is_error: bool = False) -> dict[str, Any]:
 
 def _with_session(answer: dict[str, Any], handle: str) -> dict[str, Any]:
     """Tell the model of its session as well: many clients do not pass on what they are told in `_meta`."""
-    told = {"type": "text", "text": texts.session_of_calls(handle, CALL)}
+    told = {"type": "text", "text": tool_texts.session_of_calls(handle, CALL)}
     return {**answer, "content": [*answer["content"], told]}
 
 

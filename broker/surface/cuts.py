@@ -9,9 +9,9 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
-from broker.surface import run_texts
 from broker.surface.outputs import output_uri
 from broker.surface.token_room import TokenRoom
+from broker.texts import run_texts
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -1,7 +1,7 @@
 """The three tools of the surface as data, in the forms that model APIs want.
 
-Above: dispatch.py, the MCP server, embedding programs. Below: texts.py. Names, order, texts and schemas never depend on
-what is connected: the prompt caches of clients stay valid.
+Above: dispatch.py, the MCP server, embedding programs. Below: tool_texts.py. Names, order, texts and schemas never
+depend on what is connected: the prompt caches of clients stay valid.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 import copy
 from typing import TYPE_CHECKING, Any, Literal
 
-from broker.surface import texts
+from broker.texts import tool_texts
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -45,8 +45,8 @@ INPUT_SCHEMAS: Mapping[str, dict[str, Any]] = {
     EXECUTE: _object(
         ["code"],
         code=_STRING,
-        timeout={"type": "number", "description": texts.TIMEOUT},
-        session={"type": "string", "description": texts.SESSION},
+        timeout={"type": "number", "description": tool_texts.TIMEOUT},
+        session={"type": "string", "description": tool_texts.SESSION},
     ),
 }
 
@@ -96,7 +96,7 @@ def tool_definitions(api: ToolFormat = "mcp") -> list[Any]:
 
 
 def _described(name: str) -> dict[str, Any]:
-    return {"name": name, "description": texts.DESCRIPTIONS[name]}
+    return {"name": name, "description": tool_texts.DESCRIPTIONS[name]}
 
 
 def _schema(name: str) -> dict[str, Any]:

@@ -19,13 +19,13 @@ from broker.runs.script_check import stops
 from broker.runs.watching import Watching
 from broker.search import Detail, Filters, Mode, SearchRequest
 from broker.search.pages import MOST
-from broker.surface import run_texts, texts
 from broker.surface.definitions import DETAILS, EXECUTE, INPUT_SCHEMAS, SEARCH
 from broker.surface.outputs import OUTPUT_TOKENS, KeptOutputs
 from broker.surface.replies import Draft, Reply
-from broker.surface.run_texts import LONGEST_SECONDS
 from broker.surface.sent_arguments import plain_arguments
 from broker.surface.sent_code import plain_code
+from broker.texts import run_texts, tool_texts
+from broker.texts.run_texts import LONGEST_SECONDS
 from broker.tiers.items import category_line, hot_line, summary_line
 from broker.tiers.pages import compact
 from broker.tiers.tiers import HOT_TOOLS
@@ -85,14 +85,14 @@ class Surface:
         """
         schema = INPUT_SCHEMAS.get(name)
         if schema is None:
-            return Reply(texts.unknown_tool(name, list(INPUT_SCHEMAS)), is_error=True)
+            return Reply(tool_texts.unknown_tool(name, list(INPUT_SCHEMAS)), is_error=True)
         given = plain_arguments(arguments, schema)
         if given is None:
-            return Reply(texts.wrong_arguments(name, "its arguments are not a JSON object"), is_error=True)
+            return Reply(tool_texts.wrong_arguments(name, "its arguments are not a JSON object"), is_error=True)
         if (fault := first_fault(given, schema, unchecked=TOO_LARGE)) is not None:
             has_right_names = set(schema.get("required", ())) <= given.keys() <= schema["properties"].keys()
             takes = [] if has_right_names else list(schema["properties"])
-            return Reply(texts.wrong_arguments(name, fault, takes), is_error=True)
+            return Reply(tool_texts.wrong_arguments(name, fault, takes), is_error=True)
         if name == SEARCH:
             browsed = given.get("category") == ALL
             return self._categories(given) if browsed else await self._page(given)
@@ -104,7 +104,7 @@ class Surface:
         if given.get("limit", MOST) <= MOST:
             return await self._search(given)
         reply = await self._search(given | {"limit": MOST})
-        return replace(reply, text=f"{reply.text}\n{texts.shorter_page(MOST)}")
+        return replace(reply, text=f"{reply.text}\n{tool_texts.shorter_page(MOST)}")
 
     async def _search(self, given: dict[str, Any]) -> Reply:
         try:
@@ -123,7 +123,7 @@ class Surface:
             is_hot = _is_hot(request, given)
             page = await self.session.search(replace(request, limit=HOT_TOOLS) if is_hot else request)
         except SearchError as error:
-            return Reply(texts.wrong_arguments(SEARCH, str(error).rstrip(".")), is_error=True)
+            return Reply(tool_texts.wrong_arguments(SEARCH, str(error).rstrip(".")), is_error=True)
         if page.to_describe:
             return await self._in_full(request, page)
         lines = self._lines(request, page, is_hot=is_hot)
@@ -131,7 +131,7 @@ class Surface:
         if not (lines or page.unknown):
             lines = [_nothing(given, page)]
         if page.tools and request.browses and request.cursor is None and self.session.describes_all:
-            lines.append(texts.described_now(self.session.undescribed))
+            lines.append(tool_texts.described_now(self.session.undescribed))
         return self._reply("\n".join([*lines, *_below(request, page, shown)]))
 
     def _lines(self, request: SearchRequest, page: SearchPage, *, is_hot: bool) -> list[str]:
@@ -146,11 +146,11 @@ class Surface:
         try:
             page = self.session.tiers.categories(given.get("cursor"))
         except SearchError as error:
-            return Reply(texts.wrong_arguments(SEARCH, str(error).rstrip(".")), is_error=True)
-        more = [texts.next_categories(page.next_cursor)] if page.next_cursor is not None else []
+            return Reply(tool_texts.wrong_arguments(SEARCH, str(error).rstrip(".")), is_error=True)
+        more = [tool_texts.next_categories(page.next_cursor)] if page.next_cursor is not None else []
         unused = [name for name, value in given.items() if name not in _OF_CATEGORIES and str(value).strip()]
-        below = f"\n{texts.only_categories(given, unused)}" if unused else ""
-        nothing = texts.list_ended(given) if "cursor" in given else texts.NO_CATEGORIES
+        below = f"\n{tool_texts.only_categories(given, unused)}" if unused else ""
+        nothing = tool_texts.list_ended(given) if "cursor" in given else tool_texts.NO_CATEGORIES
         return self._reply(("\n".join([*map(category_line, page.items), *more]) or nothing) + below)
 
     async def _in_full(self, request: SearchRequest, page: SearchPage) -> Reply:
@@ -164,7 +164,7 @@ class Surface:
         held, details = await self.session.describe_a_page(page.to_describe)
         if details.retry_after_seconds:
             return self._reply(_stubs(details), is_error=True)
-        too_long = [texts.too_long(held.too_long)] if held.too_long else []
+        too_long = [tool_texts.too_long(held.too_long)] if held.too_long else []
         below = "\n".join([*too_long, *_below(request, page, len(held.names) + len(held.too_long))])
         return self._reply(
             "\n\n".join(filter(None, [_stubs(details), below])), is_error=not (details.described or held.too_long)
@@ -172,18 +172,18 @@ class Surface:
 
     async def _details(self, names: list[str]) -> Reply:
         if not names:
-            return Reply(texts.wrong_arguments(DETAILS, "tools: name at least one, as server.tool"), is_error=True)
+            return Reply(tool_texts.wrong_arguments(DETAILS, "tools: name at least one, as server.tool"), is_error=True)
         asked = list(dict.fromkeys(names))
         details = await self.session.get_tool_details(asked[:_MOST_TOOLS], within_a_page=True)
         left = [*details.left, *asked[_MOST_TOOLS:]]
-        parts = [_stubs(details), *([texts.next_fetch(left)] if left and not details.retry_after_seconds else [])]
+        parts = [_stubs(details), *([tool_texts.next_fetch(left)] if left and not details.retry_after_seconds else [])]
         return self._reply("\n\n".join(filter(None, parts)), is_error=not details.described)
 
     async def _execute(self, given: dict[str, Any], watching: Watching) -> Reply:
         code, seconds = plain_code(given["code"]), given.get("timeout")
         fault = _unusable(code, seconds)
         if fault is not None:
-            return Reply(texts.wrong_arguments(EXECUTE, fault), is_error=True)
+            return Reply(tool_texts.wrong_arguments(EXECUTE, fault), is_error=True)
         limits = self.limits or self.session.limits
         if seconds is not None:
             limits = replace(limits, wall_seconds=float(min(seconds, LONGEST_SECONDS)))
@@ -263,7 +263,7 @@ class Surface:
         return reply
 
     def _reply(self, text: str, *, is_error: bool = False) -> Reply:
-        handle = f"\n{texts.new_session(self.handle)}" if self.handle is not None else ""
+        handle = f"\n{tool_texts.new_session(self.handle)}" if self.handle is not None else ""
         return Reply(text + handle, is_error=is_error)
 
 
@@ -275,20 +275,20 @@ def _is_hot(request: SearchRequest, given: Mapping[str, Any]) -> bool:
 def _below(request: SearchRequest, page: SearchPage, shown: int) -> list[str]:
     """Return what is said below the first tools of a page: what went otherwise than asked, and where the next are."""
     cursor = page.next_cursor if shown == len(page.tools) else request.cursor_after(shown)
-    return [*page.notes, *([texts.next_page(cursor)] if cursor else [])]
+    return [*page.notes, *([tool_texts.next_page(cursor)] if cursor else [])]
 
 
 def _nothing(given: dict[str, Any], page: SearchPage) -> str:
     if "cursor" in given:
-        return texts.list_ended(given)
-    return texts.nothing_found(given, page.excluded_by, says_why=bool(page.notes))
+        return tool_texts.list_ended(given)
+    return tool_texts.nothing_found(given, page.excluded_by, says_why=bool(page.notes))
 
 
 def _stubs(details: ToolDetails) -> str:
     """Return the stubs of a fetch, and why others are not among them."""
-    parts = [texts.imports(details.namespaces), details.source] if details.described else []
+    parts = [tool_texts.imports(details.namespaces), details.source] if details.described else []
     refused, asked = ([name for name, one in details.outlooks.items() if one == said] for said in ("refused", "asked"))
-    said = [*parts, texts.outlook(refused, asked), texts.not_described(details)]
+    said = [*parts, tool_texts.outlook(refused, asked), tool_texts.not_described(details)]
     return "\n\n".join(part.rstrip() for part in said if part)
 
 

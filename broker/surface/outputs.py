@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 from urllib.parse import parse_qs, urlsplit
 
 from broker.room import gives_way
-from broker.surface import run_texts
 from broker.surface.token_room import TokenRoom
+from broker.texts import run_texts
 from broker.tiers.tokens import token_counter
 
 if TYPE_CHECKING:

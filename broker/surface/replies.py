@@ -10,10 +10,10 @@ import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from broker.surface import run_texts, texts
 from broker.surface.cuts import Cuts
 from broker.surface.outputs import output_uri
 from broker.surface.token_room import TokenRoom
+from broker.texts import run_texts, tool_texts
 from broker.tiers.tokens import token_counter
 
 if TYPE_CHECKING:
@@ -149,7 +149,7 @@ def _below(result: ExecutionResult, session: str | None) -> str:
         refused = [run_texts.REFUSED] if result.is_refused else []
         made = "\n".join([*refused, run_texts.already_made(result.calls)])
     left_out = run_texts.not_displayed(result.not_displayed) if result.not_displayed else ""
-    handle = texts.new_session(session) if session is not None else ""
+    handle = tool_texts.new_session(session) if session is not None else ""
     return "\n".join(filter(None, (left_out, made, handle)))
 
 

@@ -1,6 +1,6 @@
 """`search_tools`: a search of the catalog that knows of servers which are down, asleep or still connecting.
 
-Above: sessions.py. Below: search_notes.py, the catalog's search, and the owner tasks of the servers. A lazy server
+Above: sessions.py. Below: search_texts.py, the catalog's search, and the owner tasks of the servers. A lazy server
 that a search names, by itself or by a category that may have tools of it, or whose line says something of the query, is
 connected first; the others are named. Nothing is described by a search: a page at detail `full` says which tools it was
 asked for.
@@ -19,7 +19,7 @@ from broker.search.pages import Filters, Mode
 from broker.search.queries import QUERY_CHARACTERS
 from broker.search.stop_words import stop_stems
 from broker.search.words import stems
-from broker.tools import search_notes
+from broker.texts import search_texts
 from broker.tools.near_names import unknown_name
 from broker.upstreams.upstreams import all_needed
 
@@ -84,7 +84,7 @@ class Finder:
         if category not in self._categories.members():
             for name in (upstream.name for upstream in self._unseen_in(category)):
                 problem = problem_behind(name, self._catalog, self._upstreams)
-                raise UnavailableError(name, f"{problem}." if problem else search_notes.still_connecting([name]))
+                raise UnavailableError(name, f"{problem}." if problem else search_texts.still_connecting([name]))
 
     def _servers(self, request: SearchRequest) -> tuple[tuple[str, ...] | None, list[str]]:
         """Return the servers that are meant, which may be named as scripts name them, and what is said of others."""
@@ -129,20 +129,20 @@ class Finder:
         found = {spec.server for spec in page.tools}
         for status in (upstream.status for upstream in woken):
             if status.tool_count and status.name not in found:
-                yield search_notes.woken_for_nothing(status)
+                yield search_texts.woken_for_nothing(status)
 
     def _about_servers(self, asked: Iterable[str]) -> Iterator[str]:
         statuses = [self._upstreams[name].status for name in asked if name in self._upstreams]
         down = [status for status in statuses if status.problem]
-        yield from map(search_notes.down, down[: search_notes.NAMED])
-        if len(down) > search_notes.NAMED:
-            yield search_notes.more_down(len(down) - search_notes.NAMED)
+        yield from map(search_texts.down, down[: search_texts.NAMED])
+        if len(down) > search_texts.NAMED:
+            yield search_texts.more_down(len(down) - search_texts.NAMED)
         slow = [status.name for status in statuses if status.state == "connecting" and not status.problem]
         if slow:
-            yield search_notes.still_connecting(slow)
+            yield search_texts.still_connecting(slow)
         asleep = [status for status in statuses if status.is_unseen]
         if asleep:
-            yield search_notes.asleep(asleep)
+            yield search_texts.asleep(asleep)
 
     def _about_category(self, request: SearchRequest) -> list[str]:
         category = request.filters.category
@@ -156,7 +156,7 @@ class Finder:
             return
         members, asleep = self._categories.members(), self._categories.asleep()
         if len({*members, *asleep}) >= _LEAST:
-            yield search_notes.categories(members, asleep)
+            yield search_texts.categories(members, asleep)
 
 
 def _is_starting(status: ServerStatus) -> bool:

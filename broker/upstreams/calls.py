@@ -15,7 +15,6 @@ from mcp import MCPError
 from mcp.types import CONNECTION_CLOSED, INVALID_REQUEST, REQUEST_TIMEOUT
 from pydantic import ValidationError
 
-from broker.calls import call_texts
 from broker.calls.tool_results import is_error
 from broker.errors import (
     CallTimeoutError,
@@ -26,6 +25,7 @@ from broker.errors import (
     UnavailableError,
 )
 from broker.logging import logger
+from broker.texts import call_texts
 from broker.upstreams.child_messages import TOO_LARGE
 from broker.upstreams.connection import AnswerLostError, NotExecutedError
 from broker.upstreams.http_answers import UNREACHED

@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any
 from mcp import MCPError
 from pydantic import ValidationError
 
-from broker.calls import call_texts
 from broker.disclosure.tool_descriptions import (
     DESCRIPTION_REQUIRED,
     MOST_TOOLS,
@@ -25,6 +24,7 @@ from broker.disclosure.tool_descriptions import (
     uri_of,
 )
 from broker.errors import UnavailableError
+from broker.texts import call_texts
 from broker.upstreams.listing import spec_of
 from codegen import ToolSpec
 from codegen.plain_text import paragraph

@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Any
 import anyio
 from mcp.types.version import MODERN_PROTOCOL_VERSIONS
 
-from broker.calls import call_texts
 from broker.errors import UnavailableError
 from broker.logging import logger
+from broker.texts import call_texts
 from broker.upstreams.back_off import BackOff
 from broker.upstreams.calls import Calls
 from broker.upstreams.connecting import InProcessServer, connect

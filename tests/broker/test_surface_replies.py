@@ -14,10 +14,11 @@ from mcp.server import MCPServer
 from broker import Broker
 from broker.calls.attempts import CallRecord
 from broker.runs.envelope import ExecutionResult, StoppedBy
-from broker.surface import KeptOutputs, run_texts
+from broker.surface import KeptOutputs
 from broker.surface.outputs import output_uri
 from broker.surface.replies import Draft, Reply
 from broker.surface.token_room import TokenRoom
+from broker.texts import run_texts
 from broker.tiers import TokenCounter, token_counter
 from broker.tiers.tokens import ESTIMATE
 

@@ -23,22 +23,20 @@ from broker.authorization.grants import GrantBook
 from broker.authorization.policy import Policy
 from broker.authorization.policy_config import Rule
 from broker.authorization.waiting import nobody_answers
-from broker.calls import call_texts
 from broker.calls.attempts import CallRecord, Status
 from broker.calls.call_failures import failed_at_server, quoted
 from broker.disclosure import tool_descriptions
 from broker.disclosure.disclosure import fetched_too_often
 from broker.disclosure.tool_details import ToolDetails
 from broker.errors import RunInterruptedError, SearchError, ToolRejectedError
-from broker.runs import hint_texts
 from broker.runs.envelope import StoppedBy
 from broker.runs.script_check import mistakes_listed, not_started, unreadable
 from broker.search.pages import Detail, SearchRequest
 from broker.search.patterns import matching
-from broker.surface import dispatch, run_texts, texts
-from broker.surface.texts import MESSAGE_CHARACTERS
+from broker.surface import dispatch
+from broker.texts import call_texts, hint_texts, run_texts, search_texts, tool_texts
+from broker.texts.tool_texts import MESSAGE_CHARACTERS
 from broker.tiers.items import category_item, category_line
-from broker.tools import search_notes
 from broker.tools.catalog import CatalogEntry
 from broker.tools.near_names import unknown_name
 from broker.upstreams.server_status import ServerStatus
@@ -52,7 +50,7 @@ from tests.broker import written_texts
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-MODULES = (texts, run_texts, call_texts, hint_texts)
+MODULES = (tool_texts, run_texts, call_texts, hint_texts, search_texts)
 SNAPSHOT = Path(__file__).with_name("surface_texts.txt")
 LONG = "x" * 5_000
 HOSTILE = f"\x1b[31m\n\n{LONG}\u202e"
@@ -90,7 +88,7 @@ def several(name: str) -> ToolDetails:
 
 
 CASES = {
-    "instructions": lambda name: texts.instructions([name, "memory"]),
+    "instructions": lambda name: tool_texts.instructions([name, "memory"]),
     "calls_line": lambda name: run_texts.calls_line([*calls(3), *calls(1), *calls(1, name)]),
     "already_made": lambda name: run_texts.already_made([*calls(20, name)] if name == HOSTILE else calls(2)),
     "stopped": lambda name: run_texts.stopped(StoppedBy(limit="wall_seconds", amount=30)),  # noqa: ARG005  # none in it
@@ -106,40 +104,42 @@ CASES = {
     "page_end": lambda name: run_texts.page_end("resource:///runs/run_1/output?offset=24000"),  # noqa: ARG005
     "past_the_end": lambda name: run_texts.past_the_end(9, "resource:///runs/run_1/output?offset=0"),  # noqa: ARG005
     "not_displayed": lambda name: run_texts.not_displayed(3),  # noqa: ARG005
-    "new_session": lambda name: texts.new_session("s_0123456789abcdef"),  # noqa: ARG005
-    "unknown_session": texts.unknown_session,
-    "no_handle": texts.no_handle,
-    "wrong_arguments": lambda name: texts.wrong_arguments(
+    "new_session": lambda name: tool_texts.new_session("s_0123456789abcdef"),  # noqa: ARG005
+    "unknown_session": tool_texts.unknown_session,
+    "no_handle": tool_texts.no_handle,
+    "wrong_arguments": lambda name: tool_texts.wrong_arguments(
         "execute_code", f"code: {name[:300]} is not of type 'string'"
     ),
-    "wrong_names": lambda name: texts.wrong_arguments(
+    "wrong_names": lambda name: tool_texts.wrong_arguments(
         "execute_code", f"{name[:300]!r} was unexpected", ["code", "timeout", "session"]
     ),
-    "unknown_tool": lambda name: texts.unknown_tool(f"{name}.tool", list(texts.DESCRIPTIONS)),
-    "unknown_tool of no server": lambda name: texts.unknown_tool(name, list(texts.DESCRIPTIONS)),
-    "imports": lambda name: texts.imports(["git", "memory"]),  # noqa: ARG005
-    "not_described": lambda name: texts.not_described(details(name, ("git.git_log",), 30 if name == HOSTILE else 1)),
-    "not_described_several": lambda name: texts.not_described(several(name)),
-    "described_now": lambda name: texts.described_now([name] * (40 if name == HOSTILE else 1)),
-    "outlook": lambda name: texts.outlook([f"{name}.{number}" for number in range(40)], [name, "git.git_push"]),
-    "next_fetch": lambda name: texts.next_fetch([name, *(f"{name}.{number}" for number in range(99))]),
-    "next_fetch of few": lambda name: texts.next_fetch([name]),
-    "nothing_found": lambda name: texts.nothing_found({"query": name}),
-    "nothing_found of all": lambda name: texts.nothing_found({}, says_why=name == HOSTILE),
-    "nothing_found now": lambda name: texts.nothing_found({}, says_why=name != HOSTILE),
-    "nothing_found with filters": lambda name: texts.nothing_found(
+    "unknown_tool": lambda name: tool_texts.unknown_tool(f"{name}.tool", list(tool_texts.DESCRIPTIONS)),
+    "unknown_tool of no server": lambda name: tool_texts.unknown_tool(name, list(tool_texts.DESCRIPTIONS)),
+    "imports": lambda name: tool_texts.imports(["git", "memory"]),  # noqa: ARG005
+    "not_described": lambda name: tool_texts.not_described(
+        details(name, ("git.git_log",), 30 if name == HOSTILE else 1)
+    ),
+    "not_described_several": lambda name: tool_texts.not_described(several(name)),
+    "described_now": lambda name: tool_texts.described_now([name] * (40 if name == HOSTILE else 1)),
+    "outlook": lambda name: tool_texts.outlook([f"{name}.{number}" for number in range(40)], [name, "git.git_push"]),
+    "next_fetch": lambda name: tool_texts.next_fetch([name, *(f"{name}.{number}" for number in range(99))]),
+    "next_fetch of few": lambda name: tool_texts.next_fetch([name]),
+    "nothing_found": lambda name: tool_texts.nothing_found({"query": name}),
+    "nothing_found of all": lambda name: tool_texts.nothing_found({}, says_why=name == HOSTILE),
+    "nothing_found now": lambda name: tool_texts.nothing_found({}, says_why=name != HOSTILE),
+    "nothing_found with filters": lambda name: tool_texts.nothing_found(
         {"query": name, "server": name, "category": name, "annotations": dict.fromkeys(HINTS, True)},
         ["annotations", "category", "server"],
     ),
-    "nothing_found of all with a filter": lambda name: texts.nothing_found({"server": name}, ["server"]),
-    "shorter_page": lambda name: texts.shorter_page(200),  # noqa: ARG005
-    "only_categories": lambda name: texts.only_categories({"category": "*", "query": name}, ["query"]),
-    "list_ended": lambda name: texts.list_ended({"query": name, "cursor": "abc"}),
-    "list_ended of all": lambda name: texts.list_ended({"cursor": name}),
-    "too_long": lambda name: texts.too_long([name, "git.git_log"]),
-    "next_categories": lambda name: texts.next_categories("abc"),  # noqa: ARG005
-    "next_page": lambda name: texts.next_page("abc"),  # noqa: ARG005
-    "no_resource": texts.no_resource,
+    "nothing_found of all with a filter": lambda name: tool_texts.nothing_found({"server": name}, ["server"]),
+    "shorter_page": lambda name: tool_texts.shorter_page(200),  # noqa: ARG005
+    "only_categories": lambda name: tool_texts.only_categories({"category": "*", "query": name}, ["query"]),
+    "list_ended": lambda name: tool_texts.list_ended({"query": name, "cursor": "abc"}),
+    "list_ended of all": lambda name: tool_texts.list_ended({"cursor": name}),
+    "too_long": lambda name: tool_texts.too_long([name, "git.git_log"]),
+    "next_categories": lambda name: tool_texts.next_categories("abc"),  # noqa: ARG005
+    "next_page": lambda name: tool_texts.next_page("abc"),  # noqa: ARG005
+    "no_resource": tool_texts.no_resource,
     "interrupted": lambda name: run_texts.interrupted("run_0123456789abcdef", f"2 calls had been answered. {name}"),
     "not_resumed": run_texts.not_resumed,
 }
@@ -256,16 +256,16 @@ OTHERS = {
     "unknown server, unlike the others": lambda name: unknown_name("server", "zzz", [one_line(name, 200)] * 9),
     "unknown server, of none": lambda name: unknown_name("server", name, []),
     "unknown category": lambda name: unknown_name("category", name, ["issues", "mail"]),
-    "search, a server connected for nothing": lambda name: search_notes.woken_for_nothing(status(name, tool_count=9)),
-    "search, a server down": lambda name: search_notes.down(status(name, problem=f"it ended: {name}", tool_count=9)),
-    "search, a server down, never seen": lambda name: search_notes.down(status(name, problem=f"it ended: {name}")),
-    "search, more down": lambda name: search_notes.more_down(40),  # noqa: ARG005
-    "search, still connecting": lambda name: search_notes.still_connecting([name] * 40),
-    "search, asleep": lambda name: search_notes.asleep([status(name, about=f"about {name}")] * 40),
-    "search, categories": lambda name: search_notes.categories(
+    "woken_for_nothing": lambda name: search_texts.woken_for_nothing(status(name, tool_count=9)),
+    "down": lambda name: search_texts.down(status(name, problem=f"it ended: {name}", tool_count=9)),
+    "down, never seen": lambda name: search_texts.down(status(name, problem=f"it ended: {name}")),
+    "more_down": lambda name: search_texts.more_down(40),  # noqa: ARG005
+    "still_connecting": lambda name: search_texts.still_connecting([name] * 40),
+    "asleep": lambda name: search_texts.asleep([status(name, about=f"about {name}")] * 40),
+    "categories": lambda name: search_texts.categories(
         {f"{one_line(name, 50)}/{number}": [0] * number for number in range(40)}
     ),
-    "search, categories asleep": lambda name: search_notes.categories({"mail": [0]}, [name] * 40),
+    "categories of servers asleep": lambda name: search_texts.categories({"mail": [0]}, [name] * 40),
     "category asleep": lambda name: category_line(category_item(name, (), (), [name] * 40)),
     "search, no detail": lambda name: refused_search(lambda: Detail.parse(f"no {name}")),
     "search, no limit": lambda name: refused_search(SearchRequest(query=name, limit=10**50).offset),
@@ -274,10 +274,12 @@ OTHERS = {
     "search, no annotation": lambda name: refused_search(lambda: dispatch._hints({name: True})),
     "execute_code, no timeout": lambda name: str(dispatch._unusable("1", -1.0) or name),
     "fetched_too_often": lambda name: fetched_too_often(3.0),  # noqa: ARG005
-    "not_offered": lambda name: texts.not_offered(name, [f"git.{one_line(name, 250)}"] * 3),
-    "not_offered and unlike others": lambda name: texts.not_offered(name, [], is_withdrawn=True),
-    "several_offered": lambda name: texts.several_offered(name, [f"{number}.{name[:250]}" for number in range(20)]),
-    "session_of_calls": lambda name: texts.session_of_calls("s_0123456789abcdef", "call_tool"),  # noqa: ARG005
+    "not_offered": lambda name: tool_texts.not_offered(name, [f"git.{one_line(name, 250)}"] * 3),
+    "not_offered and unlike others": lambda name: tool_texts.not_offered(name, [], is_withdrawn=True),
+    "several_offered": lambda name: tool_texts.several_offered(
+        name, [f"{number}.{name[:250]}" for number in range(20)]
+    ),
+    "session_of_calls": lambda name: tool_texts.session_of_calls("s_0123456789abcdef", "call_tool"),  # noqa: ARG005
     "missing_selection": lambda name: message(tool_descriptions.missing_selection([name])),
     "too_many_fetches": lambda name: message(tool_descriptions.too_many_fetches(3.0)),  # noqa: ARG005
     # A tool is offered by at most 130 ASCII characters.
@@ -434,7 +436,7 @@ CONSTANTS = {
     for module in MODULES
     for name, text in vars(module).items()
     if name.isupper() and name[0] != "_" and isinstance(text, str)
-} | texts.DESCRIPTIONS
+} | tool_texts.DESCRIPTIONS
 CONSTANTS |= {name: getattr(tool_descriptions, name) for name in ("WORKFLOW", "SCRIPTS_WORKFLOW", "SYSTEM_PROMPT")}
 
 

@@ -25,7 +25,7 @@ _OF_AUTHORS = frozenset({"TypeError", "RuntimeError", "AssertionError"})
 
 
 def modules() -> list[str]:
-    """Return the paths of all modules, as `broker/calls/call_texts.py`."""
+    """Return the paths of all modules, as `broker/texts/call_texts.py`."""
     found = (path for package in PACKAGES for path in (ROOT / package).rglob("*.py"))
     return sorted(path.relative_to(ROOT).as_posix() for path in found)
 

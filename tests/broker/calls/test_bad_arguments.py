@@ -8,7 +8,7 @@ import pytest
 from typing_extensions import TypedDict
 
 from broker import Broker, Grant
-from broker.surface.texts import MESSAGE_CHARACTERS
+from broker.texts.tool_texts import MESSAGE_CHARACTERS
 
 pytestmark = pytest.mark.anyio
 

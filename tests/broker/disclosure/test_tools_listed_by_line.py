@@ -12,7 +12,7 @@ from broker import Broker, Config, Grant, ServerConfig
 from broker.disclosure.settings import DisclosureSettings
 from broker.errors import SearchError, UnavailableError, UnknownToolError
 from broker.server.tools_mode import ToolsMode
-from broker.surface.texts import ALL_DESCRIBED, described_now
+from broker.texts.tool_texts import ALL_DESCRIBED, described_now
 
 pytestmark = [pytest.mark.anyio, pytest.mark.usefixtures("deadline")]
 

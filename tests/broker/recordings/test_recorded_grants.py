@@ -13,11 +13,11 @@ from broker.audit.chain import entries
 from broker.authorization.choices import Choice, answers_of
 from broker.authorization.kept_grants import KeptGrants
 from broker.authorization.predicates import Predicate
-from broker.calls.call_texts import taken_back
 from broker.recordings.journal.recorded_grants import grants_given_back
 from broker.recordings.keeping.recordings import Recordings
 from broker.recordings.keeping.transfer import export, import_file, load
 from broker.recordings.settings import RecordingSettings
+from broker.texts.call_texts import taken_back
 
 pytestmark = pytest.mark.anyio
 

@@ -8,8 +8,8 @@ import pytest
 from mcp.server.mcpserver import Image
 
 from broker import Broker, Grant
-from broker.runs import hint_texts
 from broker.surface.sent_code import plain_code
+from broker.texts import hint_texts
 
 pytestmark = pytest.mark.anyio
 

@@ -11,7 +11,7 @@ import pytest
 
 from broker import Broker, Config, Grant
 from broker.runs.script_check import SYNTAX, stops
-from broker.surface.texts import MESSAGE_CHARACTERS
+from broker.texts.tool_texts import MESSAGE_CHARACTERS
 from codegen import CheckerError, Diagnostic, TypeChecker
 
 pytestmark = pytest.mark.anyio

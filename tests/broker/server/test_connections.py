@@ -12,7 +12,7 @@ from mcp.client.streamable_http import streamable_http_client
 
 from broker import Broker
 from broker.server import BrokerServer, ServeSettings, asking
-from broker.surface import texts
+from broker.texts import tool_texts
 from tests.broker.server.principals import PING, TOKENS, as_principal, opened
 
 pytestmark = pytest.mark.anyio
@@ -100,8 +100,8 @@ async def test_no_name_that_a_caller_makes_up_leads_into_the_session_of_another(
         foreign = await his.call_tool("execute_code", {"code": ADD, "session": handle})
         own = await hers.call_tool("execute_code", {"code": ADD, "session": handle})
     assert made_up.content[0].text.startswith("ToolDescriptionRequired")
-    assert made_up.content[0].text.endswith(texts.no_handle(name))
-    assert (foreign.is_error, foreign.content[0].text) == (True, texts.unknown_session(handle))
+    assert made_up.content[0].text.endswith(tool_texts.no_handle(name))
+    assert (foreign.is_error, foreign.content[0].text) == (True, tool_texts.unknown_session(handle))
     assert own.structured_content["value"] == 3
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import anyio
 import pytest
 
-from broker.surface import texts
+from broker.texts import tool_texts
 
 pytestmark = pytest.mark.anyio
 
@@ -35,7 +35,7 @@ async def test_a_name_that_a_model_makes_up_is_its_usual_session(connected, name
         other = await begin(client)
         undescribed = await client.call_tool("execute_code", {"code": ADD, "session": other})
     assert (own.is_error, named.is_error, undescribed.is_error) == (False, False, True)
-    assert named.content[0].text == f"{own.content[0].text}\n{texts.no_handle(name)}"
+    assert named.content[0].text == f"{own.content[0].text}\n{tool_texts.no_handle(name)}"
 
 
 @pytest.mark.parametrize("name", ["", " "])
@@ -52,7 +52,7 @@ async def test_the_longest_idle_session_gives_way_to_a_new_one(connected):
         assert not (await client.call_tool("execute_code", {"code": "1", "session": first})).is_error
         third = await begin(client)
         gone = await client.call_tool("execute_code", {"code": "1", "session": second})
-        assert (gone.is_error, gone.content[0].text) == (True, texts.unknown_session(second))
+        assert (gone.is_error, gone.content[0].text) == (True, tool_texts.unknown_session(second))
         for kept in (first, third):
             assert not (await client.call_tool("execute_code", {"code": "1", "session": kept})).is_error
 
@@ -68,6 +68,6 @@ async def test_a_session_in_which_a_script_runs_gives_way_to_none(connected, sta
         tasks.start_soon(client.call_tool, "execute_code", {"code": "from tools import desk\nawait desk.wait()"})
         await started.wait()
         refused = await client.call_tool("execute_code", {"code": "1", "session": "new"})
-        assert (refused.is_error, refused.content[0].text) == (True, texts.TOO_MANY_SESSIONS)
+        assert (refused.is_error, refused.content[0].text) == (True, tool_texts.TOO_MANY_SESSIONS)
         assert not (await client.call_tool("execute_code", {"code": "1"})).is_error
         tasks.cancel_scope.cancel()

@@ -14,7 +14,7 @@ from trio.testing import MockClock
 
 from broker.server import app, identity
 from broker.server.identity import NEW, SessionKeeper
-from broker.surface import texts
+from broker.texts import tool_texts
 
 if TYPE_CHECKING:
     from broker.sessions import Session
@@ -80,7 +80,7 @@ async def test_after_an_hour_without_use_a_handle_is_of_no_session(connected, cl
         clock.pass_minutes(61)
         gone = await client.call_tool("execute_code", {"code": "1", "session": handle})
     assert not kept.is_error
-    assert (gone.is_error, gone.content[0].text) == (True, texts.unknown_session(handle))
+    assert (gone.is_error, gone.content[0].text) == (True, tool_texts.unknown_session(handle))
 
 
 async def test_requests_look_for_idle_sessions_once_in_ten_minutes(served, mode, clock):

@@ -14,7 +14,8 @@ from mcp import Client, MCPError
 from broker import Broker, BrokerServer, Grant
 from broker.runs.envelope import ExecutionResult
 from broker.server.unforeseen import UNFORESEEN
-from broker.surface import texts, tool_definitions
+from broker.surface import tool_definitions
+from broker.texts import tool_texts
 from broker.tiers import token_counter
 
 pytestmark = pytest.mark.anyio
@@ -344,9 +345,9 @@ async def test_runs_beyond_the_bound_wait_and_beyond_that_are_refused(connected,
             await answered.wait()
             tasks.cancel_scope.cancel()
         # The server gives the places back when it has heard of the cancellation.
-        while (answer := (await run(client, "2")).content[0].text) == texts.TOO_MANY_RUNS:
+        while (answer := (await run(client, "2")).content[0].text) == tool_texts.TOO_MANY_RUNS:
             await anyio.lowlevel.checkpoint()
-    assert (answer, answers) == ("2", [texts.TOO_MANY_RUNS])
+    assert (answer, answers) == ("2", [tool_texts.TOO_MANY_RUNS])
 
 
 async def test_a_server_that_is_told_to_end_stops_its_runs_and_reports_them(served, mode, started):

@@ -19,7 +19,7 @@ from mcp.server import MCPServer
 from broker import Broker, Config, Grant
 from broker.disclosure.settings import DisclosureSettings
 from broker.server import BrokerServer, ServeSettings
-from broker.surface.texts import ALL_DESCRIBED, READ_NEXT
+from broker.texts.tool_texts import ALL_DESCRIBED, READ_NEXT
 from broker.tiers import Tier, token_counter
 from broker.tiers.pages import BUDGETS
 

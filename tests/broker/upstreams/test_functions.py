@@ -22,7 +22,7 @@ from pydantic import BaseModel, ConfigDict, Field, computed_field
 from typing_extensions import TypedDict
 
 from broker import Broker, Form, FormReply, Grant, Question, tool_definitions
-from broker.surface import texts
+from broker.texts import tool_texts
 
 if TYPE_CHECKING:
     from anthropic.types import ToolParam
@@ -318,5 +318,7 @@ def test_the_definitions_leave_a_reserve_within_the_500_tokens_promised(api, enc
     ["server_number_{}", "my-server-{}", "srv_{}_prod", "team-{}-github", "k8s-eu-w1-p7a{}", "x7q{}z2w4k1", "日本語{}"],
 )
 def test_the_instructions_cost_a_model_less_than_150_tokens(shape, count, encoding):
-    text = texts.instructions([shape.format(number) for number in range(count)]) + texts.DESCRIBED_FROM_THE_START
+    text = (
+        tool_texts.instructions([shape.format(number) for number in range(count)]) + tool_texts.DESCRIBED_FROM_THE_START
+    )
     assert len(encoding.encode(text)) < 150

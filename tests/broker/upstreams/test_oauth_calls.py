@@ -12,8 +12,8 @@ from starlette.responses import JSONResponse, Response, StreamingResponse
 from starlette.routing import Route
 
 from broker import ServerConfig
-from broker.calls.call_texts import refused_by_http
 from broker.errors import CallTimeoutError, UnavailableError
+from broker.texts.call_texts import refused_by_http
 from broker.upstreams.kept_tokens import KeptTokens
 from broker.upstreams.oauth_settings import OAuthClient
 from tests.http_apps import bound_socket, serving, url_of

@@ -1,8 +1,8 @@
 """What scripts are told of calls that do not come about or do not end well. Nothing here decides anything.
 
 Above: preparation.py, tool_calls.py, script_functions.py and upstream.py. Below: nothing. Each text says what happened,
-what was sent, and what to do next. What a failed script may have meant is in runs/hint_texts.py, what replies around a
-script say in surface/run_texts.py, what a decision says beside it. tests/broker/surface_texts.txt has them all.
+what was sent, and what to do next. What a failed script may have meant is in texts/hint_texts.py, what replies around a
+script say in texts/run_texts.py, what a decision says beside it. tests/broker/surface_texts.txt has them all.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """The texts about tools that models read, in definitions and in replies. Nothing here decides anything.
 
-Above: the other modules of this package; run_texts.py is what they read of a run. Below: call_texts.py. Each text says
+Above: the surface and the MCP server; run_texts.py is what they read of a run. Below: call_texts.py. Each text says
 what happened, what was and was not executed, and what to do next, in less than 800 characters, the script's own output
 aside. Words of a server stand in quotes, bounded, with the server's name.
 """
@@ -10,8 +10,8 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
-from broker.calls.call_texts import fetch_request, search_request
 from broker.errors import WITHDRAWN
+from broker.texts.call_texts import fetch_request, search_request
 from broker.tiers.tokens import estimate
 from codegen.plain_text import counted, few, one_line, that_fit
 

@@ -1,6 +1,6 @@
 """The texts about runs that a model reads: how one ended, what it called, why it could not begin or go on.
 
-Above: dispatch.py, replies.py, outputs.py. Below: nothing. Written as texts.py says.
+Above: dispatch.py, replies.py, outputs.py. Below: nothing. Written as tool_texts.py says.
 """
 
 from __future__ import annotations
