@@ -25,9 +25,17 @@ SECONDS = 120
 
 PROGRAMS = {
     "Python SDK 1": [str(PYTHON_V1), str(CLIENTS / "python_v1.py")],
+    "Python SDK 2": [sys.executable, str(CLIENTS / "python_v2.py")],
     "TypeScript SDK 1": [str(NODE), str(CLIENTS / "typescript_v1.mjs")],
     "TypeScript SDK 2": [str(NODE), str(CLIENTS / "typescript_v2.mjs")],
 }
+VERSIONS = {
+    "Python SDK 1": "2025-11-25",
+    "Python SDK 2": "2026-07-28",
+    "TypeScript SDK 1": "2025-11-25",
+    "TypeScript SDK 2": "2026-07-28",
+}
+"""What each agrees on with the broker where it may choose: the newest revision that it speaks."""
 
 
 @pytest.fixture(autouse=True)
@@ -80,20 +88,23 @@ def run(environment, tmp_path):
     return start
 
 
-def assert_worked(told):
+def assert_worked(client, told):
+    assert told["version"] == VERSIONS[client]
     assert (told["tools"], told["value"], told["calls"]) == (TOOLS, "hi", 1)
     assert told["instructions"].startswith("Connected: odd. Work in three steps: ")
     assert told["rest"] > 6_000
+    # Its own model was asked by a script.
+    assert told["extracted"] == 36
 
 
 @pytest.mark.parametrize("client", PROGRAMS)
 def test_a_client_works_over_stdio(run, serve, client):
-    assert_worked(json.loads(run(*PROGRAMS[client], *serve)))
+    assert_worked(client, json.loads(run(*PROGRAMS[client], *serve)))
 
 
 @pytest.mark.parametrize("client", PROGRAMS)
 def test_a_client_works_over_http(run, url, client):
-    assert_worked(json.loads(run(*PROGRAMS[client], url)))
+    assert_worked(client, json.loads(run(*PROGRAMS[client], url)))
 
 
 @pytest.fixture

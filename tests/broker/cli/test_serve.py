@@ -31,6 +31,7 @@ INITIALIZE = {
         "clientInfo": {"name": "test", "version": "1"},
     },
 }
+VERSIONS = {"auto": "2026-07-28", "legacy": "2025-11-25"}
 HINT = "other machines are refused until serve.allowed_hosts"
 ACCEPT = {"Accept": "application/json, text/event-stream"}
 
@@ -82,9 +83,10 @@ def stdio(command, environment, config):
     return StdioServerParameters(command=command, args=["serve", "-c", config, "--allow", "odd.*"], env=environment)
 
 
-@pytest.mark.parametrize("mode", ["auto", "legacy"])
+@pytest.mark.parametrize("mode", VERSIONS)
 async def test_a_client_works_over_stdio(stdio, mode):
     async with Client(stdio, mode=mode) as client:
+        assert client.protocol_version == VERSIONS[mode]
         await client.call_tool("get_tool_details", {"tools": ["odd.echo"]})
         result = await client.call_tool("execute_code", {"code": "from tools import odd\nawait odd.echo(text='hi')"})
         assert "Connected: odd." in (client.instructions or "")
@@ -189,6 +191,7 @@ async def test_a_client_works_over_http(serving):
     with serving() as (_, url):
         for mode in ("auto", "legacy"):
             async with Client(url, mode=mode) as client:
+                assert client.protocol_version == VERSIONS[mode]
                 described = await client.call_tool("get_tool_details", {"tools": ["odd.echo"]})
                 # Without a session of the transport the reply names one.
                 named = re.search(r'session: \\?"(s_[0-9a-f]+)', described.model_dump_json())
