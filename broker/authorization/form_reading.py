@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import json
 import re
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from broker.authorization.addresses import checked_url
 from broker.authorization.forms import Form, FormField, is_finite
@@ -19,6 +20,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from broker.authorization.forms import Kind
+
+_Word: TypeAlias = Literal["enum", "enumNames", "oneOf", "anyOf"]
 
 MOST_FIELDS = 20
 MOST_OPTIONS = 100
@@ -41,6 +44,39 @@ _BOUNDS: Mapping[str, type | tuple[type, ...]] = {
     "maxItems": int,
 }
 _FORMATS = frozenset({"email", "uri", "date", "date-time"})
+
+
+@dataclass(frozen=True, slots=True)
+class _Options:
+    """What there is to choose from.
+
+    Attributes:
+        word: How the server wrote it: which keyword has the titles; `enum` has none.
+        pairs: The values, each with its title.
+    """
+
+    word: _Word
+    pairs: tuple[tuple[str, str], ...]
+
+    @property
+    def of_one(self) -> dict[str, Any]:
+        """The schema of a field with one of them: clients of 2025-06-18 know `enumNames` alone."""
+        values = [value for value, _ in self.pairs]
+        match self.word:
+            case "enum":
+                return {"type": "string", "enum": values}
+            case "enumNames":
+                return {"type": "string", "enum": values, "enumNames": [title for _, title in self.pairs]}
+        return {"type": "string", "oneOf": self._titled}
+
+    @property
+    def of_many(self) -> dict[str, Any]:
+        """The schema of each item of a field with several of them, which only newer clients know."""
+        return self.of_one if self.word == "enum" else {"anyOf": self._titled}
+
+    @property
+    def _titled(self) -> list[dict[str, str]]:
+        return [{"const": value, "title": title} for value, title in self.pairs]
 
 
 class FormError(ValueError):
@@ -117,10 +153,10 @@ def _kind(name: str, said: dict[str, Any]) -> tuple[Kind, dict[str, Any], tuple[
         options = _options(said.get("items"))
         if options is None:
             raise FormError(f"the field {name} has no options")
-        return "choices", {"type": "array", "items": _one_of(options, "anyOf")}, options
+        return "choices", {"type": "array", "items": options.of_many}, options.pairs
     options = _options(said)
     if options is not None:
-        return "choice", _one_of(options, "oneOf"), options
+        return "choice", options.of_one, options.pairs
     if isinstance(said.get("type"), str) and said["type"] in _KINDS:
         return _KINDS[said["type"]], {"type": said["type"]}, ()
     raise FormError(f"the field {name} is of no kind that a form has")
@@ -136,35 +172,41 @@ def _is_usable(default: Any, schema: dict[str, Any]) -> bool:
     )
 
 
-def _options(said: Any) -> tuple[tuple[str, str], ...] | None:
-    """Return values with titles, or None where there is nothing to choose from."""
+def _options(said: Any) -> _Options | None:
+    """Return what there is to choose from, in the way it was written, or None where there is nothing."""
     match said:
         case {"enum": list() as many} | {"oneOf": list() as many} | {"anyOf": list() as many} if (
             len(many) > MOST_OPTIONS
         ):
             raise FormError(_OPTIONS)
         case {"enum": list() as values, "enumNames": list() as titles} if len(values) == len(titles):
-            pairs = list(zip(values, titles, strict=True))
+            return _checked("enumNames", list(zip(values, titles, strict=True)))
         case {"enum": list() as values}:
-            pairs = [(value, value) for value in values]
-        case {"oneOf": list() as choices} | {"anyOf": list() as choices}:
-            pairs = [(one.get("const"), one.get("title")) if isinstance(one, dict) else (None, None) for one in choices]
-        case _:
-            return None
+            return _checked("enum", [(value, value) for value in values])
+        case {"oneOf": list() as choices}:
+            return _checked("oneOf", _titled(choices))
+        case {"anyOf": list() as choices}:
+            return _checked("anyOf", _titled(choices))
+    return None
+
+
+def _titled(choices: list[Any]) -> list[tuple[Any, Any]]:
+    return [(one.get("const"), one.get("title")) if isinstance(one, dict) else (None, None) for one in choices]
+
+
+def _checked(word: _Word, pairs: list[tuple[Any, Any]]) -> _Options:
+    """Return options of which a person sees all, each as another one.
+
+    Raises:
+        FormError: They are not such.
+    """
     if not pairs or not all(isinstance(text, str) for pair in pairs for text in pair):
         raise FormError(_OPTIONS)
     values = [value for value, _ in pairs]
     if not all(map(_is_shown_whole, values)) or len(set(values)) < len(values):
         raise FormError("the options of a field are not different, too long, or hold what does not show")
-    return tuple((value, shown_text(title, _TEXT_CHARACTERS)) for value, title in pairs)
+    return _Options(word, tuple((value, shown_text(title, _TEXT_CHARACTERS)) for value, title in pairs))
 
 
 def _is_shown_whole(text: str) -> bool:
     return shown_text(text, _TEXT_CHARACTERS) == text
-
-
-def _one_of(options: tuple[tuple[str, str], ...], word: str) -> dict[str, Any]:
-    if all(value == title for value, title in options):
-        return {"type": "string", "enum": [value for value, _ in options]}
-    titled = [{"const": value, "title": title} for value, title in options]
-    return {"type": "string", word: titled} if word == "oneOf" else {word: titled}

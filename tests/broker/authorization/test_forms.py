@@ -112,6 +112,49 @@ def test_of_a_schema_only_what_is_known_is_kept_and_nothing_of_it_acts():
     assert field.fault("a" * 50 + "!") is None
 
 
+PAIRS = (("a", "First"), ("b", "Second"))
+CONSTANTS = [{"const": value, "title": title} for value, title in PAIRS]
+PLAIN = {"type": "string", "enum": ["a", "b"]}
+LEGACY = {**PLAIN, "enumNames": ["First", "Second"]}
+WAYS: dict[str, tuple[dict[str, Any], dict[str, Any] | None]] = {
+    "one of plain ones": (PLAIN, None),
+    "one of titled ones": ({"type": "string", "oneOf": CONSTANTS}, None),
+    "one of titled ones, as before 2025-11-25": (LEGACY, None),
+    "one of titled ones whose titles are the values": (
+        {"type": "string", "oneOf": [{"const": "a", "title": "a"}, {"const": "b", "title": "b"}]},
+        None,
+    ),
+    "one, without a type": ({"anyOf": CONSTANTS}, {"type": "string", "oneOf": CONSTANTS}),
+    "one of plain ones with too few titles": ({**LEGACY, "enumNames": ["First"]}, PLAIN),
+    "many of plain ones": ({"type": "array", "items": PLAIN}, None),
+    "many of titled ones": ({"type": "array", "items": {"anyOf": CONSTANTS}}, None),
+    "many of titled ones in a way that no client knows": (
+        {"type": "array", "items": LEGACY},
+        {"type": "array", "items": {"anyOf": CONSTANTS}},
+    ),
+}
+
+
+@pytest.mark.parametrize("case", WAYS)
+def test_options_are_passed_on_in_the_way_that_their_server_wrote_them(case):
+    said, passed = WAYS[case]
+    [field] = form_with({**said, "pattern": "x"}).fields
+    assert field.schema == (passed or said)
+    chosen = ["b", "a"] if field.kind == "choices" else "b"
+    assert (field.fault(chosen), field.fault("c") is None) == (None, False)
+
+
+def test_titles_of_options_are_made_inert_in_each_way():
+    title = "Red\x1b[2J\u202e"
+    titled = [{"const": "r", "title": title}]
+    ways = ({"enum": ["r"], "enumNames": [title]}, {"oneOf": titled}, {"type": "array", "items": {"anyOf": titled}})
+    for said in ways:
+        [field] = form_with(said).fields
+        assert field.options == (("r", "Red\\x1b[2J\\u202e"),)
+        assert title not in json.dumps(dict(field.schema), ensure_ascii=False)
+        assert json.dumps(dict(field.schema), ensure_ascii=False).count(r"Red\\x1b[2J\\u202e") == 1
+
+
 @pytest.mark.parametrize(
     "url",
     [
