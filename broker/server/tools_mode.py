@@ -24,7 +24,7 @@ from broker.disclosure.tool_descriptions import (
     unknown_entry,
 )
 from broker.disclosure.tool_details import definition, described, hints_of
-from broker.errors import UnavailableError
+from broker.errors import UnavailableError, UnknownToolError
 from broker.search.cursors import cursor_at, offset_of
 from broker.server.offered_names import OfferedNames
 from broker.surface.definitions import DETAILS, INPUT_SCHEMAS, SEARCH
@@ -38,7 +38,6 @@ if TYPE_CHECKING:
 
     from broker.broker import Broker
     from broker.calls.direct_calls import DirectResult
-    from broker.errors import UnknownToolError
     from broker.sessions import Session
     from broker.tools.catalog import CatalogEntry
 
@@ -173,9 +172,7 @@ class ToolsMode:
             name, arguments = arguments["name"], arguments.get("arguments", {})
         await self._broker.wait_until_settled(SETTLE_SECONDS)
         try:
-            result = await session.call_directly(
-                self._names.qualified(name), arguments, on_progress=_inert(on_progress)
-            )
+            result = await self._call(session, name, arguments, _inert(on_progress))
         except UnavailableError as error:
             return _text(str(error), is_error=True)
         except ValueError as error:
@@ -186,6 +183,18 @@ class ToolsMode:
             offered = self._names.by_tool().get(qualified, name)
             return _required(description_required(offered, handle, session.lapsed.get(qualified, "")))
         return _answer(result)
+
+    async def _call(
+        self, session: Session, name: str, arguments: dict[str, Any], on_progress: ProgressFnT | None
+    ) -> DirectResult:
+        qualified = self._names.qualified(name)
+        try:
+            return await session.call_directly(qualified, arguments, on_progress=on_progress)
+        except UnknownToolError:
+            # A lazy server may have been connected for this, and now it is known what it calls its tools.
+            if (now := self._names.qualified(name)) == qualified:
+                raise
+            return await session.call_directly(now, arguments, on_progress=on_progress)
 
     def unknown(self, error: UnknownToolError) -> str:
         """Return what a call of a name that no tool has gets."""

@@ -107,15 +107,15 @@ def says(name, *names):
     [
         (
             [says("a", "b__c", "plain"), says("a__b", "c")],
-            {"a.b__c": "a: b__c", "a__b.c": "a__b: c", "a__plain": "a: plain"},
+            {"a__b__c-15098de130": "a: b__c", "a__b__c": "a__b: c", "a__plain": "a: plain"},
         ),
         (
             [says("one", "search_tools", "one__search_tools", "x\ny", "kept.name")],
             {
-                "one.search_tools": "one: search_tools",
+                "one__search_tools-c355a0697a": "one: search_tools",
                 "one__search_tools": "one: one__search_tools",
                 "one__x_y": "one: x\ny",
-                "kept.name": "one: kept.name",
+                "one__kept_name": "one: kept.name",
             },
         ),
     ],
