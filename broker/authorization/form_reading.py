@@ -83,8 +83,8 @@ class FormError(ValueError):
     """A request of a server cannot be shown as a form; the text says why, in our words."""
 
 
-def form_of(server: str, tool: str, params: Mapping[str, Any], *, timeout_seconds: float) -> Form:
-    """Read the parameters of an `elicitation/create` of a server.
+def form_of(server: str, tool: str, params: Mapping[str, Any], *, timeout_seconds: float, key: str = "") -> Form:
+    """Read the parameters of an `elicitation/create` of a server, which it calls by a key since 2026-07-28.
 
     Raises:
         FormError: They cannot be shown.
@@ -93,12 +93,13 @@ def form_of(server: str, tool: str, params: Mapping[str, Any], *, timeout_second
     if not isinstance(message, str):
         raise FormError("it has no message")
     lines = _lines(message)
+    key = key if _NAME.fullmatch(key) else ""
     if params.get("mode") == "url":
         try:
             url = checked_url(params.get("url"))
         except ValueError as error:
             raise FormError(str(error)) from None
-        return Form(server, tool, lines, url=url, timeout_seconds=timeout_seconds)
+        return Form(server, tool, lines, url=url, timeout_seconds=timeout_seconds, key=key)
     schema = params.get("requestedSchema")
     properties = schema.get("properties") if isinstance(schema, dict) else None
     if not isinstance(properties, dict) or len(properties) > MOST_FIELDS:
@@ -106,7 +107,7 @@ def form_of(server: str, tool: str, params: Mapping[str, Any], *, timeout_second
     required = schema.get("required", []) if isinstance(schema, dict) else []
     names = {name for name in required if isinstance(name, str)} if isinstance(required, list) else set()
     fields = tuple(_field(name, one, is_required=name in names) for name, one in properties.items())
-    form = Form(server, tool, lines, fields, timeout_seconds=timeout_seconds)
+    form = Form(server, tool, lines, fields, timeout_seconds=timeout_seconds, key=key)
     if len(json.dumps(form.schema, ensure_ascii=False)) > FORM_CHARACTERS:
         raise FormError(f"it is longer than {FORM_CHARACTERS:,} characters")
     return form

@@ -70,6 +70,7 @@ class Form:
         fields: What it wants to know; nothing where it sends the person to an address.
         url: The address that it sends the person to.
         timeout_seconds: How long there is for an answer.
+        key: What the server calls its request; empty where it has no plain name for it.
     """
 
     server: str
@@ -78,6 +79,7 @@ class Form:
     fields: tuple[FormField, ...] = ()
     url: str = ""
     timeout_seconds: float = 300.0
+    key: str = ""
 
     @property
     def schema(self) -> dict[str, Any]:

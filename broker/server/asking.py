@@ -9,6 +9,7 @@ request resumes the recorded run, also where the client has no state to pass.
 from __future__ import annotations
 
 import hashlib
+import re
 import secrets
 from dataclasses import dataclass, field
 from functools import partial
@@ -43,6 +44,7 @@ KEPT_SECONDS = 3_600.0
 REPEATED_WITHIN_SECONDS = 3_600.0
 """Until 2025-11-25 a repeated request is told by its arguments alone: later the same ones are a new request."""
 
+_QUESTION = re.compile(r"input_[0-9a-f]{16}")
 _GONE = "This request state is of no run that waits. Call the tool again without it."
 
 
@@ -106,7 +108,9 @@ class Asking:
     async def _go_on(
         self, ctx: ServerRequestContext[Any, Any], params: t.CallToolRequestParams, answer: Answer
     ) -> t.CallToolResult | t.InputRequiredResult:
-        state, identity = params.request_state or "", _identity(ctx, params)
+        (state, _, question), identity = (params.request_state or "").partition("."), _identity(ctx, params)
+        if not _QUESTION.fullmatch(question):
+            raise MCPError(t.INVALID_PARAMS, _GONE)
         kept = self._kept.get(state)
         if kept is None and (run := self._choose(_request(identity, state), None)) is not None:
             kept = self._kept[state] = _Kept(principal_of_request(), identity, ctx, state, run)
@@ -115,9 +119,10 @@ class Asking:
         if kept is None or kept.identity != identity:
             raise MCPError(t.INVALID_PARAMS, _GONE)
         asked = kept.asked
-        response = (params.input_responses or {}).get(asked.key) if asked is not None else None
-        if asked is not None and response is not None:
-            asked.reply(response)
+        if asked is not None and asked.question == question:
+            response = (params.input_responses or {}).get(asked.key)
+            if response is not None:
+                asked.reply(response)
         return await self._next(kept, ctx)
 
     async def _next(self, kept: _Kept, ctx: ServerRequestContext[Any, Any]) -> t.CallToolResult | t.InputRequiredResult:
@@ -137,7 +142,8 @@ class Asking:
         self._forget()
         if len(self._kept) > MOST_KEPT and (leaving := gives_way(self._kept, kept.principal)) is not None:
             self._kept.pop(leaving).scope.cancel()
-        return t.InputRequiredResult(input_requests={asked.key: asked.request}, request_state=kept.state)
+        state = f"{kept.state}.{asked.question}"
+        return t.InputRequiredResult(input_requests={asked.key: asked.request}, request_state=state)
 
     def _forget(self) -> None:
         """Drop answers that nobody has come for: what is displayed may be megabytes in each."""
@@ -152,15 +158,17 @@ class _Asked(Answerable[t.InputResponse]):
 
     Attributes:
         request: What it is asked.
-        key: Names it between the client and us: an answer to the one before is none to this one. The same question of
-            a run that was resumed has the same one.
+        question: Names it in the state that the client passes: an answer to the one before is none to this one. The
+            same question of a run that was resumed has the same one.
+        key: Names it to the client: as the server that asks does, which may call all its questions the same.
     """
 
-    def __init__(self, request: Request, about: str) -> None:
+    def __init__(self, request: Request, about: str, key: str) -> None:
         super().__init__()
         self.request = request
         shown = canonical_json([about, request.model_dump(mode="json")])
-        self.key = f"input_{hashlib.sha256(shown.encode()).hexdigest()[:16] if about else secrets.token_hex(8)}"
+        self.question = f"input_{hashlib.sha256(shown.encode()).hexdigest()[:16] if about else secrets.token_hex(8)}"
+        self.key = key or self.question
 
 
 @dataclass(slots=True, eq=False)
@@ -171,7 +179,7 @@ class _Kept:
         principal: Whose it is.
         identity: The same, and what was asked for.
         ctx: The latest of the requests that are one.
-        state: What the client passes to go on with it; hard to guess.
+        state: What the client passes to go on with it, with the question after a dot; hard to guess.
         run: The recorded run that it goes on with.
         asked: What the client has been asked, or is about to be.
         used_at: When the client was last given something, on the event loop's clock.
@@ -230,10 +238,10 @@ class _Kept:
         self._news.set()
         self._news = anyio.Event()
 
-    async def _send(self, request: Request, about: str) -> t.InputResponse | None:
+    async def _send(self, request: Request, about: str, key: str) -> t.InputResponse | None:
         """Give the client a request when it comes for it; one at a time."""
         async with self._turn:
-            self.asked = asked = _Asked(request, about)
+            self.asked = asked = _Asked(request, about, key)
             self._tell()
             try:
                 return await asked.answer()

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from broker.authorization.forms import Form
     from broker.authorization.questions import Answer, CallGroup, Question
 
-    Show: TypeAlias = Callable[[t.ElicitRequestParams, str], Awaitable[t.ElicitResult]]
+    Show: TypeAlias = Callable[[t.ElicitRequestParams, str, str], Awaitable[t.ElicitResult]]
 
 MOST_FIELDS = 10
 """More tools than this are answered with one choice for all."""
@@ -53,7 +53,8 @@ _CHOICES: dict[str, dict[str, Any]] = {
 class ElicitingAnswerer:
     """Asks by showing forms of the protocol; `show` brings one to the client and its answer back.
 
-    It is also told what tells the question from every other one: empty for the question of a server.
+    It is also told what tells the question from every other one, empty for the question of a server, and what that
+    server calls it.
     """
 
     name = "elicitation"
@@ -72,7 +73,7 @@ class ElicitingAnswerer:
         for _ in range(_TRIES):
             said = f"{fault}{message}"
             params = t.ElicitRequestFormParams(message=said, requested_schema=schema)
-            result = await self._show(params, question.digest)
+            result = await self._show(params, question.digest, "")
             try:
                 return _answers(question, result)
             except PatternError as error:
@@ -88,7 +89,7 @@ class ElicitingAnswerer:
             params = t.ElicitRequestURLParams(message=form.as_text(), url=form.url)
         else:
             params = t.ElicitRequestFormParams(message=form.as_text(), requested_schema=form.schema)
-        result = await self._show(params, "")
+        result = await self._show(params, "", form.key)
         return FormReply(result.action, result.content or {})
 
 

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     Request: TypeAlias = t.ElicitRequest | t.CreateMessageRequest
     Send: TypeAlias = Callable[[Request], Awaitable[t.InputResponse | None]]
-    SendAbout: TypeAlias = Callable[[Request, str], Awaitable[t.InputResponse | None]]
+    SendAbout: TypeAlias = Callable[[Request, str, str], Awaitable[t.InputResponse | None]]
 
     LatestRequest: TypeAlias = Callable[[], ServerRequestContext[Any, Any]]
 
@@ -52,12 +52,12 @@ def reaching(
     `latest` tells the request that is open, where the client repeats it with its answers.
     """
 
-    async def show(params: t.ElicitRequestParams, about: str) -> t.ElicitResult:
-        reply = await send(t.ElicitRequest(params=params), about)
+    async def show(params: t.ElicitRequestParams, about: str, key: str) -> t.ElicitResult:
+        reply = await send(t.ElicitRequest(params=params), about, key)
         return reply if isinstance(reply, t.ElicitResult) else t.ElicitResult(action="cancel")
 
     async def send_any(request: Request) -> t.InputResponse | None:
-        return await send(request, "")
+        return await send(request, "", "")
 
     token, token_of_latest = _WAY.set(send_any), _LATEST.set(latest)
     try:
@@ -71,7 +71,7 @@ def reaching(
 
 
 async def push(
-    ctx: ServerRequestContext[Any, Any], request: Request, _about: str
+    ctx: ServerRequestContext[Any, Any], request: Request, _about: str, _key: str
 ) -> t.ElicitResult | t.CreateMessageResult:
     """Send a request of our own, while the client's is open."""
     metadata = ServerMessageMetadata(related_request_id=ctx.request_id)

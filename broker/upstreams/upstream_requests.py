@@ -176,34 +176,34 @@ class UpstreamRequests:
                 raise RefusedError("it asks for nothing that we know")
             if state is not None and not (isinstance(state, str) and len(state) <= STATE_CHARACTERS):
                 raise RefusedError(f"its state is longer than {STATE_CHARACTERS} characters")
-            replies = {key: await self._reply(call, request) for key, request in requests.items()}
+            replies = {key: await self._reply(call, key, request) for key, request in requests.items()}
 
-    async def _reply(self, call: OpenCall, request: Any) -> Reply:
+    async def _reply(self, call: OpenCall, key: str, request: Any) -> Reply:
         tool = call.person.tool if call.person is not None else ""
         match request:
             case {"method": str(method), "params": dict(params)}:
-                return await self._answer(call, method, params, tool)
+                return await self._answer(call, method, params, tool, key)
             case {"method": str(method)}:
                 return await self._answer(call, method, {}, tool)
         raise RefusedError("it asks for nothing that we know")
 
-    async def _answer(self, call: OpenCall, method: str, params: Mapping[str, Any], tool: str) -> Reply:
+    async def _answer(self, call: OpenCall, method: str, params: Mapping[str, Any], tool: str, key: str = "") -> Reply:
         async with call.turn():
             match method:
                 case "elicitation/create":
-                    return await self._elicit(call, self._redact(params), tool)
+                    return await self._elicit(call, self._redact(params), tool, self._redact(key))
                 case "sampling/createMessage":
                     return await self._sample(call, self._redact(params))
         raise RefusedError("requests of this kind are refused")
 
-    async def _elicit(self, call: OpenCall, params: Mapping[str, Any], tool: str) -> t.ElicitResult:
+    async def _elicit(self, call: OpenCall, params: Mapping[str, Any], tool: str, key: str) -> t.ElicitResult:
         if not self.elicits:
             raise RefusedError(f'the config does not let {self._server} ask a person: "elicitation": true does')
         person = call.person
         if person is None:
             raise RefusedError("nobody is there to ask")
         try:
-            form = form_of(self._server, tool, params, timeout_seconds=person.timeout_seconds)
+            form = form_of(self._server, tool, params, timeout_seconds=person.timeout_seconds, key=key)
         except FormError as error:
             raise RefusedError(f"the form cannot be shown: {error}") from None
         with call.paused():

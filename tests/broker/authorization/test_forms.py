@@ -32,6 +32,15 @@ def test_numbers_that_json_lacks_are_in_no_form_and_in_no_answer():
     ]
 
 
+@pytest.mark.parametrize(
+    ("key", "kept"), [("user_name", "user_name"), ("", ""), ("a b", ""), ("a\n", ""), ("\u202e", ""), ("a" * 65, "")]
+)
+def test_a_request_keeps_the_key_of_its_server_where_that_is_a_plain_name(key, kept):
+    params: dict[str, Any]
+    for params in ({"requestedSchema": {"properties": {}}}, {"mode": "url", "url": "https://bank.example/"}):
+        assert form_of("odd", "ask", {"message": "hello", **params}, timeout_seconds=1, key=key).key == kept
+
+
 def test_a_bound_is_a_number():
     said = {"type": "integer", "minimum": False, "maximum": True}
     params = {"message": "hello", "requestedSchema": {"properties": {"age": said, "size": {**said, "minimum": 0}}}}

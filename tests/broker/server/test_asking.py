@@ -307,7 +307,7 @@ async def test_an_answer_that_nobody_comes_for_is_forgotten(desk_server, monkeyp
                     await anyio.lowlevel.checkpoint()
                 second = await begin(2)
                 assert isinstance(second, t.InputRequiredResult)
-                assert list(server._asking._kept) == [second.request_state]
+                assert list(server._asking._kept) == [(second.request_state or "").partition(".")[0]]
 
 
 async def test_no_answer_in_time_is_a_refusal(asked, session_of, calls):

@@ -45,10 +45,12 @@ def curious(told):
 
     async def call_tool(_ctx, params):
         if params.input_responses is None:
-            asked = t.ElicitRequest(params=FORM if params.arguments["how"] == "form" else URL)
+            asked = t.ElicitRequest(params=URL if params.arguments["how"] == "url" else FORM)
             return t.InputRequiredResult(input_requests={"a": asked}, request_state="1")
         answer = params.input_responses["a"]
         told.append((answer.action, answer.content))
+        if params.arguments["how"] == "twice" and params.request_state == "1":
+            return t.InputRequiredResult(input_requests={"a": t.ElicitRequest(params=FORM)}, request_state="2")
         return t.CallToolResult(content=[t.TextContent(type="text", text=answer.action)])
 
     return Server("curious", on_list_tools=list_tools, on_call_tool=call_tool)
@@ -189,6 +191,27 @@ async def test_an_address_of_a_server_is_passed_on_as_one(connected, told):
     shown = person.shown[1]
     assert (shown.mode, shown.url) == ("url", "https://pay.example/1")
     assert shown.message.startswith("The server curious asks")
+
+
+@pytest.mark.parametrize("mode", ["auto"])
+async def test_a_servers_question_keeps_its_key_and_the_answer_to_the_one_before_is_none_to_it(connected, told, mode):  # noqa: ARG001
+    async with connected(Person()) as [client]:
+        code = "from tools import curious\nawait curious.ask(how='twice')"
+        arguments = {"code": code, **await begin(client)}
+
+        async def call(state=None, **answers):
+            more = {"input_responses": answers, "request_state": state} if state else {}
+            return await client.session.call_tool("execute_code", arguments, allow_input_required=True, **more)
+
+        about_the_call = await call()
+        [key] = about_the_call.input_requests
+        first = await call(about_the_call.request_state, **{key: accept(tool_1="allow these calls")})
+        second = await call(first.request_state, a=accept(city="Bern"))
+        assert [list(one.input_requests) for one in (first, second)] == [["a"], ["a"]]
+        assert await call(first.request_state, a=accept(city="Bern")) == second
+        done = await call(second.request_state, a=accept(city="Rome"))
+    assert done.structured_content["value"] == "accept"
+    assert told == [("accept", {"city": "Bern"}), ("accept", {"city": "Rome"})]
 
 
 async def test_a_person_who_declines_a_servers_form_has_declined_it(connected, told):
