@@ -1,8 +1,10 @@
 """Every row of the table of hostile upstreams, as a process of its own, beside a server that behaves.
 
-The reaction to each is asserted. Of all of them: from the start on, the other server answers calls; the
-memory of this process stays within a bound; the event loop is never held up; and no process of the hostile
-server is left.
+The reaction to each is asserted. Of all of them: from the start on, the other server answers calls, each within
+a bound, and several while an answer of the hostile one is waited for; the memory of this process stays within a
+bound; the event loop is never held up; and no process of the hostile server is left.
+
+The server speaks both eras. Rows that meet other code of ours in the newer one are run in both: NEWER names them.
 """
 
 from __future__ import annotations
@@ -11,8 +13,9 @@ import json
 import re
 import sys
 from contextlib import asynccontextmanager
+from itertools import pairwise
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import anyio
 import anyio.lowlevel
@@ -21,9 +24,12 @@ import structlog
 from mcp.server import MCPServer
 
 from broker import Broker, Config, Grant, ServerConfig
-from tests.broker.upstreams.meanwhile import calls_meanwhile
+from tests.broker.upstreams.meanwhile import Meanwhile, calls_meanwhile
 from tests.loop_turns import measured_stretches
 from tests.processes import resident_bytes
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Iterable
 
 pytestmark = pytest.mark.anyio
 
@@ -47,6 +53,8 @@ LONGEST_STRETCH_SECONDS = 1.0
 MOST_GROWTH_BYTES = 64 * 1024 * 1024
 LATE_SECONDS = 1.0
 BEYOND_TIMEOUT_SECONDS = 1.0
+OTHERS_SECONDS = 5.0
+"""How long a call of the other server may take on a busy machine; one of the hostile server may wait for 20 s."""
 UNKNOWN = "ToolOutcomeUnknown"
 LATE = ("ToolTimeoutError", "did not answer within 1 s. The call was cancelled; the server may have acted.")
 
@@ -64,32 +72,82 @@ async def as_large_as_it_gets():
 
 
 @pytest.fixture
-def beside(log, as_large_as_it_gets):  # noqa: ARG001  # it comes first
-    """Run a broker with a hostile server and an honest one in this process."""
+def era():
+    """The era of a hostile server whose test has none of its own."""
+    return "2025"
+
+
+@pytest.fixture
+def seen():
+    """What the other server's caller has seen so far."""
+    return Meanwhile()
+
+
+@pytest.fixture
+def beside_config(log, era, seen, as_large_as_it_gets):  # noqa: ARG001  # it comes first
+    """Run a broker with the hostile server of a config and an honest one in this process."""
 
     @asynccontextmanager
-    async def open_broker(behaviour: str, *arguments: str, **settings: Any):
-        given: dict[str, Any] = {"mode": "legacy", "connect_timeout_seconds": 10, "call_timeout_seconds": 20} | settings
-        env = {"HOSTILE_LOG": str(log), "UPSTREAM_TOKEN": "secret-of-the-upstream"} | given.pop("env", {})
-        command = ("-I", str(HOSTILE), behaviour, *arguments)
-        config = Config(servers={"hostile": ServerConfig(command=sys.executable, args=command, env=env, **given)})
-        before = resident_bytes()
+    async def open_broker(config: Config, *, settled: bool = True):
+        before, seen.resident_bytes = resident_bytes(), 0
         with anyio.fail_after(60):
             async with (
                 measured_stretches() as stretches,
                 Broker(config, servers={"other": other()}, startup_seconds=0) as broker,
             ):
-                async with calls_meanwhile(broker) as seen:
-                    await broker.wait_until_settled(12)
+                async with calls_meanwhile(broker, seen):
+                    if settled:
+                        await broker.wait_until_settled(12)
+                    assert broker.server_statuses()[0].era in {era, None}
                     yield broker
                     await answers(broker)
                 assert stretches.longest_seconds < LONGEST_STRETCH_SECONDS
                 assert seen.answered > 0
+                assert seen.longest_seconds < OTHERS_SECONDS
                 assert seen.resident_bytes - before < MOST_GROWTH_BYTES
             with anyio.fail_after(GRACE_SECONDS):
                 await gone(log)
 
     return open_broker
+
+
+@pytest.fixture
+def beside(log, era, beside_config):
+    """The same with a behaviour of the hostile server, in the era of the test."""
+
+    @asynccontextmanager
+    async def open_broker(behaviour: str, *arguments: str, settled: bool = True, **settings: Any):
+        given: dict[str, Any] = {"connect_timeout_seconds": 10, "call_timeout_seconds": 20} | settings
+        env = {"HOSTILE_LOG": str(log), "UPSTREAM_TOKEN": "secret-of-the-upstream"}
+        command = ("-I", str(HOSTILE), behaviour, *arguments)
+        hostile = ServerConfig(command=sys.executable, args=command, env=env, mode=MODES[era], **given)
+        async with beside_config(Config(servers={"hostile": hostile}), settled=settled) as broker:
+            yield broker
+
+    return open_broker
+
+
+def in_eras(rows: Iterable[str]) -> list[tuple[str, str]]:
+    """Each row in the older era, and in the newer where that makes a difference."""
+    return [(era, row) for row in rows for era in MODES if era == "2025" or row in NEWER]
+
+
+@asynccontextmanager
+async def counted_from_arrival(seen: Meanwhile, log: Path) -> AsyncIterator[list[int]]:
+    """Tell how many calls of the other server had begun when that of the hostile one had reached it.
+
+    One caller makes them in turn: if more than these are answered, one has begun and ended since.
+    """
+    begun: list[int] = []
+
+    async def note_arrival() -> None:
+        while "call hi" not in await anyio.Path(log).read_text():
+            await seen.calls(1)
+        begun.append(seen.begun)
+
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(note_arrival)
+        yield begun
 
 
 def other() -> MCPServer:
@@ -140,6 +198,21 @@ def processes(log: Path) -> list[int]:
     return found
 
 
+MODES: dict[str, Literal["legacy", "auto"]] = {"2025": "legacy", "2026": "auto"}
+NEWER = {
+    # That a server is of that era is found out by another request, whose failures lead to the older handshake.
+    *("benign", "start_hang", "start_error_code", "start_bad_version", "start_huge_info"),
+    # Every request carries what the handshake said before, beside the token of its progress.
+    *("call_progress_keepalive", "call_late_reply", "list_not_list", "list_hang", "list_paginate_forever"),
+    # Results carry more, and questions come as results: a server has no requests of its own.
+    *("call_sampling", "call_elicitation", "call_roots", "call_input_required", "call_unknown_resulttype"),
+    *("call_schema_violation", "call_missing_structured", "call_request_flood"),
+    # Changes are heard of by a subscription, which all notifications pass, and which ends with the server.
+    *("list_rug_pull", "list_changes_between", "bg_list_changed_storm", "bg_unsolicited_results", "bg_exit_idle"),
+    *("call_die", "call_notification_flood"),
+}
+"""Rows that meet other code of ours in the newer era. The others end in a line or in the process, before it matters."""
+
 # What a script that calls the tool gets: the value, or the class of the exception and what it says.
 REACTIONS: dict[str, tuple[str, str]] = {
     "benign": ("value", "hi"),
@@ -188,18 +261,25 @@ REACTIONS: dict[str, tuple[str, str]] = {
     "call_request_flood": (UNKNOWN, "it sent more than 1000 requests and did not wait for answers"),
     "call_side_effect_retry": (UNKNOWN, "It is not repeated; check before you call again."),
 }
+REFUSED = "hostile asked for input during the call, which was refused: "
+REACTIONS_OF_NEWER = REACTIONS | {
+    "call_sampling": ("ToolError", f"{REFUSED}no model was given for it"),
+    "call_elicitation": ("ToolError", f"{REFUSED}the config does not let hostile ask a person"),
+    "call_roots": ("ToolError", f"{REFUSED}requests of this kind are refused"),
+}
 
 
-@pytest.mark.parametrize("behaviour", REACTIONS)
-async def test_what_a_server_does_to_a_call_reaches_its_script_alone(beside, log, behaviour):
-    late = REACTIONS[behaviour] == LATE
+@pytest.mark.parametrize(("era", "behaviour"), in_eras(REACTIONS))
+async def test_what_a_server_does_to_a_call_reaches_its_script_alone(beside, seen, log, era, behaviour):
+    expected, said = (REACTIONS_OF_NEWER if era == "2026" else REACTIONS)[behaviour]
+    late = (expected, said) == LATE
     impatient = {"call_timeout_seconds": LATE_SECONDS} if late else {}
-    async with beside(behaviour, **impatient) as broker:
+    async with beside(behaviour, **impatient) as broker, counted_from_arrival(seen, log) as begun:
         began = anyio.current_time()
         kind, value = await echo(broker)
-        seconds = anyio.current_time() - began
+        seconds, answered = anyio.current_time() - began, seen.answered
     assert not late or LATE_SECONDS <= seconds < LATE_SECONDS + BEYOND_TIMEOUT_SECONDS
-    expected, said = REACTIONS[behaviour]
+    assert not late or answered > begun[0]
     assert (kind, said in value) == (expected, True), (kind, value)
     assert "\x1b" not in value
     assert len(value) < 3_000
@@ -232,11 +312,16 @@ async def test_half_characters_are_replaced(beside):
         assert await echo(broker, "surrogate") == ("value", "? and ?")
 
 
-async def test_a_late_answer_is_dropped(beside):
-    async with beside("call_late_reply", call_timeout_seconds=1) as broker:
+@pytest.mark.parametrize(("era", "behaviour"), in_eras(["call_late_reply"]))
+async def test_a_late_answer_is_dropped(beside, log, behaviour):
+    async with beside(behaviour, call_timeout_seconds=LATE_SECONDS) as broker:
+        began = anyio.current_time()
         assert (await echo(broker, "late"))[0] == "ToolTimeoutError"
-        await anyio.sleep(0.8)  # it answers meanwhile
+        seconds = anyio.current_time() - began
         assert await echo(broker, "next") == ("value", "next")
+    assert LATE_SECONDS <= seconds < LATE_SECONDS + BEYOND_TIMEOUT_SECONDS
+    # The answer to the first call lay in the pipe before the second was read.
+    assert log.read_text().splitlines()[1:5] == ["call late", "cancelled", "answered late", "call next"]
 
 
 async def test_a_call_that_was_given_up_is_cancelled_at_the_server(beside, log):
@@ -246,7 +331,7 @@ async def test_a_call_that_was_given_up_is_cancelled_at_the_server(beside, log):
             await anyio.lowlevel.checkpoint()
 
 
-@pytest.mark.parametrize("behaviour", ["call_die", "call_no_newline", "call_invalid_json"])
+@pytest.mark.parametrize(("era", "behaviour"), in_eras(["call_die", "call_no_newline", "call_invalid_json"]))
 async def test_a_server_that_was_lost_is_started_again(beside, behaviour, log):
     async with beside(behaviour) as broker:
         await echo(broker)
@@ -258,11 +343,14 @@ async def test_a_server_that_was_lost_is_started_again(beside, behaviour, log):
 
 @pytest.mark.parametrize("behaviour", ["call_close_stdin", "call_no_read"])
 async def test_a_server_that_stops_reading_does_not_stop_the_broker(beside, behaviour):
-    async with beside(behaviour, call_timeout_seconds=1) as broker:
+    async with beside(behaviour, call_timeout_seconds=LATE_SECONDS) as broker:
         await echo(broker)
         large = "from tools import hostile\nawait hostile.echo(text='x' * 900_000)"
         session = broker.session(grants=[Grant("*")])
+        began = anyio.current_time()
         result = await session.execute_code(large, describe_references=True)
+        seconds = anyio.current_time() - began
+    assert seconds < LATE_SECONDS + BEYOND_TIMEOUT_SECONDS
     assert result.error is not None
     assert result.error.type in {"ToolTimeoutError", UNKNOWN, "ToolUnavailableError"}
 
@@ -298,13 +386,20 @@ START = {
 }
 
 
-@pytest.mark.parametrize("behaviour", START)
+@pytest.mark.parametrize(("era", "behaviour"), in_eras(START))
 async def test_a_server_that_cannot_be_used_is_down_and_says_why(beside, behaviour):
     impatient = {"connect_timeout_seconds": 1} if "within 1 s" in START[behaviour] else {}
     async with beside(behaviour, **impatient) as broker:
         status = broker.server_statuses()[0]
     assert (status.state, status.problem) == ("down", START[behaviour])
     assert status.what_to_do
+
+
+@pytest.mark.parametrize(("era", "behaviour"), in_eras(["start_hang", "list_hang"]))
+async def test_others_are_served_while_a_server_does_not_become_ready(beside, seen, behaviour):
+    async with beside(behaviour, settled=False, connect_timeout_seconds=60) as broker:
+        await seen.calls(5)
+        assert broker.server_statuses()[0].state == "connecting"
 
 
 async def test_a_server_that_exits_at_once_is_started_again_after_ever_longer_waits(beside, log):
@@ -329,7 +424,7 @@ LISTINGS = {
 }
 
 
-@pytest.mark.parametrize("behaviour", LISTINGS)
+@pytest.mark.parametrize(("era", "behaviour"), in_eras(LISTINGS))
 async def test_a_listing_is_bounded_and_what_is_left_out_is_named(beside, behaviour):
     count, said = LISTINGS[behaviour]
     async with beside(behaviour) as broker:
@@ -364,13 +459,15 @@ async def test_every_hostile_definition_is_taken_or_left_out_and_the_good_one_wo
         assert await echo(broker) == ("value", "hi")
 
 
+LISTINGS_OF_A_STORM = 3
+MANY_CHANGES = 50
 CHANGES = {
     "list_rug_pull": ("ToolDescriptionRequired", "changed: its description"),
     "list_changes_between": ("ToolNotFoundError", "it is not offered any more"),
 }
 
 
-@pytest.mark.parametrize("behaviour", CHANGES)
+@pytest.mark.parametrize(("era", "behaviour"), in_eras(CHANGES))
 async def test_a_tool_that_changes_after_it_was_described_is_not_called(beside, log, behaviour):
     refusal, change = CHANGES[behaviour]
     with structlog.testing.capture_logs() as logs:
@@ -403,25 +500,38 @@ async def test_another_order_is_no_change(beside):
     assert result.value == "hi"
 
 
-async def test_a_storm_of_changes_is_one_listing_a_second(beside, log):
-    async with beside("bg_list_changed_storm") as broker:
+@pytest.mark.parametrize(("era", "behaviour"), in_eras(["bg_list_changed_storm"]))
+async def test_a_storm_of_changes_is_one_listing_a_second(beside, seen, log, behaviour):
+    async with beside(behaviour) as broker:
         for number in range(5):
             assert await echo(broker, str(number)) == ("value", str(number))
+        before = len(changes_before_listings(log))
+        while len(changes_before_listings(log)) == before:
+            await seen.calls(1)
         began = anyio.current_time()
-        before = log.read_text().count("list")
-        await anyio.sleep(2.2)
-        lists = log.read_text().count("list") - before
-        assert lists <= anyio.current_time() - began + 1
+        while len(changes := changes_before_listings(log)[before:]) <= LISTINGS_OF_A_STORM:
+            await seen.calls(1)
+        # The first of them was before it.
+        assert len(changes) - 1 <= anyio.current_time() - began + 1
+    # The storm went on between them.
+    assert all(later - earlier >= MANY_CHANGES for earlier, later in pairwise(changes))
 
 
-async def test_results_for_calls_never_made_are_dropped(beside):
-    async with beside("bg_unsolicited_results") as broker:
+def changes_before_listings(log: Path) -> list[int]:
+    """How many changes the server had told of before each listing."""
+    return [int(number) for number in re.findall(r"list after (\d+) changes\n", log.read_text())]
+
+
+@pytest.mark.parametrize(("era", "behaviour"), in_eras(["bg_unsolicited_results"]))
+async def test_results_for_calls_never_made_are_dropped(beside, behaviour):
+    async with beside(behaviour) as broker:
         for number in range(10):
             assert await echo(broker, str(number)) == ("value", str(number))
 
 
-async def test_a_server_that_ends_while_idle_is_there_again_for_the_next_call(beside, log):
-    async with beside("bg_exit_idle") as broker:
+@pytest.mark.parametrize(("era", "behaviour"), in_eras(["bg_exit_idle"]))
+async def test_a_server_that_ends_while_idle_is_there_again_for_the_next_call(beside, log, behaviour):
+    async with beside(behaviour) as broker:
         while log.read_text().count("list") < 2:
             await anyio.lowlevel.checkpoint()
         kind, _ = await echo(broker)
@@ -429,19 +539,18 @@ async def test_a_server_that_ends_while_idle_is_there_again_for_the_next_call(be
 
 
 @pytest.mark.parametrize("said", ["value", "error"])
-async def test_the_secret_that_a_server_was_given_comes_back_redacted(log, said):
+async def test_the_secret_that_a_server_was_given_comes_back_redacted(beside_config, log, said):
     """`call_leak_secret`: in its environment and its arguments, in a result and in an error."""
     command = ["-I", str(HOSTILE), "call_leak_secret", "${SECRET}"]
     server = {"command": sys.executable, "args": command, "env": {"HOSTILE_LOG": str(log)}, "mode": "legacy"}
     text = json.dumps({"mcpServers": {"hostile": server}})
     secret = "secret-of-the-upstream"  # noqa: S105  # of this test
     config = Config.parse(text, source="c", folder=Path(), environment={"SECRET": secret})
-    with anyio.fail_after(60):
-        async with Broker(config, startup_seconds=12) as broker:
-            kind, value = await echo(broker, said)
-            plain = Config.parse(text.replace("${SECRET}", "a plain word"), source="c", folder=Path(), environment={})
-        async with Broker(plain, startup_seconds=12) as broker:
-            control = await echo(broker, "value")
+    plain = Config.parse(text.replace("${SECRET}", "a plain word"), source="c", folder=Path(), environment={})
+    async with beside_config(config) as broker:
+        kind, value = await echo(broker, said)
+    async with beside_config(plain) as broker:
+        control = await echo(broker, "value")
     assert secret not in value
     assert (kind, "[redacted]" in value) == ("value" if said == "value" else "ToolError", True)
     assert control == ("value", "my token is a plain word")
