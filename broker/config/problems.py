@@ -18,6 +18,7 @@ from broker.authorization.policy_config import PolicyConfig
 from broker.authorization.policy_problems import policy_problems
 from broker.config import other_forms
 from broker.config.value_faults import words_for
+from broker.disclosure.settings import CategorySettings
 from broker.server.settings import OAuthSettings
 from broker.upstreams import carried_text, oauth_settings
 from broker.upstreams.server_config import ServerConfig
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
 _SERVER_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,63}")
 # What `tools` has beside the servers: a server of such a name could not be imported.
 _TAKEN_NAMES = re.compile(r"Tool[A-Za-z]*")
+_CATEGORIES = ("disclosure", "categories")
 
 
 def top_problems(document: dict[str, Any], model: type[BaseModel]) -> list[str]:
@@ -185,6 +187,13 @@ def _seen(error: ErrorDetails, document: dict[str, Any]) -> bool:
     return location[-1] == "type" and isinstance(server, dict) and server.get("type") == "sse"
 
 
+def _inner_model(location: tuple[str, ...]) -> type[BaseModel]:
+    """Return what may be below a section or a server: a category, or else `oauth`."""
+    if location[:2] == _CATEGORIES:
+        return CategorySettings
+    return oauth_settings.OAuthClient if location[0] == "mcpServers" else OAuthSettings
+
+
 def _sentence(error: ErrorDetails) -> str:
     location = tuple(str(part) for part in error["loc"])
     if location[-1] == "[key]":
@@ -192,15 +201,16 @@ def _sentence(error: ErrorDetails) -> str:
     match error["type"]:
         case "transport":
             return f"{place(location)[:-2]} {error['msg']}"
-        case "extra_forbidden":  # below a section or a server there is only `oauth`
-            model = oauth_settings.OAuthClient if location[0] == "mcpServers" else OAuthSettings
-            return _unknown(location[-1], list(model.model_fields), place(location[:-1]))
+        case "extra_forbidden":
+            return _unknown(location[-1], list(_inner_model(location).model_fields), place(location[:-1]))
         case "sandbox_limits" | oauth_settings.INCOMPLETE | carried_text.KIND:
             words = error["msg"]
         case "string_unicode":
             words = carried_text.HALF_A_PAIR
         case "string_type" if location[-1] == "command":
             words = "must be text; what follows the program goes into 'args'"
+        case "model_type" if location[:2] == _CATEGORIES:
+            words = "must be a list of patterns, or an object with 'tools' and a 'description'"
         case "tuple_type" if location[-1] == "args":
             words = 'must be a list, as in ["--verbose"]'
         case _:

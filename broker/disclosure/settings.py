@@ -6,9 +6,9 @@ Above: config.py has it as one field, and the broker loads the embedder that it 
 from __future__ import annotations
 
 from importlib import import_module
-from typing import TYPE_CHECKING, Annotated, Literal, cast
+from typing import TYPE_CHECKING, Annotated, Any, Literal, cast
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from broker.errors import ConfigError
 
@@ -17,6 +17,25 @@ if TYPE_CHECKING:
 
 CategoryName = Annotated[str, Field(min_length=1, max_length=80)]
 ToolPattern = Annotated[str, Field(min_length=1, max_length=256)]
+
+
+class CategorySettings(BaseModel):
+    """One category of the operator; a list of patterns is one without a description.
+
+    Attributes:
+        description: What its tools are for, in a line.
+        tools: Patterns of `server.tool`.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    description: str | None = Field(default=None, min_length=1, max_length=300)
+    tools: tuple[ToolPattern, ...]
+
+    @model_validator(mode="before")
+    @classmethod
+    def _of_patterns(cls, given: Any) -> Any:
+        return {"tools": given} if isinstance(given, list | tuple) else given
 
 
 class DisclosureSettings(BaseModel):
@@ -29,7 +48,7 @@ class DisclosureSettings(BaseModel):
         context_tokens: The size of the window.
         search: How tools are searched where nobody says: by words, or by words and meaning together.
         embedder: Where to get the embedder from, as `package.module:Name`; called without arguments.
-        categories: Names of categories, each with patterns of `server.tool`.
+        categories: The operator's categories, by name.
         fetches_per_minute: How often a session may fetch descriptions, any number of tools at a time.
     """
 
@@ -40,7 +59,7 @@ class DisclosureSettings(BaseModel):
     context_tokens: int = Field(default=200_000, ge=1_000, le=100_000_000)
     search: Literal["auto", "keyword", "hybrid"] = "auto"
     embedder: str | None = Field(default=None, pattern=r"^[A-Za-z_][\w.]*:[A-Za-z_]\w*$")
-    categories: dict[CategoryName, tuple[ToolPattern, ...]] = {}
+    categories: dict[CategoryName, CategorySettings] = {}
     fetches_per_minute: int = Field(default=120, ge=1, le=1_000_000)
 
 

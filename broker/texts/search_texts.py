@@ -21,6 +21,9 @@ _CATEGORIES = 20
 _CATEGORIES_CHARACTERS = 600
 _NAME_CHARACTERS = 64
 _ABOUT_CHARACTERS = 50
+_SERVERS = 3
+_WORDS = 6
+_WORD_CHARACTERS = 20
 _PROBLEM_CHARACTERS = 160
 
 
@@ -67,6 +70,21 @@ def categories(members: Mapping[str, Sequence[object]], asleep: Iterable[str] = 
     most = min(_CATEGORIES, len(that_fit(shown, _CATEGORIES_CHARACTERS)))
     rest = '; category="*" tells of all' if len(shown) > most else ""
     return f"Categories, with category=…: {few(shown, most)}{rest}."
+
+
+def tools_of(servers: Iterable[str], words: Sequence[str] = ()) -> str:
+    """Return whose tools are in a category of which nobody says what it is for, and words of their names."""
+    said = few([one_line(server, _NAME_CHARACTERS) for server in servers], _SERVERS)
+    shown = ", ".join(one_line(word, _WORD_CHARACTERS) for word in words[:_WORDS])
+    return f"Tools of {said}" + (f": {shown}" if shown else "")
+
+
+def of_servers(said: Mapping[str, str]) -> str:
+    """Return what the config says of the servers of a category, each by its name where there are several."""
+    if len(said) == 1:
+        return next(iter(said.values()))
+    lines = [f"{server}: {about}" if about else server for server, about in said.items()]
+    return "; ".join(lines)
 
 
 def _line(status: ServerStatus) -> str:

@@ -9,6 +9,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from broker.disclosure.tool_details import definition
+from broker.search.words import words
+from broker.texts import search_texts
 from codegen.plain_text import few, one_line, sentences
 from codegen.schemas.keywords import properties_of, required_of, type_names
 
@@ -49,14 +51,26 @@ def hot_line(item: dict[str, Any]) -> str:
 
 
 def category_item(
-    name: str, entries: Sequence[CatalogEntry], popular: Sequence[CatalogEntry], asleep: Sequence[str] = ()
+    name: str,
+    entries: Sequence[CatalogEntry],
+    popular: Sequence[CatalogEntry],
+    asleep: Sequence[str] = (),
+    *,
+    about: str = "",
+    telling: Sequence[str] = (),
 ) -> dict[str, Any]:
-    """Return a category: what is in it, counts, its most popular tools, and whose tools are not known yet."""
+    """Return a category: what is in it, counts, its most popular tools, and whose tools are not known yet.
+
+    What is in it are the operator's words `about` it, or else its servers, and those of the words that tell its tools
+    apart that are not in the names of the popular ones.
+    """
     servers = sorted({entry.spec.server for entry in entries})
     asleep = [one_line(server, _SERVER_CHARACTERS) for server in asleep]
+    shown = {word for entry in popular for word in words(entry.spec.name)}
+    more = [word for word in telling if word not in shown]
     item = {
         "name": one_line(name, _NAME_CHARACTERS),
-        "about": f"Tools of {few(servers or asleep, _SERVERS)}",
+        "about": one_line(about, SENTENCE_CHARACTERS) or search_texts.tools_of(servers or asleep, more),
         "tools": len(entries),
         "servers": len(servers),
         "popular": [one_line(entry.spec.name, 60) for entry in popular],
@@ -67,11 +81,14 @@ def category_item(
 def category_line(item: dict[str, Any]) -> str:
     """Return a category on one line."""
     asleep = item.get("asleep")
+    about = item["about"].removesuffix(".")
     if asleep and not item["tools"]:
-        return f"{item['name']} (asleep): a search with this category connects {asleep}."
+        is_said = about != f"Tools of {asleep}"
+        search = f"{about}. A search" if is_said else "a search"
+        return f"{item['name']} (asleep): {search} with this category connects {asleep}."
     also = f" A search with this category also connects {asleep} (asleep)." if asleep else ""
     counts = ", ".join(f"{item[what]} {what if item[what] != 1 else what[:-1]}" for what in ("tools", "servers"))
-    return f"{item['name']} ({counts}): {item['about']}. Popular: {', '.join(item['popular'])}.{also}"
+    return f"{item['name']} ({counts}): {about}. Popular: {', '.join(item['popular'])}.{also}"
 
 
 def summary_item(entry: CatalogEntry, calls: ToolStatistics) -> dict[str, Any]:

@@ -98,9 +98,12 @@ class Tiers:
         names = sorted({*members, *asleep})
 
         def item(place: int) -> dict[str, Any]:
-            entries = members.get(names[place], ())
+            entries = members.get(name := names[place], ())
             popular = heapq.nlargest(POPULAR_TOOLS, entries, key=lambda entry: self._scores.of(entry).score)
-            return category_item(names[place], entries, popular, asleep.get(names[place], ()))
+            unseen = asleep.get(name, ())
+            servers = sorted({*(entry.spec.server for entry in entries), *unseen})
+            about, telling = self._categories.about(name, servers), self._categories.words(name)
+            return category_item(name, entries, popular, unseen, about=about, telling=telling)
 
         return self._page(Tier.CATEGORIES, item, len(names), len(names), cursor)
 

@@ -13,6 +13,7 @@ from itertools import chain
 from typing import TYPE_CHECKING
 
 from broker.search.words import words
+from broker.texts import search_texts
 from broker.tools.near_names import unknown_name
 
 if TYPE_CHECKING:
@@ -37,6 +38,8 @@ class Categories:
         *,
         patterns: Mapping[str, Sequence[str]] | None = None,
         groups: Mapping[str, str] | None = None,
+        descriptions: Mapping[str, str] | None = None,
+        about_servers: Mapping[str, str] | None = None,
         never_seen: Callable[[], Iterable[str]] = tuple,
     ) -> None:
         """Take what the config says.
@@ -45,16 +48,21 @@ class Categories:
             catalog: Whose tools.
             patterns: For each category of the operator, patterns of `server.tool`.
             groups: For each server that has one, its category.
+            descriptions: For each category of the operator that has one, a line on what it is for.
+            about_servers: The same for servers.
             never_seen: The servers that are asleep and were never connected, so that their tools are not known.
         """
         self._catalog = catalog
         self._patterns = patterns or {}
         self._groups = groups or {}
+        self._descriptions = descriptions or {}
+        self._about_servers = about_servers or {}
         self._never_seen = never_seen
         self._said_of: dict[str, tuple[str, ...]] = {}
         self._revision = -1
         self._members: dict[str, tuple[CatalogEntry, ...]] = {}
         self._of: dict[str, tuple[str, ...]] = {}
+        self._words: dict[str, tuple[str, ...]] = {}
 
     def of(self, spec: ToolSpec) -> tuple[str, ...]:
         """Return the categories of a tool of the catalog; at least one."""
@@ -73,6 +81,21 @@ class Categories:
             for category in self._of_server(server):
                 found.setdefault(category, []).append(server)
         return {name: tuple(sorted(found[name])) for name in sorted(found)}
+
+    def about(self, name: str, servers: Sequence[str]) -> str:
+        """Return the operator's words for a category, or for the servers whose category it is; empty without any."""
+        if name in self._descriptions or name in self._patterns:
+            return self._descriptions.get(name, "")
+        is_part = name not in self._groups.values() and name not in servers
+        said = {} if is_part else {server: self._about_servers.get(server, "") for server in servers}
+        return search_texts.of_servers(said) if any(said.values()) else ""
+
+    def words(self, name: str) -> tuple[str, ...]:
+        """Return the words that tell the tools of a category apart, the most frequent first."""
+        self._refresh()
+        if name not in self._words:
+            self._words[name] = _telling(self._members.get(name, ()))
+        return self._words[name]
 
     def may_have(self, server: str, category: str) -> bool:
         """Tell whether a server whose tools are not known may have some in a category."""
@@ -98,6 +121,7 @@ class Categories:
         self._revision = self._catalog.revision
         members: dict[str, list[CatalogEntry]] = {}
         self._of = {}
+        self._words = {}
         for server in self._catalog.namespaces:
             for entry, derived in _derived(server, self._catalog.of_server(server)).items():
                 name = entry.qualified_name
@@ -127,6 +151,11 @@ def _derived(server: str, entries: Sequence[CatalogEntry]) -> dict[CatalogEntry,
     first = {entry: parts[depth] if len(parts) > depth else _OTHER for entry, parts in named.items()}
     counts = Counter(first.values())
     return {entry: f"{server}/{word if counts[word] >= _LEAST else _OTHER}" for entry, word in first.items()}
+
+
+def _telling(entries: Sequence[CatalogEntry]) -> tuple[str, ...]:
+    counts = Counter(word for entry in entries for word in {*words(entry.spec.name)} - {*words(entry.spec.server)})
+    return tuple(sorted((word for word in counts if counts[word] < len(entries)), key=lambda one: (-counts[one], one)))
 
 
 def _common(names: Sequence[Sequence[str]]) -> int:

@@ -87,7 +87,12 @@ class ToolShelf:
             self.catalog.inferred_of = lambda spec: inferred.find(spec.server, spec.name, spec.digest)
         groups = {name: server.group for name, server in config.servers.items() if server.group is not None}
         self.categories = Categories(
-            self.catalog, patterns=settings.categories, groups=groups, never_seen=lambda: _never_seen(upstreams)
+            self.catalog,
+            patterns={name: category.tools for name, category in settings.categories.items()},
+            groups=groups,
+            descriptions={name: said for name, one in settings.categories.items() if (said := one.description)},
+            about_servers={name: server.about for name, server in config.servers.items() if server.about},
+            never_seen=lambda: _never_seen(upstreams),
         )
         self.statistics = CallStatistics(store, clock=clock)
         self._scores = TierScores(self.catalog, self.statistics, clock=clock)

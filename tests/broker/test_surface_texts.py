@@ -267,6 +267,20 @@ OTHERS = {
     ),
     "categories of servers asleep": lambda name: search_texts.categories({"mail": [0]}, [name] * 40),
     "category asleep": lambda name: category_line(category_item(name, (), (), [name] * 40)),
+    "category asleep, with words of the operator": lambda name: category_line(
+        category_item(name, (), (), [name] * 40, about=name)
+    ),
+    # A name is at most as long as the config takes it.
+    "tools_of": lambda name: category_line(
+        category_item(
+            one_line(name, 80), [listed(name)] * 9, [listed(name)] * 3, [name] * 40, telling=[f"word of {name}"] * 9
+        )
+    ),
+    "of_servers": lambda name: category_line(
+        category_item(
+            "pair", [listed(name)], [listed(name)], about=search_texts.of_servers({name: f"about {name}", "two": ""})
+        )
+    ),
     "search, no detail": lambda name: refused_search(lambda: Detail.parse(f"no {name}")),
     "search, no limit": lambda name: refused_search(SearchRequest(query=name, limit=10**50).offset),
     "search, a long expression": lambda name: refused_search(lambda: matching("x" * 501 + name, [])),
@@ -282,12 +296,15 @@ OTHERS = {
     "session_of_calls": lambda name: tool_texts.session_of_calls("s_0123456789abcdef", "call_tool"),  # noqa: ARG005
     "missing_selection": lambda name: message(tool_descriptions.missing_selection([name])),
     "too_many_fetches": lambda name: message(tool_descriptions.too_many_fetches(3.0)),  # noqa: ARG005
-    # A tool is offered by at most 130 ASCII characters.
+    # A tool is offered by at most 64 ASCII characters.
     "description_required": lambda name: message(
         tool_descriptions.description_required(offered(name), None, f"changed: {name}")
     ),
     "description_required in a session": lambda name: message(
         tool_descriptions.description_required(offered(name), "s_0123456789abcdef", name if name == HOSTILE else "")
+    ),
+    "description_required, as JSON with the URI to read": lambda name: json.dumps(
+        tool_descriptions.description_required(offered(name), "s_0123456789abcdef", LONG if name == HOSTILE else "")
     ),
     "unknown_entry": lambda name: entry(name, [f"git.{one_line(name, 250)}"] * 3),
     "unknown_entry and unlike others": lambda name: entry(name, is_withdrawn=True),
@@ -301,7 +318,12 @@ CASES |= OTHERS
 
 
 def offered(name: str) -> str:
-    return f"{'s' * 64}__{'t' * 64}" if name == HOSTILE else "git__log"
+    return f"{'s' * 20}__{'t' * 31}-0123456789" if name == HOSTILE else "git__log"
+
+
+def listed(name: str) -> CatalogEntry:
+    spec = ToolSpec(name, name, None, name, {"type": "object"}, None, ToolAnnotations())
+    return CatalogEntry(spec, "server", "tool")
 
 
 # What may be longer, with its own bound: each is marked as a server's words, or is of the script itself.
@@ -310,10 +332,6 @@ LONGER: dict[str, tuple[int, Callable[[], str]]] = {
     "a server's JSON-RPC error": (
         2_200,
         lambda: failed_at_server(listed_tool(), ToolRejectedError("s" * 64, 2**31, LONG)).message,
-    ),
-    "the refusal of a tool's call, as JSON with the URI to read": (
-        1_300,
-        lambda: json.dumps(tool_descriptions.description_required(offered(HOSTILE), "s_0123456789abcdef", LONG)),
     ),
     "a script that does not fit the stubs it is sent, before these": (
         1_300,

@@ -71,6 +71,26 @@ WRONG = {
         {"mcpServers": {}, "serve": {"issuer": "https://login.example"}},
         "mcp.json: serve: unknown key 'issuer'; it belongs into 'oauth'",
     ),
+    "keys of categories": (
+        {
+            "mcpServers": {},
+            "disclosure": {
+                "categories": {
+                    "a": "git.*",
+                    "b": {"tools": ["git.*"], "desription": "history"},
+                    "c": {"description": "history"},
+                    "d": [""],
+                }
+            },
+        },
+        (
+            "mcp.json: 4 problems\n"
+            "  - disclosure.categories.a: must be a list of patterns, or an object with 'tools' and a 'description'\n"
+            "  - disclosure.categories.b: unknown key 'desription'; did you mean 'description'?\n"
+            "  - disclosure.categories.c.tools: is missing\n"
+            "  - disclosure.categories.d.tools.0: is empty"
+        ),
+    ),
     "server of another kind": (servers(git=3), "mcp.json: server 'git': must be a JSON object"),
     "no transport": (
         servers(git={}),

@@ -44,7 +44,8 @@ async def test_each_tier_has_a_path(reached):
         hot = await client.get("/hot")
         assert [tool["name"] for tool in hot.json()["tools"]] == ["desk.add", "desk.fail", "desk.wait"]
         assert int(hot.headers["tokens"]) <= int(hot.headers["token-budget"]) == 2_000
-        assert (await client.get("/categories")).json()["categories"][0]["name"] == "desk"
+        [category] = (await client.get("/categories")).json()["categories"]
+        assert (category["name"], category["about"], category["tools"]) == ("desk", "Tools of desk", 3)
         page = (await client.get("/category/desk?page=2&page_size=1")).json()
         assert [tool["name"] for tool in page["tools"]] == ["desk.fail"]
         following = (await client.get("/category/desk", params={"cursor": page["next_cursor"]})).json()

@@ -13,7 +13,7 @@ from mcp import types as t
 from mcp.server import MCPServer
 
 from broker import Broker, Config, Grant, ServerConfig
-from broker.disclosure.settings import DisclosureSettings
+from broker.disclosure.settings import CategorySettings, DisclosureSettings
 from broker.errors import ConfigError, SearchError
 from broker.search import Detail, Filters, Mode, SearchRequest
 from broker.tiers import Tier, token_counter
@@ -172,7 +172,12 @@ async def test_what_cannot_be_searched_for_is_a_clear_error(desk, wrong):
 async def test_categories_come_from_the_config_then_groups_then_names(desk, faulty):
     config = Config(
         servers={"parrot": faulty("plain", group="birds"), "other": faulty("plain")},
-        disclosure=DisclosureSettings(categories={"sums": ("desk.a*",), "words": ("desk.note", "*.echo2")}),
+        disclosure=DisclosureSettings(
+            categories={
+                "sums": CategorySettings(tools=("desk.a*",)),
+                "words": CategorySettings(tools=("desk.note", "*.echo2")),
+            }
+        ),
     )
     async with Broker(config, servers={"desk": desk}) as broker:
         members = {name: [e.qualified_name for e in found] for name, found in broker.categories.members().items()}
@@ -214,9 +219,53 @@ async def test_a_category_of_a_server_that_is_asleep_is_listed_and_a_search_in_i
         assert "no category" not in found.text
 
 
+async def test_a_category_says_in_the_words_of_the_operator_what_it_is_for(desk, faulty):
+    config = Config.of_data(
+        {
+            "mcpServers": {},
+            "disclosure": {
+                "categories": {
+                    "sums": {"description": "Adds up.\nAnd\x1b[31m more", "tools": ["desk.add"]},
+                    "rest": ["desk.note"],
+                }
+            },
+        }
+    )
+    servers = {
+        "bird": faulty("plain", lazy=True, about="says it"),
+        "one": faulty("plain", lazy=True, about="issues", group="pair"),
+        "two": faulty("plain", lazy=True, group="pair"),
+        "mute": faulty("plain", lazy=True),
+    }
+    async with Broker(config.model_copy(update={"servers": servers}), servers={"desk": desk}) as broker:
+        session = broker.session()
+        listed = (await session.dispatch("search_tools", {"category": "*"})).text
+        assert listed.splitlines() == [
+            "bird (asleep): says it. A search with this category connects bird.",
+            "mute (asleep): a search with this category connects mute.",
+            "pair (asleep): one: issues; two. A search with this category connects one, two.",
+            "rest (1 tool, 1 server): Tools of desk. Popular: note.",
+            "sums (1 tool, 1 server): Adds up. And more. Popular: add.",
+        ]
+        await session.dispatch("search_tools", {"category": "bird", "query": "echo"})
+        about = {item["name"]: item["about"] for item in session.tiers.categories().items}
+        assert (about["bird"], about["rest"]) == ("says it", "Tools of desk")
+
+
+async def test_a_category_of_which_nobody_says_what_it_is_for_has_words_of_its_tools(desk):
+    async with Broker(servers={"desk": desk}) as broker:
+        names = [f"desk_{verb}_{thing}" for thing in ("page", "post", "file") for verb in ("list", "move", "edit")]
+        broker.catalog.replace("desk", [replace(TOOL, name=name) for name in names])
+        [category] = broker.tiers.categories().items
+        assert category["popular"] == ["desk_edit_file", "desk_edit_page", "desk_edit_post"]
+        assert category["about"] == "Tools of desk: list, move"
+        broker.catalog.replace("desk", [replace(TOOL, name=name) for name in names[:4]])
+        assert broker.tiers.categories().items[0]["about"] == "Tools of desk: move"
+
+
 async def test_a_search_in_a_category_connects_no_server_that_has_nothing_in_it(desk, faulty):
     servers = {"parrot": faulty("plain", lazy=True, group="birds"), "other": faulty("plain", lazy=True)}
-    settings = DisclosureSettings(categories={"ops": ("parrot.*",), "sums": ("desk.*",)})
+    settings = DisclosureSettings.model_validate({"categories": {"ops": ["parrot.*"], "sums": ["desk.*"]}})
     config = Config(servers=servers, disclosure=settings)
     async with Broker(config, servers={"desk": desk}) as broker:
         session = broker.session()
