@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from broker.authorization.questions import Answer, Answerer, CallGroup, Question, Verdict
     from broker.broker import Broker
     from broker.calls.attempts import CallRecord
-    from broker.calls.script_functions import Extraction
+    from broker.calls.extraction import Extraction
     from broker.config.config import Config
     from broker.disclosure.tool_details import ToolDetails
     from broker.errors import (
@@ -88,7 +88,7 @@ _MODULES = {
     "Difference": "recordings.replay.replay",
     "ExecutionError": "runs.envelope",
     "ExecutionResult": "runs.envelope",
-    "Extraction": "calls.script_functions",
+    "Extraction": "calls.extraction",
     "Form": "authorization.forms",
     "FormReply": "authorization.forms",
     "Grant": "authorization.grants",

@@ -58,7 +58,7 @@ if TYPE_CHECKING:
 
     from broker.authorization.grants import Grant
     from broker.authorization.questions import Answerer
-    from broker.calls.script_functions import Extractor
+    from broker.calls.extraction import Extractor
     from broker.recordings.recording import Recording
     from broker.recordings.replay.replay import Replayed
     from broker.search import Embedder, Ranker

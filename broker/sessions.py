@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from broker.authorization.grants import Grant
     from broker.authorization.outlook import Outlook
     from broker.calls.attempts import CallRecord
-    from broker.calls.script_functions import Extractor
+    from broker.calls.extraction import Extractor
     from broker.disclosure.tool_details import ToolDetails
     from broker.recordings.journal.recorder import Recorder
     from broker.recordings.journal.resuming import UnknownAnswerer

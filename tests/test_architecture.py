@@ -96,8 +96,15 @@ def callers_of(method: str, package: str) -> set[str]:
 
 
 def test_one_module_alone_calls_tools_on_upstreams():
-    # tool_calls.py, which authorizes, is the only one that asks upstream.py for a call; calls.py hands it to the SDK.
-    assert callers_of("call_tool", "broker") == {"broker/calls/tool_calls.py", "broker/upstreams/calls.py"}
+    # callees.py alone asks upstream.py for a call, which calls.py hands to the SDK.
+    assert callers_of("call_tool", "broker") == {"broker/calls/callees.py", "broker/upstreams/calls.py"}
+    # tool_calls.py, which authorizes, alone makes what calls reach.
+    makers = {
+        str(p.relative_to(ROOT))
+        for p in sources("broker")
+        if {"broker.calls.callees.ServerTools", "broker.calls.extraction.CalledModel"} & imported_modules(p)
+    }
+    assert makers == {"broker/calls/tool_calls.py"}
     # The server's end of a connection in this process: what a request would reach.
     assert callers_of("_handle_call_tool", "broker") == {"broker/upstreams/plain_tools.py"}
 

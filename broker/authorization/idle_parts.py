@@ -10,6 +10,7 @@ from __future__ import annotations
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING
 
+from broker.authorization.model_calls import SERVER
 from broker.authorization.patterns import has_wildcards, is_exact, literal, matcher
 from broker.authorization.policy import Policy
 from broker.authorization.policy_config import COPIED
@@ -80,8 +81,9 @@ def unknown_arguments(specs: Iterable[ToolSpec], tests: Mapping[str, ArgumentTes
 
 
 def labels_carried(policy: Policy, servers: Mapping[str, ServerConfig]) -> set[str]:
-    """Return the labels that servers have."""
-    return {label for server in servers.values() for label in policy.labels_of(server.labels)}
+    """Return the labels that servers have, and the model behind `extract`."""
+    own = [*(server.labels for server in servers.values()), policy.config.model_labels]
+    return {label for labels in own for label in policy.labels_of(labels)}
 
 
 def meant(name: str, names: Iterable[str]) -> str:
@@ -145,7 +147,7 @@ def _argument_names(spec: ToolSpec) -> set[str] | None:
 def _unknown_servers(title: str, patterns: Iterable[str], servers: Mapping[str, ServerConfig]) -> Iterator[str]:
     for pattern in patterns:
         server = pattern.partition(".")[0]
-        if "." in pattern and not any(fnmatchcase(name, server) for name in servers):
+        if "." in pattern and not any(fnmatchcase(name, server) for name in (*servers, SERVER)):
             yield f"{title}: no server is called {server!r}"
 
 

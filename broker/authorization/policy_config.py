@@ -166,6 +166,8 @@ class PolicyConfig(_Section):
         quotas: How often tools may be called, whoever allowed them.
         flows: What may go from server to server, by label. Left out, `private` and `untrusted` to `egress` ask.
         labels: Labels of the servers that have none of their own.
+        model_labels: Labels of the model behind `extract`, which rules and quotas call `@model.extract`; left out, it
+            has those of servers that have none of their own.
         flow_memory: Whether labels that were received count until the run ends, or until the session does.
         answer_timeout_seconds: How long a person has for an answer; none in time is a refusal.
     """
@@ -174,13 +176,16 @@ class PolicyConfig(_Section):
     quotas: tuple[Quota, ...] = ()
     flows: tuple[Flow, ...] | None = None
     labels: tuple[Label, ...] = ()
+    model_labels: tuple[Label, ...] | None = None
     flow_memory: Literal["run", "session"] = "run"
     answer_timeout_seconds: float = Field(default=300.0, gt=0, le=7 * 86_400, allow_inf_nan=False)
 
     @model_validator(mode="after")
     def _known_labels(self) -> PolicyConfig:
-        if COPIED in self.labels:
-            raise PydanticCustomError("impossible", "labels: 'copied' is what we find ourselves; choose another word")
+        for name, labels in (("labels", self.labels), ("model_labels", self.model_labels or ())):
+            if COPIED in labels:
+                said = "{name}: 'copied' is what we find ourselves; choose another word"
+                raise PydanticCustomError("impossible", said, {"name": name})
         return self
 
 

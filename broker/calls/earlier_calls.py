@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from broker.authorization.calls import PendingCall, ToolFacts
+from broker.authorization.model_calls import SERVER, is_decided, model_call
 from broker.calls.attempts import STATUS_OF_KIND, CallRecord
 
 if TYPE_CHECKING:
@@ -29,8 +30,8 @@ def count_earlier_calls(before: Recording, desk: RunDesk, upstreams: Mapping[str
     """
     records: dict[int, CallRecord] = {}
     for number, story in before.calls.items():
-        if "." not in story.function:
-            continue  # one of our own functions
+        if not is_decided(story.function):
+            continue
         result = story.answer
         if story.is_over or story.is_unknown:
             records[number] = _record_of(story, result)
@@ -44,6 +45,8 @@ def count_earlier_calls(before: Recording, desk: RunDesk, upstreams: Mapping[str
 
 def _call_of(sent: Sent, arguments: dict[str, Any], desk: RunDesk, upstreams: Mapping[str, Upstream]) -> PendingCall:
     """Return a call that was sent, as far as quotas and flows look at it, also of a tool that is not listed now."""
+    if sent.server == SERVER:
+        return model_call(arguments, desk.policy, desk.caller)
     upstream = upstreams.get(sent.server)
     labels = desk.policy.labels_of(None if upstream is None else upstream.settings.labels)
     return PendingCall(sent.server, sent.tool, sent.digest, arguments, ToolFacts(labels=labels), desk.caller)
@@ -51,7 +54,8 @@ def _call_of(sent: Sent, arguments: dict[str, Any], desk: RunDesk, upstreams: Ma
 
 def _record_of(story: CallStory, result: dict[str, Any] | None) -> CallRecord:
     """Return the record of a call that was over, or of unknown outcome."""
-    server, _, tool = story.function.partition(".")
+    server, dot, tool = story.function.partition(".")
+    server, tool = (server, tool) if dot else (SERVER, server)
     unanswered: Status = "cancelled" if story.cancelled is not None else "outcome_unknown"
     error = None if result is None else result.get("error")
     return CallRecord(

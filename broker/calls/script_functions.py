@@ -1,7 +1,7 @@
-"""What a script can ask of the host beside its tools: `display`, `read_bytes`, `extract`.
+"""What a script can ask of the host itself: `display` and `read_bytes`.
 
-Above: execution.py, which sends calls without a dot in their name here. Below: content_blocks.py, and the model that
-the embedding program gives for `extract`. What a script sends is checked like anything else that it writes.
+Above: run_calls.py. Below: content_blocks.py. Both concern only what the run already has, so nobody decides about them.
+What a script sends is checked like anything else that it writes.
 """
 
 from __future__ import annotations
@@ -12,47 +12,21 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from broker.calls.content_blocks import ContentBlocks, base64_of, block_of, decodes, is_whole
-from broker.calls.json_schema import first_fault
-from broker.logging import logger
 from broker.texts import call_texts
 from sandbox import Completion, Failed, Returned
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
-
     from broker.recordings.recording import Recording
     from sandbox import Call
 
 _MIME_TYPE = re.compile(r"[\w.+-]{1,64}/[\w.+-]{1,64}")
-_VALUE_CHARACTERS = 400_000
-
-
-@dataclass(frozen=True, slots=True)
-class Extraction:
-    """What a script wants a model to read.
-
-    Attributes:
-        value: The text to read, mostly a tool's; untrusted.
-        schema: JSON Schema that the answer has to fit.
-        instructions: What the script says about it; may be empty.
-    """
-
-    value: str
-    schema: dict[str, Any]
-    instructions: str
-
-
-if TYPE_CHECKING:
-    # Asks a model, and returns its answer as JSON data.
-    Extractor = Callable[[Extraction], Awaitable[Any]]
 
 
 @dataclass(frozen=True)
 class ScriptFunctions:
-    """The host's side of the three functions, for one run."""
+    """The host's side of both, for one run."""
 
     blocks: ContentBlocks
-    extractor: Extractor | None = None
 
     def restore(self, before: Recording) -> None:
         """Keep the blocks that a run had before it was interrupted, and show again what it displayed."""
@@ -65,15 +39,13 @@ class ScriptFunctions:
             if isinstance(arguments, dict) and story.answered is not None and not story.has_failed:
                 self._display(arguments, number)
 
-    async def answer(self, call: Call) -> Completion:
+    def answer(self, call: Call) -> Completion:
         """Answer a call of one of them. Never raises for what a script can cause."""
         match call.function:
             case "display":
                 return self._display(call.arguments, call.id)
             case "read_bytes":
                 return self._read_bytes(call.arguments)
-            case "extract":
-                return await self._extract(call.arguments)
         return Failed("ToolNotFoundError", call_texts.no_function(call.function))
 
     def _display(self, arguments: dict[str, Any], order: int) -> Completion:
@@ -102,23 +74,3 @@ class ScriptFunctions:
         if data is None or not decodes(data):
             return Failed("ToolResultError", call_texts.NO_BASE64)
         return Returned(data)
-
-    async def _extract(self, arguments: dict[str, Any]) -> Completion:
-        if self.extractor is None:
-            return Failed("ToolUnavailableError", call_texts.NO_MODEL)
-        match arguments:
-            case {"value": str(value), "schema": dict(schema), "instructions": str(instructions)}:
-                pass
-            case _:
-                return Failed("ToolArgumentsError", call_texts.EXTRACT_TAKES)
-        if len(value) > _VALUE_CHARACTERS:
-            return Failed("ToolArgumentsError", call_texts.extract_reads(_VALUE_CHARACTERS))
-        try:
-            found = await self.extractor(Extraction(value, schema, instructions[:_VALUE_CHARACTERS]))
-        except Exception:  # noqa: BLE001  # the embedding program's own code
-            logger().exception("the extractor failed")
-            return Failed("ToolError", call_texts.MODEL_NOT_ASKED)
-        fault = first_fault(found, schema, keep=False)
-        if fault is not None:
-            return Failed("ToolResultError", call_texts.extract_got(fault))
-        return Returned(found)

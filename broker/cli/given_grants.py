@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from broker import Grant, PatternError
 from broker.authorization.idle_parts import unknown_arguments
+from broker.authorization.model_calls import SERVER
 from broker.authorization.patterns import has_wildcards, literal, matcher
 from broker.cli.terminal import Problem, note
 from codegen.plain_text import one_line
@@ -38,7 +39,7 @@ def report_idle(grants: Iterable[Grant], config: Config) -> None:
     """Name on stderr the grants for servers that the config does not have, mostly typing errors."""
     for grant in grants:
         server = grant.pattern.partition(".")[0]
-        if config.servers and server not in config.servers and not has_wildcards(server):
+        if config.servers and server not in {*config.servers, SERVER} and not has_wildcards(server):
             note(f"--allow {grant.pattern}: the config has no server {server!r}; it has {', '.join(config.servers)}")
 
 

@@ -13,6 +13,7 @@ from broker.authorization.decision import Allow, Ask, Decision, Deny, authorize,
 from broker.authorization.flow import FlowState
 from broker.authorization.grants import GrantBook
 from broker.authorization.idle_parts import labels_carried, meant
+from broker.authorization.model_calls import SERVER, TOOL, model_call
 from broker.authorization.policy import Policy
 from broker.authorization.policy_config import COPIED, policy_json_schema
 from broker.authorization.shown import shown_name, shown_text
@@ -110,8 +111,10 @@ async def explain_run(request: ExplainRequest) -> ExitCode:
 
 async def _pending(config: Config, server: str, tool: str, arguments: dict[str, Any], caller: Caller) -> PendingCall:
     """Return the call with what its server says of the tool; the other servers are not started."""
-    settings = server_of(config, server, "--call: ")
     policy = Policy(config.policy)
+    if (server, tool) == (SERVER, TOOL):
+        return model_call(arguments, policy, caller)
+    settings = server_of(config, server, "--call: ")
     only = config.model_copy(update={"servers": {server: settings.model_copy(update={"lazy": False})}})
     async with open_broker(only) as broker:
         entry = broker.catalog.find(f"{server}.{tool}")

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from broker.authorization.desk import ConsentDesk
     from broker.authorization.questions import GivenAnswers
     from broker.authorization.run_desk import RunDesk
-    from broker.calls.script_functions import Extractor
+    from broker.calls.extraction import Extractor
     from broker.recordings.journal.recorded_run import RecordedRun
     from broker.recordings.journal.recorder import Recorder
     from broker.recordings.journal.resuming import UnknownAnswerer
@@ -219,9 +219,9 @@ class Execution:
             redact=self.redact,
             on_call=watching.on_call,
             blocks=blocks,
+            extractor=watching.extractor or self.extractor,
         )
-        functions = ScriptFunctions(blocks, watching.extractor or self.extractor)
-        calls = RunCalls(tools=tools, functions=functions, blocks=blocks, known=watching.known_answers)
+        calls = RunCalls(tools=tools, functions=ScriptFunctions(blocks), blocks=blocks, known=watching.known_answers)
         if isinstance(recorded, ResumedRun):
             give_back(recorded.before, desk, recorded.journal)
             calls.restore(recorded.before, desk, disclosure.upstreams)

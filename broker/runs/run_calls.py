@@ -8,6 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from broker.authorization.model_calls import is_decided
 from broker.calls.earlier_calls import count_earlier_calls
 from sandbox.host_messages import check_completion
 
@@ -28,8 +29,8 @@ class RunCalls:
     """Answers the calls of one run.
 
     Attributes:
-        tools: Answers those of tools.
-        functions: Answers those of what scripts are given beside tools.
+        tools: Answers those of tools and of `extract`.
+        functions: Answers those of what concerns the run alone.
         blocks: What results held that is no data, and what was displayed of it.
         known: Asked first about every call; what it answers is neither judged nor sent, and counts in the flows.
     """
@@ -41,13 +42,11 @@ class RunCalls:
 
     async def answer(self, call: Call) -> Completion | None:
         """Answer one call; None is no answer for now."""
-        # A tool is called by namespace and name; what has no namespace is asked of us.
-        is_tool = "." in call.function
         known = None if self.known is None else self.known(call)
         if known is None:
-            return await (self.tools.answer if is_tool else self.functions.answer)(call)
+            return await self.tools.answer(call) if is_decided(call.function) else self.functions.answer(call)
         check_completion(known)
-        if is_tool:
+        if is_decided(call.function):
             self.tools.note_known(call, known)
         return known
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     import anyio
 
     from broker.calls.attempts import CallRecord
-    from broker.calls.script_functions import Extractor
+    from broker.calls.extraction import Extractor
     from sandbox import Call, Completion
 
 

@@ -1,7 +1,7 @@
 """The model of a downstream client as the one that `extract` in scripts asks, where the client offers it.
 
 Above: notices.py. Below: way_to_client.py, which knows how a request of ours reaches the client, and sent_code.py for
-what models put around their answers. These are checked by script_functions.py like any other extractor's.
+what models put around their answers. These are checked by extraction.py like any other extractor's.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from broker.surface.sent_code import unfenced
 if TYPE_CHECKING:
     from mcp.server import ServerRequestContext
 
-    from broker.calls.script_functions import Extraction, Extractor
+    from broker.calls.extraction import Extraction, Extractor
 
 ANSWER_TOKENS = 4_000
 

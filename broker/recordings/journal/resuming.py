@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
+from broker.authorization.model_calls import TOOL
 from broker.errors import RecordingError
 from broker.recordings.journal.recorded_grants import denials_given_back, grants_given_back
 from sandbox import Failed
@@ -84,8 +85,8 @@ class UnknownCalls:
         return answer_known
 
     async def _is_repeated(self, story: CallStory) -> bool:
-        if story.sent is None:
-            return True
+        if story.sent is None or story.function == TOOL:
+            return True  # a model that is asked again changes nothing
         tool = next((one for one in self.recording.begun.tools if one.function == story.function), None)
         # What an imported recording says of a tool, and which one it names, is nobody's word here.
         is_imported = self.recording.is_imported

@@ -12,6 +12,7 @@ from broker.authorization.calls import Caller, PendingCall, ToolFacts
 from broker.authorization.decision import Allow, Deny, authorize, basis_name
 from broker.authorization.flow import FlowState
 from broker.authorization.grants import GrantBook
+from broker.authorization.model_calls import TOOL, model_call
 from broker.authorization.quotas import Quotas
 from broker.errors import PatternError
 from broker.recordings.journal.recorded_grants import denial_of, grant_of
@@ -67,9 +68,12 @@ def judge_recording(recording: Recording, policy: Policy) -> list[Verdict]:
     verdicts = []
     for story in recording.calls.values():
         tool = tools.get(story.function)
-        if tool is None:
+        if story.function == TOOL:
+            pending = model_call(story.arguments, policy, _caller(recording))
+        elif tool is not None:
+            pending = _pending(recording, story, tool)
+        else:
             continue  # it was not described, or is none: no policy was asked
-        pending = _pending(recording, story, tool)
         made_at = story.made / 1e9
         decision = authorize(
             pending,
@@ -93,7 +97,11 @@ def judge_recording(recording: Recording, policy: Policy) -> list[Verdict]:
 def _pending(recording: Recording, story: CallStory, tool: RecordedTool) -> PendingCall:
     facts = ToolFacts.of(tool, trust_annotations=tool.is_trusted, labels=tool.labels)
     arguments = story.arguments
-    return PendingCall(tool.server, tool.tool, tool.digest, arguments, facts, Caller(run=recording.begun.run_id))
+    return PendingCall(tool.server, tool.tool, tool.digest, arguments, facts, _caller(recording))
+
+
+def _caller(recording: Recording) -> Caller:
+    return Caller(run=recording.begun.run_id)
 
 
 def _then(story: CallStory) -> Decided:

@@ -41,6 +41,16 @@ TESTS = {
     ),
     "denied": (["--call", "odd.die"], 4, "deny (rule 2: it ends the server)"),
     "a grant": (["--call", "odd.fail", "--allow", "odd.*"], 0, "allow (grant g1 odd.*)"),
+    "the model": (
+        ["--call", "@model.extract"],
+        4,
+        "ask (the default 'everything else': no rule says otherwise)",
+    ),
+    "the model, granted": (
+        ["--call", "@model.extract", "--allow", "@model.extract"],
+        0,
+        "allow (grant g1 @model.extract)",
+    ),
     "a flow": (
         ["--call", "odd.echo", "--args", '{"text": "hi"}', "--after", "private"],
         4,

@@ -204,7 +204,7 @@ async def test_who_watches_a_run_and_its_model_are_those_that_it_began_with(open
         [asked] = box.open
         box.reply(asked.id, [Verdict((0,), allow=True)])
         assert (await session.wait_for(parked.run_id)).value == 36
-    assert ("".join(printed), called) == ("3\n", ["waiting", "ok"])
+    assert ("".join(printed), called) == ("3\n", ["waiting", "ok", "ok"])
 
 
 @pytest.mark.anyio

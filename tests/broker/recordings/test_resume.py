@@ -344,6 +344,24 @@ async def test_a_run_that_goes_on_asks_the_model_that_it_is_given(run, opened, c
     assert resumed.value == 36
 
 
+async def test_a_model_whose_answer_was_lost_is_asked_again_and_counts_as_one_call(opened, store, cut, recordings):
+    asked: list[str] = []
+
+    async def model(extraction):
+        asked.append(extraction.value)
+        return 36
+
+    async with opened() as broker:
+        result = await broker.session(extractor=model).execute_code("await extract('thirty-six', int)")
+    sent = "SELECT number FROM recording_line WHERE recording = ? AND json_extract(line, '$.event') = 'sent'"
+    [[number]] = store.execute(sent, (recordings.find("last").id,))
+    cut(number + 1)
+    async with opened() as broker:
+        resumed = await broker.session(extractor=model).resume(result.run_id)
+    assert (resumed.value, asked) == (36, ["thirty-six"] * 2)
+    assert [(call.server, call.tool, call.status) for call in resumed.calls] == [("@model", "extract", "ok")]
+
+
 @pytest.fixture
 def read(store):
     """What was read of recordings: how many lines at the most, -1 for all of them."""
