@@ -313,11 +313,14 @@ def call_leak_secret(request_id: Any, said: str) -> None:
 
 
 def call_late_reply(request_id: Any, said: str) -> None:
-    """Answers a call as soon as it is cancelled."""
+    """Answers a call when the next is there, before it answers that."""
     if said == "late":
         state["held"].append(request_id)
-    else:
-        answers(request_id, said)
+        return
+    while state["held"]:
+        answers(state["held"].pop(), "LATE")
+        note("answered late")
+    answers(request_id, said)
 
 
 def call_fork_child(request_id: Any, said: str) -> None:
@@ -500,15 +503,6 @@ def listen(request_id: Any) -> None:
     begin_beside()
 
 
-def cancelled() -> None:
-    note("cancelled")
-    if BEHAVIOUR == "call_late_reply":
-        for request_id in state["held"]:
-            answers(request_id, "LATE")
-            note("answered late")
-        state["held"].clear()
-
-
 def listing(params: dict[str, Any]) -> Any:
     state["lists"] += 1
     note(f"list after {state['changes']} changes")
@@ -551,7 +545,7 @@ def handle(message: dict[str, Any]) -> None:  # noqa: C901  # one case for each 
         case {"method": "tools/call"}:
             call(message)
         case {"method": "notifications/cancelled"}:
-            cancelled()
+            note("cancelled")
         case {"method": _, "id": request_id}:
             error = {"code": -32601, "message": "Method not found"}
             send({"jsonrpc": "2.0", "id": request_id, "error": error})
