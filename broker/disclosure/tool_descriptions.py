@@ -26,6 +26,9 @@ RESOURCE_URI = f"resource:///{RESOURCE_NAME}"
 TEMPLATE = f"{RESOURCE_URI}{{?tools}}"
 MIME_TYPE = "application/json"
 
+SESSION_KEY = "codemode/session"
+"""Where a request's `_meta` names a session, and that of an answer tells the name of a new one; not of the text."""
+
 MISSING_SELECTION = "MISSING_TOOL_SELECTION"
 DESCRIPTION_REQUIRED = "TOOL_DESCRIPTION_REQUIRED"
 TOO_MANY_FETCHES = "TOO_MANY_FETCHES"

@@ -118,7 +118,7 @@ class Calls:
         asks = call.person is not None
         send = partial(connection.call_tool, name, arguments, tell, may_ask=asks, sends=call.sends)
         with call.scope:
-            if self._descriptions.has_read(name):
+            if self._descriptions.may_be_wanted(name):
                 result = await self._described(connection, name, lambda: self._requests.completed(call, send))
             else:
                 result = await self._requests.completed(call, send)

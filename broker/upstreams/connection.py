@@ -16,6 +16,7 @@ from mcp import ClientSession, MCPError
 from mcp.client.subscriptions import listen
 from mcp.types.version import MODERN_PROTOCOL_VERSIONS
 
+from broker.disclosure.tool_descriptions import SESSION_KEY
 from broker.upstreams.back_off import BackOff
 from broker.upstreams.http_trail import SESSION_OVER, HttpTrail, SentCall
 from broker.upstreams.upstream_requests import RefusedError
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
     from broker.upstreams.probing import ProbingDispatcher
     from broker.upstreams.upstream_requests import Reply, UpstreamRequests
 
-_RESOURCE_PAGES = 5
+_KEY_CHARACTERS = 256
 _REFUSED = t.ErrorData(code=t.INVALID_REQUEST, message="Refused.")
 
 
@@ -51,9 +52,9 @@ class AnswerLostError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """One page of a listing: tools as received, the next cursor."""
+    """One page of a listing: tools or resources as received, the next cursor."""
 
-    tools: Any
+    entries: Any
     cursor: Any
 
 
@@ -63,6 +64,7 @@ class Connection:
 
     Attributes:
         last_words: The last line of a child process that was stopped.
+        session_key: What the server has told us to name our session with; empty where it told us nothing.
     """
 
     on_tools_changed: Callable[[], None]
@@ -73,6 +75,7 @@ class Connection:
     ended: anyio.Event = field(default_factory=anyio.Event)
     reason: str = ""
     last_words: str = ""
+    session_key: str = field(default="", repr=False)
     trail: HttpTrail = field(default_factory=HttpTrail)
     _metas: dict[bool, dict[str, Any]] = field(default_factory=dict)
     _calls: int = 0
@@ -119,12 +122,30 @@ class Connection:
         Raises:
             MCPError: The server answered with an error, or the connection ended.
         """
+        return await self._page("tools", cursor)
+
+    @property
+    def has_resources(self) -> bool:
+        """Whether the server says that it has resources."""
+        capabilities = self.session.server_capabilities
+        return capabilities is not None and capabilities.resources is not None
+
+    async def list_resource_page(self, cursor: str | None) -> Page:
+        """Ask for one page of resources.
+
+        Raises:
+            MCPError: The server answered with an error, or the connection ended.
+        """
+        return await self._page("resources", cursor)
+
+    async def _page(self, kind: str, cursor: str | None) -> Page:
         # Not through the session: it validates a page as a whole, however much a server has put there.
+        method = f"{kind}/list"
         params: dict[str, Any] = {} if cursor is None else {"cursor": cursor}
         options: CallOptions = {}
-        self.session._stamp({"method": "tools/list", "params": params}, options)  # noqa: SLF001  # no public way
-        raw = await self._dispatcher.send_raw_request("tools/list", params, options)
-        return Page(raw.get("tools"), raw.get("nextCursor"))
+        self.session._stamp({"method": method, "params": params}, options)  # noqa: SLF001  # no public way
+        raw = await self._dispatcher.send_raw_request(method, params, options)
+        return Page(raw.get(kind), raw.get("nextCursor"))
 
     @property
     def repeats_arguments(self) -> bool:
@@ -167,12 +188,27 @@ class Connection:
         if state is not None:
             params["requestState"] = state
         options: CallOptions = {} if on_progress is None else {"on_progress": on_progress}
+        if self.session_key:
+            params["_meta"] = {SESSION_KEY: self.session_key}
         if self.trail.url:
             self._stamp(params, options, may_ask=may_ask)
-            return await self._call_over_http(params, options, sends)
+            return self._without_key(await self._call_over_http(params, options, sends))
         if meta := self._meta_of_calls(may_ask=may_ask):
-            params["_meta"] = dict(meta)
-        return await self._dispatcher.send_raw_request("tools/call", params, options)
+            params["_meta"] = {**meta, **params.get("_meta", {})}
+        return self._without_key(await self._dispatcher.send_raw_request("tools/call", params, options))
+
+    def _without_key(self, result: dict[str, Any]) -> dict[str, Any]:
+        """Return a result without the key of our session, which is between the server and us; keep the key."""
+        meta = result.get("_meta")
+        if not isinstance(meta, dict) or SESSION_KEY not in meta:
+            return result
+        self._keep_key(meta)
+        return {**result, "_meta": {key: one for key, one in meta.items() if key != SESSION_KEY}}
+
+    def _keep_key(self, meta: Mapping[str, Any] | None) -> None:
+        key = (meta or {}).get(SESSION_KEY)
+        if isinstance(key, str) and 0 < len(key) <= _KEY_CHARACTERS and key.isascii() and key.isprintable():
+            self.session_key = key
 
     def _stamp(self, params: dict[str, Any], options: CallOptions, *, may_ask: bool) -> None:
         """Say in a call which revision we speak, who we are and what we can do; over HTTP in headers too."""
@@ -221,32 +257,15 @@ class Connection:
             return "it has ended the session"
         return ""
 
-    async def list_resources(self) -> list[t.Resource]:
-        """Return the resources of the first pages, none where the server has none.
-
-        Raises:
-            MCPError: The server answered with an error, or the connection ended.
-        """
-        capabilities = self.session.server_capabilities
-        if capabilities is None or capabilities.resources is None:
-            return []
-        found: list[t.Resource] = []
-        cursor: str | None = None
-        for _ in range(_RESOURCE_PAGES):
-            page = await self.session.list_resources(params=t.PaginatedRequestParams(cursor=cursor))
-            found += page.resources
-            cursor = page.next_cursor
-            if cursor is None:
-                break
-        return found
-
     async def read_resource(self, uri: str) -> list[str]:
         """Return the texts of a resource.
 
         Raises:
             MCPError: The server answered with an error, or the connection ended.
         """
-        result = await self.session.read_resource(uri)
+        meta: Any = {SESSION_KEY: self.session_key} if self.session_key else None
+        result = await self.session.read_resource(uri, meta=meta)
+        self._keep_key(result.meta)
         return [one.text for one in result.contents if isinstance(one, t.TextResourceContents)]
 
     async def watch_tools(self) -> None:

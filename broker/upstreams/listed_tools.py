@@ -40,7 +40,7 @@ class ListedTools:
     def __init__(self, server: str, settings: ServerConfig, on_listing: Callable[[str, Listing], None]) -> None:
         """Start with none; `on_listing` is called with the server's name whenever they have been listed."""
         self.listing = Listing((), ())
-        self.descriptions = RemoteDescriptions(server, self.note_change)
+        self.descriptions = RemoteDescriptions(server, settings, self.note_change)
         self._server = server
         self._settings = settings
         self._on_listing = on_listing

@@ -81,9 +81,9 @@ async def _read_pages(connection: Connection, reading: _Reading) -> str:
     max_pages = reading.settings.max_pages
     for _ in range(max_pages):
         page = await connection.list_page(cursor)
-        if not isinstance(page.tools, list):
+        if not isinstance(page.entries, list):
             raise ReplyError(reading.server, f"{reading.server} answered tools/list without a list of tools.")
-        if cut := await reading.take(page.tools):
+        if cut := await reading.take(page.entries):
             return cut
         # An empty text is a cursor like any other.
         if page.cursor is None:

@@ -11,8 +11,8 @@ import json
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+import anyio
 from mcp import MCPError
-from pydantic import ValidationError
 
 from broker.disclosure.tool_descriptions import (
     DESCRIPTION_REQUIRED,
@@ -23,17 +23,19 @@ from broker.disclosure.tool_descriptions import (
     error_message,
     uri_of,
 )
-from broker.errors import UnavailableError
+from broker.errors import UnavailableError, json_rpc_error
 from broker.texts import call_texts
 from broker.upstreams.listing import spec_of
 from codegen import ToolSpec
 from codegen.plain_text import paragraph
+from codegen.schemas.keywords import properties_of
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterable, Sequence
 
     from broker.upstreams.connection import Connection
     from broker.upstreams.listing import Listing
+    from broker.upstreams.server_config import ServerConfig
 
 # Where a server may put more than MCP's own fields, with the words that go before it.
 _GUIDANCE = {
@@ -56,45 +58,85 @@ class NotTakenError(Exception):
 class RemoteDescriptions:
     """What one server has been asked to describe, over all of its connections."""
 
-    def __init__(self, server: str, on_change: Callable[[], None]) -> None:
-        """Start with nothing read; `on_change` is called when a tool is found to be different than it was."""
+    def __init__(self, server: str, settings: ServerConfig, on_change: Callable[[], None]) -> None:
+        """Start with nothing read; `on_change` is called when the tools have to be listed again.
+
+        A tool was found to be different than it was, or the server to speak the extension or not.
+        """
         self._server = server
+        self._settings = settings
         self._on_change = on_change
-        self._is_spoken = False
+        self._is_spoken: bool | None = None
+        """Whether the server speaks the extension; None while it has not listed its resources."""
         self._listed: dict[str, ToolSpec] = {}
         self._read: dict[str, ToolSpec] = {}
 
     async def complete(self, connection: Connection, listing: Listing) -> Listing:
         """Return a new listing with the definitions that were read before, read again, and the others as incomplete.
 
-        They may have changed, and a new session of the server does not know what was read in the one before.
+        They may have changed, and a new session of the server does not know what was read in the one before. While the
+        server does not list its resources, tools that were listed without parameters are incomplete.
 
         Raises:
             MCPError: The server answered with an error, or the connection ended.
         """
-        self._is_spoken = await speaks_extension(connection)
-        if not self._is_spoken:
+        if problem := await self._ask(connection):
+            listing = replace(listing, problems=(*listing.problems, problem))
+        if self._is_spoken is False:
             return listing
         self._listed = {spec.name: spec for spec in listing.tools}
         again = [spec for spec in listing.tools if spec.name in self._read]
         self._read = await read_descriptions(connection, again) if again else {}
         tools = tuple(self._read.get(spec.name, spec) for spec in listing.tools)
-        return replace(listing, tools=tools, incomplete=frozenset(spec.name for spec in tools) - self._read.keys())
+        partial = [spec for spec in tools if self._is_spoken or not properties_of(spec.input_schema)]
+        return replace(listing, tools=tools, incomplete=frozenset(spec.name for spec in partial) - self._read.keys())
+
+    async def _ask(self, connection: Connection) -> str:
+        """Find out whether the server speaks the extension; return why it could not be told, or an empty text."""
+        try:
+            # The tools are still to be of use in the time that there is for a connection.
+            with anyio.fail_after(self._settings.connect_timeout_seconds / 2):
+                self._is_spoken = await speaks_extension(connection, self._settings.max_pages)
+        except (MCPError, RuntimeError, ValueError, TimeoutError) as error:
+            self._is_spoken = self._is_spoken or None
+            return _not_known(error)
+        return ""
 
     async def read(self, connection: Connection, names: Sequence[str]) -> list[ToolSpec]:
         """Return the full definitions of tools that were listed with a line; those that cannot be read are left out.
 
+        A server that did not list its resources is asked again. Where it still does not, and nothing can be read, or
+        where it turns out to describe no tools, a tool is what it was listed as.
+
         Raises:
             MCPError: The server answered with an error, or the connection ended.
         """
+        if self._is_spoken is None and not await self._ask(connection):
+            self._on_change()
         listed = [self._listed[name] for name in names if name in self._listed]
-        found = await read_descriptions(connection, listed) if self._is_spoken else {}
+        if self._is_spoken is False:
+            return listed
+        if self._is_spoken is None and not await self._describes(connection, listed):
+            return listed
+        found = await read_descriptions(connection, listed)
         self._read |= found
         return list(found.values())
 
-    def has_read(self, name: str) -> bool:
-        """Tell whether what is known of a tool was read from its description, so that `call` has to send its calls."""
-        return name in self._read
+    async def _describes(self, connection: Connection, listed: Sequence[ToolSpec]) -> bool:
+        """Tell whether a server that does not list its resources describes one of these tools all the same."""
+        try:
+            found = await read_descriptions(connection, listed[:MOST_TOOLS])
+        except (MCPError, RuntimeError, ValueError):
+            return False
+        if all(found.get(spec.name, spec) is spec for spec in listed):
+            return False
+        self._is_spoken = True
+        self._on_change()
+        return True
+
+    def may_be_wanted(self, name: str) -> bool:
+        """Tell whether the server may want a description to be read before a call, so that `call` has to send it."""
+        return self._is_spoken is not False and (name in self._read or name in self._listed)
 
     async def call(
         self, connection: Connection, name: str, send: Callable[[], Awaitable[dict[str, Any]]]
@@ -109,8 +151,8 @@ class RemoteDescriptions:
         try:
             return await _taken(send)
         except NotTakenError:
-            pass
-        known = self._read[name]
+            self._is_spoken = True
+        known = self._read.setdefault(name, self._listed[name]) if name in self._listed else self._read[name]
         now = (await read_descriptions(connection, [self._listed.get(name, known)])).get(name)
         if now is None or now.digest != known.digest:
             self._on_change()  # the tools are listed again, and with that lapses what was described
@@ -118,15 +160,56 @@ class RemoteDescriptions:
         return await _taken(send)
 
 
-async def speaks_extension(connection: Connection) -> bool:
-    """Tell whether a server has the resource `tool_descriptions`. A server that fails to say has not."""
-    try:
-        return any(
-            resource.name == RESOURCE_NAME or resource.uri.partition("?")[0] == RESOURCE_URI
-            for resource in await connection.list_resources()
-        )
-    except (MCPError, ValidationError, RuntimeError):
+class _NotListedError(ValueError):
+    """A server's resources could not be listed to their end; the text says why."""
+
+
+async def speaks_extension(connection: Connection, max_pages: int) -> bool:
+    """Tell whether a server lists the resource `tool_descriptions`. Malformed entries beside it are passed over.
+
+    Raises:
+        ValueError: It has resources and does not list them properly, or not on so many pages.
+        MCPError: It answered with an error, or the connection ended.
+    """
+    if not connection.has_resources:
         return False
+    cursor: str | None = None
+    seen: set[str] = set()
+    for _ in range(max_pages):
+        page = await connection.list_resource_page(cursor)
+        if not isinstance(page.entries, list):
+            raise _NotListedError("a page is not a listing")
+        if any(map(_is_descriptions, page.entries)):
+            return True
+        if page.cursor is None:
+            return False
+        if not isinstance(page.cursor, str) or page.cursor in seen:
+            raise _NotListedError("the pages go round")
+        cursor = page.cursor
+        seen.add(cursor)
+    raise _NotListedError(f"there are more than {max_pages} pages; raise max_pages to look at the others")
+
+
+def _is_descriptions(resource: Any) -> bool:
+    if not isinstance(resource, dict):
+        return False
+    uri = resource.get("uri")
+    return resource.get("name") == RESOURCE_NAME or (isinstance(uri, str) and uri.partition("?")[0] == RESOURCE_URI)
+
+
+def _not_known(error: Exception) -> str:
+    """Return what an operator is told of a server whose resources could not be listed."""
+    why = "it did not answer properly"
+    if isinstance(error, MCPError):
+        why = json_rpc_error(error.code)
+    elif isinstance(error, TimeoutError):
+        why = "it did not answer in time"
+    elif isinstance(error, _NotListedError):
+        why = str(error)
+    return (
+        f"its resources could not be listed ({why}), so it is not known whether it describes its tools in "
+        f"{RESOURCE_NAME}; it is asked again when a tool without parameters is described"
+    )
 
 
 async def read_descriptions(connection: Connection, listed: Sequence[ToolSpec]) -> dict[str, ToolSpec]:

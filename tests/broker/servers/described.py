@@ -30,6 +30,10 @@ TOOLS: dict[str, dict[str, object]] = {
 }
 # In mode `refusing` no call is ever taken.
 # In mode `silent` the resource says nothing of `send_mail`.
+# With SESSION_KEYS, its answers to reads and calls hold these one after the other, and it notes those that it is sent.
+# In mode `odd_resources` other resources are malformed; in mode `late` the first listing of them fails, in mode `never`
+# and `never_with_status` every one, in mode `never_at_first` the first read as well; in mode `round` their pages go
+# round.
 # In mode `with_status` a tool is listed as a whole, and the resource does not know it.
 STATUS = {
     "name": "status",
@@ -38,6 +42,10 @@ STATUS = {
 }
 authorized: set[str] = {"status"}
 malformed: list[bool] = []
+pages: list[str | None] = []
+reads: list[str] = []
+KEY = "codemode/session"
+KEYS = json.loads(os.environ.get("SESSION_KEYS", "[]"))
 
 
 def note(line):
@@ -74,6 +82,18 @@ def read(uri):
     return {"tools": list(found.values())} if MODE == "as_list" else found
 
 
+def resources():
+    resource = {"uri": "resource:///tool_descriptions", "name": "tool_descriptions"}
+    if MODE.startswith("never") or (MODE == "late" and len(pages) == 1):
+        return None
+    if MODE == "round":
+        return {"resources": [{"uri": "file:///x", "name": "x"}], "nextCursor": "again"}
+    if MODE == "odd_resources":
+        odd = [{"uri": "file:///x"}, {"name": 5, "uri": []}, 5, None]
+        return {"resources": [*odd, resource]} if pages[-1] else {"resources": odd, "nextCursor": "more"}
+    return {"resources": [resource]}
+
+
 def call(params):
     name, arguments = params["name"], params.get("arguments", {})
     if MODE == "refusing":
@@ -108,15 +128,17 @@ def handle(request):
                 "serverInfo": {"name": "described", "version": "1"},
             }
         case "tools/list":
-            whole = [STATUS] if MODE == "with_status" else []
+            whole = [STATUS] if MODE.endswith("with_status") else []
             return {"tools": [*(listed(tool) for tool in TOOLS.values()), *whole]}
         case "resources/list":
-            resource = {"uri": "resource:///tool_descriptions", "name": "tool_descriptions"}
-            return {"resources": [resource]}
+            pages.append(params.get("cursor"))
+            return resources()
         case "resources/read":
-            text = json.dumps(read(params["uri"]))
+            reads.append(params["uri"])
+            is_first = MODE == "never_at_first" and len(reads) == 1
+            text = json.dumps({} if is_first else read(params["uri"]))
             contents = [{"uri": params["uri"], "mimeType": "application/json", "text": text}]
-            return {"contents": 5 if malformed else contents}
+            return {"contents": 5 if malformed or is_first else contents}
         case "tools/call":
             return call(params)
     return None
@@ -126,6 +148,12 @@ for line in sys.stdin:
     request = json.loads(line)
     if "id" in request:
         result = handle(request)
+        if request["method"] in {"resources/read", "tools/call"}:
+            meta = request["params"].get("_meta", {})
+            if KEY in meta:
+                note(f"key {meta[KEY]}")
+            if KEYS:
+                result["_meta"] = {KEY: KEYS.pop(0), "other": 1}
         if result is None:
             send({"id": request["id"], "error": {"code": -32601, "message": "Method not found"}})
         else:

@@ -168,6 +168,70 @@ async def test_a_tool_of_which_its_server_says_no_more_than_a_line_is_not_descri
         assert lines(log) == ["read send_mail,count_mails", "call count_mails {}"]
 
 
+NOT_LISTED = (
+    "its resources could not be listed ({}), so it is not known whether it describes its tools in tool_descriptions; "
+    "it is asked again when a tool without parameters is described"
+)
+
+
+async def test_malformed_resources_do_not_hide_that_a_server_describes_its_tools(opened, log):
+    async with opened("odd_resources") as broker:
+        assert broker.server_statuses()[0].warnings == ()
+        session = broker.session(grants=[Grant("post.*")])
+        assert "to: str" in (await session.get_tool_details(["post.send_mail"])).source
+        assert (await session.call_directly("post.send_mail", {"to": "a"})).failed is None
+        assert lines(log) == ["read send_mail", 'call send_mail {"to": "a"}']
+
+
+async def test_a_server_that_did_not_list_its_resources_is_asked_again_when_a_tool_is_described(opened):
+    async with opened("late") as broker:
+        assert broker.server_statuses()[0].warnings == (NOT_LISTED.format("JSON-RPC error -32601"),)
+        session = broker.session(grants=[Grant("post.*")])
+        assert "to: str" in (await session.get_tool_details(["post.send_mail"])).source
+        assert (await session.call_directly("post.send_mail", {"to": "a"})).failed is None
+        while broker.server_statuses()[0].warnings:
+            await anyio.lowlevel.checkpoint()
+        assert not broker.catalog.lookup("post.count_mails").is_complete
+        assert session.is_described(broker.catalog.lookup("post.send_mail"))
+
+
+@pytest.mark.parametrize(("mode", "why"), [("never", "JSON-RPC error -32601"), ("round", "the pages go round")])
+async def test_a_server_that_never_lists_its_resources_is_known_by_its_description(opened, mode, why):
+    async with opened(mode) as broker:
+        assert broker.server_statuses()[0].warnings == (NOT_LISTED.format(why),)
+        session = broker.session(grants=[Grant("post.*")])
+        assert "to: str" in (await session.get_tool_details(["post.send_mail"])).source
+        assert (await session.call_directly("post.send_mail", {"to": "a"})).failed is None
+
+
+async def test_a_server_that_never_lists_its_resources_is_known_by_its_refusal_of_a_call(opened, log):
+    async with opened("never_at_first") as broker:
+        session = broker.session(grants=[Grant("post.*")])
+        assert (await session.get_tool_details(["post.count_mails"])).described == ("post.count_mails",)
+        refused = await session.call_directly("post.count_mails", {})
+        assert refused.failed is not None
+        assert "has changed since it was described. Nothing was executed" in refused.failed.message
+        while session.is_described(broker.catalog.lookup("post.count_mails")):
+            await anyio.lowlevel.checkpoint()
+        assert session.lapsed["post.count_mails"] == "changed: its description, new parameter 'folder'"
+        session = broker.session(grants=[Grant("post.*")])
+        await session.get_tool_details(["post.count_mails"])
+        assert (await session.call_directly("post.count_mails", {"folder": "a"})).failed is None
+        assert [line for line in lines(log) if line.startswith("call")] == ['call count_mails {"folder": "a"}']
+
+
+async def test_a_tool_with_parameters_is_whole_while_its_server_does_not_list_its_resources(opened):
+    async with opened("never_with_status") as broker:
+        assert broker.catalog.lookup("post.status").is_complete
+        assert not broker.catalog.lookup("post.send_mail").is_complete
+
+
+async def test_more_pages_of_resources_than_are_allowed_are_said(opened):
+    async with opened("odd_resources", max_pages=1) as broker:
+        why = "there are more than 1 pages; raise max_pages to look at the others"
+        assert broker.server_statuses()[0].warnings == (NOT_LISTED.format(why),)
+
+
 @pytest.mark.parametrize(
     ("answer", "wants"),
     [
